@@ -14,8 +14,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from running import DEEP_PROFILE, SHARED, SHIPPED_CATALOG, Server, run_successfully, start_server
-from storing import FaultyProxy, start_s3_server
+from support.command import run_successfully
+from support.paths import SHARED, SHIPPED_CATALOG
+from support.profile import DEEP_PROFILE
+from support.s3 import FaultyProxy, start_s3_server
+from support.server import Server, start_server
 
 WIRE = SHARED / "data" / "wire-tools.json"
 

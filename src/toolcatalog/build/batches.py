@@ -136,7 +136,7 @@ class CacheEntry(NamedTuple):
 
     @property
     def rows(self) -> Sequence[FolderRow]:
-        """The files: see `inventory`."""
+        """The files: see `build.batches`."""
         rows: Sequence[FolderRow] = orjson.loads(self.rows_json)
         return rows
 

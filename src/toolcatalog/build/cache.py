@@ -44,7 +44,7 @@ class ToolColumns:
 
     `sizes` and `rows` are bytes of the document and of the row in its toolkit's index; `sets` has
     the places in the batch of the members of each set that does not depend on other files;
-    `entries` are the slugs with the place of their oldest version and their entry; `rules` are
+    `site.lists` are the slugs with the place of their oldest version and their entry; `rules` are
     those that have advice.
     """
 

@@ -136,7 +136,7 @@ def connect(address: str, paths: BuildPaths, timeout: float = _WORKER_TIMEOUT) -
 
 
 class ClusterWorkers:
-    """As `concurrent.futures.Executor`, as far as `crew` asks: work in the order of its tasks, and
+    """As `concurrent.futures.Executor`, as far as `system.processes` asks: work in the order of its tasks, and
     an end to it.
     """
 

@@ -1,6 +1,6 @@
 """Page groups of the site: pages that are rendered together, with a digest of their input.
 
-Here are those of a batch of tools and of a toolkit; `overview` has those of the whole catalog.
+Here are those of a batch of tools and of a toolkit; `build.site_overview` has those of the whole catalog.
 Pages are made from what is public: the documents in the parts, and the indexes of toolkits in the
 snapshot.
 """

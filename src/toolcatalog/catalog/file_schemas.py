@@ -4,7 +4,7 @@
 three shapes of a parameter description differ in one thing only, `required`: a named input may
 carry it, an unnamed value (`items`, a branch) and an output may not.
 
-They are generated from `formats`: the site publishes them as `schemas/v1/<kind>.json`, and
+They are generated from `catalog.file_schemas`: the site publishes them as `schemas/v1/<kind>.json`, and
 `toolcatalog new` writes them to a catalog's `.schemas/v1/<kind>.json`, which each file names by a
 relative path. So completion works offline. A schema that would refuse a file that it accepted before
 goes to a new folder, `v2`, and the old ones stay.

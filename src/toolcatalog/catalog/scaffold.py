@@ -1,6 +1,6 @@
 """Scaffolding: the text of a new toolkit, tool or catalog file.
 
-The first lines tell editors of the schema (see `editors`), so a file is completed and explained
+The first lines tell editors of the schema (see `catalog.file_schemas`), so a file is completed and explained
 from the first key on. What stands in comments is no part of the value: a new file is sound as it
 is, and nothing that was made up is ever published.
 """

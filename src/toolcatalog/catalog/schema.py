@@ -1,7 +1,7 @@
 """Schema validation: a raw value of one file to a record, or to findings.
 
 jsonschema-rs answers "is it valid?" for every file in microseconds; only for a file that is not
-does `listing` list what is wrong, and `complaints` says it in the words of the format. Then each
+does `support.mcp_server` list what is wrong, and `catalog.schema_errors` says it in the words of the format. Then each
 example, default and enum value is held against its description.
 """
 

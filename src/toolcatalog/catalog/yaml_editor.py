@@ -1,6 +1,6 @@
 """The YAML editor: change one value in a YAML file and keep everything else byte for byte.
 
-The marks of `yaml12.read` say where a value stands, and only those characters are replaced. What
+The marks of `catalog.yaml_reader.read` say where a value stands, and only those characters are replaced. What
 comes out is read again and held against what was meant; where the two differ, in whatever odd way
 the file is written, `UnsafeEdit` is raised and nothing is lost.
 

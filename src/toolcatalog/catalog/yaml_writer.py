@@ -1,6 +1,6 @@
 """The YAML writer: JSON values to YAML text for people.
 
-What comes out is read back by `yaml12.read` as the very value that went in. It is also safe with
+What comes out is read back by `catalog.yaml_reader.read` as the very value that went in. It is also safe with
 readers of other YAML versions: each string that one of them would take for a number, a date or a
 boolean is quoted. Block style in the order of the keys, short lists on one line, text of several
 lines as it is, no anchors, no folded lines. What it cannot write it refuses, see `emit`.

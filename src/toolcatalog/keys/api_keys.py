@@ -3,9 +3,9 @@
 By the checksum a scanner or a person tells a key from a typing error without asking anybody.
 Because a key is random and long, a plain SHA-256 at rest is enough.
 
-The document lies in a file or, for several servers, in Redis (`keeping`, `remote`); a server reads
+The document lies in a file or, for several servers, in Redis (`keys.storage`, `remote`); a server reads
 the file, and looks at it at most every half second, so a change holds within a second. What the
-text of a key is made of: `minting`.
+text of a key is made of: `keys.api_keys`.
 
     {"format": 1, "sha256": "...", "keys": [{"id": "key_...", "project": "...", ...}, ...]}
 

@@ -80,7 +80,7 @@ def _format_address(parts: SplitResult) -> str:
 
 
 class RedisKeyStorage:
-    """The key document in Redis: a `keeping.Place`."""
+    """The key document in Redis: a `keys.storage.Place`."""
 
     def __init__(self, address: RedisAddress) -> None:
         self.address = address
@@ -99,7 +99,7 @@ class RedisKeyStorage:
         return "--redis URL"
 
     def read(self) -> bytes | None:
-        """As `keeping.Place` says."""
+        """As `keys.storage.Place` says."""
         return self.read_versioned()[1]
 
     def read_version(self) -> bytes | None:

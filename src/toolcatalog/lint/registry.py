@@ -1,7 +1,7 @@
 """The lint registry: all lint rules, in order.
 
 Each rule is a small function with an id, a severity that `catalog.yaml` can change, a page in
-`rulebook/`, and cases in `tests/rejects/`.
+`rulebook/`, and cases in `tests/data/rejects/`.
 """
 
 from toolcatalog.lint import hints, identity, portability, quality, secrets, security

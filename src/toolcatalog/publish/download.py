@@ -4,7 +4,7 @@ Nothing that the store says is believed: not a length, not a list, not a name. W
 chunk has its SHA-256; what is taken for the snapshot is held, file by file, against the manifest
 that the digest vouches for. Chunks that a snapshot beside it has are copied from there.
 
-What a fetch can take is bounded before it is taken: memory by the bounds of `depot` and `snapshot`,
+What a fetch can take is bounded before it is taken: memory by the bounds of `publish.layout` and `snapshot`,
 the disk by the sizes that the manifest and the listing state, and those by what the caller allows.
 """
 

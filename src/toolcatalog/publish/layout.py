@@ -29,7 +29,7 @@ MAX_POINTER_SIZE, MAX_CHUNK_LIST_SIZE = 1 << 12, 1 << 26  # bytes
 MIN_ACCEPTED_CHUNK_SIZE, MAX_ACCEPTED_CHUNK_SIZE = (
     1 << 15,
     1 << 20,
-)  # bytes, as `chunking` makes them; the last may be less
+)  # bytes, as `publish.chunks` makes them; the last may be less
 _MAX_FILES = snapshot_format.MAX_FILES + 100  # with those beside the manifest
 
 _CHUNK_LIST_HEAD = re.compile(rb'\{"format":([0-9]{1,9}),"files":\{')

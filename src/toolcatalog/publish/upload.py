@@ -3,7 +3,7 @@
 Chunks are shared, so their age alone says nothing: a rule that removes old objects would remove
 what is served. Here a chunk goes when no snapshot that is kept has it and it was written more than
 a day ago. Whoever publishes meanwhile relies on old chunks only where the pointer's snapshot has
-them, and comes to nothing if the pointer moves (`sending`). So any number may publish and sweep at
+them, and comes to nothing if the pointer moves (`publish.upload`). So any number may publish and sweep at
 once.
 
 However it ends on the way, the pointer still names what it named before, and what has been sent is

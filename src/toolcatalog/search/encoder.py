@@ -143,7 +143,7 @@ class Encoder:
         self._tokenizer.no_truncation()
 
     def encode_tools(self, tools: Sequence[ToolText]) -> bytes:
-        """A vector for each tool, as `nearness` keeps them: of all that it says and of what it says
+        """A vector for each tool, as `search.vectors` keeps them: of all that it says and of what it says
         first, in the middle.
         """
         if not tools:

@@ -36,7 +36,7 @@ class Explanation(NamedTuple):
     `whole` is the sum of points, raised by what is covered, beside the best tool's; `sentence`
     comes from the best sentence, `typed` where the tool itself has been typed. Their sum is the
     score, unless meaning counts: then `words`, what the first two come to on a scale from 0 to 1,
-    and `meaning` on the same scale count by halves, and `typed` is added.
+    and `search.encoder` on the same scale count by halves, and `typed` is added.
     """
 
     contributions: Sequence[TermContribution]

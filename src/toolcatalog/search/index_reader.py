@@ -63,7 +63,7 @@ class TextIndex:
         covers = np.frombuffer(data[snapshot_format.COVERS], np.uint8).reshape(3, 4 * tool_count)
         # by name and by toolkit: rarities of the terms there, added up
         self.name_idf_sums = covers[:2].view("<f4")
-        self.name_checksums = covers[2].view("<u4")  # checksums: see `counting.called`
+        self.name_checksums = covers[2].view("<u4")  # checksums: see `search.term_counts.called`
         self._data = memoryview(data[snapshot_format.POSTINGS])
         self._tool_count = tool_count
         head = bytes(self._data[: snapshot_format.POSTINGS_HEADER.size])
@@ -108,7 +108,7 @@ class TextIndex:
             counts[numbers] += 1 + (values & 1)
 
     def term_values(self, term: Term, tool_ids: tables.ToolIds) -> PostingValues:
-        """What a term tells of these tools: its values, see `indexing`, and 0 for those that do not
+        """What a term tells of these tools: its values, see `search.index_writer`, and 0 for those that do not
         hold it.
         """
         if term.is_dense:

@@ -5,7 +5,7 @@ get theirs as they come, and nothing that is published depends on it. The number
 are found by the key of its part, as long as the lexicon lies whole in the cache; else the part
 itself is asked.
 
-What a term tells of a tool is its impact there (see `scoring`), times its rarity, which is one
+What a term tells of a tool is its impact there (see `search.scoring`), times its rarity, which is one
 number for all its tools. Impacts are worked out here, so that a query is one addition for each
 posting.
 

@@ -7,7 +7,7 @@ by the impacts of the terms; the best are looked at closely and come first:
 - The better a tool's name, and its toolkit's, are covered by the query, the more its impacts count.
 - What a tool scores for the one sentence of the query that it fits best is added: agents ask for
   several things at once.
-- What a tool means counts as much as its words, where a snapshot has vectors: see `nearness`.
+- What a tool means counts as much as its words, where a snapshot has vectors: see `search.vectors`.
 - A tool whose slug, beginning of slug or name has been typed comes before all others.
 """
 

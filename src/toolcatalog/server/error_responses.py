@@ -38,7 +38,7 @@ class ErrorDetail:
 
 
 class RequestError(Exception):
-    """Stops a request; `refusals` are all that is wrong with it, at least one."""
+    """Stops a request; `server.error_responses` are all that is wrong with it, at least one."""
 
     def __init__(self, *errors: ErrorDetail) -> None:
         super().__init__(*(refusal.message for refusal in errors))

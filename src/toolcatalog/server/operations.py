@@ -6,7 +6,7 @@ A toolkit that the key may not see behaves as if it were not there, with three e
 403: to list its tools by `toolkit_slug`, to list by an auth config of it, and to ask for a session
 that allows it.
 
-Both ways through the server, `front` and `app`, call these; neither has an operation of its own.
+Both ways through the server, `server.fast_path` and `app`, call these; neither has an operation of its own.
 """
 
 from bisect import bisect_left

@@ -5,13 +5,13 @@ until somebody takes it; so a few lines of somebody's script would hold all memo
 descriptors. Time is bounded by a look at each connection every so often, which costs a request next
 to nothing. A request that is still the same one, and not whole, at the second look ends its
 connection, and so does a client that has taken nothing of its answer for six. A connection for
-which there is no descriptor (`descriptors`) is refused.
+which there is no descriptor (`server.connection_limit`) is refused.
 
 The task, the event and the messages that ASGI needs for each request cost more than an answer of
 the short way does. What `FastPath` answers is written at once, with the very bytes that uvicorn would
 write; all else goes on as if this were not here: HTTP/1.0, a connection that is to close, an
 upgrade, a second request in the same packet, or a client that reads too slowly. A packet whose head
-is known (`heads`) is not even parsed: it goes past the parser, which stands between two requests
+is known (`server.fast_path`) is not even parsed: it goes past the parser, which stands between two requests
 before and after. It leans on the insides of uvicorn's HttpToolsProtocol, whose version is pinned;
 without this room (`http=Bounded`) a server answers the same, more slowly.
 """

@@ -6,7 +6,7 @@ within the rate if the slice in which it comes and the hundred slices before it 
 requests than the rate: all of each slice counts, also where the window covers a part of it. So the
 promise is exact, who asks evenly gets at least 99 hundredths of the rate, and a key costs at most
 101 counts whatever the rate. The clock is the monotonic one: a clock that is set, or jumps, lets
-nobody in and locks nobody out. `pooled` keeps the same counts in Redis.
+nobody in and locks nobody out. `server.redis_rate_limit` keeps the same counts in Redis.
 """
 
 import math

@@ -91,7 +91,7 @@ class RedisRateLimiter:
         self._probe_task: asyncio.Task[None] | None = None
 
     async def hit(self, key_id: str) -> LimitStatus:
-        """As `limiting.Limits` says."""
+        """As `server.rate_limit.Limits` says."""
         async with self._semaphore:
             if self._probe_task is None:
                 try:

@@ -121,7 +121,7 @@ def _not_modified_headers(etag: bytes, context_headers: Sequence[Header]) -> lis
 
 
 _CONTEXT_TEMPLATE = ResponseContext(b"%b", b"%b").headers
-_ETAG_FORMAT = b'"%b"'  # of these very bytes; coded ones have another (see `coding`)
+_ETAG_FORMAT = b'"%b"'  # of these very bytes; coded ones have another (see `server.compression`)
 _FULL_TEMPLATE, _NOT_MODIFIED_TEMPLATE = (
     encode_headers(_full_headers(_ETAG_FORMAT, b"%d", _CONTEXT_TEMPLATE)),
     encode_headers(_not_modified_headers(_ETAG_FORMAT, _CONTEXT_TEMPLATE)),

@@ -13,7 +13,7 @@ holds a dot, so none is mistaken.
 current                       a link to the tree in force, moved in one step current.json
 the same for hosts without links: {"snapshot": "<digest>", "tree": "snapshots/..."} 404.json
 the error envelope, for hosts that take a file for what is not there snapshots/<digest>-<choice>/  a
-tree (see `mirrored`): complete, or not there; it never changes once it has its name .mirror
+tree (see `server.static_mirror`): complete, or not there; it never changes once it has its name .mirror
 says that the folder is a mirror, and is locked by who writes to it
 """
 

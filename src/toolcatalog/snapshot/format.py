@@ -50,7 +50,7 @@ TAG_SIZE = 16  # bytes of a document's SHA-256 that tell it from others
 # Of a term: where its postings begin, how many there are, their checksum, its rarity, whether it is
 # a row, how many relatives follow, the number of its first word.
 TERM_HEADER = struct.Struct("<QIIf?3xII")
-# how long each field is on average (see `scoring`), and the checksum of that
+# how long each field is on average (see `search.scoring`), and the checksum of that
 POSTINGS_HEADER = struct.Struct("<6dQ")
 MAX_ENCODED_IMPACT = (1 << 14) - 1  # of a value: its two lowest bits are not of the impact
 
@@ -280,7 +280,7 @@ def parse_file_list(data: bytes) -> dict[str, FileInfo]:
     """Read `files.json`: every file in the folders, by path.
 
     Reads entry by entry, so that memory grows with the number of files and not with what hostile
-    JSON of this length could hold. Raises ValueError where it is not what `listing` writes, names a
+    JSON of this length could hold. Raises ValueError where it is not what `support.mcp_server` writes, names a
     path twice, unsafely or in more folders than snapshots have, or names more than MOST_FILES files.
     """
     if len(data) > MAX_FILE_LIST_SIZE or data[:1] != b"{" or data[-1:] != b"}":

@@ -40,7 +40,7 @@ class CheckedCatalog:
     """The catalog (with stubs where there are problems), all problems sorted by place, and how many
     files were read.
 
-    `advice` is what else there is to say, without places yet; it may be much, and finding a place
+    `validation.severity` is what else there is to say, without places yet; it may be much, and finding a place
     means to read a file once more.
     """
 

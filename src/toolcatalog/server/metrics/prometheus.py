@@ -1,7 +1,7 @@
 """Prometheus exposition: counters in text form, at `/metrics` or at an address of its own.
 
 The library's own way with several processes is a file of a megabyte for each process that ever was,
-all of them read at each scrape; a server that runs for years and replaces its workers has `ledger`
+all of them read at each scrape; a server that runs for years and replaces its workers has `server.metrics.workers`
 for that.
 
 Nobody needs a key there, so it must be plain that nobody else comes in: the connection is from the

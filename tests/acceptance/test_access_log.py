@@ -1,0 +1,433 @@
+"""The access log: what a line says, that it is one line whoever asks for what, that it follows its
+file, and that no request minds when it fails.
+"""
+
+import asyncio
+import errno
+import json
+import os
+import resource
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import unquote
+
+import httpx
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from support.command import run_toolcatalog
+from support.metrics import TOOL, sample, scrape, where
+from support.server import TIMEOUT, Server, start_server, wait_until, worker_pids
+from toolcatalog.keys.api_keys import KeyRing, generate_secret
+from toolcatalog.server import responses
+from toolcatalog.server.access_log import AccessLog, AccessLogEntry, format_line
+from toolcatalog.server.metrics.counters import LOG_LINES_DROPPED, Counters
+from toolcatalog.server.middleware import RequestMiddleware
+from toolcatalog.server.state import AppState
+
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+ENTRY = AccessLogEntry(
+    1.5,
+    0.25,
+    b"id",
+    "GET",
+    b"/a",
+    "/a",
+    200,
+    12,
+    "key_1",
+    "default",
+    b"0123456789abcdef",
+    None,
+    "127.0.0.1",
+)
+
+
+def lines(file: Path) -> list[dict[str, Any]]:
+    """All lines; each of them must be an object by itself."""
+    return [json.loads(one) for one in file.read_bytes().split(b"\n")[:-1]]
+
+
+def raw(server: Server, *requests: bytes) -> bytes:
+    """Send bytes on a connection of their own, and read until the server closes."""
+    host, port = server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=TIMEOUT) as connection:
+        connection.sendall(b"".join(requests))
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def test_a_line_says_who_asked_for_what_and_never_the_key(
+    shipped_build: Path, tmp_path: Path
+) -> None:
+    """By each way through the server; at the end of the server all of it is there."""
+    file = tmp_path / "access.log"
+    arguments = ("--site", str(shipped_build.parent / "site"), "--access-log", str(file))
+    with start_server(shipped_build, tmp_path, *arguments) as server:
+        plain = {"x-api-key": server.key, "accept-encoding": "identity"}
+        started = time.time()
+        with httpx.Client(base_url=server.url) as kept:
+            answers = [kept.get(TOOL, headers=plain) for _ in range(3)]
+            answers.append(
+                kept.get(
+                    f"{TOOL}?version=latest",
+                    headers={**plain, "x-request-id": "mine", "traceparent": TRACE},
+                )
+            )
+            answers.append(
+                kept.get("/api/v3/tools", headers={"x-api-key": server.key, "traceparent": TRACE})
+            )
+            answers.append(kept.head(TOOL, headers=plain))
+            answers.append(kept.get(TOOL, headers={**plain, "x-api-key": f"{server.key}x"}))
+            answers.append(
+                kept.get(
+                    "/", headers={"authorization": f"Bearer {server.key}", "cookie": server.key}
+                )
+            )
+            answers.append(kept.get(f"/nowhere?x={TOOL}", headers={"traceparent": TRACE.upper()}))
+        server.process.terminate()
+        assert server.process.wait(timeout=TIMEOUT) == 0
+        found = lines(file)
+    assert [one["request_id"] for one in found] == [
+        answer.headers["x-request-id"] for answer in answers
+    ]
+    assert [one["status"] for one in found] == [answer.status_code for answer in answers]
+    assert [one["bytes"] for one in found] == [packed(answer) for answer in answers]
+    assert [one["path"] for one in found] == [
+        answer.request.url.raw_path.decode() for answer in answers
+    ]
+    assert (
+        [one.get("traceparent") for one in found]
+        == [answer.headers.get("traceparent") for answer in answers]
+        == [None] * 3 + [TRACE] * 2 + [None] * 4
+    )
+    assert [one["method"] for one in found] == ["GET"] * 5 + ["HEAD"] + ["GET"] * 3
+    assert [one["route"] for one in found] == ["/api/v3/tools/{slug}"] * 4 + ["/api/v3/tools"] + [
+        "/api/v3/tools/{slug}"
+    ] * 2 + [
+        "site",
+        "none",
+    ]
+    known = json.loads(server.keys_file.read_bytes())["keys"][0]["id"]
+    assert [one["key"] for one in found] == [known] * 6 + [None] * 3
+    assert [one["project"] for one in found] == ["default"] * 6 + [None] * 3
+    assert {one["snapshot"] for one in found} == {answers[0].headers["x-catalog-snapshot"][:12]}
+    assert {one["client"] for one in found} == {"127.0.0.1"}
+    for one in found:
+        assert started - 1 < datetime.fromisoformat(one["time"]).timestamp() < time.time() + 1
+        assert 0 < one["milliseconds"] < TIMEOUT * 1000
+    text = file.read_text() + server.log.read_text()
+    assert server.key not in text
+    assert server.key[3:20] not in text
+    assert file.stat().st_mode & 0o007 == 0
+
+
+def packed(answer: httpx.Response) -> int:
+    """Bytes of a body as it came."""
+    return 0 if answer.request.method == "HEAD" else answer.num_bytes_downloaded
+
+
+def test_no_line_has_a_key(shipped_build: Path, tmp_path: Path) -> None:
+    """Whichever way a request goes, and wherever its client wrote a key by mistake: in the path, in
+    the query, percent-encoded, as the id of the request, or where the line is cut.
+    """
+    file = tmp_path / "access.log"
+    with start_server(shipped_build, tmp_path, "--access-log", str(file)) as server:
+        key = server.key
+        encoded = "".join(f"%{ord(letter):02x}" for letter in key)
+        targets = [
+            f"{TOOL}?api_key={key}",
+            f"/api/v3/tools/{key}",
+            f"/api/v3/tools?x={encoded}&y={key}",
+            f"/{encoded.replace('%', '%25')}",
+            f"{TOOL}?{'x' * (2048 - len(TOOL) - 20)}{key}",
+            f"{TOOL}?{'x' * (256 - len(TOOL) - 20)}{key}{'x' * 8000}",
+        ]
+        with httpx.Client(base_url=server.url) as kept:
+            for target in targets:
+                for headers in ({}, {"accept-encoding": "identity"}, {"x-request-id": key}):
+                    kept.get(target, headers={"x-api-key": key, **headers})
+        server.process.terminate()
+        assert server.process.wait(timeout=TIMEOUT) == 0
+    text = file.read_text()
+    assert len(text.splitlines()) == 3 * len(targets)
+    for written in (text, unquote(unquote(text)), server.log.read_text()):
+        assert key[3:12] not in written
+    assert f"{TOOL}?api_key=tc_[redacted]" in text
+    assert '"request_id":"tc_[redacted]"' in text
+
+
+def test_no_line_of_the_other_log_has_a_key() -> None:
+    """Neither one that a library logs, nor the trace of a fault."""
+    key = generate_secret()
+    program = (
+        "import logging, sys\n"
+        "from toolcatalog.server.supervisor import configure_logging\n"
+        "configure_logging()\n"
+        "log = logging.getLogger('uvicorn.error')\n"
+        "log.error('GET /%s', sys.argv[1])\n"
+        "try:\n"
+        "    raise ValueError(sys.argv[1])\n"
+        "except ValueError:\n"
+        "    log.exception('failed')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, key], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.count("tc_[redacted]") == 2
+    assert key[3:12] not in done.stderr
+
+
+def test_no_request_makes_a_line_of_its_own_making(shipped_build: Path, tmp_path: Path) -> None:
+    """Quotes, escapes, bytes that are no UTF-8, line breaks by percent: one request, one line, as
+    it was asked; very long paths are cut.
+    """
+    file = tmp_path / "access.log"
+    targets = [
+        rb'/a"}{"key":"x', rb"/a\n\u000a%0a%0d", b"/\xff\xfe\xc3\x28", b"/api/v3/tools/A%0A%22?x=%0A", b"/" + b'"' * 9000, b"/api/v3/tools/A?" + b"\xff" * 9000,
+        "/\u2028\u0085".encode(), b"/%00%1b[31m",
+    ]  # fmt: skip
+    with start_server(shipped_build, tmp_path, "--access-log", str(file)) as server:
+        head = (
+            f" HTTP/1.1\r\nHost: a\r\nx-api-key: {server.key}\r\nConnection: close\r\n\r\n".encode()
+        )
+        answers = [raw(server, b"GET " + target + head) for target in targets]
+        assert all(answer.startswith(b"HTTP/1.1 ") for answer in answers)
+        # which is no request
+        named = [answer for answer in answers if b"not HTTP/1.1" not in answer]
+        assert len(named) >= 5
+        wait_until(lambda: len(file.read_bytes().splitlines()) >= len(named))
+    found = lines(file)
+    assert len(found) == len(named)
+    assert len(file.read_bytes().split(b"\n")) == len(found) + 1
+    paths = [one["path"].encode("latin-1") for one in found]
+    assert all(any(target.startswith(path) for target in targets) for path in paths)
+    assert [path for path in paths if len(path) > 2048] == []
+    assert rb'/a"}{"key":"x' in paths
+    assert max(map(len, file.read_bytes().splitlines())) < 4096
+
+
+def test_it_follows_its_file_and_lines_stay_whole(shipped_build: Path, tmp_path: Path) -> None:
+    """Renamed by a rotation under load: no line is lost or torn, by however many processes they are
+    written.
+    """
+    file, old = tmp_path / "access.log", tmp_path / "access.log.1"
+    arguments = ("--workers", "2", "--access-log", str(file), "--metrics", "127.0.0.1:0")
+    with start_server(shipped_build, tmp_path, *arguments) as server:
+        wait_until(lambda: scrape(where(server))[sample("processes")] == 2)
+        sent = 0
+        for moves in (False, True, False):
+            if moves:
+                file.rename(old)
+            for _ in range(6):
+                with httpx.Client(
+                    base_url=server.url,
+                    headers={"x-api-key": server.key, "accept-encoding": "identity"},
+                ) as kept:
+                    sent += sum(
+                        kept.get(f"{TOOL}?{'x' * 200}={index}").status_code == 200
+                        for index in range(20)
+                    )
+        wait_until(lambda: len(lines(file)) + len(lines(old)) >= sent)
+        assert len(worker_pids(server)) == 2
+    every = [*lines(file), *lines(old)]
+    assert (len(every), len({one["request_id"] for one in every})) == (sent, sent) == (360, 360)
+    assert lines(file)
+    assert lines(old)
+
+
+def test_standard_output_has_lines_and_nothing_else(shipped_build: Path, tmp_path: Path) -> None:
+    """And when nobody reads it any more, requests are answered, lines are dropped and counted, and
+    the log says so once.
+    """
+    with standard_output(shipped_build, tmp_path) as (server, output):
+        headers = {"x-api-key": server.key}
+        for _ in range(3):
+            assert httpx.get(server.url + TOOL, headers=headers).status_code == 200
+        assert [json.loads(output.readline())["status"] for _ in range(3)] == [200] * 3
+        output.close()
+        for _ in range(30):
+            assert httpx.get(server.url + TOOL, headers=headers).status_code == 200
+        wait_until(lambda: scrape(where(server))[sample("access_log_dropped_total")] == 30)
+        assert server.log.read_text().count("lines of the access log are dropped") == 1
+        assert "Traceback" not in server.log.read_text()
+
+
+@contextmanager
+def standard_output(build: Path, folder: Path) -> Iterator[tuple[Server, IO[bytes]]]:
+    """A server whose standard output is a pipe, and the end of it to read."""
+    read, write = os.pipe()
+    own = os.dup(1)
+    os.dup2(write, 1)  # what is started now has it as its standard output
+    os.close(write)
+    try:
+        with (
+            os.fdopen(read, "rb") as output,
+            start_server(build, folder, "--access-log", "-", "--metrics", "127.0.0.1:0") as server,
+        ):
+            os.dup2(own, 1)
+            yield server, output
+    finally:
+        os.dup2(own, 1)
+        os.close(own)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda folder: folder / "no" / "access.log", lambda folder: folder]
+)
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_served(
+    shipped_build: Path, tmp_path: Path, make: Callable[[Path], Path]
+) -> None:
+    """One sentence, and 2."""
+    done = run_toolcatalog(
+        "serve",
+        "--build",
+        shipped_build,
+        "--port",
+        "0",
+        "--workers",
+        "2",
+        "--access-log",
+        make(tmp_path),
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Serving" not in done.stderr
+    assert "--access-log" in done.stderr
+
+
+def test_a_full_disk_drops_lines_and_later_ones_are_whole(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`/dev/full` refuses every byte; when the file is another one again, lines are written, and
+    the log has told of both.
+    """
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    file, tallies = tmp_path / "access.log", Counters()
+    file.symlink_to("/dev/full")
+    caplog.set_level("INFO")
+    log = AccessLog(file, tallies)
+    log.enqueue(ENTRY)
+    log.enqueue(ENTRY)
+    wait_until(lambda: tallies.get_values().events[LOG_LINES_DROPPED] == 2)
+    file.unlink()
+    log.enqueue(ENTRY)
+    wait_until(lambda: "is written again" in caplog.text)
+    log.close()
+    assert os.strerror(errno.ENOSPC) in caplog.text
+    assert lines(file) == [json.loads(format_line(ENTRY))]
+    assert tallies.get_values().events[LOG_LINES_DROPPED] == 2
+
+
+def test_a_write_that_ends_within_a_line_spoils_no_other(tmp_path: Path) -> None:
+    """A disk that is full after a line and a half, as a limit to the size of files has it: what
+    comes later has lines of its own.
+    """
+    file, tallies = tmp_path / "access.log", Counters()
+    size = len(format_line(ENTRY))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size * 3 // 2, before[1]))
+    try:
+        log = AccessLog(file, tallies)
+        for _ in range(3):
+            log.enqueue(ENTRY)
+        wait_until(lambda: tallies.get_values().events[LOG_LINES_DROPPED])
+        assert file.stat().st_size == size * 3 // 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    log.enqueue(ENTRY)
+    log.close()
+    first, torn, last = file.read_bytes().splitlines()
+    assert json.loads(first) == json.loads(last) == json.loads(format_line(ENTRY))
+    assert format_line(ENTRY).startswith(torn)
+
+
+def test_while_a_disk_hangs_no_more_than_so_many_lines_wait(tmp_path: Path) -> None:
+    """A pipe that nobody reads stands for it: noting never waits, what is too much is dropped, and
+    the end comes all the same.
+    """
+    read, write = os.pipe()
+    file, tallies = tmp_path / "pipe", Counters()
+    file.symlink_to(f"/proc/self/fd/{write}")
+    log = AccessLog(file, tallies)
+    began = time.monotonic()
+    for _ in range(40_000):
+        log.enqueue(ENTRY)
+    log.close()
+    assert time.monotonic() - began < TIMEOUT
+    assert tallies.get_values().events[LOG_LINES_DROPPED] > 40_000 - 3 * 16_384
+    os.close(read)
+    os.close(write)
+
+
+def test_a_line_is_no_longer_than_a_pipe_takes_at_once() -> None:
+    """Whatever the path and the project are made of."""
+    for path in (b"\xff" * 5000, b'"' * 5000, b"\\" * 5000, b"\x01" * 5000):
+        found = format_line(
+            ENTRY._replace(
+                path=path, project='"' * 5000, request_id=b"/" * 128, traceparent=TRACE.encode()
+            )
+        )
+        assert len(found) <= 4096
+        assert json.loads(found)["path"].encode("latin-1") == path[: len(json.loads(found)["path"])]
+
+
+@pytest.mark.parametrize(
+    ("given", "is_sane"),
+    [
+        (TRACE, True), (f"01{TRACE[2:]}", True), (TRACE.upper(), False), (f"ff{TRACE[2:]}", False), (f"{TRACE}-x", False), (f"{TRACE}\n", False), (f" {TRACE}", False),
+        (f"00-{'0' * 32}-00f067aa0ba902b7-01", False), (f"00-4bf92f3577b34da6a3ce929d0e0e4736-{'0' * 16}-01", False), ("", False), (TRACE[:-1], False),
+    ],
+)  # fmt: skip
+def test_which_traceparent_is_passed_on(given: str, is_sane: bool) -> None:
+    """Those of the W3C's form, to the letter."""
+    assert responses.validate_traceparent(given.encode()) == (given.encode() if is_sane else None)
+    assert responses.validate_traceparent(None) is None
+
+
+def test_a_trace_is_of_its_own_request_only(shipped_build: Path, tmp_path: Path) -> None:
+    """Also among requests whose heads are the same but for it, on one connection."""
+    with start_server(shipped_build, tmp_path) as server:
+        headers = {"x-api-key": server.key, "accept-encoding": "identity"}
+        with httpx.Client(base_url=server.url, headers=headers) as kept:
+            found = [
+                kept.get(TOOL, headers={"traceparent": trace} if trace else {}).headers.get(
+                    "traceparent"
+                )
+                for trace in ("", "", TRACE, TRACE, "", "x", "")
+            ]
+            assert found == [None, None, TRACE, TRACE, None, None, None]
+
+
+def test_a_trace_stands_beside_the_error_of_its_request(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In the log, with the request id, and in the answer; one that is not sane stands nowhere."""
+
+    async def fails(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 - an application
+        raise RuntimeError("on purpose")
+
+    live = AppState(KeyRing(tmp_path / "keys.json"), None)
+
+    async def ask(trace: str) -> httpx.Response:
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=RequestMiddleware(fails, live)), base_url="http://a"
+        ) as client:
+            return await client.get(
+                "/x", headers={"x-request-id": f"of-{trace[:4]}", "traceparent": trace}
+            )
+
+    assert asyncio.run(ask(TRACE)).headers["traceparent"] == TRACE
+    assert "traceparent" not in asyncio.run(ask("evil\x7f")).headers
+    told = [record.getMessage() for record in caplog.records]
+    assert told == [
+        f"request of-00-4: GET '/x' failed (traceparent {TRACE})",
+        "request of-evil: GET '/x' failed",
+    ]
+    assert live.get_counts().requests.keys() == {"500 none"}

@@ -1,0 +1,921 @@
+"""The build: equal input gives equal bytes, a reader sees the old snapshot or the new one whatever
+happens, and problems change nothing.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from support.catalogs import add_tool, generate_catalog
+from support.command import (
+    environment_without_coverage,
+    error_sentence,
+    run_successfully,
+    run_toolcatalog,
+)
+from support.files_on_disk import find_leftovers, read_tree, snapshot_state
+from support.paths import DATA, SHIPPED_CATALOG
+from support.profile import DEEP_PROFILE
+from support.snapshot_reader import read_newest_documents
+from toolcatalog import encoding
+from toolcatalog.build.pipeline import build, check
+from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, SnapshotError, UsageError
+from toolcatalog.snapshot import retention
+from toolcatalog.snapshot.directory import (
+    DEFAULT_MAX_LOSS_PERCENT,
+    UNLIMITED_LOSS_PERCENT,
+    BuildResult,
+)
+from toolcatalog.store.open import open_build
+from toolcatalog.store.store import Store
+from toolcatalog.system import files
+
+GOLDEN = DATA / "golden"
+HISTORY = GOLDEN / "history" / "catalog"
+
+
+def building(catalog: Path, out: Path, site: Path) -> list[str]:
+    """The command line of a build."""
+    options = {"--catalog": catalog, "--out": out, "--site": site}
+    return [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "build",
+        *(str(word) for option in options.items() for word in option),
+    ]
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Path:
+    """A small catalog that may be changed."""
+    return Path(shutil.copytree(HISTORY, tmp_path / "catalog"))
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "build"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    return tmp_path / "site"
+
+
+def describe(catalog: Path, text: str) -> None:
+    """Change what one tool says of itself."""
+    (catalog / "toolkits/clock/CLOCK_NOW/20250601_00.yaml").write_text(
+        f"name: Now\ndescription: {text}\n"
+    )
+
+
+def description(build: Path) -> str:
+    """What that tool says in the build's current snapshot, which must be whole."""
+    store = open_build(build)
+    for number in range(8):
+        store.read_document(number)
+    return str(json.loads(read_newest_documents(build / "current")["CLOCK_NOW"])["description"])
+
+
+# Equal input, equal bytes
+
+ENVIRONMENTS = {
+    "plain": ({"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}, 0o022),
+    "ascii": (
+        {
+            "PYTHONHASHSEED": "1",
+            "LC_ALL": "C",
+            "PYTHONUTF8": "0",
+            "PYTHONCOERCECLOCALE": "0",
+            "TZ": "Asia/Kathmandu",
+        },
+        0o077,
+    ),
+    "turkish": (
+        {
+            "PYTHONHASHSEED": "random",
+            "LC_ALL": "tr_TR.UTF-8",
+            "TZ": "America/St_Johns",
+            "COLUMNS": "20",
+        },
+        0o000,
+    ),
+    "bare": (
+        {
+            "PYTHONHASHSEED": "random",
+            "LC_ALL": "POSIX",
+            "TZ": "",
+            "PYTHONOPTIMIZE": "2",
+            "HOME": "/nowhere",
+        },
+        0o027,
+    ),
+}
+
+
+def shuffled_copy(source: Path, target: Path, seed: int) -> Path:
+    """The same files, made in another order at other times."""
+    draw = random.Random(seed)  # noqa: S311 - nothing secret
+    paths = sorted(path for path in source.rglob("*") if path.is_file())
+    draw.shuffle(paths)
+    for path in paths:
+        copy = target / path.relative_to(source)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(path.read_bytes())
+        when = draw.randrange(2**31)
+        os.utime(copy, (when, when))
+    return target
+
+
+@pytest.mark.parametrize(
+    ("source", "environments"),
+    [(SHIPPED_CATALOG, ["ascii", "turkish"]), (GOLDEN / "unicode" / "catalog", [*ENVIRONMENTS])],
+    ids=["shipped", "unicode"],
+)
+def test_equal_catalogs_give_equal_bytes(
+    source: Path, environments: list[str], tmp_path: Path
+) -> None:
+    """Folder, order and time of the files, hash seed, locale, time zone, umask and -OO reach no
+    byte of snapshot and site, but for the user's seal on the list of pages.
+    """
+    running = []
+    for number, name in enumerate(environments):
+        variables, umask = ENVIRONMENTS[name]
+        folder = tmp_path / name / ("deep/" * number)
+        catalog = shuffled_copy(source, folder / f"catalog {name}", number)
+        command = building(catalog, folder / "build", folder / "site")
+        env = {
+            key: value for key, value in os.environ.items() if not key.startswith(("LC_", "LANG"))
+        } | variables
+        process = subprocess.Popen(
+            command, env=env, umask=umask, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        running.append((folder, process))
+    results = []
+    for folder, process in running:
+        digest, complaint = process.communicate(timeout=60)
+        assert process.returncode == 0, complaint
+        assert (folder / "build/current").readlink() == Path("snapshots") / digest.strip()
+        pages = read_tree(folder / "site")
+        pages[".generated"] = pages[".generated"][files.SEAL_LINE_SIZE :]
+        results.append((digest, read_tree(folder / "build/snapshots"), pages))
+    assert len(results[0][1]) > 5
+    for result in results[1:]:
+        assert result == results[0]
+
+
+def test_a_second_build_changes_nothing(catalog: Path, out: Path, site: Path) -> None:
+    """The same catalog again: it says that nothing has changed, names the same digest and touches
+    no file.
+    """
+    arguments = ("build", "--catalog", catalog, "--out", out, "--site", site)
+    first = run_toolcatalog(*arguments)
+    before = snapshot_state(out / "snapshots", out / "current", site)
+    second = run_toolcatalog(*arguments)
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert "Built 4 tools in 8 versions, 3 toolkits, 0 sessions, 29 pages." in first.stderr
+    assert "Nothing has changed: 4 tools in 8 versions" in second.stderr
+    assert first.stdout == second.stdout == f"{(out / 'current').readlink().name}\n"
+    assert snapshot_state(out / "snapshots", out / "current", site) == before
+
+
+def test_going_back_gives_the_first_snapshot_again(catalog: Path, out: Path) -> None:
+    """Two catalogs have two snapshots side by side; the first catalog again names the first digest
+    again.
+    """
+    digests = []
+    for text in ("one", "two", "one"):
+        describe(catalog, text)
+        built = build(catalog, out, None)
+        assert built.changed
+        assert description(out) == text
+        digests.append(built.digest)
+    assert digests[0] == digests[2] != digests[1]
+    assert sorted(path.name for path in (out / "snapshots").iterdir()) == sorted({*digests})
+
+
+# The old or the new, never half
+
+DRIVER = """
+import json, os, signal, sys, time
+from contextlib import contextmanager
+from pathlib import Path
+from toolcatalog.build import rebuild as making
+from toolcatalog.build.pipeline import build
+
+CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.symlink"}
+steps, last = 0, 0
+
+def count():
+    global steps
+    steps += 1
+    if steps == last:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def watch(event, args):
+    if event in CHANGES or (event == "open" and isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR)):
+        count()
+
+@contextmanager
+def track(label, total):
+    yield lambda _: count()
+
+for line in sys.stdin:
+    catalog, out, site, last, delay = json.loads(line)
+    start, (reading, writing) = time.monotonic(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        sys.addaudithook(watch)
+        build(Path(catalog), Path(out), Path(site), track)
+        os.write(writing, str(steps).encode())
+        os._exit(0)
+    os.close(writing)
+    if delay:
+        time.sleep(delay)
+        os.kill(child, signal.SIGKILL)
+    status = os.waitpid(child, 0)[1]
+    print(json.dumps([status, time.monotonic() - start, int(os.read(reading, 9) or 0)]), flush=True)
+    os.close(reading)
+"""
+# builds killed at evenly spread steps of their work, and as many at random moments of their time
+KILLS = 24 if DEEP_PROFILE else 5
+STRIDE = 4 if DEEP_PROFILE else 12  # steps of a build between two kills
+
+
+class Driver:
+    """The driver at work in three folders."""
+
+    def __init__(self, process: "subprocess.Popen[str]", *folders: Path) -> None:
+        self.process = process
+        self.folders = [str(folder) for folder in folders]
+
+    def run(self, step: int = 0, delay: float = 0.0) -> tuple[int, float, int]:
+        """Build, to be killed at a step or after some seconds unless they are 0: the status (0, or
+        the signal), seconds and steps.
+
+        A step is a file opened for writing, renamed or removed, a folder or link made, or what the
+        build itself tells of its progress.
+        """
+        assert self.process.stdin
+        assert self.process.stdout
+        print(json.dumps([*self.folders, step, delay]), file=self.process.stdin, flush=True)
+        status, seconds, steps = json.loads(self.process.stdout.readline())
+        return status, seconds, steps
+
+
+@pytest.fixture
+def driver(catalog: Path, out: Path, site: Path) -> Iterator[Driver]:
+    """A process that has everything imported and makes each build in a fork of itself, so that a
+    kill hits the build's own work.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", DRIVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield Driver(process, catalog, out, site)
+        assert process.stdin
+        process.stdin.close()
+
+
+def test_a_killed_build_leaves_the_old_or_the_new(
+    catalog: Path, out: Path, site: Path, driver: Driver
+) -> None:
+    """After SIGKILL at moments all over the work, each with another catalog, `current` opens and is
+    whole; the next build tidies up.
+    """
+    describe(catalog, "whole")
+    status, seconds, _ = driver.run()
+    assert status == 0
+    describe(catalog, "again")
+    status, _, work = driver.run()
+    assert status == 0
+    assert work > 20
+    draw = random.Random(2)  # noqa: S311 - nothing secret
+    moments = [(1 + number * (work - 1) // (KILLS - 1), 0.0) for number in range(KILLS)]
+    moments += [(0, draw.uniform(0.001, 1.2 * seconds)) for _ in range(KILLS)] + [(0, 0.0)] * 5
+    draw.shuffle(moments)
+    before, killed, littered = "again", 0, 0
+    for number, (place, delay) in enumerate(moments):
+        describe(catalog, f"round {number}")
+        killed += driver.run(place, delay)[0] == signal.SIGKILL
+        littered += bool(find_leftovers(out))
+        now = description(out)
+        assert now in (before, f"round {number}"), f"killed at {(place, delay)}"
+        before = now
+        for page in site.rglob("*.html"):
+            assert page.read_text().rstrip().endswith("</html>"), page
+    assert killed >= KILLS
+    assert littered > 0
+    assert_like_new(catalog, out, site)
+
+
+def test_a_killed_first_build_leaves_nothing_current(
+    catalog: Path, out: Path, site: Path, driver: Driver
+) -> None:
+    """Killed at many of its steps, the first build of all leaves no `current`, or a whole one; the
+    next one makes it.
+    """
+    whole, step = out.with_name("whole"), 0
+    build(catalog, whole, None)
+    while driver.run(step := step + STRIDE)[0] == signal.SIGKILL:
+        if (out / "current").is_symlink():
+            assert read_tree(out / "current") == read_tree(whole / "current")
+        else:
+            with pytest.raises(SnapshotError):
+                open_build(out)
+        for folder in (out, site):
+            shutil.rmtree(folder, ignore_errors=True)
+    assert step > 20
+    assert_like_new(catalog, out, site)
+
+
+def test_pages_of_killed_builds_go_too(
+    catalog: Path, out: Path, site: Path, driver: Driver
+) -> None:
+    """A page that a killed build has added, or not yet removed, is known as ours and goes with the
+    build that no longer has its tool.
+    """
+    tool, page = catalog / "toolkits/clock/CLOCK_NOW", site / "tools/CLOCK_NOW/index.html"
+    taken = tool.rename(catalog.with_name("taken"))
+    build(catalog, out, site)
+    taken.rename(tool)
+    found = 0
+    for _ in killed(driver, out, site):
+        if page.exists():
+            found += 1
+            tool.rename(taken)
+            build(catalog, out, site)
+            assert not page.exists()
+            taken.rename(tool)
+    assert found > 0
+    build(catalog, out, site)
+    tool.rename(taken)
+    found = 0
+    for _ in killed(driver, out, site):
+        found += page.exists()
+        build(catalog, out, site)
+        assert not page.exists()
+    assert found > 0
+    assert_like_new(catalog, out, site)
+
+
+def killed(driver: Driver, out: Path, site: Path) -> Iterator[int]:
+    """Kill a build at some of its steps from the middle on, each time begun from the state that was
+    there at first.
+    """
+    kept = [Path(tempfile.mkdtemp(dir=out.parent)) / folder.name for folder in (out, site)]
+    for folder, copy in zip((out, site), kept, strict=True):
+        shutil.copytree(folder, copy, symlinks=True)
+    _, _, steps = driver.run()
+    for step in range(steps // 2, steps, STRIDE):
+        for folder, copy in zip((out, site), kept, strict=True):
+            shutil.rmtree(folder)
+            shutil.copytree(copy, folder, symlinks=True)
+        assert driver.run(step)[0] == signal.SIGKILL
+        yield step
+
+
+def assert_like_new(catalog: Path, out: Path, site: Path) -> None:
+    """After one more build nothing is left over, and snapshot and site are those of a build into
+    empty folders.
+    """
+    build(catalog, out, site)
+    fresh = out.with_name("fresh")
+    build(catalog, fresh / "build", fresh / "site")
+    assert find_leftovers(out, site) == []
+    assert read_tree(out / "current") == read_tree(fresh / "build/current")
+    assert read_tree(site) == read_tree(fresh / "site")
+
+
+def test_left_overs_of_a_kill_go_and_others_stay(catalog: Path, out: Path, site: Path) -> None:
+    """What a killed build leaves under the program's own temporary names goes with the next build;
+    files of others stay.
+    """
+    build(catalog, out, site)
+    ours = [out / ".current.0123abcd.part", out / "snapshots/abc.part/toolkits", site / ".index.html.0123abcd.part",
+            site / ".staged/0123/.0.0123abcd.part", out / "snapshots/def.part",
+            out / ".cache/.seen.0123abcd.part"]  # fmt: skip
+    ours[0].symlink_to("snapshots/nothing")
+    ours[1].mkdir(parents=True)
+    ours[3].parent.mkdir(parents=True)
+    theirs = [
+        site / "draft.part",
+        site / ".notes.part",
+        out / "video.part",
+        site / "other/.index.html.0123abcd.part",
+    ]
+    theirs[3].parent.mkdir()
+    for path in (*ours[2:], *theirs):
+        path.write_text("")
+    # as where a build was killed while it wrote the site
+    for note in (out / ".cache").glob("site-*"):
+        note.unlink()
+    build(catalog, out, site)
+    assert sorted(find_leftovers(out, site)) == sorted(theirs)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "a changed byte",
+        "a missing file",
+        "a missing index",
+        "a file in its place",
+        "a manifest only",
+    ],
+)
+def test_a_damaged_snapshot_of_the_same_digest_is_replaced(
+    damage: str, catalog: Path, out: Path
+) -> None:
+    """Building mends a snapshot that is there under the right name with the wrong content."""
+    digest = build(catalog, out, None).digest
+    good, folder = read_tree(out / "current"), out / "snapshots" / digest
+    if damage == "a changed byte":
+        file = folder / "tools.json"
+        file.write_bytes(file.read_bytes().replace(b"time", b"Time"))
+    elif damage == "a missing file":
+        (folder / "query.words").unlink()
+    elif damage == "a missing index":
+        (folder / "toolkits/clock/20250601_00.json").unlink()
+    else:
+        shutil.rmtree(folder)
+        if damage == "a file in its place":
+            folder.write_text("")
+        else:
+            folder.mkdir()
+            (folder / "manifest.json").write_bytes(good["manifest.json"])
+    if damage != "a missing index":  # no server reads it
+        with pytest.raises(SnapshotError):
+            description(out)
+    assert build(catalog, out, None).digest == digest
+    assert read_tree(out / "current") == good
+    assert [path.name for path in (out / "snapshots").iterdir()] == [digest]
+
+
+def test_a_second_build_at_the_same_time_steps_back(catalog: Path, out: Path, site: Path) -> None:
+    """While one build writes, another says so with exit code 2 and changes nothing."""
+    build(catalog, out, site)
+    describe(catalog, "later")
+    before = snapshot_state(out, site)
+    with files.lock(out / ".lock") as got_it:
+        assert got_it
+        done = run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
+    assert (
+        error_sentence(done)
+        == f"error: Another build is writing to {out}: try again when it is done."
+    )
+    assert snapshot_state(out, site) == before
+    assert (
+        run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site).returncode == 0
+    )
+
+
+def test_builds_started_together_leave_one_whole_snapshot(
+    catalog: Path, out: Path, site: Path
+) -> None:
+    """Of four builds at once each ends well or says that another is writing; what stands there then
+    is whole.
+    """
+    command = building(catalog, out, site)
+    processes = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    for process in processes:
+        _, complaint = process.communicate(timeout=60)
+        assert process.returncode == 0 or (
+            process.returncode == 2 and "Another build is writing" in complaint
+        ), complaint
+    assert any(process.returncode == 0 for process in processes)
+    assert_like_new(catalog, out, site)
+
+
+# What cannot be done changes nothing
+
+
+def test_problems_build_nothing(catalog: Path, out: Path, site: Path) -> None:
+    """A catalog with problems ends with 1, and not one file, folder, link or time of the last good
+    build changes.
+    """
+    build(catalog, out, site)
+    before = snapshot_state(out / "snapshots", out / "current", site)
+    (catalog / "toolkits/clock/CLOCK_NOW/20260101_00.yaml").write_text("nam: Now\n")
+    done = run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
+    assert done.returncode == 1
+    assert "catalog/toolkits/clock/CLOCK_NOW/20260101_00.yaml:1:1" in done.stderr
+    assert "Nothing was built." in done.stderr
+    assert snapshot_state(out / "snapshots", out / "current", site) == before
+    assert {path.name for path in out.iterdir()} == {
+        "snapshots",
+        "current",
+        ".cache",
+        ".lock",
+        ".gitignore",
+    }
+
+
+def test_problems_leave_no_snapshot(catalog: Path, out: Path, site: Path) -> None:
+    """Where nothing was built before, a catalog with problems leaves neither snapshot nor site
+    behind.
+    """
+    (catalog / "catalog.yaml").unlink()
+    assert (
+        run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site).returncode == 1
+    )
+    assert {path.name for path in out.iterdir()} <= {".cache", ".lock", ".gitignore"}
+    assert not site.exists()
+
+
+@pytest.mark.parametrize(
+    ("out_at", "site_at", "sentence"),
+    [
+        ("file/build", "site", "Cannot write {0}/file/build (Not a directory)"),
+        ("file", "site", "Directory '{0}/file' is a file."),
+        ("build", "file/site", "Cannot write {0}/file/site (Not a directory)"),
+        ("build", "file", "Directory '{0}/file' is a file."),
+        ("taken", "site", "Cannot write {0}/taken/"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_is_one_sentence(
+    out_at: str, site_at: str, sentence: str, catalog: Path, tmp_path: Path
+) -> None:
+    """A place that cannot be a folder ends with 2 and one sentence that names it, and nothing is
+    current.
+    """
+    (tmp_path / "file").write_text("")
+    (tmp_path / "taken/current").mkdir(parents=True)
+    done = run_toolcatalog(
+        "build", "--catalog", catalog, "--out", tmp_path / out_at, "--site", tmp_path / site_at
+    )
+    assert sentence.format(tmp_path) in error_sentence(done)
+    assert not (tmp_path / out_at / "current").is_symlink()
+
+
+def test_no_room_is_one_sentence_and_the_old_stays(catalog: Path, out: Path, site: Path) -> None:
+    """Where a file cannot be written to its end, the build ends with 2, the old snapshot stays, and
+    the next build tidies up.
+    """
+    describe(catalog, "old")
+    build(catalog, out, site)
+    describe(catalog, "new")
+    command = building(catalog, out, site)
+    # blocks of 512 or 1024 bytes: less than the manifest
+    limited = ["sh", "-c", 'ulimit -f 3 && exec "$@"', "sh", *command]
+    done = subprocess.run(
+        limited,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=environment_without_coverage(),
+    )
+    assert "File too large" in error_sentence(done)
+    assert description(out) == "old"
+    assert_like_new(catalog, out, site)
+    assert description(out) == "new"
+
+
+def test_no_catalog_is_one_sentence(tmp_path: Path, out: Path) -> None:
+    """A catalog folder that is not there ends with 2 and says how to name or start one."""
+    assert "--catalog" in error_sentence(
+        run_toolcatalog("build", "--catalog", tmp_path / "nowhere", "--out", out, "--no-site")
+    )
+    assert not out.exists()
+
+
+# The site
+
+
+@pytest.mark.parametrize("listing", [None, "", "not JSON", "null", "{"])
+def test_a_site_of_somebody_else_is_left_alone(
+    listing: str | None, catalog: Path, out: Path, site: Path
+) -> None:
+    """A folder with an index.html and no readable list of our pages is refused, before anything
+    becomes current.
+    """
+    site.mkdir()
+    (site / "index.html").write_text("My own site.")
+    if listing is not None:
+        (site / ".generated").write_text(listing)
+    before = snapshot_state(site)
+    with pytest.raises(UsageError, match=r"name another folder with --site, or empty this one\.$"):
+        build(catalog, out, site)
+    assert snapshot_state(site) == before
+    assert not (out / "current").is_symlink()
+
+
+def test_a_site_whose_list_of_pages_is_damaged_is_left_alone(
+    catalog: Path, out: Path, site: Path
+) -> None:
+    """Also one that the last build has made: the snapshot in force stays, and with the list as it
+    was all goes on.
+    """
+    build(catalog, out, site)
+    current, listing = (out / "current").readlink(), (site / ".generated").read_bytes()
+    (site / ".generated").write_text("not JSON")
+    before = snapshot_state(site)
+    describe(catalog, "Another time.")
+    with pytest.raises(
+        UsageError, match="is damaged, so it cannot be told which pages this program made"
+    ):
+        build(catalog, out, site)
+    assert snapshot_state(site) == before
+    assert (out / "current").readlink() == current
+    (site / ".generated").write_bytes(listing)
+    assert build(catalog, out, site).changed
+    assert find_leftovers(out, site) == []
+
+
+def test_pages_of_removed_tools_go_and_files_of_others_stay(
+    catalog: Path, out: Path, site: Path
+) -> None:
+    """A removed tool's page and folder and a removed toolkit's go; what the build did not make
+    stays, also beside such pages.
+    """
+    build(catalog, out, site)
+    paths = (
+        "robots.txt",
+        ".gitignore",
+        "tools/NOTES_FIND/notes.txt",
+        "tools/MINE/index.html",
+        "../build/README.md",
+    )
+    theirs = [site / path for path in paths]
+    for path in theirs:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    for folder in ("notes/NOTES_FIND", "notes/NOTES_SEARCH", "clock"):
+        shutil.rmtree(catalog / "toolkits" / folder)
+    assert build(catalog, out, site).pages == 18
+    assert not (site / "tools/NOTES_SEARCH").exists()
+    assert not (site / "tools/CLOCK_NOW").exists()
+    assert not (site / "toolkits/clock").exists()
+    assert [path.name for path in (site / "tools/NOTES_FIND").iterdir()] == ["notes.txt"]
+    assert all(path.read_text() == "mine" for path in theirs)
+    assert (site / "tools/NOTES_CREATE/index.html").is_file()
+
+
+def test_nothing_outside_the_site_is_removed(
+    catalog: Path, out: Path, site: Path, tmp_path: Path
+) -> None:
+    """A list of pages that names files elsewhere, by whatever path, removes none of them."""
+    (tmp_path / "outside").mkdir()
+    precious = tmp_path / "outside/precious.html"
+    precious.write_text("")
+    site.mkdir()
+    (site / "link").symlink_to(tmp_path / "outside")
+    (site / ".generated").write_text(
+        json.dumps(
+            ["../outside/precious.html", str(precious), "link/precious.html", "nothing.html"]
+        )
+    )
+    build(catalog, out, site)
+    assert precious.exists()
+
+
+def test_no_site_makes_no_pages(catalog: Path, out: Path, site: Path) -> None:
+    """`--no-site` builds the same snapshot and leaves a site that is there as it is."""
+    digest = run_successfully(
+        "build", "--catalog", catalog, "--out", out, "--no-site", cwd=out.parent
+    )
+    assert not site.exists()
+    build(catalog, out.with_name("other"), site)
+    before = snapshot_state(site)
+    describe(catalog, "new")
+    assert (
+        run_successfully("build", "--catalog", catalog, "--out", out, "--no-site", "--site", site)
+        != digest
+    )
+    assert snapshot_state(site) == before
+    assert isinstance(open_build(out), Store)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_damage_that_only_the_text_index_meets(jobs: int, tmp_path: Path) -> None:
+    """A part whose counts of words alone are damaged is made again, whoever writes the text index."""
+    catalog = generate_catalog(tmp_path / "catalog", 700, 5)
+    build(catalog, tmp_path / "build", None, jobs=jobs)
+    for part in (tmp_path / "build" / ".cache" / "parts").glob("*/*.compiled"):
+        part.write_bytes(part.read_bytes()[:-1] + b"\0\0")
+    add_tool(catalog, "kit0", "KIT0_ANOTHER", 1)
+    again = build(catalog, tmp_path / "build", None, jobs=jobs)
+    assert again.changed
+    assert again.digest == build(catalog, tmp_path / "clean", None).digest
+
+
+# A build that is without many of the tools there are
+
+
+@pytest.fixture(scope="module")
+def hundred(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalog of a hundred tools, and its build and site beside it."""
+    folder = tmp_path_factory.mktemp("hundred")
+    generate_catalog(folder / "catalog", 100, 3)
+    build(folder / "catalog", folder / "build", folder / "site")
+    return folder
+
+
+@pytest.fixture
+def folder(hundred: Path, tmp_path: Path) -> Path:
+    """A copy of that."""
+    return Path(shutil.copytree(hundred, tmp_path / "copy", symlinks=True))
+
+
+def without(folder: Path, tools: int) -> None:
+    """Take so many tools out of a catalog."""
+    for tool in sorted((folder / "catalog" / "toolkits").glob("*/KIT*"))[:tools]:
+        shutil.rmtree(tool)
+
+
+def built_again(folder: Path, may_lose: int = DEFAULT_MAX_LOSS_PERCENT) -> BuildResult:
+    """What the command builds, by default."""
+    return build(folder / "catalog", folder / "build", None, max_loss_percent=may_lose)
+
+
+@pytest.mark.parametrize("lost", [9, 10])
+def test_some_tools_may_go(lost: int, folder: Path) -> None:
+    """A tenth of the tools may be gone from one build to the next."""
+    without(folder, lost)
+    assert built_again(folder).tools == 100 - lost
+
+
+def test_many_tools_may_not(folder: Path) -> None:
+    """More than a tenth ends with 1 and one sentence, snapshot and site stay as they are; with
+    --allow-shrink they follow.
+    """
+    out, site = folder / "build", folder / "site"
+    arguments = ("build", "--catalog", folder / "catalog", "--out", out, "--site", site)
+    without(folder, 11)
+    before = snapshot_state(out / "snapshots", out / "current", site)
+    for _ in range(2):  # trying again does not wear it down
+        done = run_toolcatalog(*arguments)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.strip().rpartition("\n")[2] == (
+            f"error: The catalog has 89 tools, and the build in {out} serves 100: more than 10 % of them would be gone, "
+            "so nothing was published. Mend the catalog, or build with --allow-shrink if it is meant."
+        )
+        assert snapshot_state(out / "snapshots", out / "current", site) == before
+        assert find_leftovers(out, site) == []
+    assert "Built 89 tools" in run_toolcatalog(*arguments, "--allow-shrink").stderr
+    assert_like_new(folder / "catalog", out, site)
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut off", "more tools", "not counted"])
+def test_a_damaged_manifest_blocks_no_build(damage: str, folder: Path) -> None:
+    """What the build in force had cannot be told then; what there is now is better than that."""
+    manifest = folder / "build/current/manifest.json"
+    data = manifest.read_bytes()
+    if damage == "gone":
+        manifest.unlink()
+    else:
+        changed = {
+            "cut off": data[:-9],
+            "more tools": data.replace(b'"tools":100', b'"tools":900'),
+            "not counted": b'{"counts":[]}',
+        }
+        manifest.write_bytes(changed[damage])
+    without(folder, 50)
+    assert built_again(folder).tools == 50
+
+
+def test_a_build_of_another_format_is_guarded_too(folder: Path) -> None:
+    """A new program with a new format must not let half a catalog through."""
+    manifest = folder / "build/current/manifest.json"
+    said = {
+        key: value for key, value in json.loads(manifest.read_bytes()).items() if key != "digest"
+    } | {"format": 2}
+    manifest.write_bytes(
+        encoding.dump_json({"digest": encoding.sha256_hex(encoding.dump_json(said)), **said})
+    )
+    without(folder, 50)
+    with pytest.raises(ShrunkCatalog):
+        built_again(folder)
+    assert json.loads(manifest.read_bytes())["format"] == 2
+
+
+def test_going_back_counts_too(folder: Path) -> None:
+    """After a rollback the tools are counted against what is in force, not against what was built
+    last.
+    """
+    hundred_tools = (folder / "build/current").readlink().name
+    without(folder, 60)
+    assert built_again(folder, UNLIMITED_LOSS_PERCENT).tools == 40
+    retention.switch_current(folder / "build", hundred_tools)
+    with pytest.raises(ShrunkCatalog):
+        built_again(folder)
+    assert (folder / "build/current").readlink().name == hundred_tools
+
+
+def test_many_snapshots_are_told_of(catalog: Path, out: Path) -> None:
+    """Nothing is removed by a build; with more than ten it says, after a change and in one line,
+    what removes old ones.
+    """
+    told = f"{out} holds 11 snapshots by now: `toolcatalog snapshots prune --build {out}` removes old ones."
+    for number in range(9):
+        describe(catalog, f"number {number}")
+        build(catalog, out, None)
+    arguments = ("build", "--catalog", catalog, "--out", out, "--no-site")
+    for number, expected in ((9, 0), (10, 1)):
+        describe(catalog, f"number {number}")
+        assert run_toolcatalog(*arguments).stderr.count(told) == expected
+    assert "snapshots prune" not in run_toolcatalog(*arguments).stderr
+    assert len([*(out / "snapshots").iterdir()]) == 11
+
+
+# Two builds, one site
+
+
+def test_a_site_is_one_build_s_at_a_time(catalog: Path, out: Path, site: Path) -> None:
+    """While a build into another folder has the site, this one says so, and changes neither its
+    snapshots nor the site.
+    """
+    build(catalog, out, site)
+    describe(catalog, "later")
+    before = snapshot_state(out / "snapshots", out / "current", site)
+    with files.lock(site / ".lock") as got_it:
+        assert got_it
+        done = run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
+        assert (
+            error_sentence(done)
+            == f"error: Another build is writing to {site}: try again when it is done."
+        )
+        assert snapshot_state(out / "snapshots", out / "current", site) == before
+        assert build(catalog, out.with_name("other"), None).pages == 0
+    assert build(catalog, out, site).changed
+
+
+def test_builds_of_one_site_leave_a_whole_one(catalog: Path, out: Path, site: Path) -> None:
+    """Of builds of two catalogs into two folders and one site, all at once, each ends well or steps
+    back; the site is that of one.
+    """
+    other = Path(shutil.copytree(catalog, catalog.with_name("another")))
+    shutil.rmtree(other / "toolkits/clock")
+    pairs = [(catalog, out), (other, out.with_name("other"))]
+    ended = []
+    for _ in range(2):
+        commands = [building(one, into, site) for one, into in pairs]
+        processes = [
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for command in commands
+        ]
+        for process in processes:
+            _, complaint = process.communicate(timeout=60)
+            assert process.returncode == 0 or (
+                process.returncode == 2 and "Another build is writing" in complaint
+            ), complaint
+            ended.append(process.returncode)
+    assert 0 in ended
+    found = read_tree(site)
+    expected = []
+    for one, _ in pairs:
+        fresh = out.with_name(f"fresh {one.name}")
+        build(one, fresh / "build", fresh / "site")
+        expected.append(read_tree(fresh / "site"))
+    assert found in expected
+    assert expected[0] != expected[1]
+
+
+def test_a_site_that_nothing_came_of_is_not_there(catalog: Path, out: Path, site: Path) -> None:
+    """A folder that was only made for the lock goes again; one that was there, and empty, stays."""
+    (catalog / "toolkits/clock/CLOCK_NOW/20260101_00.yaml").write_text("nam: Now\n")
+    with pytest.raises(InvalidCatalog):
+        build(catalog, out, site)
+    assert not site.exists()
+    site.mkdir()
+    with pytest.raises(InvalidCatalog):
+        build(catalog, out, site)
+    assert [path.name for path in site.iterdir()] == [".lock"]
+
+
+# What git sees
+
+
+@pytest.mark.parametrize(
+    "work",
+    [lambda catalog, out: build(catalog, out, None), lambda catalog, out: check(catalog, out, ())],
+    ids=["build", "check"],
+)
+def test_git_sees_nothing_of_a_new_build(
+    work: Callable[[Path, Path], object], catalog: Path, out: Path
+) -> None:
+    """A folder that is made for a build tells git to leave it out; in one that was there, nothing
+    is written for git.
+    """
+    work(catalog, out)
+    assert (out / ".gitignore").read_text() == "*\n"
+    (out / ".gitignore").write_text("!README.md\n")
+    describe(catalog, "later")
+    work(catalog, out)
+    assert (out / ".gitignore").read_text() == "!README.md\n"
+    theirs = out.with_name("theirs")
+    theirs.mkdir()
+    work(catalog, theirs)
+    assert not (theirs / ".gitignore").exists()

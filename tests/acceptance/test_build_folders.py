@@ -1,0 +1,227 @@
+"""Where a build writes: never through a link, never into the catalog, and into a site only when all
+of it is rendered.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from support.catalogs import add_tool, generate_catalog
+from support.command import error_sentence, run_successfully, run_toolcatalog
+from support.files_on_disk import find_leftovers, read_tree, snapshot_state
+from toolcatalog.build.pipeline import build
+from toolcatalog.errors import UsageError
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Path:
+    """A small catalog."""
+    return generate_catalog(tmp_path / "catalog", 6, 2)
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A folder of somebody else, with what a build would remove, replace or empty there."""
+    folder = tmp_path / "outside"
+    for path in (
+        "index.html",
+        "KIT0_DO_0/index.html",
+        "ab/notes.txt",
+        "new.part/notes.txt",
+        ".notes.0123abcd.part",
+        "lexicon",
+    ):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text("precious")
+    return folder
+
+
+def link(path: Path, to: Path) -> None:
+    """Put a link in the place of a folder."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(to)
+
+
+@pytest.mark.parametrize("built", [True, False])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "build",
+        "build/snapshots",
+        "build/snapshots/new.part",
+        "build/.cache",
+        "build/.cache/parts",
+        "build/.cache/parts/ab",
+        "build/.cache/words",
+        "site",
+        "site/tools",
+        "site/tools/KIT0_DO_0",
+        "site/toolkits/kit0",
+    ],
+)
+def test_a_link_in_the_place_of_a_folder_is_refused(
+    place: str, built: bool, catalog: Path, outside: Path, tmp_path: Path
+) -> None:
+    """Over an earlier build, or where there was none: one sentence names it, and nothing outside
+    changes.
+    """
+    arguments = ("--catalog", catalog, "--out", tmp_path / "build")
+    if built:
+        run_successfully("build", *arguments, "--site", tmp_path / "site")
+    link(tmp_path / place, outside)
+    before = snapshot_state(outside)
+    done = run_toolcatalog("build", *arguments, "--site", tmp_path / "site")
+    option = "--site" if place.startswith("site") else "--out"
+    assert f"{tmp_path / place} is a symbolic link" in error_sentence(done)
+    assert option in error_sentence(done)
+    assert snapshot_state(outside) == before
+    if option == "--out":
+        done = run_toolcatalog("check", *arguments)
+        assert f"{tmp_path / place} is a symbolic link" in error_sentence(done)
+        assert snapshot_state(outside) == before
+
+
+@pytest.mark.parametrize("place", ["build/.lock", "site/.lock"])
+def test_a_lock_is_no_link(place: str, catalog: Path, tmp_path: Path) -> None:
+    """No file appears where one leads to."""
+    link(tmp_path / place, tmp_path / "made")
+    done = run_toolcatalog(
+        "build", "--catalog", catalog, "--out", tmp_path / "build", "--site", tmp_path / "site"
+    )
+    assert f"Cannot write {tmp_path / place}" in error_sentence(done)
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_page_that_is_a_link_becomes_a_page(catalog: Path, outside: Path, tmp_path: Path) -> None:
+    """What it led to stays, also where it had the very bytes of the page."""
+    build(catalog, tmp_path / "build", tmp_path / "site")
+    whole = read_tree(tmp_path / "site")
+    page, toolkit = tmp_path / "site/index.html", tmp_path / "site/toolkits/kit0/index.html"
+    (outside / "same.html").write_bytes(toolkit.read_bytes())
+    for file, to in ((page, outside / "index.html"), (toolkit, outside / "same.html")):
+        file.unlink()
+        file.symlink_to(to)
+    before = snapshot_state(outside)
+    build(catalog, tmp_path / "build", tmp_path / "site")
+    assert snapshot_state(outside) == before
+    assert not page.is_symlink()
+    assert not toolkit.is_symlink()
+    assert read_tree(tmp_path / "site") == whole
+
+
+@pytest.mark.parametrize(
+    ("out", "site"),
+    [
+        ("build", "build"),
+        ("build", "build/site"),
+        ("site/build", "site"),
+        ("catalog", "site"),
+        ("catalog/build", "site"),
+        ("build", "catalog"),
+        ("build", "catalog/site"),
+        (".", "site"),
+        ("build", "."),
+        ("elsewhere/../build", "build/snapshots"),
+    ],
+)
+def test_folders_inside_of_each_other_are_refused(
+    out: str, site: str, catalog: Path, tmp_path: Path
+) -> None:
+    """A catalog, a build and a site lie next to each other; nothing is written otherwise."""
+    before = snapshot_state(tmp_path)
+    done = run_toolcatalog(
+        "build", "--catalog", "catalog", "--out", out, "--site", site, cwd=tmp_path
+    )
+    assert "Name folders next to each other" in error_sentence(done)
+    assert snapshot_state(tmp_path) == before
+    assert catalog.is_dir()
+
+
+def test_a_checkout_that_is_its_own_site_loses_nothing(tmp_path: Path) -> None:
+    """A link `site` to the top of a checkout, with a list of pages that names what lies there."""
+    folder = tmp_path / "checkout"
+    generate_catalog(folder / "catalog", 3)
+    listed = [".git/HEAD", "src/work.py", "src/page.html", "index.html"]
+    for path in listed:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text("precious")
+    (folder / ".generated").write_text(json.dumps(listed))
+    (folder / "site").symlink_to(".")
+    before = snapshot_state(folder)
+    done = run_toolcatalog("build", cwd=folder)
+    assert "site is a symbolic link" in error_sentence(done)
+    now = snapshot_state(folder)
+    assert {path: now[path] for path in before if path != folder} == {
+        path: said for path, said in before.items() if path != folder
+    }
+
+
+def test_a_list_of_pages_that_nobody_sealed_removes_nothing(catalog: Path, tmp_path: Path) -> None:
+    """Files stay whatever the list says, in the site and outside of it; those that may be pages are
+    counted.
+    """
+    site = tmp_path / "site"
+    listed = ["../notes.html", ".git/HEAD", "a/../../notes.html", "work.py", "old/page.html"]
+    for path in listed:
+        (site / path).parent.mkdir(parents=True, exist_ok=True)
+        (site / path).write_text("precious")
+    (site / ".generated").write_text(
+        json.dumps(["index.html", *listed, str(tmp_path / "notes.html")])
+    )
+    assert build(catalog, tmp_path / "build", site).kept == 1
+    assert all((site / path).read_text() == "precious" for path in listed)
+    assert (site / "index.html").read_text() != "precious"
+    assert build(catalog, tmp_path / "build", site).kept == 0
+
+
+def test_a_tag_may_have_any_name(catalog: Path, tmp_path: Path) -> None:
+    """Also that of the page that lists all tags, and that of another tag's folder."""
+    file = catalog / "toolkits/kit0/KIT0_DO_0/20250101_00.yaml"
+    labels = '[index.html, .., a.b, A, a, con, "x/y", a-d3d99e8b]'
+    text = file.read_text()
+    file.write_text(text.replace("[tag0]", labels).replace('["kit0:0"]', labels))
+    build(catalog, tmp_path / "build", tmp_path / "site")
+    for kind in ("tags", "scopes"):
+        pages = [page.read_text() for page in (tmp_path / "site" / kind).glob("*/index.html")]
+        for label in ("index.html", "..", "a.b", "A", "a", "con", "x/y", "a-d3d99e8b"):
+            assert sum(f"<h1><code>{label}</code></h1>" in page for page in pages) == 1, label
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_a_build_that_fails_leaves_the_site_as_it_was(
+    kind: str, catalog: Path, tmp_path: Path
+) -> None:
+    """All pages are rendered, and whatever is in the way of one is found, before the first is
+    replaced; nothing is left of the attempt, and the next build has all.
+    """
+    out, site = tmp_path / "build", tmp_path / "site"
+    build(catalog, out, site)
+    (catalog / "catalog.yaml").write_text("title: Renamed\n")
+    add_tool(catalog, "kit1", "KIT1_NEW", 9)
+    obstacle = site / ("tools/KIT1_NEW/index.html" if kind == "folder" else "tools/KIT1_NEW")
+    obstacle.mkdir(parents=True) if kind == "folder" else obstacle.write_text("mine")
+    before, current = snapshot_state(site), (out / "current").readlink()
+    with pytest.raises((UsageError, OSError), match="KIT1_NEW"):
+        build(catalog, out, site)
+    assert {**snapshot_state(site), site: ()} == {**before, site: ()}
+    assert (out / "current").readlink() == current
+    shutil.rmtree(site / "tools/KIT1_NEW") if kind == "folder" else obstacle.unlink()
+    build(catalog, out, site)
+    build(catalog, tmp_path / "fresh/build", tmp_path / "fresh/site")
+    assert read_tree(site) == read_tree(tmp_path / "fresh/site")
+    assert find_leftovers(out, site) == []
+    assert not (site / ".staged").exists()
+
+
+def test_a_first_build_that_fails_leaves_no_page(catalog: Path, tmp_path: Path) -> None:
+    """Where there was no site, none is begun."""
+    site = tmp_path / "site"
+    (site / "tools/KIT1_DO_1/index.html").mkdir(parents=True)
+    with pytest.raises(UsageError, match="KIT1_DO_1"):
+        build(catalog, tmp_path / "build", site)
+    assert sorted(path.name for path in site.iterdir()) == [".lock", "tools"]
+    assert not (tmp_path / "build/current").exists()

@@ -1,0 +1,152 @@
+"""`toolcatalog bump`: the next version of a tool, from the bytes of its newest one."""
+
+import shutil
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from support.command import run_toolcatalog
+from support.paths import SHIPPED_CATALOG
+from support.terminal import run_in_terminal
+from toolcatalog.cli.main import main
+
+OLD = b"\xef\xbb\xbf# mine\r\nname: A # a\r\ndescription: B\r\ndeprecation: {}"
+
+
+@pytest.fixture
+def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a tool with two versions, in a catalog in which the test stands."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "catalog" / "toolkits" / "a" / "A_DO"
+    folder.mkdir(parents=True)
+    (folder.parents[2] / "catalog.yaml").write_text("title: A\n")
+    (folder.parent / "toolkit.yaml").write_text("name: A\nlogo: https://example.com/a.png\n")
+    (folder / "20240101_00.yaml").write_text("name: A\ndescription: A\n")
+    (folder / "20250101_03.yaml").write_bytes(OLD)
+    return folder
+
+
+def days() -> str:
+    return f"{datetime.now().astimezone():%Y%m%d}"
+
+
+def test_today(tool: Path) -> None:
+    """The file is the newest one, byte for byte; its path is alone on standard output; the way on
+    is told.
+    """
+    before = days()
+    done = run_toolcatalog("bump", "A_DO")
+    path = Path(done.stdout.strip())
+    assert done.returncode == 0
+    assert path.as_posix() in {f"catalog/toolkits/a/A_DO/{day}_00.yaml" for day in (before, days())}
+    assert path.read_bytes() == OLD
+    assert f"toolcatalog diff A_DO@20250101_03 A_DO@{path.stem}" in done.stderr
+    assert run_toolcatalog("check", "--format", "concise").returncode == 0
+    assert sorted(file.name for file in tool.iterdir()) == [
+        "20240101_00.yaml",
+        "20250101_03.yaml",
+        path.name,
+    ]
+
+
+def test_again_and_beyond(tool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A version of today or later is followed by the next one; a version can be named where it is
+    newer.
+    """
+    for said, made in (
+        ([], None),
+        (["--version", "29990101_99"], "29990101_99"),
+        ([], "29990102_00"),
+        ([], "29990102_01"),
+    ):
+        assert main(["bump", "A_DO", *said]) == 0
+        path = Path(capsys.readouterr().out.strip())
+        assert made in (None, path.stem)
+        assert max(tool.iterdir()).name == path.name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["A_D0"], "There is no tool A_D0 in catalog: did you mean A_DO?"),
+        (["ZZZZZ"], "There is no tool ZZZZZ in catalog: see its slug in the catalog, or add it with `toolcatalog new tool`."),
+        (["../x"], "There is no tool ../x in catalog:"),
+        (["A_DO", "--version", "20250101_03"], "A_DO has version 20250101_03, and 20250101_03 is not newer: leave --version out, or give a newer one."),
+        (["A_DO", "--version", "2025"], "`2025` is not a version: it needs eight digits, `_` and two digits, such as "),
+        (["A_DO", "--catalog", "none"], "No catalog at none:"),
+    ],
+)  # fmt: skip
+def test_a_sentence_that_says_what_to_do(
+    tool: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    """Exit code 2, and nothing written."""
+    assert main(["bump", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"error: {sentence}")
+    assert len([*tool.iterdir()]) == 2
+
+
+def test_after_the_last_version_there_is_none(
+    tool: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The one version that nothing can follow."""
+    shutil.move(tool / "20250101_03.yaml", tool / "99999999_99.yaml")
+    assert main(["bump", "A_DO"]) == 2
+    assert "No version is newer than 99999999_99 of A_DO" in capsys.readouterr().err
+
+
+def test_a_file_that_is_none(tool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A link that leaves the catalog is not followed."""
+    (tool / "20260101_00.yaml").symlink_to("/etc/hostname")
+    assert main(["bump", "A_DO"]) == 2
+    assert "a link that leaves the catalog" in capsys.readouterr().err
+
+
+def test_the_editor_is_opened_at_a_terminal(tool: Path) -> None:
+    """With the new file, and only then."""
+    editor = tool.parents[3] / "editor"
+    editor.write_text('#!/bin/sh\necho "name: edited" > "$1"\n')
+    editor.chmod(0o755)
+    seen = run_in_terminal(
+        ["bump", "A_DO"], [], tool.parents[3], {"VISUAL": "", "EDITOR": str(editor)}
+    )
+    assert seen.code == 0
+    assert (tool / Path(seen.out.strip()).name).read_text() == "name: edited\n"
+    assert (
+        run_toolcatalog(
+            "bump", "A_DO", "--version", "29990101_00", env={"EDITOR": str(editor)}
+        ).returncode
+        == 0
+    )
+    assert (tool / "29990101_00.yaml").read_text() == "name: edited\n"
+    (tool / "29990101_00.yaml").write_bytes(OLD)
+    assert (
+        run_toolcatalog(
+            "bump", "A_DO", "--version", "29990101_01", env={"EDITOR": str(editor)}
+        ).returncode
+        == 0
+    )
+    assert (tool / "29990101_01.yaml").read_bytes() == OLD
+
+
+def test_a_meta_tool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Meta tools have versions too."""
+    shutil.copytree(SHIPPED_CATALOG, tmp_path / "catalog")
+    folder = next(path for path in (tmp_path / "catalog" / "meta_tools").iterdir() if path.is_dir())
+    newest = max(folder.iterdir()).read_bytes()
+    assert main(["bump", folder.name, "--catalog", str(tmp_path / "catalog")]) == 0
+    assert Path(capsys.readouterr().out.strip()).read_bytes() == newest
+
+
+def test_completion_offers_slugs(tool: Path) -> None:
+    """The shell completes the slugs of the catalog, in whatever case they are begun."""
+    for typed_so_far, offered in (("a_", "A_DO"), ("B", "")):
+        environment = {
+            "_TOOLCATALOG_COMPLETE": "bash_complete",
+            "COMP_WORDS": f"toolcatalog bump {typed_so_far}",
+            "COMP_CWORD": "2",
+        }
+        done = run_toolcatalog(env=environment, cwd=tool.parents[3])
+        assert done.stdout.strip() == (f"plain,{offered}" if offered else "")

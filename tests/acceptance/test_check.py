@@ -1,0 +1,255 @@
+"""`toolcatalog check`: what is shown, in which form, what is mended, and how it ends."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from support.command import run_successfully, run_toolcatalog
+from support.paths import DATA
+
+BASE = DATA / "rejects" / "_base" / "catalog"
+TOOL = "toolkits/mail/MAIL_SEND/20250202_00.yaml"
+EMPTY = "name: Send\ndescription: ''\n"  # a warning
+# an error with one right answer
+WRONG = "name: 5\ndescription: Send a message to somebody, now or at a time that is given.\n"
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Path:
+    """A small catalog without errors."""
+    shutil.copytree(BASE, tmp_path / "catalog")
+    return tmp_path / "catalog"
+
+
+def rules(catalog: Path, *arguments: object) -> list[tuple[str, str]]:
+    done = run_toolcatalog("check", "--catalog", catalog, "--format", "json", *arguments)
+    return [(problem["rule"], problem["severity"]) for problem in json.loads(done.stdout)]
+
+
+def test_warnings_are_told_and_let_pass(catalog: Path) -> None:
+    """Exit code 0 with a warning; 1 where they are to count."""
+    (catalog / TOOL).write_text(EMPTY)
+    done = run_toolcatalog("check", "--catalog", catalog)
+    assert done.returncode == 0
+    assert (
+        f"catalog/{TOOL}:2:14: warning[description-empty] the description is empty" in done.stderr
+    )
+    assert "1 warning in 1 file, of 10 files read." in done.stderr
+    assert run_toolcatalog("check", "--catalog", catalog, "--strict").returncode == 1
+
+
+def test_a_build_goes_on_with_warnings(catalog: Path, tmp_path: Path) -> None:
+    """Advice stops nobody, unless the catalog says that it is an error."""
+    (catalog / TOOL).write_text(EMPTY)
+    places = ("--catalog", catalog, "--out", tmp_path / "build", "--no-site")
+    run_successfully("build", *places)
+    (catalog / "catalog.yaml").write_text("title: Base\nrules: {description-empty: error}\n")
+    done = run_toolcatalog("build", *places)
+    assert done.returncode == 1
+    assert "error[description-empty]" in done.stderr
+    assert "Nothing was built." in done.stderr
+
+
+def test_the_catalog_says_what_weighs_how_much(catalog: Path) -> None:
+    """error, warning, note or off, for rules of advice."""
+    (catalog / TOOL).write_text(EMPTY)
+    for severity, shown in (("error", True), ("note", False), ("off", False), ("warning", True)):
+        (catalog / "catalog.yaml").write_text(
+            f"title: Base\nrules: {{description-empty: {severity}}}\n"
+        )
+        assert rules(catalog) == [("description-empty", severity)] * shown
+        assert rules(catalog, "--least", "note").count(("description-empty", severity)) == (
+            severity != "off"
+        )
+
+
+def test_a_comment_silences(catalog: Path) -> None:
+    """On its line, with a reason; in a file from the cache as well as in one that is read anew."""
+    (catalog / TOOL).write_text(
+        EMPTY.replace("''", "'' # toolcatalog: ignore[description-empty] the name says it")
+    )
+    assert rules(catalog) == rules(catalog) == []
+    (catalog / TOOL).write_text(EMPTY)
+    assert rules(catalog) == rules(catalog) == [("description-empty", "warning")]
+
+
+def test_only_what_is_published_last_gets_advice(catalog: Path) -> None:
+    """An older version may not change any more, so nothing is said of it."""
+    (catalog / TOOL).write_text(EMPTY)
+    newer = "name: Send\ndescription: Send a message to one person, or to several at once; not for drafts.\n"
+    (catalog / TOOL).with_name("20250303_00.yaml").write_text(newer)
+    assert rules(catalog) == []
+
+
+def test_paths(catalog: Path) -> None:
+    """Only what is wrong there is shown, and counts; what is elsewhere is counted."""
+    (catalog / TOOL).write_text(WRONG)
+    for place in (catalog / TOOL, catalog / "toolkits" / "mail", catalog):
+        assert rules(catalog, place) == [("wrong-type", "error")]
+    done = run_toolcatalog("check", "--catalog", catalog, catalog / "sessions")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "All is well in 10 files. 1 elsewhere in the catalog." in done.stderr
+    done = run_toolcatalog("check", "--catalog", catalog, catalog.parent)
+    assert done.returncode == 2
+    assert "is not in" in done.stderr
+
+
+def test_fix(catalog: Path) -> None:
+    """What has one right answer is mended, the rest is told; a second time there is nothing to do."""
+    (catalog / TOOL).write_text(f"{WRONG}tagz: []\n")
+    done = run_toolcatalog("check", "--catalog", catalog, "--fix")
+    assert done.returncode == 1
+    assert f"Mended 1 problem(s) in 1 file(s): catalog/{TOOL}" in done.stderr
+    assert "unknown-key" in done.stderr
+    mended = (catalog / TOOL).read_text()
+    assert mended == f"{WRONG}tagz: []\n".replace("5", '"5"', 1)
+    assert "Mended" not in run_toolcatalog("check", "--catalog", catalog, "--fix").stderr
+    assert (catalog / TOOL).read_text() == mended
+
+
+def test_fixing_what_would_not_be_better_leaves_the_file(catalog: Path) -> None:
+    """In quotes the number is a text, and still no choice of the enum: then it is not beyond doubt
+    what was meant.
+    """
+    text = f"{EMPTY}input_parameters: {{a: {{type: string, enum: [x], default: 5}}}}\n"
+    (catalog / TOOL).write_text(text)
+    done = run_toolcatalog("check", "--catalog", catalog, "--fix")
+    assert done.returncode == 1
+    assert "Mended" not in done.stderr
+    assert (catalog / TOOL).read_text() == text
+
+
+def test_github(catalog: Path, tmp_path: Path) -> None:
+    """Annotations on standard output, everything in the step's summary; paths from the root of the
+    repository.
+    """
+    (tmp_path / ".git").mkdir()
+    nested = tmp_path / "data" / "catalog"
+    nested.parent.mkdir()
+    catalog.rename(nested)
+    (nested / TOOL).write_text(WRONG)
+    summary = tmp_path / "summary.md"
+    done = run_toolcatalog(
+        "check",
+        "--catalog",
+        nested,
+        "--format",
+        "github",
+        env={"GITHUB_STEP_SUMMARY": str(summary)},
+    )
+    assert done.returncode == 1
+    assert done.stdout.startswith(f"::error file=data/catalog/{TOOL},line=1,")
+    assert "1 error, 10 files read" in summary.read_text()
+
+
+def test_sarif_and_junit(catalog: Path) -> None:
+    """For code scanning, and for whatever reads test results."""
+    (catalog / TOOL).write_text(WRONG)
+    log = json.loads(run_toolcatalog("check", "--catalog", catalog, "--format", "sarif").stdout)
+    assert [result["ruleId"] for result in log["runs"][0]["results"]] == ["wrong-type"]
+    assert log["runs"][0]["tool"]["driver"]["rules"][0]["id"] == "wrong-type"
+    tests = ET.fromstring(  # noqa: S314 - our own
+        run_toolcatalog("check", "--catalog", catalog, "--format", "junit").stdout
+    )
+    assert tests.find(".//failure") is not None
+
+
+def test_what_is_remembered_lies_beside_the_catalog(catalog: Path) -> None:
+    """Nobody who only checks finds new files in git, and deleting what is remembered costs time and
+    nothing else.
+    """
+    (catalog / TOOL).write_text(EMPTY)
+    expected = rules(catalog)
+    cache = catalog.parent / "build" / ".cache"
+    assert (cache / ".gitignore").read_text() == "*\n"
+    told = [*cache.glob("parts/*/*.told")]
+    assert told
+    for files in (
+        (cache / "found",),
+        (cache / "found", *told),
+        (cache / "found", cache / "briefs"),
+    ):
+        for file in files:
+            file.write_bytes(b"damaged")
+        assert rules(catalog) == expected
+    shutil.rmtree(cache)
+    assert rules(catalog) == expected
+
+
+def test_what_was_found_is_told_again_only_where_nothing_has_changed(catalog: Path) -> None:
+    """A tool, a file beside the tools, what is to be shown, the name by which the catalog goes:
+    each changes what is told.
+    """
+    (catalog / TOOL).write_text(EMPTY)
+    expected = succeed_with(catalog)
+    assert "description-empty" in expected
+    assert succeed_with(catalog) == expected
+    assert "description-empty" not in succeed_with(catalog, "--least", "error")
+    assert succeed_with(catalog) == expected
+    moved = catalog.rename(catalog.with_name("moved"))
+    assert succeed_with(moved) == expected.replace("catalog/toolkits", "moved/toolkits")
+    (moved / "catalog.yaml").write_text("title: Base\nrules: {description-empty: 'off'}\n")
+    assert "description-empty" not in succeed_with(moved)
+    (moved / "catalog.yaml").write_text("title: Base\n")
+    assert "description-empty" in succeed_with(moved)
+    (moved / TOOL).write_text(
+        EMPTY.replace("''", "Send a message to somebody, now or at a time that is given.")
+    )
+    assert "description-empty" not in succeed_with(moved)
+    (moved / TOOL).write_text(WRONG)
+    for _ in range(2):
+        assert ("wrong-type", "error") in rules(moved)
+
+
+def succeed_with(catalog: Path, *arguments: object) -> str:
+    """What a check says that finds no errors."""
+    done = run_toolcatalog("check", "--catalog", catalog, "--format", "concise", *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_folder_that_cannot_be_written_is_no_hindrance(catalog: Path) -> None:
+    """Then nothing is remembered. Not even root may make this one."""
+    assert rules(catalog, "--out", "/proc/nowhere/build") == []
+    assert not (catalog.parent / "build").exists()
+
+
+def test_watch(catalog: Path, tmp_path: Path) -> None:
+    """It checks again when a file changes, until it is interrupted."""
+    command, log = (
+        [sys.executable, "-m", "toolcatalog", "check", "--catalog", str(catalog), "--watch"],
+        tmp_path / "log",
+    )
+    with log.open("w") as sink, subprocess.Popen(command, stderr=sink) as process:
+        until = time.monotonic() + 60
+        while "wrong-type" not in log.read_text() and time.monotonic() < until:
+            if "Watching" in log.read_text():
+                (catalog / TOOL).write_text(f"{WRONG}# {time.monotonic()}\n")
+            time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(timeout=20)
+        finally:
+            process.kill()
+    assert "Watching" in log.read_text()
+    assert "wrong-type" in log.read_text()
+    assert process.returncode == 130
+
+
+def test_ten_thousand_problems(catalog: Path) -> None:
+    """They print within seconds and end with counts."""
+    keys = "".join(f"key{number}: 1\n" for number in range(500))
+    for number in range(20):
+        folder = catalog / "toolkits" / "mail" / f"MAIL_{number}"
+        folder.mkdir()
+        (folder / "20250101_00.yaml").write_text(f"{EMPTY}{keys}")
+    done = run_toolcatalog("check", "--catalog", catalog)
+    assert done.returncode == 1
+    assert "\n10,000 errors, 1 warning in 21 files, of 29 files read." in done.stderr

@@ -1,0 +1,703 @@
+"""The command line: exit codes, one sentence for a mistake, nothing but the answer on standard
+output, and a clean end.
+"""
+
+import json
+import os
+import pty
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import httpx
+import pytest
+
+from support.command import run_successfully, run_toolcatalog
+from support.paths import SHIPPED_CATALOG
+from support.server import create_key, start_server
+from toolcatalog.cli.main import cli, main
+from toolcatalog.keys import api_keys
+from toolcatalog.system import files
+
+BIN = Path(sys.executable).parent
+TOOLKIT = "name: A\nlogo: https://example.com/a.png\n"
+TOOL = "name: Do it\ndescription: Does it.\n"
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Path:
+    """A catalog of one tool, without a fault."""
+    folder = tmp_path / "catalog"
+    tool = folder / "toolkits" / "a" / "A_DO" / "20250101_00.yaml"
+    tool.parent.mkdir(parents=True)
+    (folder / "catalog.yaml").write_text("title: Small\n")
+    (folder / "toolkits" / "a" / "toolkit.yaml").write_text(TOOLKIT)
+    tool.write_text(TOOL)
+    return folder
+
+
+@pytest.fixture
+def faulty(catalog: Path) -> Path:
+    """The same with two faults in one file."""
+    (catalog / "toolkits" / "a" / "A_DO" / "20250101_00.yaml").write_text(
+        TOOL + "colour: red\nscopes: read\n"
+    )
+    return catalog
+
+
+def commands(
+    group: click.Group, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command and group below a group, with the words that lead to it."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+
+
+COMMANDS = dict(commands(cli))
+
+
+# Exit codes
+
+
+def test_0_where_all_is_well(catalog: Path, tmp_path: Path) -> None:
+    """`build` and `check` of a good catalog end with 0."""
+    assert run_toolcatalog("check", "--catalog", catalog).returncode == 0
+    assert (
+        run_toolcatalog(
+            "build", "--catalog", catalog, "--out", tmp_path / "build", "--no-site"
+        ).returncode
+        == 0
+    )
+
+
+def test_1_where_the_catalog_has_problems(faulty: Path, tmp_path: Path) -> None:
+    """All problems are shown with place, rule and source line, nothing is built, and there is no
+    traceback.
+    """
+    for command in (["check"], ["build", "--out", tmp_path / "build", "--site", tmp_path / "site"]):
+        done = run_toolcatalog(*command, "--catalog", faulty)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "catalog/toolkits/a/A_DO/20250101_00.yaml:3:1: error[unknown-key]" in done.stderr
+        assert "catalog/toolkits/a/A_DO/20250101_00.yaml:4:9: error[wrong-type]" in done.stderr
+        assert " 3 | colour: red\n   | ^^^^^^\n" in done.stderr
+        assert "2 errors in 1 file, of 3 files read." in done.stderr
+        assert "Traceback" not in done.stderr
+    assert not (tmp_path / "build" / "snapshots").exists()
+    assert not (tmp_path / "build" / "current").is_symlink()
+    assert not (tmp_path / "site").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["check", "--catalog", "{tmp}/none"], "error: No catalog at {tmp}/none: name its folder with --catalog, or start one with a {tmp}/none/catalog.yaml."),
+        (["build", "--catalog", "{tmp}/none"], "error: No catalog at {tmp}/none: name its folder with --catalog, or start one with a {tmp}/none/catalog.yaml."),
+        (["serve", "--build", "{tmp}/none"], "error: There is no finished build in {tmp}/none: run `toolcatalog build`, or name another build with --build."),
+        (["serve", "--build", "{tmp}"], "error: There is no finished build in {tmp}: run `toolcatalog build`, or name another build with --build."),
+        (
+            ["serve", "--build", "{build}", "--keys", "{tmp}/none.json"],
+            "error: There is no key file {tmp}/none.json: run `toolcatalog keys create --project default --keys {tmp}/none.json`.",
+        ),
+        (
+            ["serve", "--build", "{build}", "--keys", "{tmp}/damaged.json"],
+            "error: The key file {tmp}/damaged.json is damaged: restore it from a backup, or move it away and create new keys.",
+        ),
+        (
+            ["serve", "--build", "{build}", "--keys", "{tmp}/damaged.json/keys.json"],
+            "error: The key file {tmp}/damaged.json/keys.json cannot be read (Not a directory): move what is in its way, or name another with --keys.",
+        ),
+        (
+            ["serve", "--build", "{build}", "--host", "nowhere.invalid"],
+            "error: Cannot listen on nowhere.invalid:8000 (*): choose another with --port or --host.",
+        ),
+        (["serve", "--build", "{build}", "--host", "203.0.113.1"], "error: Cannot listen on 203.0.113.1:8000 (*): choose another with --port or --host."),
+        (["serve", "--build", "{build}", "--port", "{port}"], "error: Cannot listen on 127.0.0.1:{port} (the port is in use): choose another with --port or --host."),
+        (["keys", "list", "--keys", "{tmp}/none.json"], "error: There is no key file {tmp}/none.json: run *"),
+    ],
+)  # fmt: skip
+def test_2_where_something_cannot_be_used(
+    tmp_path: Path,
+    shipped_build: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    sentence: str,
+) -> None:
+    """One sentence on standard error says what is wrong and what to do; there is no traceback and
+    nothing on standard output.
+    """
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "damaged.json").write_text("{")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        places = {"tmp": tmp_path, "build": shipped_build, "port": taken.getsockname()[1]}
+        assert main([argument.format(**places) for argument in arguments]) == 2
+    out, err = capsys.readouterr()
+    (line,) = [line for line in err.splitlines() if not line.startswith("No keys yet")]
+    assert out == ""
+    assert re.fullmatch(re.escape(sentence.format(**places)).replace(re.escape("*"), ".+"), line)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["biuld"], "No such command 'biuld'. Did you mean 'build'?"),
+        (["key", "list"], "No such command 'key'. Did you mean 'keys'?"),
+        (["frobnicate"], "No such command 'frobnicate'."),
+        (["keys", "revok"], "Did you mean 'revoke'?"),
+        (["check", "--strcit"], "Did you mean '--strict'?"),
+        (
+            ["check", "--format", "xml"],
+            "'xml' is not one of 'full', 'concise', 'json', 'github', 'sarif', 'junit'.",
+        ),
+        (["serve", "--port", "http"], "'http' is not a valid integer range."),
+        (["serve", "--port", "65536"], "65536 is not in the range"),
+        (["serve", "--port", "-1"], "-1 is not in the range"),
+        (["keys", "create"], "Missing option '--project'."),
+        (["keys", "rotate"], "Missing argument 'ID'."),
+        (
+            ["keys", "rotate", "key_1", "--overlap", "soon"],
+            "'soon' is not a duration: write a number and s, m, h, d or w, as in 24h or 90d",
+        ),
+        (["build", "extra"], "Got unexpected extra argument (extra)"),
+        (["completion", "tcsh"], "'tcsh' is not one of 'bash', 'zsh', 'fish'."),
+        (["--nope"], "No such option '--nope'."),
+        (["build", "--catalog", "{file}"], "is a file."),
+    ],
+)
+def test_2_for_a_wrong_call(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    """The last line says what is wrong with the call, and what was probably meant; standard output
+    stays empty.
+    """
+    (tmp_path / "file").write_text("")
+    assert main([argument.format(file=tmp_path / "file") for argument in arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err.splitlines()[-1]
+    assert err.startswith("Usage: toolcatalog")
+
+
+@pytest.mark.parametrize("arguments", [[], ["keys"], ["import"]])
+def test_2_without_a_command_and_the_help(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    """No command at all is a wrong call, answered with the help."""
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("Usage: toolcatalog")
+
+
+def test_3_for_a_bug_of_ours(catalog: Path, tmp_path: Path) -> None:
+    """Where a dependency is broken, the traceback comes, then a line that says whose mistake it is;
+    nothing is built.
+    """
+    (tmp_path / "installed").mkdir()
+    (tmp_path / "installed" / "pyroaring.py").write_text(
+        "raise RuntimeError('broken installation')\n"
+    )
+    (tmp_path / "installed" / "jinja2.py").write_text("raise RuntimeError('broken installation')\n")
+    for command in (
+        ["build", "--catalog", catalog, "--out", tmp_path / "build"],
+        ["serve", "--build", tmp_path / "build"],
+    ):
+        done = run_toolcatalog(
+            *command, env={"PYTHONPATH": str(tmp_path / "installed")}, cwd=tmp_path
+        )
+        assert (done.returncode, done.stdout) == (3, "")
+        assert "RuntimeError: broken installation" in done.stderr
+        assert done.stderr.splitlines()[-1].startswith(
+            "error: This is a bug in toolcatalog, not your mistake. Please report it"
+        )
+    assert not (tmp_path / "build" / "snapshots").exists()
+
+
+def test_130_where_a_command_is_interrupted(tmp_path: Path) -> None:
+    """Ctrl-C ends a command that waits, without a traceback and without a half-done change."""
+    descriptors = Path("/proc/self/fd")
+    if not descriptors.exists():
+        pytest.skip("only /proc tells when a process waits for the key file")
+    command = [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "keys",
+        "create",
+        "--project",
+        "p",
+        "--keys",
+        str(tmp_path / "keys.json"),
+    ]
+    with (
+        files.lock(tmp_path / ".keys.json.lock") as got_it,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process,
+    ):
+        assert got_it
+        while not any(path.name == ".keys.json.lock" for path in open_files(process.pid)):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err.strip()) == (130, b"", b"")
+    assert not (tmp_path / "keys.json").exists()
+
+
+def open_files(pid: int) -> list[Path]:
+    """The files that a process has open."""
+    try:
+        return [link.readlink() for link in Path(f"/proc/{pid}/fd").iterdir()]
+    except OSError:  # one was closed meanwhile
+        return []
+
+
+# Output
+
+
+def test_the_key_is_alone_on_standard_output(tmp_path: Path) -> None:
+    """`keys create` and `keys rotate` print the key and nothing else there; what to know about it
+    comes on standard error.
+    """
+    file = tmp_path / "keys.json"
+    made = run_toolcatalog("keys", "create", "--project", "p", "--keys", file)
+    assert re.fullmatch(r"tc_[0-9A-Za-z]{36}\n", made.stdout)
+    (key,) = api_keys.load_keys(file)
+    assert (
+        made.stderr
+        == f"Key {key.id} for project p, all toolkits, without end. Kept as a hash in {file}: store the key now, it is not shown again.\n"
+    )
+    rotated = run_toolcatalog("keys", "rotate", key.id, "--keys", file)
+    assert re.fullmatch(r"tc_[0-9A-Za-z]{36}\n", rotated.stdout)
+    assert f"It follows {key.id}, which ends in 1 day, 0:00:00." in rotated.stderr
+    revoked = run_toolcatalog("keys", "revoke", key.id, "--keys", file)
+    assert (revoked.stdout, revoked.stderr) == (
+        "",
+        f"Revoked {key.id} of project p: running servers refuse it within a second.\n",
+    )
+
+
+def test_the_digest_is_alone_on_standard_output(catalog: Path, tmp_path: Path) -> None:
+    """`build` prints the digest of the snapshot that `build/current` now is."""
+    for said in ("Built 1 tools", "Nothing has changed: 1 tools"):
+        done = run_toolcatalog(
+            "build", "--catalog", catalog, "--out", tmp_path / "build", "--site", tmp_path / "site"
+        )
+        assert re.fullmatch(r"[0-9a-f]{64}\n", done.stdout)
+        assert (tmp_path / "build" / "current").readlink().name == done.stdout.strip()
+        assert said in done.stderr
+
+
+def test_problems_as_json(faulty: Path) -> None:
+    """`check --format json` is one array of objects with these seven fields, and alone on standard
+    output.
+    """
+    done = run_toolcatalog("check", "--catalog", faulty, "--format", "json")
+    assert done.returncode == 1
+    path = "catalog/toolkits/a/A_DO/20250101_00.yaml"
+    found = json.loads(done.stdout)
+    assert [[*problem] for problem in found] == [
+        ["path", "line", "column", "rule", "severity", "message", "help"]
+    ] * 2
+    assert [[*problem.values()][:5] for problem in found] == [
+        [path, 3, 1, "unknown-key", "error"],
+        [path, 4, 9, "wrong-type", "error"],
+    ]
+    assert all(isinstance(problem[name], str) for problem in found for name in ("message", "help"))
+    assert "colour" in found[0]["message"]
+
+
+def test_no_problems_as_json(catalog: Path) -> None:
+    """A good catalog is an empty array."""
+    assert (
+        json.loads(
+            run_successfully("check", "--catalog", catalog, "--format", "json", "--least", "error")
+        )
+        == []
+    )
+
+
+def test_problems_in_a_line_each(faulty: Path) -> None:
+    """`check --format concise` is a line for each problem, as editors read them."""
+    done = run_toolcatalog("check", "--catalog", faulty, "--format", "concise")
+    assert [
+        re.match(r"catalog/toolkits/a/A_DO/20250101_00\.yaml:\d:\d: [a-z-]+: .", line) is not None
+        for line in done.stdout.splitlines()
+    ] == [True, True]
+
+
+def test_no_colours_in_a_pipe(faulty: Path, tmp_path: Path) -> None:
+    """Problems, errors, help and lists have no escape codes where nobody would see the colours."""
+    create_key(tmp_path / "keys.json")
+    for arguments in (
+        ["check", "--catalog", faulty],
+        ["check", "--catalog", tmp_path / "none"],
+        ["--help"],
+        ["biuld"],
+        ["keys", "list", "--keys", tmp_path / "keys.json"],
+    ):
+        done = run_toolcatalog(*arguments, env={"TERM": "xterm-256color", "COLORTERM": "truecolor"})
+        assert "\x1b" not in done.stdout + done.stderr
+        assert done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("more", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_colours_on_a_terminal(faulty: Path, more: dict[str, str], coloured: bool) -> None:
+    """A person at a terminal sees colours, unless NO_COLOR is set."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "toolcatalog", "check", "--catalog", str(faulty)]
+    environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {
+        "TERM": "xterm-256color",
+        **more,
+    }
+    with subprocess.Popen(command, stderr=theirs, stdout=theirs, env=environment) as process:
+        os.close(theirs)
+        shown = b""
+        while chunk := _read(ours):
+            shown += chunk
+    os.close(ours)
+    assert process.returncode == 1
+    assert b"unknown-key" in shown
+    assert (b"\x1b[1;31m" in shown) == coloured
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # the other end is closed
+        return b""
+
+
+def test_a_sentence_is_not_broken_into_lines(tmp_path: Path) -> None:
+    """However narrow the terminal, an error is one line: it can be searched for and copied."""
+    done = run_toolcatalog("check", "--catalog", tmp_path / "none", env={"COLUMNS": "20"})
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_reader_that_goes_away_is_no_mistake() -> None:
+    """Output into a closed pipe ends quietly, as in `... | head -1`."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "toolcatalog", "completion", "bash"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# Help
+
+
+@pytest.mark.parametrize("path", [(), *COMMANDS], ids=" ".join)
+def test_every_help_has_examples_that_could_be_run(
+    capsys: pytest.CaptureFixture[str], path: tuple[str, ...]
+) -> None:
+    """`--help` of every command ends with 0 and shows examples of that command, and their flags are
+    flags that it has.
+    """
+    assert main([*path, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"Usage: {' '.join(('toolcatalog', *path))} ")
+    examples = [
+        shlex.split(found)[1:]
+        for found in re.findall(
+            r"^ .*?(toolcatalog (?:(?!  |[|>]).)+)", text[text.index("Example") :], re.MULTILINE
+        )
+    ]
+    assert examples
+    for words in examples:
+        assert tuple(words[: len(path)]) == path
+        called, rest = called_by(words)
+        flags = {flag for parameter in called.params for flag in parameter.opts}
+        # what follows is another program's
+        ours = rest[: rest.index("--")] if "--" in rest else rest
+        assert {word for word in ours if word.startswith("--")} <= flags
+
+
+def called_by(words: list[str]) -> tuple[click.Command, list[str]]:
+    """The command that a line calls, and the rest of the line."""
+    called: click.Command = cli
+    for at, word in enumerate(words):
+        if not isinstance(called, click.Group):
+            return called, words[at:]
+        called = COMMANDS_OF[id(called)][word]
+    return called, []
+
+
+COMMANDS_OF = {
+    id(group): {path[-1]: command for path, command in commands(group) if len(path) == 1}
+    for group in (cli, *COMMANDS.values())
+    if isinstance(group, click.Group)
+}
+
+
+def test_the_help_stays_quick(tmp_path: Path) -> None:
+    """`--help` loads no room of a command: it works where their dependencies are broken."""
+    for name in ("jinja2", "starlette", "uvicorn", "jsonschema", "pyroaring", "yaml"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('loaded')\n")
+    done = run_toolcatalog("--help", env={"PYTHONPATH": str(tmp_path)})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(name in done.stdout for (name, *more) in COMMANDS if not more)
+
+
+def test_three_ways_to_call_it() -> None:
+    """`python -m toolcatalog`, the installed command and `main` are the same program."""
+    as_module = run_successfully("--version")
+    as_command = subprocess.run(
+        [BIN / "toolcatalog", "--version"], capture_output=True, text=True, check=True
+    ).stdout
+    assert as_module == as_command
+    assert re.fullmatch(r"toolcatalog \d+\.\d+\.\d+\n", as_module)
+    assert main(["--version"]) == 0
+
+
+# Completion
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        (["ch"], ["check"]),
+        (["keys", "r"], ["revoke", "rotate"]),
+        (["check", "--format", "j"], ["json", "junit"]),
+        (["serve", "--p"], ["--port"]),
+        (["completion", ""], ["bash", "fish", "zsh"]),
+    ],
+)
+def test_completion_in_bash(typed: list[str], offered: list[str]) -> None:
+    """The script that `completion bash` prints, sourced in a real bash, completes commands, flags
+    and choices.
+    """
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("there is no bash")
+    words = " ".join(shlex.quote(word) for word in ["toolcatalog", *typed])
+    script = f"""
+        eval "$(toolcatalog completion bash)"
+        COMP_WORDS=({words}); COMP_CWORD={len(typed)}; COMPREPLY=()
+        $(complete -p toolcatalog | sed 's/.*-F \\([^ ]*\\) .*/\\1/') toolcatalog
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(
+        [bash, "-c", script],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"},
+        check=False,
+    )
+    assert (sorted(done.stdout.split()), done.stderr) == (offered, "")
+
+
+@pytest.mark.parametrize(
+    ("shell", "line"),
+    [
+        ("zsh", "#compdef toolcatalog"),
+        (
+            "fish",
+            'complete --no-files --command toolcatalog --arguments "(_toolcatalog_completion)";',
+        ),
+    ],
+)
+def test_completion_in_other_shells(shell: str, line: str) -> None:
+    """The scripts for zsh and fish register the command, and the shell reads them where it is
+    installed.
+    """
+    script = run_successfully("completion", shell)
+    assert line in script.splitlines()
+    if shutil.which(shell):
+        assert subprocess.run([shell, "-n"], input=script, text=True, check=False).returncode == 0
+
+
+# The end of a server
+
+
+def test_a_server_ends_well_on_sigterm(shipped_build: Path, tmp_path: Path) -> None:
+    """The request under way is answered, no new one is taken, the exit code is 0, and the log has
+    no complaint.
+    """
+    with start_server(shipped_build, tmp_path) as server:
+        host, port = server.url.removeprefix("http://").split(":")
+        path = "/api/v3/tool_router/session/trs_playground/tools"
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
+            headers = (
+                f"Host: a\r\nx-api-key: {server.key}\r\nContent-Length: 2\r\nExpect: 100-continue"
+            )
+            connection.sendall(f"GET {path} HTTP/1.1\r\n{headers}\r\n\r\n".encode())
+            # the operation waits for its body
+            assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            connection.sendall(b"{")
+            server.process.terminate()
+            until = time.monotonic() + 5
+            while takes_connections(host, int(port)):
+                assert time.monotonic() < until
+                time.sleep(0.02)
+            assert server.process.poll() is None
+            connection.sendall(b"}")
+            assert connection.recv(15) == b"HTTP/1.1 200 OK"
+            while connection.recv(65536):
+                pass
+        assert server.process.wait(timeout=10) == 0
+        assert server.log.read_text().splitlines()[1:] == []
+
+
+def takes_connections(host: str, port: int) -> bool:
+    """Whether anybody listens there."""
+    with socket.socket() as another:
+        return another.connect_ex((host, port)) == 0
+
+
+def test_a_server_ends_well_on_ctrl_c(shipped_build: Path, tmp_path: Path) -> None:
+    """Interrupted by a person it ends with 130, at once and without a traceback."""
+    with start_server(shipped_build, tmp_path) as server:
+        # it says where it will answer before it does
+        assert httpx.get(f"{server.url}/healthz").status_code == 200
+        start = time.monotonic()
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(timeout=10) == 130
+        assert time.monotonic() - start < 5
+        assert "Traceback" not in server.log.read_text()
+
+
+def test_a_server_says_where_it_is(shipped_build: Path, tmp_path: Path) -> None:
+    """The first line names address and snapshot, and says that without a site there is only the
+    API.
+    """
+    with start_server(shipped_build, tmp_path, "--site", str(tmp_path / "none")) as server:
+        digest = (shipped_build / "current").readlink().name
+        assert (
+            server.log.read_text()
+            == f"Serving API (no site was built) at {server.url} from snapshot {digest[:12]}. Stop with Ctrl-C.\n"
+        )
+        assert httpx.get(f"{server.url}/").status_code == 404
+
+
+def test_a_server_starts_without_keys(shipped_build: Path, tmp_path: Path) -> None:
+    """Without a key file it says so, answers 401, and takes the first key over when it is made."""
+    command = [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "serve",
+        "--build",
+        str(shipped_build),
+        "--port",
+        "0",
+    ]
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path), "TOOLCATALOG_KEYS": ""}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            assert process.stderr is not None
+            assert process.stderr.readline().startswith(
+                "No keys yet: every API call answers 401 until you run `toolcatalog keys create --project default`"
+            )
+            url = re.findall(r"http://[0-9.:]+", process.stderr.readline())[0]
+            assert httpx.get(f"{url}/api/v3/tools").status_code == 401
+            key = create_key(tmp_path / "toolcatalog" / "keys.json")
+            time.sleep(0.6)
+            assert httpx.get(f"{url}/api/v3/tools", headers={"x-api-key": key}).status_code == 200
+        finally:
+            process.terminate()
+
+
+def test_the_shipped_catalog_is_without_problems() -> None:
+    """What is shipped passes its own check."""
+    assert (
+        json.loads(run_successfully("check", "--catalog", SHIPPED_CATALOG, "--format", "json"))
+        == []
+    )
+
+
+# search
+
+
+def test_search_shows_the_best_first(shipped_build: Path) -> None:
+    """Slugs and names on standard output, how many were found on standard error; the order is that
+    of the API.
+    """
+    done = run_toolcatalog("search", "refund", "a customer", "--build", shipped_build, "--limit", 2)
+    assert (done.returncode, [line.split()[0] for line in done.stdout.splitlines()][:1]) == (
+        0,
+        ["STRIPE_CREATE_REFUND"],
+    )
+    assert len(done.stdout.splitlines()) == 2
+    assert re.fullmatch(r"\d+ tools found, the first 2 shown.\n", done.stderr)
+    narrowed = run_toolcatalog(
+        "search",
+        "create",
+        "--build",
+        shipped_build,
+        "--toolkit",
+        "linear",
+        "--toolkit",
+        "jira",
+        "--limit",
+        100,
+    )
+    assert {line.partition("_")[0] for line in narrowed.stdout.splitlines()} == {"LINEAR", "JIRA"}
+
+
+def test_search_explains(shipped_build: Path) -> None:
+    """Each word with its points by field, then what the score is made of; and the same for
+    programs.
+    """
+    done = run_toolcatalog(
+        "search", "create an issue on github", "--build", shipped_build, "--limit", 1, "--explain"
+    )
+    lines = [line.split() for line in done.stdout.splitlines() if line]
+    assert lines[0][0] == "GITHUB_CREATE_ISSUE"
+    assert {line[0] for line in lines[1:-1]} >= {"github", "create", "issue"}
+    assert (lines[-1][0], "100% covered" in done.stdout) == ("score", True)
+    told = json.loads(
+        run_toolcatalog(
+            "search",
+            "create an issue on github",
+            "--build",
+            shipped_build,
+            "--limit",
+            1,
+            "--format",
+            "json",
+        ).stdout
+    )
+    assert [tool["slug"] for tool in told] == ["GITHUB_CREATE_ISSUE"]
+    assert {word["word"] for word in told[0]["words"]} == {line[0] for line in lines[1:-1]}
+    assert sum(
+        told[0]["made_of"][part] for part in ("whole", "sentence", "typed")
+    ) == pytest.approx(told[0]["score"])
+
+
+def test_search_that_finds_nothing(shipped_build: Path, tmp_path: Path) -> None:
+    """Exit 1 and a way on; what cannot be used is exit 2 and one sentence."""
+    done = run_toolcatalog("search", "mesagges", "--build", shipped_build, "--toolkit", "stripe")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "Nothing found for 'mesagges'. Did you mean: message\n"
+    assert (
+        run_toolcatalog("search", "zzzzqq", "--build", shipped_build).stderr
+        == "Nothing found for 'zzzzqq'. Try other words.\n"
+    )
+    for arguments, said in (
+        (("x", "--build", tmp_path), "There is no finished build in"),
+        (("x", "--build", shipped_build, "--toolkit", "nope"), "There is no toolkit nope in"),
+        ((" ", "--build", shipped_build), "The query is empty: say what the tool should do."),
+    ):
+        refused = run_toolcatalog("search", *arguments)
+        assert refused.returncode == 2
+        assert said in refused.stderr
+        assert "Traceback" not in refused.stderr

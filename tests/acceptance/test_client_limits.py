@@ -1,0 +1,361 @@
+"""The room `server.protocol`: no client holds a connection, or memory, longer than it does something
+with it. Sockets on a real event loop.
+"""
+
+import asyncio
+import re
+import select
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import ExitStack, asynccontextmanager, suppress
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+
+from support.command import run_successfully
+from support.server import TIMEOUT, Server, create_key, wait_until
+from support.sockets import connected, request
+from toolcatalog.keys.api_keys import KeyRing
+from toolcatalog.server.app import create_app
+from toolcatalog.server.connection_limit import ConnectionLimit
+from toolcatalog.server.protocol import FastProtocol
+from toolcatalog.server.state import AppState
+from toolcatalog.store.open import open_build
+
+SESSION = "/api/v3/tool_router/session/trs_playground/tools"
+LONG = "/api/v3/tools?limit=1000"
+Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class Hasty(FastProtocol):
+    """One that looks often."""
+
+    check_interval = 0.2
+
+
+@asynccontextmanager
+async def hasty(
+    build: Path, server: Server
+) -> AsyncIterator[tuple[Callable[[], Awaitable[Stream]], ServerState]]:
+    """A server in this process that looks often: what connects to it, and what it knows of its
+    connections.
+    """
+    live = AppState(KeyRing(server.keys_file), open_build(build))
+    config = uvicorn.Config(
+        create_app(live, None),
+        interface="asgi3",
+        lifespan="off",
+        ws="none",
+        log_config=None,
+        proxy_headers=False,
+    )
+    config.load()
+    state = ServerState()
+    listening = await asyncio.get_running_loop().create_server(
+        lambda: Hasty(config, state, {}), "127.0.0.1", 0
+    )
+    address = listening.sockets[0].getsockname()
+    yield (lambda: asyncio.open_connection(*address)), state
+    listening.close()
+
+
+def ended(build: Path, server: Server, sent: bytes, again: bytes = b"") -> bytes:
+    """What a client gets that sends this, then `again` every tenth of a second, until its
+    connection is closed.
+    """
+
+    async def client() -> bytes:
+        async with hasty(build, server) as (connect, state):
+            reader, writer = await connect()
+            writer.write(sent)
+            sending = asyncio.create_task(_trickle(writer, again))
+            found = await asyncio.wait_for(reader.read(), 30)
+            sending.cancel()
+            writer.close()
+            await _until(lambda: not state.connections and not state.tasks)
+            return found
+
+    return asyncio.run(client())
+
+
+def flood(connection: socket.socket, part: bytes) -> None:
+    """Send this without end."""
+    for _ in range(100_000):
+        connection.sendall(part)
+
+
+async def _trickle(writer: asyncio.StreamWriter, again: bytes) -> None:
+    while again:
+        await asyncio.sleep(0.1)
+        writer.write(again)
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not holds():
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("again", [b"", b"a"])
+def test_a_head_must_come(shipped: Server, shipped_build: Path, again: bytes) -> None:
+    """A head that stops, or comes a byte at a time, is refused in the envelope, and the connection
+    closed.
+    """
+    found = ended(shipped_build, shipped, b"GET /healthz HTTP/1.1\r\nHost: a", again)
+    assert found.startswith(b"HTTP/1.1 408 ")
+    assert b'"slug":"request_timeout"' in found
+
+
+def test_a_connection_too_many_is_refused(
+    shipped: Server, shipped_build: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told so, and when another has gone, there is room again."""
+    monkeypatch.setattr(Hasty, "check_interval", 60.0)
+    monkeypatch.setattr(Hasty, "connection_limit", ConnectionLimit(2))
+
+    async def client() -> tuple[bytes, bytes]:
+        async with hasty(shipped_build, shipped) as (connect, state):
+            streams = [await connect() for _ in range(3)]
+            refused = await streams[2][0].read()
+            streams[0][1].close()
+            await _until(lambda: len(state.connections) == 1)
+            streams.append(await connect())
+            streams[3][1].write(request(shipped, "/healthz"))
+            answered = await streams[3][0].readline()
+            for _, writer in streams:
+                writer.close()
+            await _until(lambda: not state.connections)
+            return refused, answered
+
+    refused, answered = asyncio.run(client())
+    assert refused.startswith(b"HTTP/1.1 503 ")
+    assert b'"slug":"too_many_connections"' in refused
+    assert answered.startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("path", ["", "large.bin"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_who_holds_all_connections_keeps_no_revoked_key_good(
+    workers: int, path: str, shipped_build: Path, tmp_path: Path
+) -> None:
+    """Some descriptors are the server's own: the file of the keys is read while clients hold all
+    that they can get, files beside their connections among them.
+    """
+    keys_file, site = tmp_path / "keys.json", tmp_path / "site"
+    key = create_key(keys_file)
+    site.mkdir()
+    (site / "index.html").write_text("")
+    with (site / "large.bin").open("wb") as large:
+        # more than systems take from a server on behalf of a client that reads nothing
+        large.truncate(64_000_000)
+    options = (
+        f"--build {shipped_build} --site {site} --keys {keys_file} --port 0 --workers {workers}"
+    )
+    command = f"{sys.executable} -m toolcatalog serve {options}"
+    limited = ["sh", "-c", f"ulimit -n 160 && exec {command}"]
+    with (
+        subprocess.Popen(limited, stderr=subprocess.PIPE, text=True) as server,
+        ExitStack() as held,
+    ):
+        held.callback(server.kill)
+        assert server.stderr
+        url = next(
+            found[0] for line in server.stderr if (found := re.search("http://[0-9.:]+", line))
+        )
+        host, port = url.removeprefix("http://").split(":")
+        client = held.enter_context(httpx.Client(headers={"x-api-key": key}, timeout=TIMEOUT))
+        assert client.get(f"{url}{SESSION}").status_code == 200
+        others = [
+            held.enter_context(socket.create_connection((host, int(port)), TIMEOUT))
+            for _ in range(400)
+        ]
+        for other in others if path else ():
+            with suppress(OSError):
+                other.sendall(f"GET /{path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        run_successfully(
+            "keys",
+            "revoke",
+            run_successfully("keys", "list", "--keys", keys_file).splitlines()[1].split()[0],
+            "--keys",
+            keys_file,
+        )
+
+        def is_refused() -> bool:
+            for other in others:
+                with suppress(OSError):
+                    other.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+            return client.get(f"{url}{SESSION}").status_code == 401
+
+        wait_until(is_refused)
+
+
+def test_a_server_that_may_open_few_files_does_not_begin(
+    shipped_build: Path, tmp_path: Path
+) -> None:
+    """It says how to mend that, rather than to fail at one file or another later."""
+    command = f"{sys.executable} -m toolcatalog serve --build {shipped_build} --keys {tmp_path}/keys.json --port 0"
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -n 40 && exec {command}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TIMEOUT,
+    )
+    wrong = "This process may have 40 files open, and a server needs 64 for itself"
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"error: {wrong}: allow more (`ulimit -n`, in a systemd unit `LimitNOFILE`).\n",
+    )
+
+
+def test_who_says_nothing_is_left(shipped: Server, shipped_build: Path) -> None:
+    """A connection without a request is closed without a word."""
+    assert ended(shipped_build, shipped, b"") == b""
+
+
+@pytest.mark.parametrize("again", [b"", b" "])
+def test_a_body_must_come(shipped: Server, shipped_build: Path, again: bytes) -> None:
+    """A body that somebody waits for."""
+    assert (
+        ended(shipped_build, shipped, request(shipped, SESSION, "Content-Length: 9000"), again)
+        == b""
+    )
+
+
+@pytest.mark.parametrize("again", [b"", b"1\r\na\r\n"])
+def test_a_body_must_come_also_after_the_answer(
+    shipped: Server, shipped_build: Path, again: bytes
+) -> None:
+    """A body that nobody reads holds no connection either."""
+    found = ended(
+        shipped_build, shipped, request(shipped, "/healthz", "Transfer-Encoding: chunked"), again
+    )
+    assert found.startswith(b"HTTP/1.1 200 ")
+
+
+def test_an_answer_must_be_taken(shipped: Server, shipped_build: Path) -> None:
+    """A client that asks for much and reads nothing is left; what it did not take is not kept."""
+
+    async def client() -> None:
+        async with hasty(shipped_build, shipped) as (connect, state):
+            reader, writer = await connect()
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            writer.write(request(shipped, LONG) * 40)
+            await _until(
+                lambda: any(one.transport.get_write_buffer_size() for one in state.connections)
+            )
+            await _until(lambda: not state.connections and not state.tasks)
+            writer.close()
+            assert reader
+
+    asyncio.run(client())
+
+
+def test_a_slow_reader_gets_all(shipped: Server, shipped_build: Path) -> None:
+    """A client that takes an answer in small steps for many looks gets every byte, also of several
+    answers.
+    """
+
+    async def client() -> bytes:
+        async with hasty(shipped_build, shipped) as (connect, _):
+            reader, writer = await connect()
+            writer.write(
+                request(shipped, LONG) * 20 + request(shipped, "/healthz", "Connection: close")
+            )
+            found = b""
+            while part := await asyncio.wait_for(reader.read(100_000), 30):
+                found += part
+                await asyncio.sleep(0.02)
+            writer.close()
+            return found
+
+    found = asyncio.run(client())
+    assert len(re.findall(rb"HTTP/1.1 200 OK\r\n", found)) == 21
+    assert found.endswith(b'{"status":"ok"}')
+
+
+def test_busy_connections_stay(shipped: Server, shipped_build: Path) -> None:
+    """A client that asks again and again, by heads that are known and others, is not disturbed by
+    the looks.
+    """
+
+    async def client() -> None:
+        async with hasty(shipped_build, shipped) as (connect, _):
+            reader, writer = await connect()
+            for number in range(20):
+                writer.write(
+                    request(shipped, "/api/v3/tools?limit=1")
+                    if number % 2
+                    else b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
+                )
+                head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30)
+                length = re.search(rb"content-length: ([0-9]+)", head)
+                assert length
+                await reader.readexactly(int(length[1]))
+                await asyncio.sleep(0.05)
+            writer.close()
+
+    asyncio.run(client())
+
+
+@pytest.mark.parametrize("part", [b"x: " + b"a" * 8000 + b"\r\n", b"a" * 8000], ids=["many", "one"])
+def test_a_head_that_is_too_large(shipped: Server, part: bytes) -> None:
+    """Many headers, or one long one: refused in the envelope when it is clear, and no more is read."""
+    with connected(shipped) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nx: ")
+        with pytest.raises(OSError, match=r"reset|pipe"):
+            flood(connection, part)
+
+
+def test_a_large_head_is_told_so(shipped: Server) -> None:
+    """Who waits for the answer reads it."""
+    with connected(shipped) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sendall(b"GET /healthz HTTP/1.1\r\n")
+        for _ in range(1000):
+            connection.sendall(b"x: " + b"a" * 1000 + b"\r\n")
+            if select.select([connection], [], [], 0.01)[0]:
+                break
+        found = connection.recv(100_000)
+    assert found.startswith(b"HTTP/1.1 431 ")
+    assert b'"slug":"head_too_large"' in found
+    assert b"\r\nx-catalog-snapshot: " in found
+
+
+def test_a_body_without_end(shipped: Server) -> None:
+    """What nobody reads is passed over up to a bound."""
+    with connected(shipped) as connection:
+        connection.sendall(request(shipped, "/healthz", "Transfer-Encoding: chunked"))
+        chunk = b"10000\r\n" + b"a" * 65536 + b"\r\n"
+        with pytest.raises(OSError, match=r"reset|pipe"):
+            flood(connection, chunk)
+
+
+def test_what_is_no_http_is_told_so(shipped: Server) -> None:
+    """In the envelope, as all errors."""
+    with connected(shipped) as connection:
+        connection.sendall(b"\x16\x03\x01\x02\x00\x01")
+        found = connection.recv(100_000)
+    assert found.startswith(b"HTTP/1.1 400 ")
+    assert b'"slug":"invalid_request"' in found
+
+
+def test_who_leaves_among_answers_is_no_fault(shipped: Server) -> None:
+    """A client that is gone while one of several requests is answered leaves no trace of a fault."""
+    for _ in range(5):
+        with connected(shipped) as connection:
+            connection.sendall(request(shipped, LONG) * 20)
+            connection.recv(1)
+            # leave at once, with a reset
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    with connected(shipped) as connection:
+        connection.sendall(request(shipped, LONG, "Connection: close"))
+        while connection.recv(1 << 20):
+            pass
+    assert "Traceback" not in shipped.log.read_text()

@@ -1,0 +1,114 @@
+"""Who GitHub asks to review what: `toolcatalog codeowners`, and what it takes for an owner."""
+
+from pathlib import Path
+
+import pytest
+
+from support.command import run_successfully, run_toolcatalog
+from support.paths import ROOT
+from toolcatalog.catalog.model import Toolkit
+from toolcatalog.cli.codeowners import contains_lines, find_unowned, render_codeowners
+
+
+def toolkit(slug: str, *owners: str) -> Toolkit:
+    return Toolkit(slug=slug, name=slug, logo="https://example.com/logo.svg", owners=owners)
+
+
+def lines(*toolkits: Toolkit, folder: str = "catalog") -> list[str]:
+    return render_codeowners(toolkits, folder).splitlines()[1:]
+
+
+def test_a_toolkit_has_a_line_with_its_owners() -> None:
+    assert lines(
+        toolkit("slack", "@chat/tools"),
+        toolkit("github", "@octo", "mona@example.com"),
+        folder="a/catalog",
+    ) == [
+        "/a/catalog/toolkits/github/ @octo mona@example.com",
+        "/a/catalog/toolkits/slack/ @chat/tools",
+    ]
+
+
+def test_the_meta_tools_have_their_own_folder() -> None:
+    assert lines(toolkit("router", "@octo")) == ["/catalog/meta_tools/ @octo"]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "octo-team",
+        "the octo team",
+        "@",
+        "@a b",
+        "@octo/",
+        "a@b",
+        "@octo#",
+        "@x @y",
+        "@-a",
+        "*",
+        "@a/b/c",
+        "@a\u2028b",
+    ],
+)
+def test_a_word_that_is_no_account_is_not_told_to_github(word: str) -> None:
+    assert lines(toolkit("github", word)) == []
+    assert find_unowned([toolkit("github", word), toolkit("slack", "@octo")]) == ["github"]
+    assert lines(toolkit("github", word, "@octo", "@octo")) == ["/catalog/toolkits/github/ @octo"]
+
+
+def test_a_file_may_have_lines_of_its_own_around_them() -> None:
+    made = render_codeowners([toolkit("github", "@octo")], "catalog")
+    assert contains_lines(made, made)
+    assert contains_lines(f"* @everybody\n\n{made}/docs/ @writers\n", made)
+    assert contains_lines(made.rstrip("\n"), made)
+    assert not contains_lines("", made)
+    assert not contains_lines(made.replace("@octo", "@octopus"), made)
+    assert not contains_lines(f"x{made}", made)
+
+
+# --- the command
+
+
+def catalog(folder: Path, owners: str) -> Path:
+    toolkit = folder / "catalog" / "toolkits" / "github" / "toolkit.yaml"
+    toolkit.parent.mkdir(parents=True)
+    toolkit.write_text(f"name: GitHub\nlogo: https://example.com/logo.svg\nowners: {owners}\n")
+    return toolkit
+
+
+def test_the_command_prints_them_and_checks_a_file(tmp_path: Path) -> None:
+    catalog(tmp_path, '["@octo/tools"]')
+    file = tmp_path / "CODEOWNERS"
+    missing = run_toolcatalog("codeowners", "--check", "CODEOWNERS", cwd=tmp_path)
+    assert (missing.returncode, missing.stdout) == (1, "")
+    assert "put in it what `toolcatalog codeowners` prints" in missing.stderr
+    file.write_text(run_successfully("codeowners", cwd=tmp_path))
+    assert file.read_text().splitlines()[1] == "/catalog/toolkits/github/ @octo/tools"
+    assert run_successfully("codeowners", "--check", "CODEOWNERS", cwd=tmp_path) == ""
+
+
+def test_a_toolkit_with_problems_is_told_and_nothing_is_printed(tmp_path: Path) -> None:
+    catalog(tmp_path, "[1]")
+    done = run_toolcatalog("codeowners", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "catalog/toolkits/github/toolkit.yaml:3:10" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [
+        ("..", "is not below this folder"),
+        ("nothing", "No catalog at nothing"),
+        ("a b", "cannot name the folder"),
+    ],
+)
+def test_a_folder_that_cannot_be_used(folder: str, said: str, tmp_path: Path) -> None:
+    place = tmp_path / "here"
+    (place / "a b").mkdir(parents=True)
+    done = run_toolcatalog("codeowners", "--catalog", folder, cwd=place)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
+def test_the_file_of_this_repository_is_up_to_date() -> None:
+    assert run_successfully("codeowners", "--check", ".github/CODEOWNERS", cwd=ROOT) == ""

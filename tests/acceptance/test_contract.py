@@ -1,0 +1,244 @@
+"""The contract: the OpenAPI document and the server say the same, whatever is sent, by
+schemathesis; and each answer that the document names does come.
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import pytest
+from starlette.types import ASGIApp
+
+from support.openapi_judge import Judge
+from support.paths import ROOT
+from support.profile import DEEP_PROFILE
+from support.server import Server, create_key, start_server
+from toolcatalog import openapi
+from toolcatalog.keys.api_keys import KeyRing
+from toolcatalog.server import app
+from toolcatalog.server.state import AppState
+from toolcatalog.store.open import open_build
+
+SETTINGS = """
+[checks.positive_data_acceptance]
+expected-statuses = ["2xx", "3xx", 400, 401, 403, 404, 429]  # 400: contracting.py has a closer look
+
+[phases.stateful.generation]
+mode = "positive"  # here a false or a {} counts as wrong that is a fine text once it is in a query; other phases see to what is wrong
+"""
+QUICK = "--include-path-regex=^/(api/v3/|[a-z]+z$)"  # `/api/v3.1` is the same code
+PHASES = "examples,coverage,fuzzing,stateful"
+
+
+@pytest.fixture(scope="module")
+def limited(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server where a key may list twice an hour."""
+    with start_server(shipped_build, tmp_path_factory.mktemp("limited"), "--rate", "2/h") as server:
+        yield server
+
+
+def try_all(server: Server, folder: Path, key: str | None, phases: str, most: int) -> None:
+    """Let schemathesis try the server by its document, with all checks, and with this key."""
+    (folder / "schemathesis.toml").write_text(SETTINGS)
+    command = [
+        sys.executable,
+        "-m",
+        "schemathesis.cli",
+        "--config-file",
+        "schemathesis.toml",
+        "run",
+        f"{server.url}/openapi.json",
+        "--no-color",
+    ]
+    command += [
+        "--checks",
+        "all",
+        "--phases",
+        PHASES if DEEP_PROFILE else phases,
+        "--max-examples",
+        str(100 if DEEP_PROFILE else most),
+    ]
+    command += ["--generation-deterministic", "--warnings", "off"]
+    command += [] if DEEP_PROFILE else [QUICK]
+    command += ["--header", f"x-api-key: {key}"] if key else []
+    paths = os.pathsep.join(filter(None, [str(ROOT / "tests"), os.environ.get("PYTHONPATH")]))
+    env = {**os.environ, "SCHEMATHESIS_HOOKS": "support.schemathesis_hooks", "PYTHONPATH": paths}
+    done = subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, timeout=1200, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{8 if DEEP_PROFILE else 5} selected" in done.stdout, done.stdout
+    assert "Traceback" not in server.log.read_text()
+
+
+def test_the_document_holds_with_a_key(shipped: Server, tmp_path: Path) -> None:
+    """Whatever is asked with a good key, well formed or not, is answered as the document says."""
+    try_all(shipped, tmp_path, shipped.key, "coverage,fuzzing", 2)
+
+
+def test_the_document_holds_without_a_key(shipped: Server, tmp_path: Path) -> None:
+    """The same without."""
+    try_all(shipped, tmp_path, None, "fuzzing", 2)
+
+
+@pytest.mark.deep
+def test_the_document_holds_with_a_limited_key(shipped: Server, tmp_path: Path) -> None:
+    """The same with a key that sees one toolkit of many."""
+    key = create_key(shipped.keys_file, "--toolkits", "slack")
+    until(f"{shipped.url}/api/v3/tools?limit=1", 200, {"x-api-key": key})
+    try_all(shipped, tmp_path, key, "fuzzing", 2)
+
+
+@pytest.mark.deep
+def test_the_document_holds_beyond_the_rate(limited: Server, tmp_path: Path) -> None:
+    """The same where lists are limited, and most of them refused."""
+    try_all(limited, tmp_path, limited.key, "fuzzing", 2)
+    until(f"{limited.url}/api/v3/tools", 429, {"x-api-key": limited.key})
+
+
+def until(url: str, status: int, headers: Mapping[str, str] | None = None) -> httpx.Response:
+    """The first answer with this status."""
+    end = time.monotonic() + 30
+    while (found := httpx.get(url, headers=headers)).status_code != status:
+        assert time.monotonic() < end, found.text
+        time.sleep(0.05)
+    return found
+
+
+# Each answer that the document names
+
+
+class Asked(NamedTuple):
+    """A request: where, with which key (None: none), and its body."""
+
+    path: str
+    key: str | None = "all"
+    body: bytes = b""
+
+
+TOOL, LIST, SESSION = (
+    "/api/v3/tools/{tool_slug}",
+    "/api/v3/tools",
+    "/api/v3/tool_router/session/{session_id}/tools",
+)
+PLAIN = {
+    (TOOL, 200): Asked("/api/v3/tools/GITHUB_CREATE_ISSUE"),
+    (TOOL, 400): Asked("/api/v3/tools/GITHUB_CREATE_ISSUE?version=no"),
+    (TOOL, 401): Asked("/api/v3/tools/GITHUB_CREATE_ISSUE", key=None),
+    (TOOL, 404): Asked("/api/v3/tools/GITHUB_CREATE_NOTHING"),
+    (LIST, 200): Asked("/api/v3/tools?limit=2"),
+    (LIST, 400): Asked("/api/v3/tools?limit=0"),
+    (LIST, 401): Asked("/api/v3/tools", key=None),
+    (LIST, 403): Asked("/api/v3/tools?toolkit_slug=github", key="slack"),
+    (LIST, 404): Asked("/api/v3/tools?toolkit_slug=nothing"),
+    (SESSION, 200): Asked("/api/v3/tool_router/session/trs_playground/tools?limit=1"),
+    (SESSION, 400): Asked("/api/v3/tool_router/session/trs_playground/tools", body=b"[]"),
+    (SESSION, 401): Asked("/api/v3/tool_router/session/trs_playground/tools", key=None),
+    (SESSION, 403): Asked("/api/v3/tool_router/session/trs_open_data/tools"),
+    (SESSION, 404): Asked("/api/v3/tool_router/session/trs_nothing/tools"),
+    ("/healthz", 200): Asked("/healthz", key=None),
+    ("/readyz", 200): Asked("/readyz", key=None),
+    ("/openapi.json", 200): Asked("/openapi.json", key=None),
+}
+ELSEWHERE = {  # by tests of their own, below
+    *((path, 500) for path in (TOOL, LIST, SESSION, "/healthz", "/readyz", "/openapi.json")),
+    (LIST, 429),
+    ("/readyz", 503),
+}
+JUDGE = Judge(json.loads(json.dumps(openapi.build_document())))
+
+
+def test_each_answer_of_the_document_is_provoked() -> None:
+    """The tests below have all that the document names, and nothing else."""
+    named = {
+        (path, int(status))
+        for path, item in JUDGE.document["paths"].items()
+        for status in item["get"]["responses"]
+    }
+    tried = {*PLAIN, *ELSEWHERE}
+    assert named == tried | {(path.replace("/v3/", "/v3.1/"), status) for path, status in tried}
+
+
+@pytest.mark.parametrize(("operation", "status"), [*PLAIN])
+def test_an_answer_is_as_the_document_says(
+    shipped: Server, slack_key: str, operation: str, status: int
+) -> None:
+    """Each status, at both prefixes, has the body that its schema describes."""
+    asked = PLAIN[operation, status]
+    key = {"all": shipped.key, "slack": slack_key}.get(asked.key or "")
+    for path in {asked.path, asked.path.replace("/v3/", "/v3.1/", 1)}:
+        answer = httpx.request(
+            "GET", shipped.url + path, headers={"x-api-key": key} if key else {}, content=asked.body
+        )
+        assert answer.status_code == status, answer.text
+        JUDGE(answer)
+
+
+@pytest.fixture(scope="module")
+def slack_key(shipped: Server) -> str:
+    """A key that sees toolkit slack alone."""
+    key = create_key(shipped.keys_file, "--toolkits", "slack")
+    until(f"{shipped.url}/api/v3/tools?limit=1", 200, {"x-api-key": key})
+    return key
+
+
+@pytest.mark.parametrize("prefix", openapi.API_PREFIXES)
+def test_too_many_lists(limited: Server, prefix: str) -> None:
+    """429 has its schema, and the headers that the document names."""
+    answer = until(f"{limited.url}{prefix}/tools", 429, {"x-api-key": limited.key})
+    JUDGE(answer)
+    assert {*JUDGE.document["components"]["responses"]["RateLimited"]["headers"]} <= {
+        _titled(name) for name in answer.headers
+    }
+
+
+def _titled(name: str) -> str:
+    return {"ratelimit": "RateLimit", "ratelimit-policy": "RateLimit-Policy"}.get(
+        name, name.title()
+    )
+
+
+def test_a_server_that_is_about_to_end(shipped_build: Path, tmp_path: Path) -> None:
+    """503 at `/readyz` after SIGTERM, while all else goes on."""
+    with start_server(shipped_build, tmp_path, "--drain", "60") as server:
+        until(f"{server.url}/readyz", 200)
+        server.process.terminate()
+        JUDGE(until(f"{server.url}/readyz", 503))
+        assert httpx.get(f"{server.url}/healthz").status_code == 200
+
+
+def test_a_fault_anywhere(
+    shipped: Server, shipped_build: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """500 at every operation, by a fault put into what puts answers together; `acceptance/test_server` has one
+    by a damaged snapshot.
+    """
+    monkeypatch.setattr(app, "make_response", lambda *_: 1 / 0)
+    faulty = app.create_full_app(
+        AppState(KeyRing(shipped.keys_file), open_build(shipped_build)), None
+    )
+    found = asyncio.run(
+        _answers(
+            faulty,
+            [asked.path for (_, status), asked in PLAIN.items() if status == 200],
+            shipped.key,
+        )
+    )
+    assert [answer.status_code for answer in found] == [500] * 6
+    for answer in found:
+        JUDGE(answer)
+
+
+async def _answers(faulty: ASGIApp, paths: list[str], key: str) -> list[httpx.Response]:
+    transport = httpx.ASGITransport(faulty, raise_app_exceptions=False)
+    async with httpx.AsyncClient(
+        transport=transport, base_url="http://here", headers={"x-api-key": key}
+    ) as client:
+        return [await client.get(path) for path in paths]

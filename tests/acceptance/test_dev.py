@@ -1,0 +1,169 @@
+"""`toolcatalog dev`: the site follows the catalog, and tells what is wrong with it."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from support.catalogs import generate_catalog
+from support.command import run_toolcatalog
+from toolcatalog.server.dev import is_trusted
+
+
+@pytest.fixture
+def dev(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A catalog that is being edited, and where its site is."""
+    catalog = generate_catalog(tmp_path / "catalog", 6)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "dev",
+        "--catalog",
+        str(catalog),
+        "--out",
+        str(tmp_path / "build"),
+    ]
+    command += ["--site", str(tmp_path / "site"), "--port", str(port)]
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "NO_COLOR": "1"}
+    )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(300):
+            try:
+                httpx.get(url)
+                break
+            except httpx.TransportError:
+                assert process.poll() is None
+                time.sleep(0.1)
+        yield catalog, url
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=20)
+    assert "Traceback" not in told
+    assert f"follows {catalog}" in told
+
+
+def events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
+    return (json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: "))
+
+
+def test_a_change_is_told_and_shown(dev: tuple[Path, str]) -> None:
+    """A page has the script; a change, a mistake and its mending are each told to whoever listens."""
+    catalog, url = dev
+    file = next((catalog / "toolkits" / "kit1").glob("*/*.yaml"))
+    page = f"{url}/tools/{file.parent.name}/index.html"
+    assert '<script src="/_dev/live.js"></script></head>' in httpx.get(page).text
+    assert "EventSource" in httpx.get(f"{url}/_dev/live.js").text
+    assert httpx.get(f"{url}/style.css").headers["content-type"].startswith("text/css")
+    before = file.read_text()
+    with httpx.stream("GET", f"{url}/_dev/events", timeout=30) as stream:
+        news = events(stream.iter_lines())
+        assert next(news) == {"changes": 0, "problems": []}
+        file.write_text(before.replace("description: ", "description: Changed. ", 1))
+        assert next(news) == {"changes": 1, "problems": []}
+        assert "Changed." in httpx.get(page).text
+        file.write_text(before.replace("type: string", "type: strng", 1))
+        told = next(news)
+        assert told["changes"] == 1
+        (problem,) = told["problems"]
+        assert problem["path"].endswith(file.name)
+        assert problem["line"] == 6
+        assert "strng" in problem["excerpt"]
+        assert "Changed." in httpx.get(page).text
+        file.write_text(before)
+        assert next(news) == {"changes": 2, "problems": []}
+    assert "Changed." not in httpx.get(page).text
+
+
+def test_another_host_is_refused(dev: tuple[Path, str]) -> None:
+    """A page that has its own name lead to this machine reads neither a page nor the problems."""
+    _, url = dev
+    port = url.rpartition(":")[2]
+    for path in ("/", "/_dev/events", "/_dev/live.js", "/nowhere"):
+        for host in (
+            "evil.example",
+            f"evil.example:{port}",
+            "127.0.0.1.evil.example",
+            "10.0.0.1",
+            "",
+        ):
+            answer = httpx.get(url + path, headers={"host": host})
+            assert answer.status_code == 421
+            assert answer.text.startswith("This server answers to localhost")
+    for host in ("localhost", f"localhost:{port}", "127.0.0.1", f"[::1]:{port}", "LOCALHOST"):
+        assert httpx.get(url, headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("header", "host", "trusted"),
+    [
+        ("devbox.example:8000", "devbox.example", True),
+        ("DevBox.example", "devbox.example", True),
+        ("other.example", "devbox.example", False),
+        ("localhost", "devbox.example", True),
+        ("192.0.2.7:8000", "192.0.2.7", True),
+        ("192.0.2.8:8000", "192.0.2.7", False),
+        ("192.0.2.8:8000", "0.0.0.0", True),  # noqa: S104 - nothing listens
+        ("evil.example", "0.0.0.0", False),  # noqa: S104
+        ("[2001:db8::1]:8000", "::", True),
+        ("[2001:db8::1]", "2001:db8::1", True),
+        ("", "0.0.0.0", False),  # noqa: S104
+    ],
+)
+def test_the_host_given_is_trusted(header: str, host: str, trusted: bool) -> None:
+    """By name or address, whatever the port; an address for all stands for each address, and for no
+    name.
+    """
+    assert is_trusted(header, host) is trusted
+
+
+def test_a_port_in_use_is_told_before_anything_is_built(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        catalog = generate_catalog(tmp_path / "catalog", 1)
+        done = run_toolcatalog(
+            "dev",
+            "--catalog",
+            catalog,
+            "--out",
+            tmp_path / "build",
+            "--site",
+            tmp_path / "site",
+            "--port",
+            port,
+        )
+    assert done.returncode == 2
+    assert f"Cannot listen on 127.0.0.1:{port} (the port is in use)" in done.stderr
+    assert not (tmp_path / "build").exists()
+
+
+def test_a_catalog_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
+    done = run_toolcatalog(
+        "dev",
+        "--catalog",
+        tmp_path / "none",
+        "--out",
+        tmp_path / "build",
+        "--site",
+        tmp_path / "site",
+        "--port",
+        0,
+    )
+    assert done.returncode == 2
+    assert "none" in done.stderr

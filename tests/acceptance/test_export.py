@@ -1,0 +1,215 @@
+"""`toolcatalog export`: which tools, in which order, on standard output and nothing else; and what
+the site has beside it.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.command import run_successfully, run_toolcatalog
+from support.mcp_server import SERVER
+from support.paths import SHIPPED_CATALOG
+from support.profile import DEEP_PROFILE
+from toolcatalog.exports import definitions
+from toolcatalog.store.open import open_build
+from toolcatalog.store.store import Filters, VersionPins
+
+TOOL = "name: Do it\ndescription: Does it.\n"
+PLAIN = "input_parameters: {x: {type: string, required: true}}\n"
+DOLLAR = "input_parameters: {$top: {type: integer}}\n"
+LONG = f"A_{'VERY_' * 20}LONG_NAME"
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A build, with its site beside it, of tools that are not all taken by all: one has two
+    versions.
+    """
+    folder = tmp_path_factory.mktemp("small")
+    files = {
+        "catalog.yaml": "title: Small\n",
+        "toolkits/a/toolkit.yaml": "name: A\nlogo: https://example.com/a.png\n",
+        "toolkits/a/A_DO/20250101_00.yaml": TOOL,
+        "toolkits/a/A_DO/20260101_00.yaml": TOOL + PLAIN,
+        "toolkits/a/A_NEW/20260101_00.yaml": TOOL,
+        "toolkits/a/A_TOP/20250101_00.yaml": TOOL + DOLLAR,
+        f"toolkits/a/{LONG}/20250101_00.yaml": TOOL,
+        "toolkits/b/toolkit.yaml": "name: B\nlogo: https://example.com/b.png\n",
+    }
+    for path, text in files.items():
+        (folder / "catalog" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "catalog" / path).write_text(text)
+    run_successfully(
+        "build",
+        "--catalog",
+        folder / "catalog",
+        "--out",
+        folder / "build",
+        "--site",
+        folder / "site",
+    )
+    return folder / "build"
+
+
+def exported(build: Path, *arguments: str) -> list[dict[str, Any]]:
+    """What an export that must succeed prints."""
+    found: list[dict[str, Any]] = json.loads(
+        run_successfully("export", *arguments, "--build", build)
+    )
+    return found
+
+
+def name(definition: dict[str, Any]) -> str:
+    """The name of a tool in any form."""
+    found: str = definition.get("$id") or definition.get("function", definition)["name"]
+    return found
+
+
+@pytest.mark.parametrize("form", definitions.FORMATS)
+def test_tools_come_in_the_order_in_which_they_are_named(form: str, shipped_build: Path) -> None:
+    """Those that are named first, then those of the toolkits by slug, each once."""
+    named = ["SLACK_SEND_MESSAGE", "GITHUB_CREATE_ISSUE", "SLACK_SEND_MESSAGE"]
+    found = [
+        name(one).split("@")[0]
+        for one in exported(shipped_build, form, *named, "--toolkit", "slack")
+    ]
+    store = open_build(shipped_build)
+    slack = store.select_page(
+        store.search(Filters(toolkits=["slack"]), VersionPins()), "slug", False, 0, 1000
+    ).tolist()
+    slugs = [json.loads(bytes(store.read_document(number)[0]))["slug"] for number in slack]
+    assert found == [*named[:2], *(slug for slug in slugs if slug not in named)]
+    assert len(found) > 10
+
+
+@pytest.mark.parametrize("form", definitions.FORMATS)
+def test_the_site_has_the_same_bytes(form: str, shipped_build: Path) -> None:
+    """`toolkits/<slug>/<form>.json` is what the command prints for the toolkit, and the toolkit's
+    page leads to it.
+    """
+    folders = sorted((SHIPPED_CATALOG / "toolkits").iterdir())
+    for folder in folders if DEEP_PROFILE else folders[::3]:
+        site = shipped_build.parent / "site" / "toolkits" / folder.name
+        assert (site / f"{form}.json").read_text() == run_successfully(
+            "export", form, "--toolkit", folder.name, "--build", shipped_build
+        )
+        assert f'href="{form}.json"' in (site / "index.html").read_text()
+
+
+def test_a_session_has_what_the_api_answers_for_it(shipped_build: Path) -> None:
+    """Its meta tools, with its own toolkits in their choices."""
+    answer = json.loads(
+        (shipped_build / "current" / "sessions" / "trs_issue_triage.json").read_bytes()
+    )
+    found = exported(shipped_build, "openai", "--session", "trs_issue_triage")
+    assert [name(one) for one in found] == [item["slug"] for item in answer["items"]]
+    assert found
+    assert [one["function"]["parameters"] for one in found] == [
+        definitions.input_schema(item["input_parameters"]) for item in answer["items"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["A_DO"], ["A_DO@20260101_00"]),
+        (["A_DO@20250101_00"], ["A_DO@20250101_00"]),
+        (["A_DO@20250101_00", "A_DO"], ["A_DO@20250101_00", "A_DO@20260101_00"]),
+        (["A_DO", "--version", "20251231_00"], ["A_DO@20250101_00"]),
+        (
+            ["--toolkit", "a", "--version", "20251231_00"],
+            ["A_DO@20250101_00", "A_TOP@20250101_00", f"{LONG}@20250101_00"],
+        ),
+        (["--toolkit", "b"], []),
+    ],
+)
+def test_versions(arguments: list[str], expected: list[str], small: Path) -> None:
+    """The newest, the one that is named, or the one in force at another."""
+    assert [name(one) for one in exported(small, "json-schema", *arguments)] == expected
+
+
+def test_what_is_left_out_is_told_and_the_rest_printed(small: Path) -> None:
+    """The exit code says that something is missing; a name that is shortened is told and no fault."""
+    done = run_toolcatalog("export", "anthropic", "--toolkit", "a", "--build", small)
+    short = f"{LONG[:55]}_"
+    names = [name(one) for one in json.loads(done.stdout)]
+    assert (done.returncode, names[:2], names[2][:56]) == (1, ["A_DO", "A_NEW"], short)
+    assert done.stderr.splitlines() == [
+        "A_TOP is left out: anthropic refuses the name of its argument '$top'.",
+        f"{names[2]} stands for {LONG}: anthropic takes names of 64 characters.",
+    ]
+    assert (small.parent / "site" / "toolkits" / "a" / "anthropic.json").read_text() == done.stdout
+    assert (small.parent / "site" / "toolkits" / "b" / "anthropic.json").read_text() == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["openai"], "Say which tools: their slugs, or --toolkit SLUG, or --session ID."),
+        (["openai", "A_DO", "--session", "trs_x"], "give --session alone"),
+        (["openai", "--session", "trs_x"], "There is no session trs_x"),
+        (["openai", "NEW_A"], "There is no tool NEW_A (did you mean A_NEW?)"),
+        (["openai", "a_do"], "There is no tool a_do (did you mean A_DO?)"),
+        (
+            ["openai", "A_DO@20240101_00"],
+            "A_DO has no version 20240101_00: it has 20250101_00, 20260101_00.",
+        ),
+        (["openai", "A_NEW", "--version", "20250101_00"], "A_NEW has no version 20250101_00"),
+        (["openai", "A_DO", "--version", "today"], "`today` is not a version"),
+        (["openai", "--toolkit", "c"], "There is no toolkit c"),
+        (["openai", "", "\x00", "é" * 300], "There is no tool"),
+        (["gemini", "A_DO"], "'gemini' is not one of 'openai', 'anthropic', 'mcp', 'json-schema'"),
+    ],
+)
+def test_a_wrong_call_is_told_in_a_sentence(
+    arguments: list[str], sentence: str, small: Path
+) -> None:
+    """Exit code 2, and nothing on standard output."""
+    if "\x00" in arguments:
+        arguments.remove("\x00")  # no shell can hand it over
+    done = run_toolcatalog("export", *arguments, "--build", small)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_all_wrong_names_are_told_at_once(small: Path) -> None:
+    """Not one a run."""
+    done = run_toolcatalog("export", "mcp", "A_DI", "B_DO", "--toolkit", "c", "--build", small)
+    assert [line.removeprefix("error: ")[:28] for line in done.stderr.splitlines()] == [
+        "There is no toolkit c.",
+        "There is no tool A_DI: `tool",
+        "There is no tool B_DO: `tool",
+    ]
+
+
+def test_a_real_mcp_client_reads_what_is_exported(shipped_build: Path, tmp_path: Path) -> None:
+    """Served by the official SDK and listed by its client, every tool of the catalog arrives as it
+    was exported, page by page.
+    """
+    toolkits = [
+        word
+        for folder in (SHIPPED_CATALOG / "toolkits").iterdir()
+        for word in ("--toolkit", folder.name)
+    ]
+    text = run_successfully("export", "mcp", *toolkits, "--build", shipped_build)
+    (tmp_path / "tools.json").write_text(text)
+    script = "import json, sys\nfrom toolcatalog.importers.mcp_client import fetch_tools\nprint(json.dumps(fetch_tools([sys.executable, *sys.argv[1:]], 60)))"
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-c",
+        script,
+        str(SERVER),
+        str(tmp_path / "tools.json"),
+        "50",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["tools"] == json.loads(text)
+    assert len(json.loads(text)) >= 140

@@ -1,0 +1,524 @@
+"""Git at the edge: what is read, what is said where it cannot be, and that nothing that a
+repository names is run.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from support.git import CLEAN, TOOL, commit, create_repository, run_git, write_tool
+from toolcatalog.catalog import folder
+from toolcatalog.errors import Finding, UsageError
+from toolcatalog.history import from_files, git
+from toolcatalog.history.git import files_at_commit, files_in_working_tree, find_merge_base
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No configuration of this machine."""
+    for name, value in CLEAN.items():
+        monkeypatch.setenv(name, value)
+
+
+def files_at(catalog: Path, revision: str) -> git.FileSet:
+    found = git.open_repository(catalog)
+    return files_at_commit(found, git.resolve_commit(found, revision), revision)
+
+
+def since(catalog: Path, revision: str) -> set[str]:
+    return from_files.find_changed_paths(
+        files_at(catalog, revision), files_in_working_tree(git.open_repository(catalog))
+    )
+
+
+@pytest.mark.parametrize("inside", ["catalog", ".", "deep/in/it", "-odd", "with space", "ünder"])
+def test_a_clean_working_tree_is_the_revision(tmp_path: Path, inside: str) -> None:
+    """Wherever a catalog lies in its repository, its committed files have the same paths and names
+    on both sides, and the same bytes.
+    """
+    catalog = create_repository(tmp_path / "repo", inside)
+    then, today = (
+        files_at(catalog, "HEAD"),
+        files_in_working_tree(git.open_repository(catalog)),
+    )
+    assert then.object_ids == today.object_ids
+    assert {*then.object_ids} == {*folder.list_paths(catalog)[0]}
+    assert (
+        then.read([*then.object_ids])
+        == today.read([*today.object_ids])
+        == {path: (catalog / path).read_bytes() for path in then.object_ids}
+    )
+
+
+def test_every_change_of_a_working_tree_is_seen(tmp_path: Path) -> None:
+    """Changed, new, removed, staged or not, ignored by git or not; what no catalog reads is not
+    told of.
+    """
+    catalog = create_repository(tmp_path)
+    (tmp_path / ".gitignore").write_text("*IGNORED*\n")
+    (catalog / "README.md").write_text("Prose.\n")
+    write_tool(catalog, "A_DO").write_text(TOOL)
+    write_tool(catalog, "A_SEE").unlink()
+    write_tool(catalog, "A_IGNORED", text=TOOL)
+    write_tool(catalog, "A_STAGED", text=TOOL)
+    (catalog / "toolkits" / "a" / ".draft.yaml").write_text("")
+    run_git(tmp_path, "add", str(write_tool(catalog, "A_STAGED")))
+    assert since(catalog, "HEAD") == {
+        f"toolkits/a/{slug}/20250101_00.yaml" for slug in ("A_DO", "A_SEE", "A_IGNORED", "A_STAGED")
+    }
+
+
+def test_git_of_the_other_kind_of_names(tmp_path: Path) -> None:
+    """A repository whose objects have SHA-256 names is read like any other."""
+    (tmp_path / "repo").mkdir()
+    run_git(tmp_path / "repo", "init", "--quiet", "--object-format=sha256", ".")
+    catalog = create_repository(tmp_path / "repo")
+    assert since(catalog, "HEAD") == set()
+    write_tool(catalog, "A_DO").write_text(TOOL)
+    assert since(catalog, "HEAD") == {"toolkits/a/A_DO/20250101_00.yaml"}
+
+
+def test_links_are_followed_as_in_a_folder(tmp_path: Path) -> None:
+    """A link to a file of the catalog has that file's content; one that leads out of it has none."""
+    catalog = create_repository(tmp_path)
+    write_tool(catalog, "A_DO", "20250202_00").symlink_to("20250101_00.yaml")
+    write_tool(catalog, "A_DO", "20250303_00").symlink_to("../../../../../outside")
+    (tmp_path / "outside").write_text(TOOL)
+    commit(tmp_path)
+    then, inner, outer = (
+        files_at(catalog, "HEAD"),
+        "toolkits/a/A_DO/20250202_00.yaml",
+        "toolkits/a/A_DO/20250303_00.yaml",
+    )
+    assert then.read([inner])[inner] == write_tool(catalog, "A_DO").read_bytes()
+    assert isinstance(then.read([outer])[outer], Finding)
+    assert since(catalog, "HEAD") == {outer}  # what cannot be read is never the same
+    write_tool(catalog, "A_DO").write_text(TOOL)
+    assert inner in since(catalog, "HEAD")
+
+
+HIDDEN = "toolkits/a/.hidden.yaml"
+
+
+@pytest.mark.parametrize(
+    "target", ["../.hidden.yaml", "../README.md", "../../../../catalog/{}", "{top}/{}", "../.link"]
+)
+def test_a_link_that_no_revision_can_follow_is_refused(tmp_path: Path, target: str) -> None:
+    """A published version behind a link that only a folder can follow could change unseen; a link
+    through another link too.
+    """
+    catalog = create_repository(tmp_path)
+    text = write_tool(catalog, "A_DO").read_text()
+    for path in (HIDDEN, "toolkits/a/README.md"):
+        (catalog / path).write_text(text)
+    (catalog / "toolkits" / "a" / ".link").symlink_to("toolkit.yaml")
+    write_tool(catalog, "A_DO").unlink()
+    other = "toolkits/a/A_SEE/20250101_00.yaml"
+    write_tool(catalog, "A_DO").symlink_to(target.format(other, top=catalog))
+    path = "toolkits/a/A_DO/20250101_00.yaml"
+    refused = folder.read_file(catalog, path)
+    assert isinstance(refused, Finding)
+    assert refused.rule == "file-link"
+    write_tool(catalog, "A_DO").unlink()
+    write_tool(catalog, "A_DO").symlink_to("../A_SEE/20250101_00.yaml")
+    assert folder.read_file(catalog, path) == write_tool(catalog, "A_SEE").read_bytes()
+
+
+def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
+    """What no catalog may have, a revision does not give either."""
+    catalog = create_repository(tmp_path)
+    write_tool(catalog, "A_DO", text="#" * (folder.MAX_FILE_SIZE + 1))
+    write_tool(catalog, "A_SEE", text="#" * folder.MAX_FILE_SIZE)
+    commit(tmp_path)
+    found = files_at(catalog, "HEAD").read(
+        ["toolkits/a/A_DO/20250101_00.yaml", "toolkits/a/A_SEE/20250101_00.yaml"]
+    )
+    large, fine = found.values()
+    assert isinstance(large, Finding)
+    assert large.message == "more than 1 MiB"
+    assert fine == b"#" * folder.MAX_FILE_SIZE
+
+
+def test_the_fork_is_where_our_work_began(tmp_path: Path) -> None:
+    """What came to the other branch later is not ours; a revision before us is itself; without a
+    common past it is itself too.
+    """
+    catalog = create_repository(tmp_path)
+    first = run_git(tmp_path, "rev-parse", "HEAD")
+    run_git(tmp_path, "switch", "--quiet", "--create", "ours")
+    write_tool(catalog, "A_DO", "20250202_00", TOOL)
+    ours = commit(tmp_path)
+    run_git(tmp_path, "switch", "--quiet", "main")
+    write_tool(catalog, "A_NEW", text=TOOL)
+    theirs = commit(tmp_path)
+    run_git(tmp_path, "switch", "--quiet", "ours")
+    found = git.open_repository(catalog)
+    assert find_merge_base(found, "main") == first
+    assert find_merge_base(found, first) == first
+    assert find_merge_base(found, "HEAD") == ours
+    run_git(tmp_path, "switch", "--quiet", "--orphan", "alone")
+    commit(tmp_path)
+    catalog.mkdir(exist_ok=True)
+    assert find_merge_base(git.open_repository(catalog), "main") == theirs
+
+
+def test_of_several_forks_none_counts(tmp_path: Path) -> None:
+    """After merges in both directions each common commit lacks what came by the others, so what was
+    published there would look new: the revision itself counts.
+    """
+    catalog = create_repository(tmp_path)
+    run_git(tmp_path, "switch", "--quiet", "--create", "ours")
+    ours = commit(tmp_path)
+    run_git(tmp_path, "switch", "--quiet", "main")
+    write_tool(catalog, "A_NEW", text=TOOL)
+    theirs = commit(tmp_path)
+    run_git(tmp_path, "merge", "--quiet", "--no-edit", "ours")
+    run_git(tmp_path, "switch", "--quiet", "ours")
+    run_git(tmp_path, "merge", "--quiet", "--no-edit", theirs)
+    bases = run_git(tmp_path, "merge-base", "--all", "main", "HEAD").split()
+    assert sorted(bases) == sorted([ours, theirs])
+    assert find_merge_base(git.open_repository(catalog), "main") == run_git(
+        tmp_path, "rev-parse", "main"
+    )
+
+
+# What cannot be used
+
+
+def sentence(catalog: Path, revision: str) -> str:
+    with pytest.raises(UsageError) as raised:
+        files_at(catalog, revision)
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+def test_an_unknown_revision_is_told_with_the_nearest(tmp_path: Path) -> None:
+    catalog = create_repository(tmp_path)
+    run_git(tmp_path, "tag", "release-1")
+    assert "knows no revision `maim`" in sentence(catalog, "maim")
+    assert sentence(catalog, "maim").endswith("did you mean `main`?")
+    assert sentence(catalog, "relaese-1").endswith("did you mean `release-1`?")
+    assert "`git branch --all`" in sentence(catalog, "xyz")
+    assert "knows no revision" in sentence(catalog, "HEAD:catalog")  # a folder, not a commit
+    assert "knows no revision" in sentence(catalog, "main..HEAD")
+
+
+@pytest.mark.parametrize(
+    "revision", ["", "-", "--all", "--output=stolen", "-h", "--help", "--upload-pack=touch stolen"]
+)
+def test_a_revision_is_never_an_option(
+    tmp_path: Path, revision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = create_repository(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert "knows no revision" in sentence(catalog, revision)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".git", "catalog"]
+
+
+def test_no_repository_and_no_catalog(tmp_path: Path) -> None:
+    assert sentence(tmp_path / "none", "HEAD").startswith(f"No catalog at {tmp_path / 'none'}")
+    assert sentence(tmp_path, "HEAD").startswith(f"{tmp_path} is in no git repository")
+
+
+def test_a_bare_repository_has_no_catalog(tmp_path: Path) -> None:
+    run_git(tmp_path, "init", "--quiet", "--bare", ".")
+    assert sentence(tmp_path, "HEAD").startswith(f"{tmp_path} lies in a bare repository")
+
+
+def test_no_commits_yet(tmp_path: Path) -> None:
+    run_git(tmp_path, "init", "--quiet", ".")
+    assert (
+        sentence(tmp_path, "HEAD")
+        == f"The git repository in {tmp_path} has no commits yet: make the first with `git commit`."
+    )
+
+
+def test_a_shallow_clone(tmp_path: Path) -> None:
+    """A clone that lacks the revision says how to get it; what it has can be used."""
+    create_repository(tmp_path / "origin")
+    commit(tmp_path / "origin", "the second")
+    run_git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{tmp_path / 'origin'}", "clone")
+    said = sentence(tmp_path / "clone" / "catalog", "HEAD~1")
+    assert "a clone without its whole history: `git fetch --unshallow`, or `fetch-depth: 0`" in said
+    assert files_at(tmp_path / "clone" / "catalog", "HEAD").object_ids
+
+
+def test_a_partial_clone_fetches_nothing(tmp_path: Path) -> None:
+    """What a clone left out stays out: to fetch it would run what its configuration names."""
+    catalog = create_repository(tmp_path / "origin")
+    write_tool(catalog, "A_DO").write_text(TOOL)
+    commit(tmp_path / "origin")
+    run_git(tmp_path / "origin", "config", "uploadpack.allowFilter", "true")
+    run_git(
+        tmp_path, "clone", "--quiet", "--filter=blob:none", f"file://{tmp_path / 'origin'}", "clone"
+    )
+    run_git(
+        tmp_path / "clone",
+        "config",
+        "remote.origin.uploadpack",
+        f"touch {tmp_path / 'stolen'}; git-upload-pack",
+    )
+    path = "toolkits/a/A_DO/20250101_00.yaml"
+    found = files_at(tmp_path / "clone" / "catalog", "HEAD~1").read([path])[path]
+    assert isinstance(found, Finding)
+    assert "git fetch --refetch" in found.message
+    assert not (tmp_path / "stolen").exists()
+
+
+def test_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = create_repository(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert sentence(catalog, "HEAD").startswith("There is no git here")
+
+
+def test_a_repository_of_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git's own caution is told as what it is, with what to do."""
+    catalog = create_repository(tmp_path)
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    said = sentence(catalog, "HEAD")
+    assert "belongs to another user" in said
+    assert "safe.directory" in said
+
+
+def test_nothing_that_a_repository_names_is_run(tmp_path: Path) -> None:
+    """Hooks, filters, external diffs, text conversions, a file system monitor, a pager: each would
+    leave a trace.
+    """
+    catalog = create_repository(tmp_path / "repo")
+    top, trace = tmp_path / "repo", tmp_path / "trace"
+    (top / ".gitattributes").write_text("*.yaml filter=bad diff=bad\n")
+    commit(top)
+    script = top / "bad"
+    script.write_text(f"#!/bin/sh\necho run >> {trace}\ncat\n")
+    script.chmod(0o755)
+    for hook in ("post-index-change", "post-checkout", "reference-transaction", "pre-auto-gc"):
+        shutil.copy(script, top / ".git" / "hooks" / hook)
+    for key in ("filter.bad.clean", "filter.bad.smudge", "filter.bad.process", "diff.bad.textconv", "diff.bad.command", "diff.external", "core.fsmonitor",
+                "core.pager", "pager.rev-parse", "core.sshCommand", "core.editor", "alias.rev-parse"):  # fmt: skip
+        run_git(top, "config", key, str(script))
+    write_tool(catalog, "A_DO").write_text(TOOL)
+    assert since(catalog, "HEAD") == {"toolkits/a/A_DO/20250101_00.yaml"}
+    assert not trace.exists()
+    subprocess.run(
+        ["git", "-C", str(top), "diff"],
+        env={**os.environ, **CLEAN},
+        capture_output=True,
+        check=False,
+    )
+    assert trace.exists()  # they would have been
+
+
+def test_within_a_hook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What git sets for its hooks is about another folder than ours."""
+    catalog = create_repository(tmp_path)
+    monkeypatch.setenv("GIT_DIR", ".git")
+    monkeypatch.setenv("GIT_INDEX_FILE", ".git/index")
+    assert since(catalog, "HEAD") == set()
+
+
+# Another repository than that of the catalog
+
+
+def embed(folder: Path, catalog: Path, settings: Sequence[str]) -> None:
+    """Put the files of a bare repository into a folder, whose history has the catalog as it is."""
+    other = folder.parent / "other"
+    shutil.copytree(catalog, other / catalog.relative_to(folder))
+    run_git(other, "init", "--quiet", "--initial-branch=main", ".")
+    commit(other)
+    for name in ("HEAD", "config", "objects", "refs"):
+        shutil.move(other / ".git" / name, folder / name)
+    for setting in settings:
+        run_git(folder.parent, "config", "--file", str(folder / "config"), *setting.split())
+
+
+@pytest.mark.parametrize("is_old", [False, True], ids=["git", "old git"])
+@pytest.mark.parametrize(
+    "settings", [["core.bare true"], ["core.bare false", "core.worktree ."], ["core.bare false"]]
+)
+def test_an_embedded_repository_is_refused(
+    tmp_path: Path, settings: list[str], is_old: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bare repository committed next to the catalog does not replace its history, also with a git
+    that does not know `safe.bareRepository`.
+    """
+    catalog = create_repository(tmp_path / "repo", "sub/catalog")
+    write_tool(catalog, "A_DO").write_text(TOOL)
+    embed(tmp_path / "repo" / "sub", catalog, settings)
+    commit(tmp_path / "repo")
+    if is_old:
+        script = tmp_path / "bin" / "git"
+        script.parent.mkdir()
+        script.write_text(
+            "#!/bin/bash\n"
+            'exec /usr/bin/env "PATH=${PATH#*:}" git "${@/safe.bareRepository=explicit/a.b=c}"\n'
+        )
+        script.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{script.parent}{os.pathsep}{os.environ['PATH']}")
+    said = sentence(catalog, "HEAD")
+    assert str(tmp_path / "repo" / "sub") in said
+    if is_old and "core.worktree ." not in settings:  # git itself finds no files there
+        assert "must be run in a work tree" in said
+    else:
+        assert f"instead of {tmp_path / 'repo' / '.git'}" in said
+    shutil.rmtree(tmp_path / "repo" / "sub" / "objects")
+    assert since(catalog, "HEAD~1") == {"toolkits/a/A_DO/20250101_00.yaml"}
+
+
+def test_a_file_that_leads_into_the_working_tree_is_refused(tmp_path: Path) -> None:
+    """A `.git` file may lead to the repository of a worktree, and not to one among the files."""
+    catalog = create_repository(tmp_path / "repo", "sub/catalog")
+    embed(tmp_path / "repo", catalog, ["core.bare false"])
+    (tmp_path / "repo" / "fake").mkdir()
+    for name in ("HEAD", "config", "objects", "refs"):
+        shutil.move(tmp_path / "repo" / name, tmp_path / "repo" / "fake" / name)
+    shutil.move(tmp_path / "repo" / ".git", tmp_path / "kept")
+    (tmp_path / "repo" / ".git").write_text("gitdir: fake\n")
+    assert "instead of" in sentence(catalog, "HEAD")
+    (tmp_path / "repo" / ".git").write_text("gitdir: ../kept\n")
+    assert files_at(catalog, "HEAD").object_ids
+
+
+def test_a_worktree_elsewhere_is_refused(tmp_path: Path) -> None:
+    """The working tree that a repository names is the one with its `.git`."""
+    catalog = create_repository(tmp_path / "repo")
+    (tmp_path / "else").mkdir()
+    run_git(tmp_path / "repo", "config", "core.worktree", str(tmp_path))
+    assert "core.worktree" in sentence(catalog, "HEAD")
+
+
+def test_a_link_to_a_catalog_is_refused(tmp_path: Path) -> None:
+    """A link in the place of the catalog leads to a folder that earlier revisions do not have; a
+    link outside of the repository is no matter of its history.
+    """
+    catalog = create_repository(tmp_path / "repo")
+    write_tool(catalog, "A_DO").write_text(TOOL)
+    catalog.rename(tmp_path / "repo" / "moved")
+    catalog.symlink_to("moved")
+    assert f"{catalog} is a symbolic link within the repository" in sentence(catalog, "HEAD")
+    (tmp_path / "link").symlink_to("repo")
+    said = sentence(tmp_path / "link" / "catalog", "HEAD")
+    assert "is a symbolic link within the repository" in said
+    catalog.unlink()
+    (tmp_path / "repo" / "moved").rename(catalog)
+    assert since(tmp_path / "link" / "catalog", "HEAD") == {"toolkits/a/A_DO/20250101_00.yaml"}
+
+
+def test_worktrees_and_submodules(tmp_path: Path) -> None:
+    """A catalog in a worktree, in one of a bare clone, or in a submodule has its history there."""
+    catalog = create_repository(tmp_path / "repo")
+    write_tool(catalog, "A_DO").write_text(TOOL)
+    commit(tmp_path / "repo")
+    run_git(tmp_path / "repo", "worktree", "add", "--quiet", str(tmp_path / "repo" / "tree"))
+    run_git(tmp_path, "clone", "--quiet", "--bare", "repo", "bare/.bare")
+    run_git(tmp_path / "bare" / ".bare", "worktree", "add", "--quiet", "../tree", "main")
+    run_git(tmp_path, "init", "--quiet", "super")
+    run_git(
+        tmp_path / "super",
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        str(tmp_path / "repo"),
+        "sub",
+    )
+    for top in (tmp_path / "repo" / "tree", tmp_path / "bare" / "tree", tmp_path / "super" / "sub"):
+        assert since(top / "catalog", "HEAD") == set()
+        assert since(top / "catalog", "HEAD~1") == {"toolkits/a/A_DO/20250101_00.yaml"}
+
+
+def test_the_environment_names_no_other_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Variables of git that select a repository, its objects or the meaning of paths count for
+    nothing.
+    """
+    catalog = create_repository(tmp_path / "repo")
+    write_tool(catalog, "A_DO").write_text(TOOL)
+    create_repository(tmp_path / "other")
+    other = str(tmp_path / "other" / ".git")
+    for name in ("DIR", "COMMON_DIR", "OBJECT_DIRECTORY", "NAMESPACE", "SHALLOW_FILE"):
+        monkeypatch.setenv(f"GIT_{name}", other)
+    monkeypatch.setenv("GIT_WORK_TREE", str(tmp_path / "other"))
+    monkeypatch.setenv("GIT_ICASE_PATHSPECS", "1")
+    monkeypatch.setenv("GIT_CONFIG_PARAMETERS", f"'core.worktree'='{tmp_path}'")
+    assert since(catalog, "HEAD") == {"toolkits/a/A_DO/20250101_00.yaml"}
+
+
+def test_replaced_and_grafted_commits_are_as_they_were(tmp_path: Path) -> None:
+    """What a repository says to put in the place of objects or parents counts for nothing."""
+    catalog = create_repository(tmp_path)
+    first = run_git(tmp_path, "rev-parse", "HEAD")
+    write_tool(catalog, "A_DO").write_text(TOOL)
+    second = commit(tmp_path)
+    run_git(tmp_path, "replace", first, second)
+    (tmp_path / ".git" / "info").mkdir(exist_ok=True)
+    (tmp_path / ".git" / "info" / "grafts").write_text(f"{second}\n")
+    assert since(catalog, first) == {"toolkits/a/A_DO/20250101_00.yaml"}
+    assert find_merge_base(git.open_repository(catalog), first) == first
+    assert files_at(catalog, "HEAD~1").object_ids == files_at(catalog, first).object_ids
+
+
+def test_attributes_change_no_bytes(tmp_path: Path) -> None:
+    """What is read at a revision is what was committed: no keyword, line end or encoding differs."""
+    catalog = create_repository(tmp_path)
+    text = TOOL + "# $Id$ $Format:%H$ \n"
+    write_tool(catalog, "A_DO", text=text)
+    commit(tmp_path)
+    (tmp_path / ".gitattributes").write_text(
+        "*.yaml ident export-subst text eol=crlf working-tree-encoding=UTF-16\n"
+    )
+    path = "toolkits/a/A_DO/20250101_00.yaml"
+    assert files_at(catalog, "HEAD").read([path])[path] == text.encode()
+
+
+def test_an_ambiguous_name_is_refused(tmp_path: Path) -> None:
+    """A tag with the name of a branch hides that branch from git; `HEAD` is git's own."""
+    catalog = create_repository(tmp_path)
+    write_tool(catalog, "A_DO").write_text(TOOL)
+    second = commit(tmp_path)
+    run_git(tmp_path, "update-ref", "refs/tags/main", "HEAD~1")
+    run_git(tmp_path, "update-ref", "refs/tags/HEAD", "HEAD~1")
+    assert "`main` is the name of more than one branch, tag or commit" in sentence(catalog, "main")
+    assert "more than one branch" in sentence(catalog, "main~0")
+    found = git.open_repository(catalog)
+    for name in ("HEAD", "@", "refs/heads/main", second):
+        assert git.resolve_commit(found, name) == second
+
+
+def test_a_folder_that_is_closed_is_not_a_removal(tmp_path: Path) -> None:
+    """A folder that cannot be listed must not look like one whose tools were removed."""
+    if os.geteuid() == 0:
+        pytest.skip("nothing is unreadable for root")
+    catalog = create_repository(tmp_path)
+    write_tool(catalog, "A_DO").parent.chmod(0)
+    with pytest.raises(UsageError, match="cannot be read"):
+        since(catalog, "HEAD")
+    write_tool(catalog, "A_DO").parent.chmod(0o755)
+
+
+def test_a_submodule_in_a_catalog_is_refused(tmp_path: Path) -> None:
+    """Git records one name for all of its files, and their history elsewhere: nothing of them can be
+    compared, neither when it comes nor later.
+    """
+    catalog = create_repository(tmp_path / "repo")
+    kit = catalog / "toolkits" / "a"
+    shutil.copytree(kit, tmp_path / "kit")
+    run_git(tmp_path / "kit", "init", "--quiet", "--initial-branch=main", ".")
+    commit(tmp_path / "kit")
+    first = run_git(catalog, "rev-parse", "HEAD")
+    run_git(catalog, "rm", "--quiet", "-r", "toolkits/a")
+    add = ("submodule", "--quiet", "add", str(tmp_path / "kit"), "catalog/toolkits/a")
+    run_git(tmp_path / "repo", "-c", "protocol.file.allow=always", *add)
+    with pytest.raises(UsageError, match=r"catalog/toolkits/a is a repository of its own, such as"):
+        since(catalog, first)
+    commit(tmp_path / "repo")
+    with pytest.raises(
+        UsageError, match=r"is a repository of its own at HEAD, such as a submodule"
+    ):
+        files_at(catalog, "HEAD")
+    assert files_at(catalog, first).object_ids

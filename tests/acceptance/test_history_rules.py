@@ -1,0 +1,301 @@
+"""The rules of history, each with real git repositories: what is told, of which file, and what
+passes.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from support.catalogs import add_toolkit
+from support.git import CLEAN, TOOL, commit, create_repository, run_git, write_tool
+from support.paths import ROOT
+from toolcatalog.errors import Finding, UsageError
+from toolcatalog.history.rules import RULES
+from toolcatalog.history.targets import check_against_revision
+from toolcatalog.validation import severity
+
+TODAY = "2026-02-01"
+NEEDY = TOOL + "input_parameters:\n  to: {type: string, description: Whom., required: true}\n"
+A_DO, A_SEE = ("toolkits/a/A_DO/20250101_00.yaml", "toolkits/a/A_SEE/20250101_00.yaml")
+NEW = "toolkits/a/A_DO/20260101_00.yaml"
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in CLEAN.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Path:
+    """A catalog whose A_DO is as plain as can be, committed."""
+    found = create_repository(tmp_path)
+    write_tool(found, "A_DO", text=TOOL)
+    commit(tmp_path)
+    return found
+
+
+def found(catalog: Path, today: str = TODAY) -> list[Finding]:
+    return check_against_revision(catalog, "HEAD", today).findings
+
+
+def rules(catalog: Path, today: str = TODAY) -> list[tuple[str, str]]:
+    return [(finding.rule, finding.path) for finding in found(catalog, today)]
+
+
+def deprecated(sunset: str) -> str:
+    return (
+        f"{TOOL}deprecation: {{reason: Old., sunset: {sunset}}}\n"
+        if sunset
+        else f"{TOOL}deprecation: {{reason: Old.}}\n"
+    )
+
+
+# A published version
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (NEEDY, "and breaks who calls it: input to is new and required"),
+        (TOOL.replace("Does", "Can do"), "if only for who reads it: description was reworded"),
+        (TOOL + "scopes: [write]\n", "scopes `write` was added"),
+        (NEEDY + "deprecation: {reason: Old.}\n", "input to is new and required"),
+    ],
+)
+def test_a_published_version_changed(catalog: Path, text: str, said: str) -> None:
+    write_tool(catalog, "A_DO", text=text)
+    (finding,) = found(catalog)
+    assert (finding.rule, finding.path) == ("history-version-changed", A_DO)
+    assert said in finding.message
+    assert "deprecation" not in finding.message
+    assert "toolcatalog bump A_DO" in finding.help
+
+
+@pytest.mark.parametrize("field", ["input_parameters", "output_parameters"])
+def test_another_order_of_parameters_is_a_change(catalog: Path, tmp_path: Path, field: str) -> None:
+    """It is what is served, and what a model reads, at every level."""
+    text = (
+        TOOL
+        + f"{field}:\n  x: {{type: object, properties: {{%s: {{type: string}}, %s: {{type: string}}}}}}\n"
+        "  %s: {type: string}\n  %s: {type: string}\n"
+    )
+    write_tool(catalog, "A_DO", "20250202_00", text % ("a", "b", "y", "z"))
+    commit(tmp_path)
+    for names in (("a", "b", "z", "y"), ("b", "a", "y", "z")):
+        write_tool(catalog, "A_DO", "20250202_00", text % names)
+        assert rules(catalog) == [("history-version-changed", "toolkits/a/A_DO/20250202_00.yaml")]
+        (finding,) = found(catalog)
+        assert "in another order" in finding.message
+        assert finding.pointer == (field,)
+
+
+def test_what_a_finding_points_at(catalog: Path) -> None:
+    """The field of the file that changed."""
+    write_tool(catalog, "A_DO", text=NEEDY)
+    (finding,) = found(catalog)
+    assert (finding.pointer, finding.at_key) == (("input_parameters",), True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        deprecated(""),
+        f"# A comment.\n{TOOL}",
+        'description: "Does it."\nname: "Do it"\n',
+        TOOL + "tags: []\nno_auth: false\n",
+    ],
+)
+def test_deprecation_comments_and_layout_are_no_change(catalog: Path, text: str) -> None:
+    write_tool(catalog, "A_DO", text=text)
+    assert rules(catalog) == []
+    assert check_against_revision(catalog, "HEAD", TODAY).changed_paths == {A_DO}
+
+
+def test_a_toolkit_may_change(catalog: Path) -> None:
+    """What a toolkit says is no change of the files of its tools, also where one of those is
+    deprecated at the same time.
+    """
+    kit = catalog / "toolkits" / "a" / "toolkit.yaml"
+    kit.write_text(f"{kit.read_text()}no_auth: true\n")
+    write_tool(catalog, "A_DO", text=deprecated(""))
+    assert rules(catalog) == []
+
+
+# A new version
+
+
+def test_a_version_that_jumps_back(catalog: Path) -> None:
+    write_tool(catalog, "A_DO", "20241231_99", TOOL)
+    (finding,) = found(catalog)
+    assert (finding.rule, finding.path) == (
+        "history-version-back",
+        "toolkits/a/A_DO/20241231_99.yaml",
+    )
+    assert "20250101_00" in finding.message
+
+
+def test_a_new_version_that_goes_forward(catalog: Path) -> None:
+    write_tool(catalog, "A_DO", "20260101_00", TOOL.replace("Does", "Can do"))
+    write_tool(catalog, "A_NEW", "20200101_00", TOOL)
+    assert rules(catalog) == []
+
+
+def test_a_new_version_that_breaks(catalog: Path) -> None:
+    """Callers of the version before are told by its `sunset`; a deprecation without one says
+    nothing of how long it stays.
+    """
+    write_tool(catalog, "A_DO", "20260101_00", NEEDY)
+    (finding,) = found(catalog)
+    assert (finding.rule, finding.path, finding.pointer) == (
+        "history-breaking",
+        NEW,
+        ("input_parameters",),
+    )
+    assert (
+        finding.message
+        == "this version breaks callers of 20250101_00: input to is new and required"
+    )
+    write_tool(catalog, "A_DO", text=deprecated(""))
+    assert rules(catalog) == [("history-breaking", NEW)]
+    write_tool(catalog, "A_DO", text=deprecated("2026-12-31"))
+    assert rules(catalog) == []
+    write_tool(catalog, "A_DO", "20260202_00", NEEDY)  # the next one after that breaks nothing more
+    assert rules(catalog) == []
+
+
+def test_a_deprecation_that_was_published_counts_too(catalog: Path, tmp_path: Path) -> None:
+    """The version before may have been deprecated long ago, and not be touched now."""
+    write_tool(catalog, "A_DO", text=deprecated("2026-12-31"))
+    commit(tmp_path)
+    write_tool(catalog, "A_DO", "20260101_00", NEEDY)
+    assert rules(catalog) == []
+
+
+# Removals
+
+
+@pytest.mark.parametrize(
+    ("sunset", "passes"),
+    [("", False), ("2026-02-02", False), ("2026-02-01", True), ("2025-12-31", True)],
+)
+@pytest.mark.parametrize("what", ["tool", "version", "toolkit"])
+def test_a_removal_needs_a_day_that_has_come(
+    tmp_path: Path, what: str, sunset: str, passes: bool
+) -> None:
+    catalog = create_repository(tmp_path)
+    for slug in ("A_DO", "A_SEE"):
+        write_tool(catalog, slug, text=deprecated(sunset))
+    if what == "version":
+        write_tool(catalog, "A_DO", "20260101_00", TOOL)
+    commit(tmp_path)
+    if what == "toolkit":
+        add_toolkit(catalog, "b")
+        run_git(tmp_path, "rm", "-rq", "catalog/toolkits/a")
+    else:
+        write_tool(catalog, "A_DO").unlink()
+    path = "toolkits/a/toolkit.yaml" if what == "toolkit" else A_DO
+    assert rules(catalog) == ([] if passes else [(f"history-{what}-removed", path)])
+
+
+def test_a_removal_without_a_word(catalog: Path) -> None:
+    write_tool(catalog, "A_DO").unlink()
+    (finding,) = found(catalog)
+    assert (
+        finding.message
+        == "the tool `A_DO` was removed, and nothing had announced that, by a `sunset`"
+    )
+    assert f"git checkout HEAD -- {A_DO}" in finding.help
+    run_git(catalog, "checkout", "HEAD", "--", A_DO)  # as the help says
+    assert rules(catalog) == []
+
+
+def test_a_deprecation_in_the_same_change_is_too_late(catalog: Path) -> None:
+    """What counts is what was published, not what the last commit before the removal says."""
+    write_tool(catalog, "A_DO", text=deprecated("2020-01-01"))
+    run_git(catalog, "add", ".")
+    write_tool(catalog, "A_DO").unlink()
+    assert rules(catalog) == [("history-tool-removed", A_DO)]
+
+
+def test_a_file_renamed_to_a_new_version(catalog: Path) -> None:
+    """It is a removal, and a version that is compared with what was removed."""
+    write_tool(catalog, "A_DO").rename(write_tool(catalog, "A_DO", "20260101_00"))
+    write_tool(catalog, "A_DO", "20260101_00", NEEDY)
+    assert rules(catalog) == [("history-version-removed", A_DO), ("history-breaking", NEW)]
+
+
+def test_a_toolkit_is_told_of_once(catalog: Path) -> None:
+    """Not again for each of its tools, but where its own file stays, of each tool."""
+    for file in (write_tool(catalog, "A_DO"), write_tool(catalog, "A_SEE")):
+        file.unlink()
+    assert rules(catalog) == [("history-tool-removed", A_DO), ("history-tool-removed", A_SEE)]
+    (catalog / "toolkits" / "a" / "toolkit.yaml").unlink()
+    (finding,) = found(catalog)
+    assert finding.rule == "history-toolkit-removed"
+    assert "2 of its tools, `A_DO` first," in finding.message
+
+
+# What cannot be compared
+
+
+def test_what_was_not_sound_cannot_be_compared(catalog: Path, tmp_path: Path) -> None:
+    write_tool(catalog, "A_DO", text=TOOL + "colour: red\n")
+    write_tool(catalog, "A_SEE", text="name: [\n")
+    commit(tmp_path)
+    write_tool(catalog, "A_DO", text=TOOL)
+    write_tool(catalog, "A_SEE", "20260101_00", TOOL)
+    found_ = {finding.path: finding for finding in found(catalog)}
+    assert "before: line 3: " in found_[A_DO].message
+    assert {finding.rule for finding in found_.values()} == {"history-not-compared"}
+
+
+def test_what_is_not_sound_now_is_for_check_to_tell(catalog: Path) -> None:
+    """It has a line and a column there; that it is not compared is not worth a second word."""
+    write_tool(catalog, "A_DO", text=TOOL + "colour: red\n")
+    write_tool(catalog, "A_SEE", "20260101_00", "name: [\n")
+    assert rules(catalog) == []
+
+
+# Branches
+
+
+def test_what_others_merged_meanwhile_is_not_ours(catalog: Path, tmp_path: Path) -> None:
+    """Held against a branch that has gone on, only our own work counts: their new tool is not one
+    that we removed.
+    """
+    run_git(tmp_path, "switch", "--quiet", "--create", "ours")
+    write_tool(catalog, "A_MINE", text=TOOL)
+    commit(tmp_path)
+    run_git(tmp_path, "switch", "--quiet", "main")
+    write_tool(catalog, "A_THEIRS", text=TOOL)
+    write_tool(catalog, "A_DO", "20260101_00", TOOL)
+    commit(tmp_path)
+    run_git(tmp_path, "switch", "--quiet", "ours")
+    assert check_against_revision(catalog, "main", TODAY).findings == []
+    assert check_against_revision(catalog, "main", TODAY).changed_paths == {
+        "toolkits/a/A_MINE/20250101_00.yaml"
+    }
+
+
+def test_an_unknown_revision_is_one_sentence(catalog: Path) -> None:
+    with pytest.raises(UsageError, match="knows no revision `nope`"):
+        check_against_revision(catalog, "nope", TODAY)
+
+
+# The rules themselves
+
+
+def test_every_rule_has_its_weight_and_its_page() -> None:
+    """The registry, what `catalog.yaml` can change, and the rulebook say the same."""
+    for past in RULES:
+        page = (
+            ROOT / "src" / "toolcatalog" / "validation" / "rulebook" / f"{past.rule}.md"
+        ).read_text()
+        assert severity.DEFAULT_SEVERITIES[past.rule] == past.severity
+        assert page.startswith(f"# {past.rule}\n\n")
+        assert f"\nSeverity: {past.severity}\n" in page
+        assert 15 <= page.count("\n") <= 30
+    assert {past.rule for past in RULES} == {
+        rule for rule in severity.DEFAULT_SEVERITIES if rule.startswith("history-")
+    }

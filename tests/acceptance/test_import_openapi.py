@@ -1,0 +1,423 @@
+"""`import openapi`: the operations of an API's description become catalog files.
+
+Each document in tests/data/openapi is a case; beside it, `<case>.expected.yaml` has the files that it
+becomes and all that is told of it, or the sentences that refuse it. A new case is a new document:
+`PYTHONPATH=tests python tests/acceptance/test_import_openapi.py` writes what is expected of it, to be read before it is
+believed.
+"""
+
+import copy
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import strategies as st
+
+from support.command import run_successfully, run_toolcatalog
+from support.paths import DATA, SHARED
+from support.profile import example_settings
+from toolcatalog.catalog import loader, schema, yaml_reader, yaml_writer
+from toolcatalog.cli.main import main
+from toolcatalog.errors import UsageError
+from toolcatalog.importers import documents, openapi, slugs, writer
+from toolcatalog.validation import checker
+
+CASES = DATA / "openapi"
+DOCUMENTS = sorted(path for path in CASES.iterdir() if not path.name.endswith(".expected.yaml"))
+REAL = {
+    "slack-openapi2.json": ("slack", 174),
+    "agent-platform-openapi3.json": ("composio_platform", 60),
+}
+SMALL: dict[str, Any] = {"openapi": "3.0.0", "info": {"title": "Small"}, "security": []}
+
+
+def added(document: Any, *, present: tuple[str, ...] = (), **options: str) -> writer.ImportResult:
+    """The additions that a document's value makes."""
+    source = documents.SourceDocument("it.yaml", document, b"")
+    return writer.build_files(openapi.import_tools(source, **options), present)
+
+
+def operation(**more: Any) -> dict[str, Any]:
+    """A document of one operation."""
+    return {**SMALL, "paths": {"/do": {"get": {"operationId": "do", "responses": {}, **more}}}}
+
+
+def outcome(path: Path) -> dict[str, Any]:
+    """What becomes of a case: files and notes, or the sentences that refuse it."""
+    try:
+        new = writer.build_files(
+            openapi.import_tools(documents.read_document(path.read_bytes(), path.name)), ()
+        )
+    except UsageError as error:
+        return {"refused": str(error).splitlines()}
+    notes = [
+        f"{note.subject} {'.'.join(map(str, note.loss.pointer))}: {note.loss.what} ({note.loss.detail})"
+        for note in new.notes
+    ]
+    return {
+        "files": {name: yaml_reader.parse_fast(data) for name, data in sorted(new.files.items())},
+        "notes": notes,
+    }
+
+
+def expected(path: Path) -> Path:
+    """Where it stands what is expected of a case."""
+    return path.with_name(f"{path.stem}.expected.yaml")
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
+def test_each_document_becomes_what_is_expected(path: Path, tmp_path: Path) -> None:
+    """Every file and every note is as expected, in every order of keys; and what is written has no
+    fault.
+    """
+    found = outcome(path)
+    assert json.dumps(found) == json.dumps(
+        yaml_reader.parse_fast(expected(path).read_bytes(), documents.MAX_DEPTH)
+    )
+    if "files" in found:
+        for name, value in found["files"].items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_bytes(yaml_writer.to_yaml(value))
+        assert [
+            problem
+            for problem in checker.check_folder(tmp_path).problems
+            if problem.severity == "error"
+        ] == []
+
+
+def reordered(value: Any) -> Any:
+    """A JSON value with the keys of all its mappings the other way round."""
+    if isinstance(value, dict):
+        return {key: reordered(inner) for key, inner in reversed(value.items())}
+    return [reordered(inner) for inner in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in DOCUMENTS if "files" in outcome(path)], ids=lambda path: path.stem
+)
+def test_the_order_of_a_document_means_nothing(path: Path) -> None:
+    """A document whose keys stand the other way round becomes the same files, but for the order of
+    their keys.
+    """
+    value = documents.read_document(path.read_bytes(), path.name).value
+    one, other = added(value).files, added(reordered(value)).files
+    assert {name: yaml_reader.parse_fast(data) for name, data in one.items()} == {
+        name: yaml_reader.parse_fast(data) for name, data in other.items()
+    }
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_documents_become_catalogs_without_errors(name: str, tmp_path: Path) -> None:
+    """Two real APIs import, pass `check` without an error, and build; a second import finds nothing
+    new.
+    """
+    path = SHARED / "data" / name
+    if not path.exists():
+        pytest.skip(f"the real document {name} lies outside the repository, and not here")
+    toolkit, count = REAL[name]
+    said = run_toolcatalog("import", "openapi", path, "--into", tmp_path / "catalog").stderr
+    assert f"{count} new, 0 in a new version, 0 unchanged." in said
+    assert len([*(tmp_path / "catalog" / "toolkits" / toolkit).glob("*/00000000_00.yaml")]) == count
+    assert (
+        run_toolcatalog("check", "--catalog", tmp_path / "catalog", "--format", "json").returncode
+        == 0
+    )
+    run_successfully(
+        "build", "--catalog", tmp_path / "catalog", "--out", tmp_path / "build", "--no-site"
+    )
+    again = run_toolcatalog("import", "openapi", path, "--into", tmp_path / "catalog").stderr
+    assert f"0 new, 0 in a new version, {count} unchanged." in again
+    slugs_made = [
+        path.name
+        for path in (tmp_path / "catalog" / "toolkits" / toolkit).iterdir()
+        if path.is_dir()
+    ]
+    assert max(map(len, slugs_made)) <= slugs.MAX_LENGTH
+    assert all(slug.startswith(f"{toolkit.upper()}_") for slug in slugs_made)
+
+
+@pytest.mark.parametrize(
+    ("document", "sentence"),
+    [
+        (5, "it.yaml is no OpenAPI document: it says neither `openapi: 3...` nor `swagger: 2.0`."),
+        (
+            {"asyncapi": "2.0"},
+            "it.yaml is no OpenAPI document: it says neither `openapi: 3...` nor `swagger: 2.0`.",
+        ),
+        (
+            {"openapi": "4.0.0"},
+            "it.yaml is of version '4.0.0': Swagger 2.0, OpenAPI 3.0 and OpenAPI 3.1 are read.",
+        ),
+        (
+            {"swagger": "1.2"},
+            "it.yaml is of version '1.2': Swagger 2.0, OpenAPI 3.0 and OpenAPI 3.1 are read.",
+        ),
+        (
+            {**SMALL, "paths": {}},
+            "it.yaml describes no operation: there is nothing below `paths` to make a tool of.",
+        ),
+        ({**SMALL, "paths": []}, "it.yaml: #/paths: `paths` is not a mapping."),
+        (
+            {**operation(), "info": {}},
+            "The document has no title to name a toolkit by: say it with --toolkit SLUG.",
+        ),
+        (
+            {**operation(), "info": {"title": "宠物"}},
+            "The document has no title to name a toolkit by: say it with --toolkit SLUG.",
+        ),
+    ],
+)
+def test_what_is_no_document_is_one_sentence(document: Any, sentence: str) -> None:
+    """A document of another kind, or with nothing to import, is refused in one sentence."""
+    with pytest.raises(UsageError) as error:
+        added(document)
+    assert str(error.value) == sentence
+
+
+def test_a_thousand_faults_are_enough() -> None:
+    """Where nobody would read on nothing is looked at any more: the rest of a document may be long,
+    and wrong too.
+    """
+    document = operation(
+        parameters=[{"name": f"p{number}", "in": "query"} for number in range(3_000)]
+    )
+    with pytest.raises(UsageError) as error:
+        added(document)
+    assert str(error.value).endswith("... and 991 more like these.")
+
+
+def test_a_document_of_thousands_of_operations_that_say_nothing() -> None:
+    """One sentence; how many there may be depends on the bytes of the document."""
+    document = {
+        **SMALL,
+        "paths": {f"/do{number}": {"get": {"responses": {}}} for number in range(2_049)},
+    }
+    with pytest.raises(UsageError, match="There are 2,049 tools here"):
+        added(document)
+    assert next(
+        iter(openapi.import_tools(documents.SourceDocument("it", document, b" " * 2_049 * 512)))
+    ).slug.endswith("_GET_DO0")
+
+
+def test_the_toolkit_is_named_by_flags_first() -> None:
+    """--toolkit, --name and --logo stand before what the document says; each is only for a toolkit
+    that is not there yet.
+    """
+    document = operation()
+    new = added(document, toolkit="other-kit", name="Other", logo="https://example.com/logo.png")
+    assert [*new.files] == [
+        "toolkits/other-kit/OTHER_KIT_DO/00000000_00.yaml",
+        "toolkits/other-kit/toolkit.yaml",
+        "catalog.yaml",
+    ]
+    assert yaml_reader.parse_fast(new.files["toolkits/other-kit/toolkit.yaml"]) == {
+        "name": "Other",
+        "logo": "https://example.com/logo.png",
+    }
+    assert (
+        "toolkits/small/toolkit.yaml"
+        not in added(document, present=("toolkits/small/toolkit.yaml",)).files
+    )
+
+
+ANYTHING = st.recursive(
+    st.sampled_from(
+        [
+            None,
+            True,
+            0,
+            2.5,
+            "",
+            "a",
+            "#",
+            "#/paths",
+            "#/components/schemas/Order",
+            "get",
+            "object",
+            "body",
+            "\ud800",
+        ]
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(
+                ["$ref", "type", "properties", "items", "allOf", "schema", "in", "name", "a"]
+            ),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=5,
+)
+WHOLE = [
+    documents.read_document(path.read_bytes(), path.name).value
+    for path in DOCUMENTS
+    if path.stem in ("swagger-2", "openapi-3.0", "openapi-3.1")
+]
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to every value within a JSON value."""
+    for key, inner in (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    ):
+        yield (*at, key)
+        yield from places(inner, (*at, key))
+
+
+@example_settings(100, *HealthCheck)
+@given(
+    st.sampled_from(WHOLE).flatmap(
+        lambda whole: st.tuples(st.just(whole), st.sampled_from([*places(whole)]))
+    ),
+    ANYTHING,
+)
+def test_a_document_with_anything_anywhere_is_read_or_refused(
+    chosen: tuple[Any, tuple[Any, ...]], anything: Any
+) -> None:
+    """Whatever stands in the place of any value, the result is files or a sentence; and what is
+    written has no fault.
+    """
+    document, (*outer, last) = copy.deepcopy(chosen[0]), chosen[1]
+    around = document
+    for step in outer:
+        around = around[step]
+    around[last] = anything
+    try:
+        new = added(document)
+    except UsageError:
+        return
+    for path, data in new.files.items():
+        kind, _, rest = path.partition("/")
+        if kind == "toolkits" and rest.count("/") == 2:
+            place = loader.Location("tool", {"toolkit": "a", "tool": "A", "version": "00000000_00"})
+            assert (
+                schema.validate(loader.Document(path, place, yaml_reader.parse_fast(data), True))[1]
+                == []
+            )
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"), [("logo", "http://example.com/logo.png"), ("name", " ")]
+)
+def test_a_flag_that_cannot_be_followed_is_refused(flag: str, value: str) -> None:
+    """A logo or a name that no toolkit can have is a mistake to mend, not one to note."""
+    with pytest.raises(UsageError, match=f"^--{flag}: the string `{value}`"):
+        added(
+            operation(), name=value if flag == "name" else "", logo=value if flag == "logo" else ""
+        )
+
+
+def test_references_that_multiply_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few definitions that unfold to thousands of millions of schemas end in one sentence; the
+    bound is small here, for time's sake.
+    """
+    monkeypatch.setattr(openapi, "_MAX_SCHEMAS", 30_000)
+    row = {
+        f"d{number}": {
+            "properties": {
+                side: {"$ref": f"#/components/schemas/d{number + 1}"} for side in "abcdefgh"
+            }
+        }
+        for number in range(9)
+    }
+    answer = {
+        "200": {
+            "description": "",
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/d0"}}},
+        }
+    }
+    paths = {f"/{number}": {"get": {"responses": answer}} for number in range(100)}
+    openapi_of = {**SMALL, "components": {"schemas": row}, "paths": paths}
+    with pytest.raises(UsageError, match=r"unfolds to more than 30,000 schemas"):
+        added(openapi_of)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "Cannot read"),
+        (b"", "it.json:1:1: the file has no content"),
+        (b"{", "is not JSON"),
+        (b'{"openapi": "3.0.0", "openapi": "3.0.0"}', "key 'openapi' stands twice in one object"),
+        (b"openapi: 3.0.0\nopenapi: 3.0.0\n", "it.json:2:1: key `openapi` stands here again"),
+        (b"openapi: [", "it.json:2:1: while parsing a flow node"),
+        (b"{" * 100_000, "is not JSON"),
+        (b'{"a":' * 100_000, "nests too deeply"),
+        (b"- " * 300 + b"a", "nested more than 200 levels deep"),
+        (b"\xff", "is not UTF-8"),
+        (b"text", "is no OpenAPI document"),
+    ],
+)
+def test_bad_input_is_told_and_nothing_is_written(
+    content: bytes | None, sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What cannot be read ends with exit code 2, one sentence with its place, no traceback and no
+    catalog.
+    """
+    if content is not None:
+        (tmp_path / "it.json").write_bytes(content)
+    assert (
+        main(["import", "openapi", str(tmp_path / "it.json"), "--into", str(tmp_path / "catalog")])
+        == 2
+    )
+    said = capfd.readouterr()
+    assert (said.out, len(said.err.splitlines())) == ("", 1)
+    assert sentence in said.err
+    assert not (tmp_path / "catalog").exists()
+
+
+def test_standard_input_is_read_too(tmp_path: Path) -> None:
+    """`-` stands for standard input."""
+    command = [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "import",
+        "openapi",
+        "-",
+        "--into",
+        str(tmp_path),
+        "--version",
+        "20251027_00",
+    ]
+    subprocess.run(
+        command, input=json.dumps(operation()), capture_output=True, text=True, check=True
+    )
+    assert (tmp_path / "toolkits/small/SMALL_DO/20251027_00.yaml").exists()
+
+
+def test_a_deep_document_is_read() -> None:
+    """A document may nest deeper than a catalog's file; what a file cannot hold is cut."""
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(40):
+        schema = {"type": "object", "properties": {"x": schema}}
+    answer = {"200": {"description": "", "content": {"application/json": {"schema": schema}}}}
+    for data in (
+        json.dumps(operation(responses=answer)).encode(),
+        yaml_writer.to_yaml(operation(responses=answer)),
+    ):
+        new = writer.build_files(openapi.import_tools(documents.read_document(data, "it")), ())
+        assert "nesting beyond 32 levels" in {note.loss.what for note in new.notes}
+
+
+def test_help_has_examples() -> None:
+    """The command's help shows how it is called."""
+    assert "toolcatalog import openapi openapi.json --into catalog" in run_successfully(
+        "import", "openapi", "--help"
+    )
+
+
+if __name__ == "__main__":
+    for document in DOCUMENTS:
+        expected(document).write_bytes(yaml_writer.to_yaml(outcome(document)))

@@ -1,0 +1,674 @@
+"""`import wire`: tool definitions of an API become catalog files, and come out of our API again."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from support.command import only_errors, run_successfully, run_toolcatalog
+from support.paths import SHARED
+from support.snapshot_reader import read_newest_documents
+from toolcatalog.cli.main import main
+from toolcatalog.errors import UsageError
+from toolcatalog.importers import wire, writer
+from toolcatalog.validation import checker
+
+WIRE = SHARED / "data" / "wire-tools.json"
+FIELDS = ("input_parameters", "output_parameters")
+ROOT_TYPES = [((field,), "type") for field in FIELDS]
+NOTHING = object()
+Place = tuple[Any, ...]
+OTHER_VERSIONS = "`available_versions` other than the one that is described"
+LOGO = "https://example.com/logo.svg"
+
+
+def definition(slug: str = "GITHUB_STAR", **more: Any) -> dict[str, Any]:
+    """A small tool definition."""
+    return {"slug": slug, "name": "Star", "description": "Star a repository.", **more}
+
+
+def added(
+    *definitions: Any, present: tuple[str, ...] = (), toolkit: str = "", version: str = ""
+) -> writer.ImportResult:
+    """The additions to a catalog whose files are at the paths `present`."""
+    return writer.build_files(wire.import_tools([*definitions]), present, toolkit, version)
+
+
+def told(new: writer.ImportResult) -> list[str]:
+    """What the notes say, but for those on made-up names and logos of toolkits."""
+    return [note.loss.what for note in new.notes if not note.subject.startswith("toolkits/")]
+
+
+def value(new: writer.ImportResult, path: str) -> Any:
+    """One file, read by PyYAML."""
+    return yaml.safe_load(new.files[path])
+
+
+# The 930 real definitions: into a catalog, through a build, and back.
+
+
+@pytest.fixture(scope="module")
+def source() -> list[dict[str, Any]]:
+    """The real definitions."""
+    if not WIRE.exists():
+        pytest.skip("the real tool definitions lie outside the repository, and not here")
+    definitions: list[dict[str, Any]] = json.loads(WIRE.read_bytes())
+    return definitions
+
+
+@pytest.fixture(scope="module")
+def imported(source: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the catalog made of them, and its build."""
+    assert len(source) == 930
+    folder = tmp_path_factory.mktemp("wire")
+    done = run_toolcatalog("import", "wire", WIRE, "--into", folder / "catalog")
+    assert (done.returncode, done.stdout) == (0, "")
+    (folder / "said").write_text(done.stderr)
+    run_successfully(
+        "build", "--catalog", folder / "catalog", "--out", folder / "build", "--no-site"
+    )
+    return folder
+
+
+def served(build: Path) -> dict[str, dict[str, Any]]:
+    """The documents of a build by slug: the very bytes that the API answers."""
+    return {
+        slug: json.loads(document)
+        for slug, document in read_newest_documents(build / "current").items()
+    }
+
+
+def test_the_catalog_of_real_tools_has_no_problems(imported: Path) -> None:
+    """`toolcatalog check` finds nothing wrong with the files of all 930 tools."""
+    checked = checker.check_folder(imported / "catalog")
+    assert (only_errors(checked.problems), checked.file_count) == ([], 930 + 3 + 1)
+
+
+def facts(schema: Mapping[str, Any], at: Place) -> Iterator[tuple[Place, Any]]:
+    """Everything that a schema says, one fact at a time, each with the place where a description
+    says it.
+    """
+    for key, said in schema.items():
+        if key == "properties":
+            for name, inner in said.items():
+                yield (*at, key, name), "is described"
+                yield from facts(inner, (*at, key, name))
+        elif key in ("items", "additionalProperties") and isinstance(said, dict):
+            yield from facts(said, (*at, key))
+        elif key == "required" and at[0] == "input_parameters" and isinstance(said, list):
+            yield from (((*at, "properties", name, "required"), True) for name in said)
+        elif key == "anyOf":
+            # there are no other unions in this data
+            (branch,) = [branch for branch in said if branch != {"type": "null"}]
+            yield (*at, "nullable"), True
+            yield from facts(branch, at)
+        elif key == "const":
+            yield (*at, "enum"), [said]
+        elif (key, said) not in (("required", False), ("description", "")) and (
+            at,
+            key,
+        ) not in ROOT_TYPES:
+            yield (*at, key), said
+
+
+def place(note: writer.ImportNote) -> Place:
+    """The place of a note in the words of `facts`, which has a tool's parameters under
+    `properties`.
+    """
+    field, *rest = note.loss.pointer
+    whole = len(rest) == 1 and ("whole" in note.loss.what or "outputs" in note.loss.what)
+    return (field, *rest) if whole or field not in FIELDS else (field, "properties", *rest)
+
+
+def differences(
+    before: dict[Place, Any], after: dict[Place, Any], noted: Mapping[Place, str]
+) -> Iterator[Place]:
+    """The places where what is served is not what the source says."""
+    for at, said in before.items():
+        dropped = (
+            {(*at, index) for index in range(len(said)) if (*at, index) in noted}
+            if isinstance(said, list)
+            else set()
+        )
+        yield from dropped
+        kept = (
+            [one for index, one in enumerate(said) if (*at, index) not in dropped]
+            if dropped
+            else said
+        )
+        if after.get(at, [] if dropped else NOTHING) != kept:
+            yield at
+    yield from after.keys() - before.keys()
+
+
+def test_all_that_the_format_can_hold_comes_out_again(
+    source: list[dict[str, Any]], imported: Path
+) -> None:
+    """What is served says all that the source says of the 930 tools and nothing else, but for what
+    the notes list; and each note is true.
+    """
+    documents, notes = served(imported / "build"), added(*source).notes
+    assert documents.keys() == {tool["slug"] for tool in source}
+    for tool in source:
+        document = documents[tool["slug"]]
+        before, after = (
+            {(key,): side[key] for key in ("name", "description", "tags", "available_versions")}
+            for side in (tool, document)
+        )
+        for field in FIELDS:
+            before |= dict(facts(tool[field], (field,)))
+            after |= dict(facts({"properties": document[field]}, (field,)))
+        noted = {place(note): note.loss.what for note in notes if note.subject == tool["slug"]}
+        assert {*differences(before, after, noted)} == noted.keys(), tool["slug"]
+
+
+def test_importing_again_changes_nothing(imported: Path) -> None:
+    """A second import of the same definitions writes no file and fails on none."""
+    done = run_toolcatalog("import", "wire", WIRE, "--into", imported / "catalog")
+    assert done.returncode == 0
+    assert (
+        f"Imported 930 tools into {imported / 'catalog'}: 0 new, 0 in a new version, 930 unchanged."
+        in done.stderr
+    )
+    assert len([path for path in imported.rglob("*.yaml") if path.is_file()]) == 930 + 3 + 1
+
+
+def test_the_summary_counts_each_kind_of_loss(imported: Path) -> None:
+    """Standard error tells what was imported, and of each kind of thing that was not held how many
+    there are and the first of them.
+    """
+    said = (imported / "said").read_text()
+    assert "Imported 930 tools into" in said
+    assert (
+        "   1,860  `title` of a whole parameters object; first: GITHUB_ACCEPT_A_REPOSITORY_INVITATION input_parameters.title\n"
+        in said
+    )
+    assert (
+        "`file_uploadable`; first: GOOGLEDRIVE_UPLOAD_FILE input_parameters.file_to_upload.file_uploadable\n"
+        in said
+    )
+
+
+def test_what_our_api_serves_is_imported_without_loss(shipped_build: Path, tmp_path: Path) -> None:
+    """A page of our own API, imported into an empty catalog, is served the same again."""
+    before = served(shipped_build)
+    (tmp_path / "page.json").write_text(
+        json.dumps({"items": [*before.values()], "next_cursor": None})
+    )
+    done = run_toolcatalog("import", "wire", tmp_path / "page.json", "--into", tmp_path / "catalog")
+    assert done.returncode == 0, done.stderr
+    assert {
+        line.partition("; first: ")[0].split("  ")[-1]
+        for line in done.stderr.splitlines()
+        if "; first: " in line
+    } <= {OTHER_VERSIONS}
+    run_successfully(
+        "build", "--catalog", tmp_path / "catalog", "--out", tmp_path / "build", "--no-site"
+    )
+    again = served(tmp_path / "build")
+    assert again.keys() == before.keys()
+    for slug, document in before.items():
+        alone = {"available_versions": [document["version"]]}
+        assert again[slug] == {
+            **document,
+            **alone,
+            "deprecated": {**document["deprecated"], **alone},
+        }
+
+
+# Small definitions.
+
+
+def test_a_whole_definition_becomes_three_files() -> None:
+    """A definition with every field becomes the tool's file, its toolkit's and the catalog's, and
+    nothing is lost.
+    """
+    new = added(
+        definition(
+            toolkit={"slug": "github", "name": "GitHub", "logo": LOGO},
+            version="20251027_00", available_versions=["20251027_00"], scopes=["repo"], tags=["important", "idempotentHint"],
+            no_auth=False, is_deprecated=True, deprecated={"displayName": "Star", "is_deprecated": True},
+            input_parameters={"type": "object", "properties": {"repo": {"type": "string", "description": "R."}, "on": {"type": "boolean"}}, "required": ["repo"]},
+            output_parameters={},
+        )
+    )  # fmt: skip
+    assert {path: data.decode() for path, data in new.files.items()} == {
+        "toolkits/github/GITHUB_STAR/20251027_00.yaml": """\
+name: Star
+description: Star a repository.
+scopes: [repo]
+tags: [important, idempotentHint]
+no_auth: false
+deprecation: {}
+input_parameters:
+  repo:
+    type: string
+    description: R.
+    required: true
+  'on':
+    type: boolean
+""",
+        "toolkits/github/toolkit.yaml": f"name: GitHub\nlogo: {LOGO}\n",
+        "catalog.yaml": "title: Tool catalog\n",
+    }
+    assert (new.tools, new.notes) == (1, ())
+
+
+@pytest.mark.parametrize(
+    ("slug", "toolkit", "option", "present", "expected"),
+    [
+        ("GITHUB_STAR", "hub", "other", ("toolkits/github/toolkit.yaml",), "hub"),
+        ("GITHUB_STAR", None, "other", ("toolkits/github/toolkit.yaml",), "other"),
+        (
+            "GOOGLE_DRIVE_LIST",
+            None,
+            "",
+            (
+                "toolkits/google/toolkit.yaml",
+                "toolkits/google_drive/toolkit.yaml",
+                "toolkits/goo/toolkit.yaml",
+            ),
+            "google_drive",
+        ),
+        ("GOOGLE_DRIVE_LIST", None, "", ("toolkits/google-drive/toolkit.yaml",), "google-drive"),
+        (
+            "GOOGLE_DRIVE_LIST",
+            None,
+            "",
+            ("toolkits/google_dri/toolkit.yaml", "toolkits/google/GOOGLE_X/20250101_00.yaml"),
+            "google",
+        ),
+        ("GOOGLE_DRIVE_LIST", None, "", (), "google"),
+        ("PING", None, "", (), "ping"),
+        ("_PING", None, "other", (), "other"),
+    ],
+)
+def test_the_toolkit_is_the_best_known_one(
+    slug: str, toolkit: str | None, option: str, present: tuple[str, ...], expected: str
+) -> None:
+    """The definition's own toolkit counts, then --toolkit, then the longest slug of the catalog
+    that the tool's begins with, then its first word.
+    """
+    one = definition(slug, toolkit={"slug": toolkit} if toolkit else None)
+    assert (
+        f"toolkits/{expected}/{slug}/00000000_00.yaml"
+        in added(one, present=present, toolkit=option).files
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "option", "expected", "lost"),
+    [
+        (None, "", "00000000_00", []),
+        ("20250101_01", "", "20250101_01", []),
+        ("20250101_01", "20260101_00", "20260101_00", ["`version` other than the one imported"]),
+        ("20250101_01", "20250101_01", "20250101_01", []),
+        ("latest", "", "00000000_00", ["`version` other than the one imported"]),
+        (20250101, "", "00000000_00", ["`version` of a form that is not read"]),
+    ],
+)
+def test_the_version_is_the_option_s_then_the_definition_s(
+    said: Any, option: str, expected: str, lost: list[str]
+) -> None:
+    """--version counts for all; else a definition's own version, if it is one; else the version of
+    tools without a date.
+    """
+    new = added(definition(version=said), version=option)
+    assert f"toolkits/github/GITHUB_STAR/{expected}.yaml" in new.files
+    assert told(new) == lost
+
+
+@pytest.mark.parametrize(
+    ("more", "left", "lost"),
+    [
+        (
+            {"tags": ["a,b", "a", "a", " b", "c d"]},
+            {"tags": ["a", "c d"]},
+            ["a value in `tags` that the catalog refuses"] * 3,
+        ),
+        ({"tags": [1]}, {}, ["a value in `tags` that the catalog refuses"]),
+        ({"tags": "a"}, {}, ["`tags` that the catalog refuses"]),
+        ({"no_auth": "yes"}, {}, ["`no_auth` that the catalog refuses"]),
+        ({"scopes": []}, {}, []),
+        ({"scopes": ["a", "\ud800"]}, {}, ["`scopes` that no file can hold"]),
+        ({"name": None}, {"name": "GITHUB_STAR"}, ["no `name` in the source: made up"]),
+        ({"name": " "}, {"name": "GITHUB_STAR"}, ["`name` that the catalog refuses"]),
+        ({"description": 5}, {"description": ""}, ["`description` that the catalog refuses"]),
+        ({"id": "x", "version": "00000000_00"}, {}, ["`id` of a tool"]),
+        ({"available_versions": ["latest"]}, {}, [OTHER_VERSIONS]),
+        ({"is_deprecated": False, "deprecated": {"is_deprecated": False}}, {}, []),
+        ({"is_deprecated": True}, {"deprecation": {}}, []),
+        ({"deprecated": {"is_deprecated": True}}, {"deprecation": {}}, []),
+        ({"deprecated": {"displayName": "Stern"}}, {}, ["`displayName` other than the name"]),
+        ({"toolkit": "github"}, {}, ["`toolkit` of a form that is not read"]),
+        ({"toolkit": {"slug": "GitHub"}}, {}, ["a toolkit's slug that no toolkit can have"]),
+        ({"input_parameters": None, "output_parameters": {}}, {}, []),
+    ],
+)
+def test_what_the_catalog_refuses_is_left_out_and_told(
+    more: dict[str, Any], left: dict[str, Any], lost: list[str]
+) -> None:
+    """Only the very value that the catalog refuses is left out, with a note; the rest of the tool
+    stays.
+    """
+    new = added(definition(**more))
+    expected = {"name": "Star", "description": "Star a repository.", **left}
+    assert value(new, "toolkits/github/GITHUB_STAR/00000000_00.yaml") == expected
+    assert told(new) == lost
+
+
+@pytest.mark.parametrize(
+    ("schema", "left"),
+    [
+        ({"type": "string", "examples": ["a", 1, None]}, {"type": "string", "examples": ["a"]}),
+        ({"type": "integer", "examples": ["1"], "default": "1"}, {"type": "integer"}),
+        ({"type": "string", "default": None}, {"type": "string"}),
+        ({"type": "string", "default": None, "nullable": True}, {"type": "string", "default": None, "nullable": True}),
+        ({"type": "array", "items": {"type": "integer"}, "examples": [[1, "2"], [3]]}, {"type": "array", "items": {"type": "integer"}, "examples": [[3]]}),
+        ({"type": "string", "enum": ["a", 1]}, {"type": "string", "enum": ["a"]}),
+        ({"type": "string", "enum": [1, 2], "examples": ["a"]}, {"type": "string", "examples": ["a"]}),
+        ({"type": "string", "pattern": "("}, {"type": "string"}),
+        ({"type": "string", "minLength": -1, "format": 5}, {"type": "string"}),
+        ({"type": "object", "properties": {"": {"type": "string"}}}, {"type": "object", "properties": {}}),
+        ({"type": "object", "properties": {"examples": {"type": "string", "examples": [1]}}}, {"type": "object", "properties": {"examples": {"type": "string"}}}),
+    ],
+)  # fmt: skip
+def test_values_that_do_not_fit_are_dropped_never_changed(
+    schema: dict[str, Any], left: dict[str, Any]
+) -> None:
+    """An example, default, enum value or bound that the catalog refuses goes as a whole, and each
+    that goes is told.
+    """
+    new = added(definition(input_parameters={"type": "object", "properties": {"p": schema}}))
+    found = value(new, "toolkits/github/GITHUB_STAR/00000000_00.yaml")["input_parameters"]["p"]
+    assert found == left
+    assert bool(told(new)) is (left != schema)
+
+
+def test_slugs_are_written_in_capitals_or_left_out() -> None:
+    """A slug in lower case is written in capitals; one that no tool can have leaves its tool out;
+    both are told.
+    """
+    new = added(
+        definition("github_star"),
+        definition("GITHUB STAR"),
+        definition("-X"),
+        definition("_X"),
+        definition("X" * 201),
+    )
+    assert [path for path in new.files if path.count("/") == 3] == [
+        "toolkits/github/GITHUB_STAR/00000000_00.yaml"
+    ]
+    assert new.tools == 1
+    assert [note.subject[:11] for note in new.notes if "left out" in note.loss.what] == [
+        "GITHUB STAR",
+        "-X",
+        "_X",
+        "X" * 11,
+    ]
+    assert "a slug that is in capitals now" in told(new)
+
+
+def test_a_toolkit_is_described_from_its_definitions() -> None:
+    """A toolkit.yaml takes what the definitions say first; what is missing or refused is made up
+    and told; an existing one is left alone.
+    """
+    tools = [
+        definition("A_ONE", toolkit={"slug": "a", "logo": "http://example.com/logo.svg"}),
+        definition(
+            "A_TWO",
+            toolkit={"slug": "a", "name": "The A", "description": "Letters.", "color": "red"},
+        ),
+        definition("A_THREE", toolkit={"slug": "a", "name": "Another A"}),
+        definition("BIG_DEAL_ONE", toolkit={"slug": "big-deal_2"}),
+        definition("C_ONE", toolkit={"slug": "c", "name": "C", "logo": LOGO}),
+    ]
+    new = added(*tools, present=("catalog.yaml", "toolkits/c/toolkit.yaml"))
+    described = {path: value(new, path) for path in new.files if path.endswith("toolkit.yaml")}
+    assert described == {
+        "toolkits/a/toolkit.yaml": {
+            "name": "The A",
+            "logo": "https://logos.example.com/a.svg",
+            "description": "Letters.",
+        },
+        "toolkits/big-deal_2/toolkit.yaml": {
+            "name": "Big Deal 2",
+            "logo": "https://logos.example.com/big-deal_2.svg",
+        },
+    }
+    assert [(note.subject, note.loss.what) for note in new.notes] == [
+        ("A_THREE", "`name` of the toolkit other than the first"),
+        ("toolkits/a/toolkit.yaml", "`color`"),
+        ("toolkits/a/toolkit.yaml", "`logo` that the catalog refuses"),
+        ("toolkits/big-deal_2/toolkit.yaml", "no `name` in the source: made up"),
+        ("toolkits/big-deal_2/toolkit.yaml", "no `logo` in the source: made up"),
+    ]
+
+
+def test_a_file_too_large_for_a_catalog_leaves_its_tool_out() -> None:
+    """A tool whose file would be larger than 1 MiB is left out, and no toolkit is made for it."""
+    new = added(definition(description="x" * 1024 * 1024))
+    assert [*new.files] == ["catalog.yaml"]
+    assert told(new) == ["a tool left out: its file would be larger than 1 MiB"]
+
+
+def test_a_file_with_too_many_values_for_a_catalog_leaves_its_tool_out() -> None:
+    """As one that is too large: what is written must be read again. Many words in one text are one
+    value.
+    """
+    new = added(
+        definition(
+            input_parameters={
+                "type": "object",
+                "properties": {"a": {"type": "string", "enum": [f"e{n}" for n in range(20_000)]}},
+            }
+        )
+    )
+    assert [*new.files] == ["catalog.yaml"]
+    assert told(new) == ["a tool left out: its file would have more than 20,000 values"]
+    assert len(added(definition(description="a, b: " * 20_000)).files) == 3
+
+
+def test_too_many_values_are_not_made_sound_first() -> None:
+    """Twenty thousand examples of which none fits would take long to be left out one by one; a tool
+    left out is not gone from the source.
+    """
+    many = {"type": "object", "properties": {"a": {"type": "string", "examples": [*range(20_000)]}}}
+    there = "toolkits/github/GITHUB_STAR/20250101_00.yaml"
+    new = added(definition(input_parameters=many), definition("GITHUB_FORK"), present=(there,))
+    assert told(new)[0] == "a tool left out: its file would have more than 20,000 values"
+    assert new.missing == ()
+
+
+def test_a_document_brings_as_many_tools_as_can_say_something() -> None:
+    """Half a KiB for each on the average; one of less than 1 MiB as many as that. More would take
+    long to be written.
+    """
+    short = [definition(f"GITHUB_T{number}") for number in range(2_049)]
+    with pytest.raises(
+        UsageError,
+        match=r"There are 2,049 tools here, and a document of this size may bring 2,048: import a part of them",
+    ):
+        wire.import_tools(short)
+    assert len(wire.import_tools(short[1:])) == 2_048
+    assert len(wire.import_tools([{**one, "description": "x" * 500} for one in short])) == 2_049
+
+
+@pytest.mark.parametrize(
+    ("definitions", "sentences"),
+    [
+        ("text", ["There is no list of tool definitions here: give a JSON array, or a page as the API sends it, {\"items\": [...]}."]),
+        ({"tools": []}, ["There is no list of tool definitions here: give a JSON array, or a page as the API sends it, {\"items\": [...]}."]),
+        ([5], ["Item 1 is not a JSON object: a tool definition has at least a slug, a name and a description."]),
+        (
+            [definition(), {"name": "x"}, {"slug": 5}, {"slug": "", "input_parameters": [], "output_parameters": {"type": "array"}}],
+            [
+                "Item 2 has no slug: give it one, or remove the item.",
+                "Item 3 has no slug: give it one, or remove the item.",
+                "Item 4 has no slug: give it one, or remove the item.",
+                "`input_parameters` of item 4 ('') is not the JSON Schema of an object: mend it, or remove it.",
+                "`output_parameters` of item 4 ('') is not the JSON Schema of an object: mend it, or remove it.",
+            ],
+        ),
+        ([{}] * 12, [*(f"Item {number} has no slug: give it one, or remove the item." for number in range(1, 11)), "... and 2 more like these."]),
+    ],
+)  # fmt: skip
+def test_what_is_not_a_definition_is_told_in_a_sentence_each(
+    definitions: Any, sentences: list[str]
+) -> None:
+    """Anything but tool definitions is refused, with every item that is none."""
+    with pytest.raises(UsageError) as error:
+        wire.import_tools(definitions)
+    assert str(error.value).splitlines() == sentences
+
+
+@pytest.mark.parametrize(
+    ("definitions", "options", "sentence"),
+    [
+        (
+            [definition("A_B"), definition("A_B", name="Other")],
+            {},
+            "A_B stands here twice in version 00000000_00, and not alike: remove one of the two.",
+        ),
+        (
+            [definition("X_B", toolkit={"slug": "x"})],
+            {},
+            "X_B is a tool of `y` already and cannot be one of `x` too: rename one of the two.",
+        ),
+        (
+            [definition("META")],
+            {},
+            "META is a tool of `meta_tools` already and cannot be one of `meta` too: rename one of the two.",
+        ),
+        (
+            [],
+            {"toolkit": "A"},
+            "`A` is not a toolkit slug: it needs lower-case letters, digits, `_` and `-`, at most 200.",
+        ),
+        (
+            [],
+            {"version": "1"},
+            "`1` is not a version: it needs eight digits, `_` and two digits, such as 20251027_00.",
+        ),
+    ],
+)
+def test_tools_that_cannot_stand_in_the_catalog_are_refused(
+    definitions: list[Any], options: dict[str, str], sentence: str
+) -> None:
+    """A slug stands for one tool of the whole catalog, and a version for one definition."""
+    present = ("toolkits/y/X_B/20250101_00.yaml", "meta_tools/META/20250101_00.yaml")
+    with pytest.raises(UsageError) as error:
+        added(*definitions, present=present, **options)
+    assert str(error.value) == sentence
+
+
+def test_the_same_definition_twice_is_one_tool() -> None:
+    """Pages that overlap do no harm."""
+    assert added(definition(), definition()).tools == 1
+
+
+# The command.
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "Cannot read"),
+        (b"", "is not JSON"),
+        (b"[{]", "is not JSON"),
+        (b"\xff\xfe\xfa", "is not JSON"),
+        (b'[{"slug": "A", "slug": "B"}]', "key 'slug' stands twice in one object"),
+        (b'[{"slug": "A", "x": NaN}]', "NaN is not a JSON number"),
+        (b"[" * 100_000, "nests too deeply"),
+        (b'{"slug": "A"}', "There is no list of tool definitions here"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_2(
+    content: bytes | None, sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What cannot be read as JSON, exactly, ends with exit code 2, a sentence, no traceback and
+    nothing written.
+    """
+    if content is not None:
+        (tmp_path / "tools.json").write_bytes(content)
+    assert (
+        main(["import", "wire", str(tmp_path / "tools.json"), "--into", str(tmp_path / "catalog")])
+        == 2
+    )
+    said = capfd.readouterr()
+    assert (said.out, len(said.err.splitlines())) == ("", 1)
+    assert sentence in said.err
+    assert not (tmp_path / "catalog").exists()
+
+
+def test_standard_input_is_read_too(tmp_path: Path) -> None:
+    """`-` stands for standard input, and what a terminal would obey is never printed."""
+    command = [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "import",
+        "wire",
+        "-",
+        "--into",
+        str(tmp_path / "catalog"),
+    ]
+    done = subprocess.run(
+        command,
+        input=json.dumps([definition(), definition("\x1b[31mX")]),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (tmp_path / "catalog/toolkits/github/GITHUB_STAR/00000000_00.yaml").exists()
+    assert "a tool left out for its slug" in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+def test_a_published_file_is_never_overwritten(tmp_path: Path) -> None:
+    """A file that is there and differs stops the whole import, which names it and says what to do;
+    with a new version it goes well.
+    """
+    (tmp_path / "tools.json").write_text(
+        json.dumps([definition("GITHUB_A"), definition("GITHUB_STAR", name="New name")])
+    )
+    (tmp_path / "catalog/toolkits/github/GITHUB_STAR").mkdir(parents=True)
+    there = tmp_path / "catalog/toolkits/github/GITHUB_STAR/00000000_00.yaml"
+    there.write_text("name: Star\n")
+    done = run_toolcatalog(
+        "import",
+        "wire",
+        tmp_path / "tools.json",
+        "--into",
+        tmp_path / "catalog",
+        "--version",
+        "00000000_00",
+    )
+    assert done.returncode == 2
+    assert (
+        f"{there} is there and differs: a published version does not change, so give a new one with --version."
+        in done.stderr
+    )
+    assert [path for path in (tmp_path / "catalog").rglob("*") if path.is_file()] == [there]
+    run_successfully(
+        "import",
+        "wire",
+        tmp_path / "tools.json",
+        "--into",
+        tmp_path / "catalog",
+        "--version",
+        "20251027_00",
+    )
+    assert yaml.safe_load(there.with_name("20251027_00.yaml").read_bytes())["name"] == "New name"
+    assert there.read_text() == "name: Star\n"
+
+
+def test_help_has_examples() -> None:
+    """The command's help shows how it is called."""
+    said = run_successfully("import", "wire", "--help")
+    assert "toolcatalog import wire tools.json --into catalog" in said

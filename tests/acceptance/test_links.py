@@ -1,0 +1,118 @@
+"""Links in a catalog: no command that changes it writes through one."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from acceptance.test_reimport import definition
+from support.catalogs import add_tool, add_toolkit
+from toolcatalog.cli.main import main
+from toolcatalog.errors import UsageError
+from toolcatalog.system import files
+
+A_DO = "toolkits/a/A_DO/20250101_00.yaml"
+OPENAPI = {
+    "openapi": "3.0.3",
+    "info": {"title": "A", "version": "1"},
+    "paths": {"/x": {"get": {"operationId": "do", "responses": {}}}},
+}
+MCP = {"tools": [{"name": "do", "description": "Do it.", "inputSchema": {"type": "object"}}]}
+KIT = ("--name", "A", "--logo", "https://a.example/a.png")
+TEXTS = ("--name", "Do", "--description", "Do it.")
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Path:
+    """A catalog with a toolkit and a tool, next to a folder outside of it and files to import."""
+    root = tmp_path / "catalog"
+    root.mkdir()
+    (root / "catalog.yaml").write_text("title: Small\n")
+    add_toolkit(root, "a")
+    add_tool(root, "a", "A_DO")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "wire.json").write_text(json.dumps([definition("B_DO")]))
+    (tmp_path / "openapi.json").write_text(json.dumps(OPENAPI))
+    (tmp_path / "mcp.json").write_text(json.dumps(MCP))
+    return root
+
+
+@pytest.mark.parametrize(
+    ("link", "arguments"),
+    [
+        ("toolkits/b", ["import", "openapi", "openapi.json", "--into", "catalog", "--toolkit", "b"]),
+        ("toolkits/b", ["import", "mcp", "mcp.json", "--into", "catalog", "--toolkit", "b"]),
+        ("toolkits/b", ["import", "wire", "wire.json", "--into", "catalog", "--toolkit", "b"]),
+        ("toolkits/a/A_NEW", ["new", "tool", "A_NEW", *TEXTS]),
+        ("toolkits/b", ["new", "toolkit", "b", *KIT]),
+        (".schemas", ["new", "toolkit", "b", *KIT]),
+        (".schemas/v1", ["new", "tool", "A_NEW", *TEXTS]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value[:2]),
+)  # fmt: skip
+def test_nothing_is_written_through_a_linked_folder(
+    catalog: Path, link: str, arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """One sentence that names the link; nothing is written outside, and nothing inside."""
+    monkeypatch.chdir(catalog.parent)
+    (catalog / link).parent.mkdir(exist_ok=True)
+    (catalog / link).symlink_to(catalog.parent / "outside")
+    before = sorted(catalog.rglob("*"))
+    code = main([*arguments])
+    said = capsys.readouterr().err
+    assert [*(catalog.parent / "outside").iterdir()] == []
+    assert sorted(catalog.rglob("*")) == before
+    assert code == 2, said
+    assert f"{Path('catalog', link)} is a symbolic link, and nothing is written" in said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["deprecate", "A_DO"], ["check", "--fix"]],
+    ids=lambda value: value[0],
+)
+def test_a_link_in_the_place_of_a_file_stays(
+    catalog: Path,
+    arguments: Sequence[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Neither is it replaced by a file, nor is what it leads to changed."""
+    monkeypatch.chdir(catalog.parent)
+    file = catalog / A_DO
+    target = file.rename(catalog / "toolkits/a/A_DO/20240101_00.yaml")
+    target.write_text(target.read_text().replace("name: Do 0", "name: 5"))
+    text = target.read_text()
+    file.symlink_to(target.name)
+    main([*arguments])
+    assert "is a symbolic link" in capsys.readouterr().err
+    assert file.is_symlink()
+    assert target.read_text() == text
+    assert [*(catalog.parent / "outside").iterdir()] == []
+
+
+def test_the_catalog_itself_may_be_behind_a_link(
+    catalog: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is named by who runs the command."""
+    monkeypatch.chdir(catalog.parent)
+    Path("link").symlink_to("catalog")
+    assert main(["deprecate", "A_DO", "--catalog", "link"]) == 0
+    assert main(["import", "mcp", "mcp.json", "--into", "link", "--toolkit", "b"]) == 0
+    assert (catalog / "toolkits" / "b").is_dir()
+
+
+def test_which_links_are_refused(tmp_path: Path) -> None:
+    """Those below the top, whether they lead anywhere or not."""
+    (tmp_path / "top").symlink_to(tmp_path)
+    top = tmp_path / "top"
+    (top / "plain").mkdir()
+    files.require_no_links(top / "plain" / "none" / "file", top)
+    for target in ("plain", "nowhere", "/"):
+        (top / "link").symlink_to(target)
+        for path in (top / "link", top / "link" / "file", top / "link" / "none" / "file"):
+            with pytest.raises(UsageError, match="link is a symbolic link"):
+                files.require_no_links(path, top)
+        (top / "link").unlink()

@@ -1,0 +1,619 @@
+"""`toolcatalog lock` and `verify`: an application finds out when a tool is not what it was,
+whichever way it looks.
+"""
+
+import hashlib
+import json
+import shutil
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+
+from support.command import run_successfully, run_toolcatalog
+from support.paths import SHIPPED_CATALOG
+from support.profile import example_settings
+from support.reference_model import ReferenceModel
+from support.server import Server, create_key, start_server, wait_until
+from support.tool_samples import tools
+from toolcatalog import lockfile
+from toolcatalog.build.pipeline import build
+from toolcatalog.cli.document_sources import open_build_source
+from toolcatalog.errors import UsageError
+from toolcatalog.lockfile import LockedTool, MissingReason
+from toolcatalog.snapshot.format import Tool, tool_to_document
+
+TOOL = "name: Do it\ndescription: Does it.\nscopes: [a]\n"
+KIT = "name: A\nlogo: https://example.com/a.png\n"
+FILES = {
+    "catalog.yaml": "title: Small\n",
+    "toolkits/a/toolkit.yaml": KIT,
+    "toolkits/a/A_DO/20250101_00.yaml": TOOL,
+    "toolkits/a/A_DO/20260101_00.yaml": TOOL + "tags: [x]\n",
+    "toolkits/a/A_STAY/20250101_00.yaml": TOOL
+    + "input_parameters: {x: {type: number, default: 1.0, examples: [1e3], description: Größe}}\n",
+    "toolkits/a/A_GO/20250101_00.yaml": TOOL,
+}
+SLUGS = ("A_DO", "A_GO", "A_STAY")
+ANY = LockedTool("20250101_00", f"sha256:{'0' * 64}")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A catalog, its build, and a lock of its tools, in one folder."""
+
+    folder: Path
+
+    @property
+    def lock(self) -> dict[str, Any]:
+        """What the lock file says of each tool."""
+        found: dict[str, Any] = json.loads((self.folder / "toolcatalog.lock").read_bytes())["tools"]
+        return found
+
+    def change(self, path: str, text: str | None) -> None:
+        """Write or remove a file of the catalog, and build it again."""
+        file = self.folder / "catalog" / path
+        if text is None:
+            shutil.rmtree(file) if file.is_dir() else file.unlink()
+        else:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        build(self.folder / "catalog", self.folder / "build", None)
+
+    def run(self, *arguments: object, env: Mapping[str, str] | None = None) -> tuple[int, str, str]:
+        """Run a command there: exit code, standard output, standard error."""
+        done = run_toolcatalog(*arguments, cwd=self.folder, env=env)
+        assert "Traceback" not in done.stderr
+        return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that each test has a copy of."""
+    place = Place(tmp_path_factory.mktemp("locking"))
+    for path, text in FILES.items():
+        (place.folder / "catalog" / path).parent.mkdir(parents=True, exist_ok=True)
+        (place.folder / "catalog" / path).write_text(text)
+    run_successfully("build", "--no-site", cwd=place.folder)
+    run_successfully("lock", "A_DO@20250101_00", "A_GO", "A_STAY", cwd=place.folder)
+    return place.folder
+
+
+@pytest.fixture
+def place(built: Path, tmp_path: Path) -> Place:
+    """A folder with a catalog, its build and a lock."""
+    shutil.copytree(built, tmp_path / "place", symlinks=True)
+    return Place(tmp_path / "place")
+
+
+# Digests
+
+
+def test_the_digest_is_of_the_definition_alone() -> None:
+    """What may change under a version changes nothing: deprecation, other versions, the toolkit's
+    name and logo, the order of fields.
+    """
+    entry = next(iter(ReferenceModel(SHIPPED_CATALOG).tools["GITHUB_CREATE_ISSUE"]))
+    value = json.loads(entry.body)
+    before = lockfile.lock_tool(value)
+    free = {"available_versions": ["x"], "is_deprecated": True, "deprecated": {}, "more": 1}
+    assert (
+        lockfile.lock_tool(
+            {**value, **free, "toolkit": {"slug": "github", "name": "x", "logo": "y"}}
+        )
+        == before
+    )
+    assert lockfile.lock_tool(dict(reversed(value.items()))) == before
+    for field in lockfile.FIELDS:
+        assert lockfile.lock_tool({**value, field: f"other {value[field]}"}).digest != before.digest
+    assert lockfile.lock_tool({**value, "toolkit": {"slug": "gitlab"}}).digest != before.digest
+
+
+def test_the_digest_stays_what_it_is() -> None:
+    """A lock of today holds with a program of tomorrow: the SHA-256 of this very text, which any
+    program can make.
+    """
+    tool = Tool(
+        slug="A_DO", toolkit="a", version="20250101_00", available_versions=("20250101_00",), name="Do", description="Does “it”.", scopes=("s",),
+        tags=("t",), no_auth=False, deprecation=None, input_parameters={"x": {"type": "number", "required": True, "default": 1.0}}, output_parameters={},
+    )  # fmt: skip
+    ordered = (
+        '{"slug":"A_DO","version":"20250101_00","name":"Do","description":"Does “it”.",'
+        '"input_parameters":{"x":{"type":"number","required":true,"default":1.0}},'
+        '"output_parameters":{},"no_auth":false,"scopes":["s"],"tags":["t"],"toolkit":"a"}'
+    )
+    by_key = (
+        '{"description":"Does “it”.","input_parameters":{"x":{"default":1.0,"required":true,"type":"number"}},"name":"Do","no_auth":false,'
+        '"output_parameters":{},"scopes":["s"],"slug":"A_DO","tags":["t"],"toolkit":"a","version":"20250101_00"}'
+    )
+    value = json.loads(json.dumps(tool_to_document(tool, "A", "l")))
+    for text, is_sorted in ((ordered, False), (by_key, True)):
+        digest = f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+        assert lockfile.lock_tool(value, is_sorted) == LockedTool("20250101_00", digest, is_sorted)
+
+
+@example_settings(16)
+@given(tools())
+def test_a_lock_is_read_as_it_was_written(tool: Tool) -> None:
+    """Whatever the tool is; and its own document is no difference to it."""
+    value = json.loads(json.dumps(tool_to_document(tool, "A", "l")))
+    lock = {tool.slug: lockfile.lock_tool(value)}
+    assert lockfile.load(lockfile.dump(lock), "lock") == lock
+    found = lockfile.find_difference(tool.slug, lock[tool.slug], value)
+    assert (found.rule if found else None) == (
+        "deprecated" if tool.deprecation is not None else None
+    )
+
+
+def test_a_lock_file_has_a_line_for_each_tool() -> None:
+    """Sorted, so that two branches that add tools do not meet on one line."""
+    text = lockfile.dump({"B": ANY, "A": ANY}).decode()
+    assert [line.strip()[:4] for line in text.splitlines()] == [
+        "{",
+        '"for',
+        '"too',
+        '"A":',
+        '"B":',
+        "}",
+        "}",
+    ]
+    assert lockfile.load(lockfile.dump({}), "lock") == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "[]", "<<<<<<< ours", '{"tools": {}}', '{"format": 3, "tools": {}}', '{"format": true, "tools": {}}', '{"format": 2.0, "tools": {}}', '{"format": 1, "tools": []}',
+        '{"format": 1, "tools": {"A": 1}}', '{"format": 1, "tools": {"A": {"version": "20250101_00"}}}',
+        '{"format": 1, "tools": {"A": {"version": "1", "digest": "sha256:%s"}}}' % ("0" * 64),
+        '{"format": 1, "tools": {"A": {"version": "20250101_00", "digest": "md5:%s"}}}' % ("0" * 64),
+        '{"format": 1, "tools": {"../a": {"version": "20250101_00", "digest": "sha256:%s"}}}' % ("0" * 64),
+    ],
+)  # fmt: skip
+def test_what_is_no_lock_file(text: str) -> None:
+    """One sentence that names the file."""
+    with pytest.raises(UsageError, match=r"^my\.lock "):
+        lockfile.load(text.encode(), "my.lock")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"format": 2', '"format": 1, "format": 2'),
+        ("{{\n    {entry}", "{{\n    {entry},\n    {entry}"),
+        ('"version": "', '"version": "20240101_00", "version": "'),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused(before: str, after: str) -> None:
+    """A reviewer would read the first of two entries, and the last would count."""
+    entry = f'"A_DO": {{"version": "20250101_00", "digest": "sha256:{"0" * 64}"}}'
+    text = f'{{"format": 2, "tools": {{\n    {entry}\n}}}}'
+    assert [*lockfile.load(text.encode(), "a.lock")] == ["A_DO"]
+    twice = text.replace(before.format(entry=entry), after.format(entry=entry))
+    assert twice != text
+    with pytest.raises(UsageError, match=r"a\.lock has a key twice"):
+        lockfile.load(twice.encode(), "a.lock")
+
+
+@pytest.mark.parametrize(
+    ("found", "rule"), [(MissingReason.TOOL, "tool-gone"), (MissingReason.VERSION, "version-gone")]
+)
+def test_what_is_gone_is_an_error(found: MissingReason, rule: str) -> None:
+    """Of a tool, or of one version of it."""
+    difference = lockfile.find_difference("A", ANY, found)
+    assert difference is not None
+    assert (difference.rule, difference.severity) == (rule, "error")
+
+
+# Lock
+
+
+def test_tools_are_added_and_renewed_when_they_are_named(place: Place) -> None:
+    """The others stay as they are, and each change is told."""
+    before = place.lock
+    assert {slug: entry["version"] for slug, entry in before.items()} == dict.fromkeys(
+        SLUGS, "20250101_00"
+    )
+    assert place.run("lock", "A_GO") == (
+        0,
+        "",
+        "A_GO: unchanged, 20250101_00\n3 tools in toolcatalog.lock.\n",
+    )
+    assert place.run("lock", "A_DO") == (
+        0,
+        "",
+        "A_DO: 20250101_00 -> 20260101_00\n3 tools in toolcatalog.lock.\n",
+    )
+    assert {**place.lock, "A_DO": before["A_DO"]} == before
+    place.change("toolkits/a/A_NEW/20250101_00.yaml", TOOL)
+    code, _, said = place.run("lock", "--toolkit", "a")
+    assert (code, "A_NEW: added, 20250101_00" in said, sorted(place.lock)) == (
+        0,
+        True,
+        sorted([*SLUGS, "A_NEW"]),
+    )
+
+
+def test_without_names_all_are_renewed(place: Place) -> None:
+    """Each change is told; what is not in the file does not come in."""
+    place.change("toolkits/a/A_NEW/20250101_00.yaml", TOOL)
+    code, _, said = place.run("lock")
+    assert (code, said.splitlines()[0], sorted(place.lock)) == (
+        0,
+        "A_DO: 20250101_00 -> 20260101_00",
+        [*SLUGS],
+    )
+
+
+@pytest.mark.parametrize("arguments", [[], ["A_DO"], ["--toolkit", "a"]])
+def test_a_change_under_the_same_version_is_not_locked_over(
+    arguments: list[str], place: Place
+) -> None:
+    """Not even where there is a newer version: it is told and nothing is written. Who has read it
+    removes the entry.
+    """
+    place.change(
+        "toolkits/a/A_DO/20250101_00.yaml", TOOL.replace("Does it", "Does it, and sends a copy")
+    )
+    before = place.lock
+    code, _, said = place.run("lock", *arguments)
+    assert (code, "A_DO: Version 20250101_00 is not what was locked" in said, place.lock) == (
+        1,
+        True,
+        before,
+    )
+    file = place.folder / "toolcatalog.lock"
+    file.write_bytes(
+        lockfile.dump(
+            {slug: LockedTool(**entry) for slug, entry in before.items() if slug != "A_DO"}
+        )
+    )
+    assert place.run("lock", "A_DO")[0] == 0
+
+
+def test_a_tool_that_is_gone_stops_the_renewal_of_all(place: Place) -> None:
+    """A version that is gone does not: there is a newer one to take."""
+    place.change("toolkits/a/A_DO/20250101_00.yaml", None)
+    assert place.run("lock")[0] == 0
+    before = place.lock
+    place.change("toolkits/a/A_GO", None)
+    code, _, said = place.run("lock")
+    assert (code, "A_GO: There is no such tool any more." in said, place.lock) == (1, True, before)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--lock", "new.lock"], "There is no tool in new.lock yet"),
+        (["A_NO"], "There is no tool A_NO"),
+        (["A_DO@20250101_00", "A_DO"], "A_DO is named in two versions"),
+        (["A_DO", "--build", "no"], "There is no finished build in no"),
+        (["--lock", "catalog/catalog.yaml"], "catalog/catalog.yaml is not JSON"),
+        (["A_DO", "--lock", "catalog/catalog.yaml/x"], "Cannot"),
+    ],
+)
+def test_a_lock_that_cannot_be_made(arguments: list[str], sentence: str, place: Place) -> None:
+    """Exit code 2, and one sentence."""
+    code, out, said = place.run("lock", *arguments)
+    assert (code, out, sentence in said) == (2, "", True), said
+
+
+# Verify
+
+
+@pytest.fixture
+def served(place: Place) -> Iterator[Server]:
+    """A server of the place's build, as it is when the test asks for it."""
+    with start_server(place.folder / "build", place.folder) as server:
+        yield server
+
+
+def test_the_digests_are_the_same_from_everywhere(
+    place: Place, served: Server, shipped_build: Path, shipped: Server
+) -> None:
+    """From a build, from the catalog that it was made of, and from a server of it: of these tools,
+    and of all of a toolkit that is shipped.
+    """
+    env = {"TOOLCATALOG_KEY": served.key}
+    for source in (["--build", "build"], ["--catalog", "catalog"], ["--url", served.url]):
+        code, out, said = place.run("verify", *source, "--format", "json", env=env)
+        assert (code, json.loads(out)) == (0, []), said
+    file = place.folder / "shipped.lock"
+    run_successfully(
+        "lock",
+        "--toolkit",
+        "github",
+        "--toolkit",
+        "slack",
+        "--lock",
+        file,
+        "--build",
+        shipped_build,
+    )
+    env = {"TOOLCATALOG_KEY": shipped.key}
+    told = []
+    for flag, where in (
+        ("--build", shipped_build),
+        ("--catalog", SHIPPED_CATALOG),
+        ("--url", f"{shipped.url}/"),
+    ):
+        code, out, said = place.run(
+            "verify", "--lock", file, flag, where, "--format", "json", env=env
+        )
+        assert code == 0, said
+        told.append(out)
+    assert told[0] == told[1] == told[2]
+    assert {one["rule"] for one in json.loads(told[0])} <= {"deprecated"}
+
+
+@pytest.mark.parametrize("how", ["build", "catalog", "url"])
+def test_what_was_changed_is_found(how: str, place: Place) -> None:
+    """A definition under the same version, a version that is gone, a tool that is gone; a
+    deprecation is a note.
+    """
+    place.change(
+        "toolkits/a/A_STAY/20250101_00.yaml",
+        TOOL + "input_parameters: {x: {type: number, default: 2.0}}\n",
+    )
+    place.change("toolkits/a/A_DO/20250101_00.yaml", None)
+    place.change("toolkits/a/A_GO", None)
+    assert verified(place, how) == (
+        1,
+        {"A_DO": "version-gone", "A_GO": "tool-gone", "A_STAY": "changed"},
+    )
+
+
+# Order, and locks of format 1
+
+
+TWO = "input_parameters: {%s: {type: string}, %s: {type: string}}\n"
+STAY = "toolkits/a/A_STAY/20250101_00.yaml"
+
+
+@pytest.mark.parametrize("how", ["build", "catalog", "url"])
+def test_another_order_of_parameters_is_found(how: str, place: Place) -> None:
+    """A model reads parameters in their order, so it is part of what was locked."""
+    place.change(STAY, TOOL + TWO % ("x", "y"))
+    (place.folder / "toolcatalog.lock").unlink()
+    assert place.run("lock", "A_STAY")[0] == 0
+    assert verified(place, how) == (0, {})
+    place.change(STAY, TOOL + TWO % ("y", "x"))
+    assert verified(place, how) == (1, {"A_STAY": "changed"})
+
+
+def old_lock(place: Place, **versions: str) -> None:
+    """A lock file of format 1 with these tools of the build."""
+    look = open_build_source(place.folder / "build")
+    tools = {}
+    for slug, version in versions.items():
+        entry = lockfile.lock_tool(dict(look(slug, version)), is_sorted=True)  # type: ignore[arg-type]  # it is there
+        tools[slug] = {"version": entry.version, "digest": entry.digest}
+    (place.folder / "toolcatalog.lock").write_text(json.dumps({"format": 1, "tools": tools}))
+
+
+def test_a_lock_of_format_1_holds_as_before(place: Place) -> None:
+    """It is verified by its own digests, which see every change but that of order, and `verify`
+    says so.
+    """
+    place.change(STAY, TOOL + TWO % ("x", "y"))
+    old_lock(place, A_STAY="20250101_00", A_GO="20250101_00")
+    place.change(STAY, TOOL + TWO % ("y", "x"))
+    code, _, said = place.run("verify")
+    assert code == 0
+    assert "has format 1, which does not see the order of parameters" in said
+    assert "`toolcatalog lock A_GO@20250101_00` writes it in format 2" in said
+    place.change(STAY, TOOL + TWO % ("y", "z"))
+    assert verified(place, "build") == (1, {"A_STAY": "changed"})
+
+
+def test_a_lock_of_format_1_is_upgraded_where_all_is_as_it_was_locked(place: Place) -> None:
+    """Whatever is named, all entries are verified and written in format 2, each in its version; a
+    change, or a version that is gone, stops that.
+    """
+    file, versions = place.folder / "toolcatalog.lock", {"A_DO": "20250101_00"}
+    old_lock(place, A_STAY="20250101_00", **versions)
+    before = file.read_bytes()
+    place.change(STAY, TOOL + TWO % ("x", "y"))
+    assert place.run("lock", "A_GO")[0] == 1
+    assert file.read_bytes() == before
+    place.change(STAY, FILES[STAY])
+    place.change("toolkits/a/A_DO/20250101_00.yaml", None)
+    code, _, said = place.run("lock", "A_GO")
+    assert code == 1
+    assert "A_DO: Version 20250101_00 is no longer there" in said
+    assert file.read_bytes() == before
+    place.change("toolkits/a/A_DO/20250101_00.yaml", FILES["toolkits/a/A_DO/20250101_00.yaml"])
+    code, _, said = place.run("lock", "A_STAY@20250101_00")
+    assert code == 0
+    assert "A_STAY: unchanged, 20250101_00" in said
+    assert "had format 1" in said
+    look = open_build_source(place.folder / "build")
+    assert lockfile.load(file.read_bytes(), "lock") == {
+        slug: lockfile.lock_tool(dict(look(slug, "20250101_00")))  # type: ignore[arg-type]  # it is there
+        for slug in ("A_DO", "A_STAY")
+    }
+
+
+def test_a_lock_of_format_1_is_renewed_whole(place: Place) -> None:
+    """Without names each goes to its newest version, also from one that is gone."""
+    old_lock(place, A_DO="20250101_00")
+    place.change("toolkits/a/A_DO/20250101_00.yaml", None)
+    code, _, said = place.run("lock")
+    assert code == 0, said
+    assert place.lock["A_DO"]["version"] == "20260101_00"
+    assert json.loads((place.folder / "toolcatalog.lock").read_bytes())["format"] == 2
+
+
+@pytest.mark.parametrize("how", ["build", "catalog", "url"])
+def test_what_may_change_is_no_error(how: str, place: Place) -> None:
+    """A deprecation, and the toolkit's name and logo."""
+    place.change(
+        "toolkits/a/A_STAY/20250101_00.yaml",
+        FILES["toolkits/a/A_STAY/20250101_00.yaml"] + "deprecation: {reason: Old.}\n",
+    )
+    place.change("toolkits/a/toolkit.yaml", KIT.replace("A\n", "B\n") + "description: More.\n")
+    assert verified(place, how) == (0, {"A_STAY": "deprecated"})
+
+
+def test_whether_credentials_are_needed_is_part_of_a_definition(place: Place) -> None:
+    """Also where it is the toolkit that says so."""
+    place.change("toolkits/a/toolkit.yaml", KIT + "no_auth: true\n")
+    assert verified(place, "build") == (1, dict.fromkeys(SLUGS, "changed"))
+
+
+def verified(place: Place, how: str) -> tuple[int, dict[str, str]]:
+    """The exit code of `verify` against a source, and the rule by which each tool is told."""
+    with start_server(place.folder / "build", place.folder) as server:
+        source = {"build": "build", "catalog": "catalog", "url": server.url}[how]
+        code, out, _ = place.run(
+            "verify", f"--{how}", source, "--format", "json", env={"TOOLCATALOG_KEY": server.key}
+        )
+    return code, {one["slug"]: one["rule"] for one in json.loads(out)}
+
+
+def test_what_people_are_told(place: Place) -> None:
+    """A line for each problem and what to do, on standard error."""
+    place.change("toolkits/a/A_GO", None)
+    code, out, said = place.run("verify")
+    assert (code, out) == (1, "")
+    assert "error[tool-gone] A_GO: There is no such tool any more.\n  help: " in said
+    assert said.endswith("3 tools verified: 1 changed or gone.\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--lock", "no.lock"], "Cannot read no.lock"),
+        (["--lock", "empty.lock"], "locks no tool"),
+        (["--build", "no"], "There is no finished build in no"),
+        (["--catalog", "no"], "no"),
+        (["--build", "build", "--catalog", "catalog"], "one place is looked into at a time"),
+        (["--url", "localhost:8000"], "is no address of a server"),
+        (["--url", "ftp://127.0.0.1"], "is no address of a server"),
+        (["--url", "http://a@127.0.0.1/"], "is no address of a server"),
+        (["--url", "http://[::1"], "is no address of a server"),
+        (["--url", "http://127.0.0.1:1"], "does not answer (Connection refused)"),
+        (["--url", "http://192.0.2.1"], "would get the API key unencrypted"),
+    ],
+)
+def test_what_cannot_be_verified_is_never_fine(
+    arguments: list[str], sentence: str, place: Place
+) -> None:
+    """Exit code 2, and one sentence."""
+    (place.folder / "empty.lock").write_bytes(lockfile.dump({}))
+    code, out, said = place.run("verify", *arguments, env={"TOOLCATALOG_KEY": "k"})
+    assert (code, out, sentence in said) == (2, "", True), said
+
+
+def test_a_catalog_with_problems_cannot_be_verified(place: Place) -> None:
+    """Where they are in what is locked; what is wrong elsewhere does not matter."""
+    (place.folder / "catalog/toolkits/a/A_DO/20260101_00.yaml").write_text("name: [\n")
+    assert place.run("verify", "--catalog", "catalog")[0] == 0
+    (place.folder / "catalog/toolkits/a/A_DO/20250101_00.yaml").write_text("name: [\n")
+    code, out, said = place.run("verify", "--catalog", "catalog")
+    assert (code, out, "A_DO/20250101_00.yaml has problems" in said) == (2, "", True)
+
+
+def test_keys(place: Place, served: Server) -> None:
+    """No key and a wrong one are told; what a key may not see is gone for it."""
+    key = create_key(served.keys_file, "--project", "other", "--toolkits", "b")
+    # it holds within a second
+    wait_until(
+        lambda: (
+            httpx.get(f"{served.url}/api/v3/tools", headers={"x-api-key": key}).status_code == 200
+        )
+    )
+    for with_key, code, sentence in (
+        ("", 2, "refuses the key (401)"),
+        ("wrong", 2, "refuses the key (401)"),
+        (key, 1, "tool-gone"),
+        ("a\nb", 2, "characters"),
+    ):
+        found, _, said = place.run("verify", "--url", served.url, env={"TOOLCATALOG_KEY": with_key})
+        assert (found, sentence in said) == (code, True), said
+
+
+GOOD = json.dumps({
+    "slug": "A_DO", "version": "20250101_00", "name": "Do it", "description": "", "input_parameters": {}, "output_parameters": {}, "no_auth": False,
+    "scopes": [], "tags": [], "is_deprecated": False, "toolkit": {"slug": "a"},
+}).encode()  # fmt: skip
+NOT_FOUND = b'{"error": {"slug": "%s", "message": "no"}}'
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "code", "sentence"),
+    [
+        (200, GOOD, 1, "error[changed]"),
+        (404, NOT_FOUND % b"tool_not_found", 1, "error[tool-gone]"),
+        (
+            404,
+            NOT_FOUND % b"route_not_found",
+            2,
+            "answers 404, which is no answer of a tool catalog's API to that: no",
+        ),
+        (404, b"<html>", 2, "answers 404"),
+        (200, b"<html>", 2, "answers 200"),
+        (200, b"[]", 2, "answers 200"),
+        (200, GOOD.replace(b"A_DO", b"A_GO"), 2, "answers 200"),
+        (200, GOOD.replace(b"20250101_00", b"20260101_00"), 2, "answers 200"),
+        (200, GOOD.replace(b"scopes", b"scope"), 2, "answers 200"),
+        pytest.param(
+            200, b'"' + b"x" * (9 << 20) + b'"', 2, "answers with too much", id="too much"
+        ),
+        (302, b"", 2, "answers 302"),
+        (500, b'{"error": 5}', 2, "answers 500"),
+        (0, b"", 2, "does not answer"),
+    ],
+)
+def test_strange_servers(status: int, body: bytes, code: int, sentence: str, place: Place) -> None:
+    """Only a tool, or the server's clear word that there is none, is taken for an answer; a
+    redirect is not followed.
+    """
+    (place.folder / "one.lock").write_bytes(lockfile.dump({"A_DO": ANY}))
+    with answering(status, body) as (url, asked):
+        found, _, said = place.run(
+            "verify",
+            "--lock",
+            "one.lock",
+            "--url",
+            url,
+            env={"TOOLCATALOG_KEY": "k", "NO_PROXY": "*"},
+        )
+    assert (found, sentence in said) == (code, True), said
+    assert asked == ["/api/v3/tools/A_DO?version=20250101_00"]
+
+
+@contextmanager
+def answering(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
+    """A server that answers everything so (status 0: hangs up), its address, and what it was asked."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            if status:
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.send_header(
+                    "Location",
+                    f"http://127.0.0.1:{self.server.server_port}/elsewhere",  # type: ignore[attr-defined]
+                )
+                self.end_headers()
+                self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", asked
+        server.shutdown()
+        thread.join()

@@ -1,0 +1,865 @@
+"""The catalog as a server of MCP, over standard input and output and over HTTP: asked by the SDK's
+own client, and by raw messages.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import httpx2
+import jsonschema
+import pytest
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+from support.catalogs import generate_catalog
+from support.command import run_successfully, run_toolcatalog
+from support.paths import ROOT, SHIPPED_CATALOG
+from support.server import Server, create_key, start_server
+from toolcatalog.build.pipeline import build
+from toolcatalog.keys.api_keys import KeyRing
+from toolcatalog.search import encoder
+from toolcatalog.server.app import create_app
+from toolcatalog.server.mcp import protocol, route, tools
+from toolcatalog.server.mcp.tools import CallResult, CatalogAccess
+from toolcatalog.server.rate_limit import LocalRateLimiter, Rate
+from toolcatalog.server.state import AppState
+from toolcatalog.store.open import open_build
+from toolcatalog.system import files
+
+SESSION = "trs_issue_triage"  # of project `default`
+FOREIGN = "trs_support_desk"  # of project `support`
+OWN = ["search_tools", "get_tool", "list_toolkits", "list_session_tools"]
+ASK = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+MCP = {"accept": "application/json, text/event-stream"}
+PATIENCE = 60.0  # seconds
+Talk = Callable[[Client], Awaitable[None]]
+
+
+async def until(happens: Callable[[], Awaitable[object]]) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + PATIENCE
+    while not await happens():
+        assert time.monotonic() < end
+        await anyio.sleep(0.1)
+
+
+async def call(client: Client, name: str, **arguments: Any) -> tuple[bool, str, Any]:
+    """What a call is answered: whether it went well, the words, the value."""
+    result = await client.call_tool(name, arguments)
+    (content,) = result.content
+    assert content.type == "text"
+    return not result.is_error, content.text, result.structured_content
+
+
+async def listed(client: Client) -> list[str]:
+    """The names of the tools that are listed."""
+    return [tool.name for tool in (await client.list_tools()).tools]
+
+
+# The tools, without any transport
+
+
+@pytest.fixture(scope="module")
+def all_seen(shipped_build: Path) -> CatalogAccess:
+    """The shipped catalog, whole."""
+    return CatalogAccess(open_build(shipped_build))
+
+
+def said(seen: CatalogAccess, name: str, session: str = "", **arguments: Any) -> CallResult:
+    """The answer to a call of a tool that there is."""
+    found = tools.call_tool(seen, name, arguments, session)
+    assert found
+    return found
+
+
+def value(seen: CatalogAccess, name: str, **arguments: Any) -> dict[str, Any]:
+    """The answer to a call that goes well; it is what the tool promises."""
+    found = said(seen, name, **arguments).value
+    assert found is not None
+    jsonschema.validate(
+        found,
+        next(tool["outputSchema"] for tool in tools.TOOL_DEFINITIONS if tool["name"] == name),
+    )
+    return found
+
+
+def test_a_search_gives_a_line_for_each_tool(all_seen: CatalogAccess) -> None:
+    """What is needed to choose and no more; the words say the same."""
+    found = said(all_seen, "search_tools", query="create an issue", limit=3)
+    assert found.value
+    assert len(found.value["tools"]) == 3 < found.value["total"]
+    for tool, line in zip(found.value["tools"], found.text.splitlines()[1:], strict=True):
+        assert [*tool] == ["slug", "name", "description", "toolkit", "version", "deprecated"]
+        assert line == f"{tool['slug']} ({tool['version']}) {tool['name']}: {tool['description']}"
+    assert len(found.text) < 600
+
+
+def test_a_search_says_what_is_deprecated(all_seen: CatalogAccess) -> None:
+    """In the value and in the words."""
+    document = next(tool for tool in documents(all_seen) if tool["is_deprecated"])
+    found = said(all_seen, "search_tools", query=document["slug"], limit=1)
+    assert found.value
+    assert found.value["tools"][0]["deprecated"] is True
+    assert f"{document['slug']} ({document['version']}, deprecated) " in found.text
+
+
+def documents(seen: CatalogAccess) -> list[dict[str, Any]]:
+    """The newest version of every tool."""
+    found = [
+        seen.store.get_tool(slug) for kit in seen.store.list_toolkits() for slug in slugs(seen, kit)
+    ]
+    return [
+        json.loads(bytes(seen.store.read_document(tool.tool_id(tool.versions[-1]))[0]))
+        for tool in found
+        if tool
+    ]
+
+
+def slugs(seen: CatalogAccess, toolkit: str) -> list[str]:
+    """The tools of a toolkit."""
+    return [
+        path.name
+        for path in (SHIPPED_CATALOG / "toolkits" / toolkit).iterdir()
+        if seen.store.get_tool(path.name)
+    ]
+
+
+def test_a_search_in_one_toolkit(all_seen: CatalogAccess) -> None:
+    """Only its tools; an empty argument, a null and a whole number as a float are taken as the API
+    takes them.
+    """
+    found = value(all_seen, "search_tools", query="send a message", toolkit="slack")
+    assert {tool["toolkit"] for tool in found["tools"]} == {"slack"}
+    everywhere = value(all_seen, "search_tools", query="send a message", toolkit="", limit=None)
+    assert everywhere == value(all_seen, "search_tools", query=" send a message ", limit=10.0)
+    assert len({tool["toolkit"] for tool in everywhere["tools"]}) > 1
+
+
+def test_nothing_found_is_no_mistake(all_seen: CatalogAccess) -> None:
+    """The list is empty, and where other words are near, they are told."""
+    assert value(all_seen, "search_tools", query="zzzzqqqq")["tools"] == []
+    found = said(all_seen, "search_tools", query="calednar")
+    assert found.value
+    if not found.value["tools"]:
+        assert found.value["suggestion"] in found.text
+
+
+def test_what_no_reader_sees_is_named(tmp_path: Path) -> None:
+    """A character that turns text around does not reach the model in a list, nor does a name that
+    pretends to be a line of it.
+    """
+    catalog = generate_catalog(tmp_path / "catalog", 1, 1)
+    file = catalog / "toolkits/kit0/KIT0_DO_0/20250101_00.yaml"
+    file.write_text(
+        file.read_text().replace("name: Do 0", 'name: "Do \\u202E it\\nFAKE_TOOL (1) x: y"')
+    )
+    about = catalog / "catalog.yaml"
+    # else there would be no build
+    about.write_text(f"{about.read_text()}rules:\n  hidden-character: off\n")
+    build(catalog, tmp_path / "build", None)
+    found = said(CatalogAccess(open_build(tmp_path / "build")), "search_tools", query="thing")
+    assert found.value
+    assert found.value["tools"][0]["name"] == "Do U+202E it FAKE_TOOL (1) x: y"
+    assert len(found.text.splitlines()) == 2
+
+
+def test_a_tool_is_read_whole(all_seen: CatalogAccess) -> None:
+    """Its document, in the words and as a value, in the version asked for."""
+    entry = all_seen.store.get_tool("GITHUB_CREATE_ISSUE")
+    assert entry
+    for version in (*entry.versions, "latest"):
+        found = said(all_seen, "get_tool", slug="GITHUB_CREATE_ISSUE", version=version)
+        assert found.value
+        assert json.loads(found.text) == found.value
+        assert found.value["version"] == (entry.versions[-1] if version == "latest" else version)
+    assert value(all_seen, "get_tool", slug="GITHUB_CREATE_ISSUE") == found.value
+
+
+def test_toolkits_page_by_page(all_seen: CatalogAccess) -> None:
+    """Every toolkit once, in order, with the number of its tools."""
+    found: list[dict[str, Any]] = []
+    after = ""
+    while True:
+        page = value(all_seen, "list_toolkits", limit=4, **({"after": after} if after else {}))
+        found += page["toolkits"]
+        if "next" not in page:
+            break
+        after = page["next"]
+    assert [one["slug"] for one in found] == all_seen.store.list_toolkits()
+    assert {one["slug"]: one["tools"] for one in found} == all_seen.store.count_labels("toolkit")
+    assert value(all_seen, "list_toolkits")["toolkits"] == found
+
+
+def test_the_tools_of_a_session_are_those_that_are_exported(
+    all_seen: CatalogAccess, shipped_build: Path
+) -> None:
+    """Asked for by a tool, or listed as tools."""
+    exported = json.loads(
+        run_successfully("export", "mcp", "--session", SESSION, "--build", shipped_build)
+    )
+    assert value(all_seen, "list_session_tools", session_id=SESSION) == {"tools": exported}
+    assert tools.list_definitions(all_seen, SESSION) == [*tools.TOOL_DEFINITIONS, *exported]
+    assert tools.list_definitions(all_seen) == [*tools.TOOL_DEFINITIONS]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "sentence"),
+    [
+        ("search_tools", {}, 'arguments: "query" is a required property.'),
+        ("search_tools", {"query": "   "}, "arguments.query: "),
+        (
+            "search_tools",
+            {"query": "a", "limit": 51},
+            "arguments.limit: 51 is greater than the maximum of 50.",
+        ),
+        (
+            "search_tools",
+            {"query": "a", "limit": "5"},
+            'arguments.limit: "5" is not of type "integer".',
+        ),
+        ("search_tools", {"query": "a", "tags": []}, "'tags' was unexpected"),
+        ("search_tools", {"query": "a" * 5000}, "is longer than 1000 characters."),
+        ("search_tools", {"query": "\ud800"}, "arguments: str is not valid UTF-8"),
+        (
+            "search_tools",
+            {"query": "a", "limit": 10**30},
+            "arguments: Integer exceeds 64-bit range.",
+        ),
+        ("nothing\ud800", {}, "arguments: str is not valid UTF-8"),
+        (
+            "search_tools",
+            {"query": "a", "toolkit": "githb"},
+            "There is no toolkit githb. Did you mean github?",
+        ),
+        (
+            "search_tools",
+            {"query": "a", "toolkit": "qqqqqq"},
+            "There is no toolkit qqqqqq. See list_toolkits for those that are there.",
+        ),
+        (
+            "get_tool",
+            {"slug": "GITHUB_CREATE_ISSU"},
+            "There is no tool GITHUB_CREATE_ISSU. Did you mean GITHUB_CREATE_ISSUE",
+        ),
+        ("get_tool", {"slug": "QQQQ"}, "There is no tool QQQQ. Find tools with search_tools."),
+        ("get_tool", {"slug": "github_create_issue"}, "try GITHUB_CREATE_ISSUE."),
+        (
+            "get_tool",
+            {"slug": "GITHUB_CREATE_ISSUE", "version": "1"},
+            "GITHUB_CREATE_ISSUE has no version 1. Use latest, or one of ",
+        ),
+        (
+            "list_session_tools",
+            {"session_id": "trs_no"},
+            "There is no session trs_no. Check the id with its owner.",
+        ),
+        (
+            "GITHUB_CREATE_ISSUE",
+            {"title": "x"},
+            "GITHUB_CREATE_ISSUE was not run: this catalog describes tools and does not run them.",
+        ),
+    ],
+)
+def test_a_mistake_is_answered_in_words(
+    all_seen: CatalogAccess, name: str, arguments: dict[str, Any], sentence: str
+) -> None:
+    """One that a model can mend, and short; no value, so it is an error."""
+    found = said(all_seen, name, **arguments)
+    assert found.value is None
+    assert sentence in found.text
+    assert len(found.text) < 400
+
+
+def test_all_mistakes_are_told_at_once(all_seen: CatalogAccess) -> None:
+    """A line for each."""
+    assert len(said(all_seen, "search_tools", limit=0, more=1).text.splitlines()) == 3
+
+
+def test_what_is_not_shown_is_not_there(shipped_build: Path) -> None:
+    """Not found, not read, not listed, not suggested, not known by its name."""
+    seen = CatalogAccess(open_build(shipped_build), ("slack",), "default")
+    assert {
+        tool["toolkit"]
+        for tool in value(seen, "search_tools", query="create an issue", limit=50)["tools"]
+    } <= {"slack"}
+    assert [one["slug"] for one in value(seen, "list_toolkits")["toolkits"]] == ["slack"]
+    assert (
+        said(seen, "get_tool", slug="GITHUB_CREATE_ISSUE").text
+        == "There is no tool GITHUB_CREATE_ISSUE. Find tools with search_tools."
+    )
+    assert said(seen, "search_tools", query="a", toolkit="github").text.startswith(
+        "This key's project may not use toolkit github."
+    )
+    assert said(
+        seen._replace(project=None), "search_tools", query="a", toolkit="github"
+    ).text.startswith("That toolkit is not among")
+    assert tools.call_tool(seen, "GITHUB_CREATE_ISSUE", {}) is None
+    assert said(seen, "list_session_tools", session_id=FOREIGN).text.startswith(
+        "trs_support_desk belongs to another project."
+    )
+
+
+# The server of the SDK, without any transport
+
+
+def in_process(seen: CatalogAccess, talk: Talk) -> None:
+    """A conversation of the SDK's client with our server in the same process."""
+
+    async def converse() -> None:
+        async with Client(protocol.create_server(lambda: seen), cache=None) as client:
+            await talk(client)
+
+    anyio.run(converse)
+
+
+def test_a_fault_of_ours_is_no_trace(
+    shipped_build: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A document that is not what was written: the agent is told that it is not its mistake, and
+    the log has the reason.
+    """
+    folder = Path(
+        shutil.copytree(shipped_build.parent / "build", tmp_path / "build", symlinks=True)
+    )
+    file = folder / "current" / "tools.json"
+    file.write_bytes(file.read_bytes().replace(b"Open a new issue", b"Open a few issue"))
+
+    async def talk(client: Client) -> None:
+        assert await call(client, "get_tool", slug="GITHUB_CREATE_ISSUE") == (
+            False, "Something went wrong on the server; its log has the reason. Try again.", None,
+        )  # fmt: skip
+        assert (await call(client, "get_tool", slug="SLACK_SEND_MESSAGE"))[0]
+
+    in_process(CatalogAccess(open_build(folder)), talk)
+    assert "is not what was written" in caplog.text
+
+
+def test_a_search_by_meaning(tmp_path: Path) -> None:
+    """What a query means is found out beside the event loop, and once: the answer is that of the
+    store.
+    """
+    if not encoder.is_installed():
+        pytest.skip("the extra `semantic` is not installed")
+    build(generate_catalog(tmp_path / "catalog", 6), tmp_path / "build", None, semantic=True)
+    seen = CatalogAccess(open_build(tmp_path / "build"))
+    assert seen.store.has_semantic_search
+
+    async def talk(client: Client) -> None:
+        for query in ("thing number 4", "x" * 2000, "  ", ""):
+            expected = said(seen, "search_tools", query=query)
+            assert await call(client, "search_tools", query=query) == (
+                expected.value is not None,
+                expected.text,
+                expected.value,
+            )
+
+    in_process(seen, talk)
+
+
+# Over HTTP
+
+
+@pytest.fixture(scope="module")
+def server(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server of the shipped catalog for agents, of two processes."""
+    with start_server(
+        shipped_build, tmp_path_factory.mktemp("mcp"), "--mcp", "--workers", "2"
+    ) as server:
+        yield server
+
+
+def post(
+    server: Server,
+    key: str | None = None,
+    *,
+    body: bytes | None = None,
+    path: str = "/mcp",
+    headers: Mapping[str, str] | None = None,
+) -> httpx.Response:
+    """A raw message, the list of tools unless told otherwise."""
+    sent = {
+        **MCP,
+        "content-type": "application/json",
+        "x-api-key": server.key if key is None else key,
+        **(headers or {}),
+    }
+    return httpx.post(
+        server.url + path,
+        headers=sent,
+        content=json.dumps(ASK) if body is None else body,
+        timeout=PATIENCE,
+    )
+
+
+def over_http(
+    server: Server,
+    talk: Talk,
+    headers: dict[str, str] | None = None,
+    query: str = "",
+    mode: str = "auto",
+) -> None:
+    """A conversation of the SDK's client with a server."""
+
+    async def converse() -> None:
+        async with AsyncExitStack() as stack:
+            http = await stack.enter_async_context(
+                httpx2.AsyncClient(headers=headers or {"x-api-key": server.key}, timeout=PATIENCE)
+            )
+            transport = streamable_http_client(f"{server.url}/mcp{query}", http_client=http)
+            await talk(await stack.enter_async_context(Client(transport, mode=mode, cache=None)))
+
+    anyio.run(converse)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_an_agent_over_http(server: Server, mode: str) -> None:
+    """In the newest version of the protocol and with a handshake, answered by either process: what
+    it finds is what the API finds.
+    """
+    asked = {"query": "send a message", "limit": "5"}
+    answered = httpx.get(
+        f"{server.url}/api/v3/tools",
+        params=asked,
+        headers={"x-api-key": server.key},
+        timeout=PATIENCE,
+    ).json()["items"]
+
+    async def talk(client: Client) -> None:
+        assert "third parties" in (client.instructions or "")
+        tools = (await client.list_tools()).tools
+        assert [tool.name for tool in tools] == OWN
+        assert all(
+            tool.annotations
+            and tool.annotations.read_only_hint
+            and not tool.annotations.open_world_hint
+            for tool in tools
+        )
+        for _ in range(5):
+            good, _, found = await call(client, "search_tools", query="send a message", limit=5)
+            assert good
+            assert [tool["slug"] for tool in found["tools"]] == [tool["slug"] for tool in answered]
+        assert (await call(client, "get_tool", slug=answered[0]["slug"]))[2] == answered[0]
+        good, words, _ = await call(client, "get_tool", slug="GITHUB_CREATE_ISSU")
+        assert (good, "Did you mean GITHUB_CREATE_ISSUE" in words) == (False, True)
+        with pytest.raises(MCPError, match="Unknown tool: nothing"):
+            await client.call_tool("nothing", {})
+
+    over_http(server, talk, mode=mode)
+
+
+def test_a_session_is_listed_over_http(server: Server) -> None:
+    """Its meta tools come behind the catalog's own; a call of one says that it is not run."""
+
+    async def talk(client: Client) -> None:
+        names = await listed(client)
+        assert names[:4] == OWN
+        assert "ROUTER_SEARCH_TOOLS" in names
+        good, words, _ = await call(client, "ROUTER_SEARCH_TOOLS", query="x")
+        assert (good, f"meta tool of session {SESSION}" in words) == (False, True)
+
+    over_http(server, talk, query=f"?session={SESSION}")
+
+
+def test_keys_over_http(server: Server) -> None:
+    """By either header, whatever the case of `Bearer`; a key that is not good is 401 in the
+    envelope, whatever it asks for.
+    """
+    for headers in (
+        {"authorization": f"Bearer {server.key}"},
+        {"authorization": f"bearer {server.key}"},
+    ):
+        assert post(server, "", headers=headers).status_code == 200
+    for key, headers in (
+        ("", {}),
+        ("tc_" + "0" * 36, {}),
+        ("", {"authorization": f"Basic {server.key}"}),
+        ("", {"authorization": "Bearer"}),
+    ):
+        refused = post(server, key, path=f"/mcp?session={SESSION}", headers=headers)
+        assert (refused.status_code, refused.json()["error"]["slug"]) == (401, "unauthorized")
+
+    async def never(_: Client) -> None:
+        raise AssertionError
+
+    with pytest.raises(BaseExceptionGroup) as error:
+        over_http(server, never, {"x-api-key": "tc_no"})
+    assert error.value.split(AssertionError)[0] is None
+
+
+def test_a_limited_key_over_http(server: Server) -> None:
+    """It sees its toolkits, and of the sessions of its project those that allow no others."""
+    key = create_key(server.keys_file, "--project", "support", "--toolkits", "slack")
+    until_good = time.monotonic() + PATIENCE
+    # each process looks at the keys by itself
+    while any(post(server, key).status_code != 200 for _ in range(8)):
+        assert time.monotonic() < until_good
+
+    async def talk(client: Client) -> None:
+        assert (await call(client, "list_toolkits"))[2]["toolkits"] == [
+            {"slug": "slack", "tools": len(slugs_of("slack"))}
+        ]
+        assert not (await call(client, "get_tool", slug="GITHUB_CREATE_ISSUE"))[0]
+        good, words, _ = await call(client, "list_session_tools", session_id=FOREIGN)
+        assert not good
+        assert "allows toolkits that this key may not use" in words
+        assert (
+            "belongs to another project"
+            in (await call(client, "list_session_tools", session_id=SESSION))[1]
+        )
+
+    over_http(server, talk, {"authorization": f"Bearer {key}"})
+
+
+def slugs_of(toolkit: str) -> list[Path]:
+    """The folders of the tools of a toolkit."""
+    return [path for path in (SHIPPED_CATALOG / "toolkits" / toolkit).iterdir() if path.is_dir()]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "slug"),
+    [
+        (f"/mcp?session={FOREIGN}", 403, "forbidden"),
+        ("/mcp?session=trs_no", 404, "session_not_found"),
+    ],
+)
+def test_what_is_not_there_over_http(server: Server, path: str, status: int, slug: str) -> None:
+    """In the envelope."""
+    refused = post(server, path=path)
+    assert (refused.status_code, refused.json()["error"]["slug"]) == (status, slug)
+
+
+def test_pages_of_others_are_refused(server: Server) -> None:
+    """A browser says where its page comes from; only pages of the own machine may ask."""
+    for origin in (
+        "https://evil.example",
+        "http://localhost.evil.example",
+        "http://127.0.0.1.evil.example:80",
+        "null",
+    ):
+        refused = post(server, headers={"origin": origin})
+        assert (refused.status_code, refused.json()["error"]["slug"]) == (403, "forbidden")
+    for origin in ("http://localhost:6274", "http://127.0.0.1", "http://[::1]:8000"):
+        assert post(server, headers={"origin": origin}).status_code == 200
+
+
+def test_only_posts_are_answered(server: Server) -> None:
+    """There is no stream to be opened and no session to be ended."""
+    for method in ("GET", "DELETE", "HEAD"):
+        refused = httpx.request(
+            method, f"{server.url}/mcp", headers={**MCP, "x-api-key": server.key}
+        )
+        assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
+
+
+def test_a_body_is_bounded(server: Server) -> None:
+    """More than 64 KiB are not read, with or without a length."""
+    large = json.dumps({**ASK, "params": {"x": "y" * 70_000}}).encode()
+    assert (
+        post(server, body=large).status_code,
+        post(server, body=large[:60_000]).status_code,
+    ) == (400, 400)
+    sent = httpx.post(
+        f"{server.url}/mcp",
+        headers={**MCP, "x-api-key": server.key},
+        content=iter([large[:50_000], large[50_000:]]),
+    )
+    assert (sent.status_code, sent.json()["error"]["slug"]) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"[]", b"5", b'{"jsonrpc":"2.0","id":1,"method":5}', b"[" * 50_000, b'"\xff"'],
+    ids=["empty", "open", "list", "number", "method", "nested", "bytes"],
+)
+@pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25", "1"])
+def test_nonsense_over_http(server: Server, body: bytes, version: str) -> None:
+    """An error of the protocol, and no trace of ours, in the answer or in the log."""
+    refused = post(server, body=body, headers={"mcp-protocol-version": version})
+    assert refused.status_code == 400
+    assert "error" in refused.json()
+    assert "Traceback" not in refused.text + server.log.read_text()
+
+
+def test_the_log_stays_quiet(server: Server) -> None:
+    """The SDK tells of each transport; no request is worth a line, and no key ever comes into the
+    log.
+    """
+    before = server.log.read_text()
+    assert post(server).status_code == 200
+    assert server.log.read_text() == before
+    assert server.key not in before
+
+
+def test_without_the_flag_there_is_nothing(shipped: Server) -> None:
+    """The surface of a server is as small as before."""
+    assert post(shipped).status_code in (404, 405)
+
+
+async def ask(live: AppState, secret: str, message: dict[str, Any]) -> httpx.Response:
+    """The answer of an application in this process to one message."""
+    transport = httpx.ASGITransport(create_app(live, None, [route.create_mcp_route(live)]))
+    async with httpx.AsyncClient(transport=transport) as client:
+        return await client.post("http://a/mcp", json=message, headers={**MCP, "x-api-key": secret})
+
+
+def test_while_nothing_is_open(tmp_path: Path) -> None:
+    """A server that has no snapshot yet says so, to those with a key."""
+    key = create_key(tmp_path / "keys.json")
+    live = AppState(KeyRing(tmp_path / "keys.json"), None)
+    assert anyio.run(ask, live, key, ASK).status_code == 503
+    assert anyio.run(ask, live, "tc_no", ASK).status_code == 401
+
+
+def test_a_search_counts_as_a_list(shipped_build: Path, tmp_path: Path) -> None:
+    """Where lists are counted, for each key; the agent is told when it may search again, and reads
+    on meanwhile.
+    """
+    one, other = create_key(tmp_path / "keys.json"), create_key(tmp_path / "keys.json")
+    live = AppState(
+        KeyRing(tmp_path / "keys.json"),
+        open_build(shipped_build),
+        rate_limiter=LocalRateLimiter(Rate(1, 3600)),
+    )
+
+    def told(key: str, name: str, **arguments: str) -> tuple[bool, str]:
+        answered = anyio.run(
+            ask,
+            live,
+            key,
+            {**ASK, "method": "tools/call", "params": {"name": name, "arguments": arguments}},
+        )
+        assert answered.status_code == 200
+        return not answered.json()["result"]["isError"], answered.json()["result"]["content"][0][
+            "text"
+        ]
+
+    assert told(one, "search_tools", query="issue")[0]
+    good, words = told(one, "search_tools", query="issue")
+    assert (
+        good,
+        words.startswith("This key may list 1 times in 3600 s, and has done so. Try again in "),
+    ) == (False, True)
+    assert "Retry-After" not in words
+    assert told(one, "get_tool", slug="GITHUB_CREATE_ISSUE")[0]
+    assert told(other, "search_tools", query="issue")[0]
+
+
+# A new build
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[Path, str]:
+    """A build with two snapshots, the first in force, and the digest of the second, in which a
+    session is gone and a name has changed.
+    """
+    catalog = Path(shutil.copytree(SHIPPED_CATALOG, tmp_path / "catalog"))
+    first = build(catalog, tmp_path / "build", None).digest
+    (catalog / "sessions" / f"{SESSION}.yaml").unlink()
+    about = catalog / "toolkits/github/toolkit.yaml"
+    about.write_text(about.read_text().replace("name: GitHub", "name: GitHub again", 1))
+    second = build(catalog, tmp_path / "build", None).digest
+    files.replace_symlink(tmp_path / "build/current", f"snapshots/{first}")
+    return tmp_path / "build", second
+
+
+async def toolkit_name(client: Client) -> str:
+    """What the newest document says."""
+    name: str = (await call(client, "get_tool", slug="GITHUB_CREATE_ISSUE"))[2]["toolkit"]["name"]
+    return name
+
+
+def test_a_reload_under_one_client(two: tuple[Path, str], tmp_path: Path) -> None:
+    """It goes on with its conversation, and is answered from the new snapshot."""
+    folder, second = two
+
+    async def talk(client: Client) -> None:
+        assert await toolkit_name(client) == "GitHub"
+        files.replace_symlink(folder / "current", f"snapshots/{second}")
+
+        async def is_new() -> bool:
+            return await toolkit_name(client) == "GitHub again"
+
+        await until(is_new)
+
+    with start_server(folder, tmp_path, "--mcp") as server:
+        before = post(server).headers["x-catalog-snapshot"]
+        over_http(server, talk)
+        assert post(server).headers["x-catalog-snapshot"] == second != before
+
+
+# Over standard input and output
+
+
+def over_stdio(talk: Talk, log: Path, *arguments: object) -> str:
+    """A conversation of the SDK's client with a process; what that has written to standard error."""
+    command = ["-m", "toolcatalog", *map(str, arguments)]
+    parameters = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
+
+    async def converse() -> None:
+        with log.open("w") as sink:
+            async with Client(stdio_client(parameters, errlog=sink), cache=None) as client:
+                await talk(client)
+
+    anyio.run(converse)
+    return log.read_text()
+
+
+def host(build: Path) -> list[str]:
+    """What docs/operating.md tells a host of agents to start, for this build."""
+    text = (ROOT / "docs" / "operating.md").read_text()
+    found = json.JSONDecoder().raw_decode(text[text.index('{"mcpServers"') :])[0]["mcpServers"][
+        "toolcatalog"
+    ]
+    assert found["command"] == "toolcatalog"
+    assert "/srv/catalog/build" in found["args"]
+    return [str(build) if one == "/srv/catalog/build" else one for one in found["args"]]
+
+
+def test_an_agent_over_stdio(shipped_build: Path, tmp_path: Path) -> None:
+    """No key; only the toolkits that were named, and a session that allows no others."""
+
+    async def talk(client: Client) -> None:
+        assert "ROUTER_SEARCH_TOOLS" in (await listed(client))[4:]
+        good, words, found = await call(client, "search_tools", query="create an issue")
+        assert good
+        assert {tool["toolkit"] for tool in found["tools"]} <= {"github", "linear", "slack"}
+        assert "GITHUB_CREATE_ISSUE" in words
+        assert (
+            "That toolkit is not among"
+            in (await call(client, "search_tools", query="a", toolkit="gmail"))[1]
+        )
+        assert (
+            "That session allows toolkits that are not shown here."
+            in (await call(client, "list_session_tools", session_id=FOREIGN))[1]
+        )
+        assert not (await call(client, "ROUTER_SEARCH_TOOLS"))[0]
+
+    log = over_stdio(
+        talk,
+        tmp_path / "log",
+        *host(shipped_build),
+        "--session",
+        SESSION,
+        "--toolkits",
+        "github, linear, slack",
+    )
+    assert "Traceback" not in log
+
+
+def test_a_new_build_over_stdio(two: tuple[Path, str], tmp_path: Path) -> None:
+    """It is taken over; of a session that is gone the log tells, and all else goes on. One that is
+    damaged is refused.
+    """
+    folder, second = two
+    third = Path(shutil.copytree(folder / "snapshots" / second, folder / "snapshots" / ("0" * 64)))
+    (third / "tools.json").write_bytes(b"[]")
+
+    async def talk(client: Client) -> None:
+        assert len(await listed(client)) > 4
+        files.replace_symlink(folder / "current", f"snapshots/{second}")
+
+        async def is_gone() -> bool:
+            return await listed(client) == OWN
+
+        await until(is_gone)
+        assert await toolkit_name(client) == "GitHub again"
+        files.replace_symlink(folder / "current", f"snapshots/{third.name}")
+
+        async def is_refused() -> bool:
+            return "is refused" in (tmp_path / "log").read_text()
+
+        await until(is_refused)
+        assert await toolkit_name(client) == "GitHub again"
+
+    log = over_stdio(talk, tmp_path / "log", "mcp", "--build", folder, "--session", SESSION)
+    assert f"the tools of session {SESSION} are not listed" in log
+    assert "Traceback" not in log
+
+
+def test_nothing_but_the_protocol(shipped_build: Path) -> None:
+    """Standard output holds messages, whatever comes in; the end of the input is the end, and a
+    good one.
+    """
+    hello = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "a", "version": "1"},
+    }
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "get_tool", "arguments": {"slug": "\0"}},
+        },
+        {
+            "jsonrpc": "2.0",
+            "id": 4,
+            "method": "tools/call",
+            "params": {"name": "get_tool", "arguments": {"slug": "\ud800"}},
+        },
+        {"jsonrpc": "2.0", "id": 3, "method": "tools/list"},
+    ]
+    command = [sys.executable, "-m", "toolcatalog", "mcp", "--build", str(shipped_build)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        process.stdin.write("nonsense\n" + "".join(json.dumps(line) + "\n" for line in lines))
+        process.stdin.flush()
+        found: dict[Any, Any] = {}
+        while not {2, 3} <= {*found}:
+            message = json.loads(process.stdout.readline())
+            found[message.get("id")] = message
+        process.stdin.close()
+        assert (process.stdout.read(), process.wait(timeout=PATIENCE)) == ("", 0)
+        assert [tool["name"] for tool in found[3]["result"]["tools"]] == OWN
+        assert found[2]["result"]["isError"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--session", "trs_no"], "There is no session trs_no in this build"),
+        (
+            ["--session", FOREIGN, "--toolkits", "slack,gmail"],
+            f"Session {FOREIGN} allows toolkits that --toolkits does not name: hubspot, stripe.",
+        ),
+        (
+            ["--toolkits", "slack,githb"],
+            "There is no toolkit githb in this build. Did you mean github?",
+        ),
+        (["--build", "nowhere"], "There is no finished build in nowhere"),
+    ],
+)
+def test_a_wrong_call(shipped_build: Path, arguments: list[str], sentence: str) -> None:
+    """One sentence and 2, before anything is spoken."""
+    done = run_toolcatalog(
+        "mcp", *(() if "--build" in arguments else ("--build", shipped_build)), *arguments
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr
+
+
+@pytest.mark.parametrize("command", [["mcp"], ["serve", "--mcp", "--port", "0"]])
+def test_without_the_extra_it_is_named(
+    command: list[str], tmp_path: Path, shipped_build: Path
+) -> None:
+    """A sentence says what to install."""
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['mcp'] = None\n")
+    done = run_toolcatalog(*command, "--build", shipped_build, env={"PYTHONPATH": str(tmp_path)})
+    assert (done.returncode, "pip install 'toolcatalog[mcp]'" in done.stderr) == (2, True)

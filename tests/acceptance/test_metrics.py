@@ -1,0 +1,480 @@
+"""What a server tells of itself: counts that equal what was asked, over one process or several,
+whoever dies meanwhile; and who may read them.
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_families
+
+from support import metrics
+from support.command import run_toolcatalog
+from support.paths import ROOT
+from support.server import TIMEOUT, Server, create_key, start_server, wait_until, worker_pids
+from toolcatalog.cli import serve_options
+from toolcatalog.errors import UsageError
+from toolcatalog.server.metrics import prometheus, workers
+from toolcatalog.server.metrics.counters import (
+    BUCKET_BOUNDS,
+    CACHE_HITS,
+    CACHE_MISSES,
+    NO_KEY,
+    RELOADS,
+    Counters,
+    CounterValues,
+    WorkerStatus,
+    sum_values,
+)
+
+SESSION = "/api/v3/tool_router/session/trs_playground/tools"
+
+
+def requests(found: Mapping[metrics.Sample, float]) -> dict[tuple[str, str], float]:
+    """How many requests were answered, by route and status."""
+    return {
+        (dict(labels)["route"], dict(labels)["status"]): value
+        for (name, labels), value in found.items()
+        if name == "toolcatalog_requests_total"
+    }
+
+
+def send(server: Server, key: str, rounds: int) -> dict[tuple[str, str], int]:
+    """Ask by all ways, each on a connection of its own as far as it matters; what that comes to, by
+    route and status.
+    """
+    headers, plain = {"x-api-key": key}, {"x-api-key": key, "accept-encoding": "identity"}
+    for _ in range(rounds):
+        with httpx.Client(base_url=server.url) as kept:
+            for _ in range(5):  # from the third on, the head is known
+                tag = kept.get(metrics.TOOL, headers=plain).headers["etag"]
+            assert (
+                kept.get(metrics.TOOL, headers={**plain, "if-none-match": tag}).status_code == 304
+            )
+            kept.head(metrics.TOOL, headers=plain)
+            kept.get(metrics.LIST, headers=headers)  # coded
+            kept.get(metrics.TOOL.replace("ISSUE", "NOTHING"), headers=plain)
+            kept.get(metrics.TOOL, headers={**plain, "x-api-key": "tc_no"})
+            kept.get(SESSION, headers=headers)
+            kept.get("/")
+            kept.get("/nowhere")
+            kept.post(metrics.LIST, headers=headers)
+            kept.options(
+                metrics.LIST,
+                headers={"origin": "https://a.example", "access-control-request-method": "GET"},
+            )
+    one = "/api/v3/tools/{slug}"
+    each = {
+        (one, "200"): 6, (one, "304"): 1, (one, "404"): 1, (one, "401"): 1, (metrics.LIST, "200"): 1, (metrics.LIST, "405"): 1,
+        ("/api/v3/tool_router/session/{id}/tools", "200"): 1, ("site", "200"): 1, ("none", "404"): 1, ("preflight", "200"): 1,
+    }  # fmt: skip
+    return {name: rounds * number for name, number in each.items()}
+
+
+def test_what_was_asked_is_what_is_counted(shipped_build: Path, tmp_path: Path) -> None:
+    """By route and status, by key, in the histogram, with what was remembered; routes are
+    templates, and hostile paths make no new ones.
+    """
+    with start_server(
+        shipped_build,
+        tmp_path,
+        "--site",
+        str(shipped_build.parent / "site"),
+        "--metrics",
+        "127.0.0.1:0",
+    ) as server:
+        other = create_key(server.keys_file)
+        time.sleep(1)
+        sent = send(server, server.key, 3)
+        for path in ("/api/v3/tools/A%0AB", "/api/v3/tools/%22%7D", '/x"}{', "/metrics"):
+            httpx.get(server.url + path, headers={"x-api-key": other})
+        sent["/api/v3/tools/{slug}", "400"], sent["none", "404"] = 2, sent["none", "404"] + 2
+        url = metrics.where(server)
+        wait_until(lambda: requests(metrics.scrape(url)) == sent)
+        found = metrics.scrape(url)
+        ids = dict(
+            zip(
+                (server.key, other),
+                re.findall("key_[0-9A-Za-z]{8}", server.keys_file.read_text()),
+                strict=True,
+            )
+        )
+        assert found[metrics.sample("key_requests_total", key=ids[other])] == 2
+        assert (
+            found[metrics.sample("key_requests_total", key="none")] == 3 * 5 + 2
+            # nobody asks for a key at pages, at what is not there, and before another method is
+            # refused
+        )
+        assert sum(
+            value for (name, _), value in found.items() if name == "toolcatalog_key_requests_total"
+        ) == sum(sent.values())
+        for route in {route for route, _ in sent}:
+            number = sum(value for (one, _), value in sent.items() if one == route)
+            buckets = [
+                found[metrics.sample("request_duration_seconds_bucket", route=route, le=le)]
+                for le in [*map(str, BUCKET_BOUNDS), "+Inf"]
+            ]
+            assert buckets == sorted(buckets)
+            assert (
+                buckets[-1]
+                == found[metrics.sample("request_duration_seconds_count", route=route)]
+                == number
+            )
+            assert 0 < found[metrics.sample("request_duration_seconds_sum", route=route)] < TIMEOUT
+        assert found[metrics.sample("remembered_misses_total")] == 1
+        assert found[metrics.sample("remembered_hits_total")] == 3 * 4 - 1
+        assert (
+            found[metrics.sample("remembered_answers")] == found[metrics.sample("processes")] == 1
+        )
+        assert found[metrics.sample("resident_memory_bytes")] > 10e6
+        digest = httpx.get(f"{server.url}/readyz").json()["snapshot"]
+        assert found[metrics.sample("snapshot_info", digest=digest)] == 1
+        assert 0 < found[metrics.sample("snapshot_age_seconds", digest=digest)] < TIMEOUT
+        text = httpx.get(url).text
+        assert server.key not in text
+        assert other not in text
+
+
+def test_workers_are_counted_together_and_nothing_goes_back(
+    shipped_build: Path, tmp_path: Path
+) -> None:
+    """Three workers, one killed, then all told to end: every scrape adds them up, no counter is
+    ever smaller, the dead are no processes.
+    """
+    arguments = (
+        "--site",
+        str(shipped_build.parent / "site"),
+        "--workers",
+        "3",
+        "--metrics",
+        "127.0.0.1:0",
+    )
+    with start_server(shipped_build, tmp_path, *arguments) as server:
+        url = metrics.where(server)
+        wait_until(lambda: metrics.scrape(url)[metrics.sample("processes")] == 3)
+        sent = send(server, server.key, 4)
+        wait_until(lambda: requests(metrics.scrape(url)) == sent)
+        before, pids = metrics.scrape(url), worker_pids(server)
+        os.kill(min(pids), signal.SIGKILL)
+        wait_until(
+            lambda: (
+                never_back(before, now := metrics.scrape(url))
+                and now[metrics.sample("processes")] == 3
+                and min(pids) not in worker_pids(server)
+            )
+        )
+        before, pids = metrics.scrape(url), worker_pids(server)
+        sent = added(sent, send(server, server.key, 2))
+        for pid in pids:
+            # at once: who ends in good order leaves all that was counted
+            os.kill(pid, signal.SIGTERM)
+        wait_until(
+            lambda: (
+                never_back(before, now := metrics.scrape(url))
+                and now[metrics.sample("processes")] == 3
+                and not pids & worker_pids(server)
+            )
+        )
+        assert requests(metrics.scrape(url)) == sent
+
+
+def never_back(before: Mapping[metrics.Sample, float], now: Mapping[metrics.Sample, float]) -> bool:
+    """No counter is smaller than it was, nor gone."""
+    counters = [name for name in before if re.search("_(total|bucket|count|sum)$", name[0])]
+    assert len(counters) > 20
+    assert [name for name in counters if now[name] < before[name]] == []
+    return True
+
+
+def added(
+    a: Mapping[tuple[str, str], int], b: Mapping[tuple[str, str], int]
+) -> dict[tuple[str, str], int]:
+    return {name: a[name] + b[name] for name in a}
+
+
+def test_on_the_port_of_the_api_only_the_own_machine_is_told(
+    shipped_build: Path, tmp_path: Path
+) -> None:
+    """Workers are added up there too. Whoever comes from elsewhere, by another name or through a
+    proxy is told that there is nothing.
+    """
+    with start_server(shipped_build, tmp_path, "--workers", "2", "--host", "0.0.0.0") as server:  # noqa: S104 - to be asked from outside
+        port = server.url.rpartition(":")[2]
+        url = f"http://127.0.0.1:{port}/metrics"
+        wait_until(lambda: metrics.scrape(url)[metrics.sample("processes")] == 2)
+        for _ in range(8):
+            httpx.get(server.url + metrics.TOOL, headers={"x-api-key": server.key})
+        wait_until(lambda: requests(metrics.scrape(url)).get(("/api/v3/tools/{slug}", "200")) == 8)
+        for headers in (
+            {"host": "tools.example.com"},
+            {"x-forwarded-for": "127.0.0.1"},
+            {"forwarded": "for=1.2.3.4"},
+            {"via": "1.1 a"},
+            {"host": ""},
+        ):
+            response = httpx.get(url, headers=headers)
+            assert (response.status_code, response.json()["error"]["slug"]) == (
+                404,
+                "route_not_found",
+            )
+        for headers in ({"host": "localhost:1"}, {"host": "[::1]"}, {"host": "127.9.9.9:80"}):
+            assert httpx.get(url, headers=headers).status_code == 200
+        answer = httpx.get(url, headers={"accept": "application/openmetrics-text; version=1.0.0"})
+        assert answer.headers["cache-control"] == "no-store"
+        assert len([*open_families(answer.text)]) == 15  # type: ignore[no-untyped-call]
+        if address := own_address():
+            assert httpx.get(f"http://{address}:{port}/healthz").status_code == 200
+            for headers in ({}, {"host": "localhost"}):
+                assert (
+                    httpx.get(f"http://{address}:{port}/metrics", headers=headers).status_code
+                    == 404
+                )
+
+
+PAGES = (
+    {"origin": "https://evil.example"},
+    {"origin": "null"},
+    {"origin": "http://localhost:8000"},
+    {"sec-fetch-site": "cross-site"},
+    {"sec-fetch-site": "same-site"},
+    {"sec-fetch-site": "none", "origin": ""},
+)
+
+
+def test_no_web_page_reads_metrics(shipped_build: Path, tmp_path: Path) -> None:
+    """A browser that asks for a page is told that there is nothing, and no answer has a header that
+    would let the page read it; a person who types the address is answered.
+    """
+    with start_server(shipped_build, tmp_path) as server:
+        url = f"{server.url}/metrics"
+        for headers in PAGES:
+            answer = httpx.get(url, headers=headers)
+            assert (answer.status_code, "toolcatalog_" in answer.text) == (404, False)
+            assert not [name for name in answer.headers if name.startswith("access-control")]
+        preflight = {"origin": "https://evil.example", "access-control-request-method": "GET"}
+        answer = httpx.options(url, headers=preflight)
+        assert answer.status_code == 405
+        assert not [name for name in answer.headers if name.startswith("access-control")]
+        for headers in ({}, {"sec-fetch-site": "none"}, {"sec-fetch-site": "same-origin"}):
+            assert "toolcatalog_requests" in httpx.get(url, headers=headers).text
+
+
+def test_no_web_page_reads_metrics_at_their_own_address(
+    shipped_build: Path, tmp_path: Path
+) -> None:
+    """So it is there, with 403."""
+    with start_server(shipped_build, tmp_path, "--metrics", "127.0.0.1:0") as server:
+        for headers in PAGES:
+            answer = httpx.get(metrics.where(server), headers=headers)
+            assert (answer.status_code, "toolcatalog_" in answer.text) == (403, False)
+            assert not [name for name in answer.headers if name.startswith("access-control")]
+        for headers in ({}, {"sec-fetch-site": "none"}):
+            assert "toolcatalog_requests" in httpx.get(metrics.where(server), headers=headers).text
+
+
+def own_address() -> str | None:
+    """An address of this machine that is not a loopback one; nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        try:
+            asking.connect(("192.0.2.1", 9))
+        except OSError:
+            return None
+        address: str = asking.getsockname()[0]
+        return None if address.startswith("127.") else address
+
+
+@pytest.mark.parametrize(
+    "text", ["9100", "localhost", "a:b", "127.0.0.1:99999", "::1:80", ":80", "a:-1", ""]
+)
+def test_what_is_no_address(text: str) -> None:
+    """The sentence shows what one looks like."""
+    with pytest.raises(UsageError, match=r"127\.0\.0\.1:9100"):
+        serve_options.parse_address(text)
+
+
+def test_addresses() -> None:
+    """A name, a number, and one with colons."""
+    assert [
+        serve_options.parse_address(text)
+        for text in ("localhost:0", "127.0.0.1:9100", "[::1]:65535")
+    ] == [
+        ("localhost", 0),
+        ("127.0.0.1", 9100),
+        ("::1", 65535),
+    ]
+
+
+@pytest.mark.parametrize("address", ["9100", "192.0.2.1:80"])
+def test_an_address_that_cannot_be_had_is_told_in_a_sentence(
+    shipped_build: Path, address: str
+) -> None:
+    """Before anything is served."""
+    done = run_toolcatalog("serve", "--build", shipped_build, "--port", "0", "--metrics", address)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Serving" not in done.stderr
+    assert address in done.stderr
+
+
+def test_a_bound_belongs_to_its_bucket() -> None:
+    """A request of exactly a bound's seconds is counted there; one of more than all bounds, behind
+    them.
+    """
+    tallies = Counters()
+    for seconds in (
+        0.0,
+        BUCKET_BOUNDS[0],
+        BUCKET_BOUNDS[3],
+        BUCKET_BOUNDS[-1],
+        BUCKET_BOUNDS[-1] + 1,
+    ):
+        tallies.count_request("/a", 200, seconds, NO_KEY)
+    cell = tallies.get_values().requests["200 /a"]
+    assert [index for index, number in enumerate(cell[:-1]) for _ in range(int(number))] == [
+        0,
+        0,
+        3,
+        len(BUCKET_BOUNDS) - 1,
+        len(BUCKET_BOUNDS),
+    ]
+    assert cell[-1] == pytest.approx(
+        sum((BUCKET_BOUNDS[0], BUCKET_BOUNDS[3], 2 * BUCKET_BOUNDS[-1] + 1))
+    )
+
+
+def counted(key: str, times: int, process: int = 1) -> CounterValues:
+    """Some counts."""
+    tallies = Counters()
+    for _ in range(times):
+        tallies.count_request("/a", 200, 0.25, key)
+    tallies.count_reload(ok=True)
+    tallies.count_event(CACHE_MISSES, 2)
+    tallies.cache_hits = times
+    return tallies.get_values(WorkerStatus(process, "digest", 1.0, 3))
+
+
+def test_counts_add_up() -> None:
+    """Of several processes, and of none."""
+    both = sum_values([counted("a", 2, 1), counted("b", 3, 2)])
+    assert both.requests["200 /a"][-1] == 1.25
+    assert sum(both.requests["200 /a"][:-1]) == 5
+    assert both.keys == {"a": 2, "b": 3}
+    assert (both.events[RELOADS], both.events[CACHE_MISSES], both.events[CACHE_HITS]) == (2, 4, 5)
+    assert [now.process for now in both.workers] == [1, 2]
+    assert sum_values([]) == CounterValues()
+
+
+def test_a_page_of_the_dead_is_counted_once_whenever_one_looks(tmp_path: Path) -> None:
+    """Added to the past, read in the middle of that, added twice: the sum is the same; only
+    processes that live are processes.
+    """
+    for process, times in ((11, 2), (12, 5)):
+        write(tmp_path, process, times)
+    assert summed(tmp_path) == (7, 2)
+    page = next(tmp_path.glob("12-*.page"))
+    content = page.read_bytes()
+    workers.fold_ended(tmp_path, {11})
+    assert summed(tmp_path) == (7, 1)
+    page.write_bytes(content)  # as if it had been read before it went
+    assert summed(tmp_path) == (7, 1)
+    workers.fold_ended(tmp_path, {11})
+    workers.fold_ended(tmp_path, {11})
+    assert summed(tmp_path) == (7, 1)
+    workers.fold_ended(tmp_path, set())
+    assert summed(tmp_path) == (7, 0)
+    assert [path.name for path in tmp_path.iterdir()] == ["past.json"]
+
+
+def write(folder: Path, process: int, times: int) -> None:
+    """A page as another process would write it."""
+    page = workers.WorkerPage(folder, lambda: counted("a", times, process))
+    page.write()
+    found = next(folder.glob(f"{os.getpid()}-*.page"))
+    found.rename(folder / found.name.replace(f"{os.getpid()}-", f"{process}-"))
+
+
+def summed(folder: Path) -> tuple[int, int]:
+    """Requests, and processes."""
+    found = sum_values(workers.read_all_counts(folder))
+    return found.keys["a"], len(found.workers)
+
+
+def test_a_folder_that_is_gone_is_no_number(tmp_path: Path) -> None:
+    """A scrape fails then: numbers that begin again would be taken for a new start."""
+    with pytest.raises(FileNotFoundError):
+        workers.read_all_counts(tmp_path / "gone")
+
+
+def test_what_a_killed_supervisor_left_goes_with_the_next(tmp_path: Path) -> None:
+    """Its folder is removed; one that somebody holds, that is new, or that is nobody's of ours
+    stays.
+    """
+    (dead, its), (alive, theirs), (young, new) = supervisor(), supervisor(), supervisor()
+    link = its.with_name(f"{its.name}-link")
+    link.symlink_to(tmp_path)
+    (tmp_path / "lock").touch()
+    try:
+        for process in (dead, young):
+            process.kill()
+            process.wait()
+        for folder in (its, theirs, tmp_path):
+            os.utime(folder, (1, 1))
+        with workers.create_folder():
+            assert [folder.exists() for folder in (its, theirs, new, link, tmp_path)] == [
+                False,
+                True,
+                True,
+                True,
+                True,
+            ]
+    finally:
+        alive.kill()
+        alive.wait()
+        link.unlink()
+        for folder in (theirs, new):
+            shutil.rmtree(folder)
+
+
+def supervisor() -> tuple[subprocess.Popen[str], Path]:
+    """A process that has a folder, and the folder."""
+    program = "import time\nfrom toolcatalog.server.metrics import workers as ledger\nwith ledger.create_folder() as f:\n print(f, flush=True)\n time.sleep(60)"
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    with process.stdout as told:
+        return process, Path(told.readline().strip())
+
+
+def test_a_page_that_cannot_be_written_is_told_once_and_catches_up(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Counting goes on in memory while the folder is away."""
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    times = 1
+    page = workers.WorkerPage(folder, lambda: counted("a", times))
+    away = folder.rename(tmp_path / "away")
+    times = 4
+    page.write()
+    page.write()
+    away.rename(folder)
+    assert caplog.text.count("cannot be written") == 1
+    assert summed(folder)[0] == 1
+    page.write()
+    assert summed(folder)[0] == 4
+
+
+def test_the_names_in_the_text_are_those_of_the_operating_page() -> None:
+    """Every metric is told in docs/operating.md."""
+    told = (ROOT / "docs/operating.md").read_text()
+    text = prometheus.render_metrics(lambda: [counted("a", 1, os.getpid())], "").body.decode()
+    names = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
+    assert len(names) == 15
+    assert {name for name in names if f"`{name}`" not in told} == set()

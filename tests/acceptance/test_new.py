@@ -1,0 +1,298 @@
+"""`toolcatalog new`: from an empty folder to a sound catalog, with schemas for the editor, and
+nothing that is there is changed.
+"""
+
+import re
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from support.command import run_successfully, run_toolcatalog
+from support.terminal import run_in_terminal
+from toolcatalog.catalog import file_schemas, yaml_reader
+from toolcatalog.cli.main import main
+
+TOOLKIT = (
+    "new",
+    "toolkit",
+    "github",
+    "--name",
+    "GitHub",
+    "--logo",
+    "https://github.com/favicon.ico",
+)
+TOOL = (
+    "new",
+    "tool",
+    "GITHUB_CREATE_ISSUE",
+    "--name",
+    "Create an issue",
+    "--description",
+    "Open a new issue in a repository.",
+)
+FIRST = "catalog/toolkits/github/GITHUB_CREATE_ISSUE"
+
+
+@pytest.fixture
+def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a catalog of one toolkit, in which the test stands."""
+    monkeypatch.chdir(tmp_path)
+    assert main([*TOOLKIT]) == 0
+    return tmp_path / "catalog"
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_a_newcomer_in_an_empty_folder(tmp_path: Path) -> None:
+    """Two commands make a catalog that `check` takes as it is and `build` builds; each prints the
+    path of its file alone.
+    """
+    folder = tmp_path / "our_tools"
+    folder.mkdir()
+    first = run_toolcatalog(*TOOLKIT, cwd=folder)
+    assert (first.returncode, first.stdout) == (0, "catalog/toolkits/github/toolkit.yaml\n")
+    assert "Started a new catalog in catalog" in first.stderr
+    assert "toolcatalog new tool GITHUB_DO_SOMETHING" in first.stderr
+    before = f"{datetime.now().astimezone():%Y%m%d}"
+    second = run_toolcatalog(*TOOL, cwd=folder)
+    after = f"{datetime.now().astimezone():%Y%m%d}"
+    assert second.stdout in {f"{FIRST}/{day}_00.yaml\n" for day in (before, after)}
+    assert "toolcatalog check" in second.stderr
+    checked = run_toolcatalog("check", "--format", "concise", cwd=folder)
+    assert checked.returncode == 0, checked.stdout
+    run_successfully("build", "--no-site", cwd=folder)
+    assert yaml_reader.parse((folder / "catalog" / "catalog.yaml").read_bytes()).value == {
+        "title": "Our Tools"
+    }
+    value = yaml_reader.parse((folder / second.stdout.strip()).read_bytes()).value
+    assert value == {"name": "Create an issue", "description": "Open a new issue in a repository."}
+
+
+def test_an_editor_finds_the_schema(begun: Path) -> None:
+    """Both comments of each file lead to the schema of its kind in the catalog, which is that of
+    the package.
+    """
+    assert main([*TOOL, "--version", "20250101_00"]) == 0
+    kinds = {
+        "catalog.yaml": "catalog",
+        "toolkits/github/toolkit.yaml": "toolkit",
+        "toolkits/github/GITHUB_CREATE_ISSUE/20250101_00.yaml": "tool",
+    }
+    for path, kind in kinds.items():
+        server, jetbrains = (begun / path).read_text().splitlines()[:2]
+        for line, start in (
+            (server, "# yaml-language-server: $schema="),
+            (jetbrains, "# $schema: "),
+        ):
+            assert line.startswith(start)
+            assert (
+                (begun / path).parent / line.removeprefix(start)
+            ).read_bytes() == file_schemas.render_schema(kind)
+
+
+def test_schemas_that_differ_are_written_again(begun: Path) -> None:
+    """Those of an older program are brought to this one's."""
+    schema = begun / file_schemas.catalog_schema_path("tool")
+    schema.write_text("{}")
+    assert main([*TOOL]) == 0
+    assert schema.read_bytes() == file_schemas.render_schema("tool")
+
+
+def test_the_skeleton_is_sound_when_its_marks_are_taken_off(begun: Path) -> None:
+    """What stands in comments is an example that the catalog takes."""
+    assert main([*TOOL, "--version", "20250101_00"]) == 0
+    file = begun / "toolkits/github/GITHUB_CREATE_ISSUE/20250101_00.yaml"
+    text = file.read_text()
+    file.write_text(
+        re.sub(r"^# (?= *[a-z_]+:(?! \$schema)(?! \.\.))", "", text, flags=re.MULTILINE).replace(
+            "yaml-language-server:", "# "
+        )
+    )
+    value = yaml_reader.parse(file.read_bytes()).value
+    assert value["input_parameters"]["owner"]["required"] is True
+    assert value["output_parameters"]["number"]["type"] == "integer"
+    assert run_toolcatalog("check", "--catalog", begun, "--format", "concise").returncode == 0
+
+
+def test_all_flags(begun: Path) -> None:
+    """What is given by flags stands in the file, in the order of the format, whatever it looks
+    like.
+    """
+    arguments = [
+        "--name",
+        "no",
+        "--description",
+        "a: b # c",
+        "--logo",
+        "https://a.example/l.png",
+        "--homepage",
+        "https://a.example",
+    ]
+    assert (
+        main(
+            [
+                "new",
+                "toolkit",
+                "a-b",
+                *arguments,
+                "--category",
+                "x",
+                "--category",
+                "y",
+                "--owner",
+                "@team",
+                "--no-auth",
+            ]
+        )
+        == 0
+    )
+    value = yaml_reader.parse((begun / "toolkits/a-b/toolkit.yaml").read_bytes()).value
+    assert [*value.items()] == [
+        ("name", "no"),
+        ("logo", "https://a.example/l.png"),
+        ("description", "a: b # c"),
+        ("categories", ["x", "y"]),
+        ("no_auth", True),
+        ("homepage", "https://a.example"),
+        ("owners", ["@team"]),
+    ]
+    assert (
+        main(
+            [
+                "new",
+                "tool",
+                "A_B_C",
+                "--name",
+                "1",
+                "--description",
+                "two\nlines",
+                "--scope",
+                "s",
+                "--tag",
+                "t",
+                "--tag",
+                "u",
+            ]
+        )
+        == 0
+    )
+    (file,) = (begun / "toolkits/a-b/A_B_C").iterdir()
+    value = yaml_reader.parse(file.read_bytes()).value
+    assert value == {"name": "1", "description": "two\nlines", "scopes": ["s"], "tags": ["t", "u"]}
+
+
+def test_the_toolkit_is_the_longest_that_fits(begun: Path) -> None:
+    """As far as its slug goes; another can be named."""
+    for slug in ("git", "github_apps", "hub"):
+        assert main(["new", "toolkit", slug, *TOOLKIT[3:]]) == 0
+    for tool, folder, more in (
+        ("GITHUB_APPS_X", "github_apps", []),
+        ("GITHUB_X", "github", []),
+        ("GIT-X", "git", []),
+        ("GIT_Y", "hub", ["--toolkit", "hub"]),
+    ):
+        assert main(["new", "tool", tool, *more, *TOOL[3:]]) == 0
+        assert (begun / "toolkits" / folder / tool).is_dir()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["toolkit", "slack"], "--name and --logo are missing: give them, or run this at a terminal, where it asks."),
+        (["toolkit", "slack", "--name", "Slack"], "--logo is missing: give it, or run this at a terminal, where it asks."),
+        (["toolkit", "slack", "--name", "Slack", "--logo", "http://a.example"], "--logo: the string `http://a.example` does not fit, expected the https URL of an image."),
+        (["toolkit", "slack", "--name", " ", "--logo", "https://a.example"], "--name: the string ` ` does not fit, expected the toolkit's display name."),
+        (["toolkit", "slack", *TOOLKIT[3:], "--category", "a,b"], "--category: the string `a,b` does not fit, expected a name without commas,"),
+        (["toolkit", "github"], "catalog/toolkits/github/toolkit.yaml is there already: edit it, or choose another slug."),
+        (["toolkit", "router", *TOOLKIT[3:]], "router is the toolkit of the meta tools: choose another slug."),
+        (["toolkit", "Git Hub"], "`Git Hub` in toolkits/ is not a toolkit slug: rename it, for example to `git_hub`."),
+        (["toolkit", "../x"], "`..` in toolkits/ is not a toolkit slug: rename it, for example to `_`."),
+        (["tool", "GITHUB_X"], "--name and --description are missing: give them, or run this at a terminal, where it asks."),
+        (["tool", "GITHUB_X", "--name", "X", "--description", ""], "--description: it is empty, and should say something."),
+        (["tool", "github_x", *TOOL[3:]], "`github_x` in toolkits/github/ is not a tool slug: rename it, for example to `GITHUB_X`."),
+        (["tool", "GITHUB_X", *TOOL[3:], "--version", "today"], "`today` is not a version: name the file like 20251027_00.yaml."),
+        (["tool", "GITHBU_X", *TOOL[3:]], "GITHBU_X begins with the slug of no toolkit in catalog: did you mean github? Name it with --toolkit, or make one with `toolcatalog new toolkit githbu`."),
+        (["tool", "SLACK_X", *TOOL[3:]], "SLACK_X begins with the slug of no toolkit in catalog: name one with --toolkit, or make one with `toolcatalog new toolkit slack`."),
+        (["tool", "GITHUB_X", "--toolkit", "gihtub", *TOOL[3:]], "There is no toolkit gihtub in catalog: did you mean github?"),
+    ],
+)  # fmt: skip
+def test_a_sentence_that_says_what_to_do(
+    begun: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    """Exit code 2, one line, and nothing written."""
+    before = files_of(begun)
+    capsys.readouterr()
+    assert main(["new", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"error: {sentence}")
+    assert err.count("\n") == 1
+    assert files_of(begun) == before
+
+
+def test_a_tool_that_is_there_is_never_changed(
+    begun: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither today's nor an older version: the way on is `bump`."""
+    assert main([*TOOL, "--version", "20250101_00"]) == 0
+    before = files_of(begun)
+    assert main([*TOOL]) == 2
+    assert (
+        "begin the next one with `toolcatalog bump GITHUB_CREATE_ISSUE`." in capsys.readouterr().err
+    )
+    assert files_of(begun) == before
+
+
+def test_a_person_is_asked(tmp_path: Path) -> None:
+    """For what is missing, with something to take where there is something; what does not fit is
+    asked for again.
+    """
+    answers = ["", "Issues and more.", "https://github.com/", "nonsense", "", "My tools"]
+    seen = run_in_terminal(["new", "toolkit", "github"], answers, tmp_path)
+    assert (seen.code, seen.out) == (0, "catalog/toolkits/github/toolkit.yaml\n")
+    assert "Name [Github]: " in seen.terminal_output
+    assert "Description (or nothing): " in seen.terminal_output
+    assert "Logo [https://github.com/favicon.ico]: " in seen.terminal_output
+    assert (
+        "Error: the string `nonsense` does not fit, expected the https URL of an image"
+        in seen.terminal_output
+    )
+    value = yaml_reader.parse(
+        (tmp_path / "catalog/toolkits/github/toolkit.yaml").read_bytes()
+    ).value
+    expected = {
+        "name": "Github",
+        "logo": "https://github.com/favicon.ico",
+        "description": "Issues and more.",
+        "homepage": "https://github.com/",
+    }
+    assert value == expected
+    assert yaml_reader.parse((tmp_path / "catalog/catalog.yaml").read_bytes()).value == {
+        "title": "My tools"
+    }
+    seen = run_in_terminal(
+        ["new", "tool", "GITHUB_CLOSE_ISSUE", "--version", "20250101_00"],
+        ["", "", "Close it."],
+        tmp_path,
+    )
+    assert seen.code == 0
+    assert "Name [Close issue]: " in seen.terminal_output
+    value = yaml_reader.parse((tmp_path / seen.out.strip()).read_bytes()).value
+    assert value == {"name": "Close issue", "description": "Close it."}
+
+
+def test_a_folder_that_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file in the place of a folder is one sentence."""
+    (tmp_path / "catalog").mkdir()
+    (tmp_path / "catalog" / "toolkits").write_text("")
+    assert main([*TOOLKIT, "--catalog", str(tmp_path / "catalog")]) == 2
+    assert capsys.readouterr().err.startswith("error: Cannot write ")

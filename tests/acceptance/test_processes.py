@@ -1,0 +1,451 @@
+"""The room `system.processes`: work shared among processes that end with their build, however it ends."""
+
+import multiprocessing
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from support.catalogs import add_tool, generate_catalog
+from support.command import error_sentence, run_successfully
+from support.files_on_disk import find_leftovers, read_tree
+from support.server import is_running
+from support.snapshot_reader import read_documents
+from toolcatalog.build.pipeline import build
+from toolcatalog.errors import InvalidCatalog
+from toolcatalog.system.processes import WorkerPool, available_cpus
+
+MANY = 1500  # tools: far more than the few batches for which no process is started
+PATIENCE = 20.0  # seconds
+EVERY = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/task").exists(),
+    reason="only /proc tells which processes a build has started",
+)
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalog that is worth two processes. Not to be changed."""
+    return generate_catalog(tmp_path_factory.mktemp("many") / "catalog", MANY)
+
+
+@pytest.fixture(scope="module")
+def snapshot(many: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The files that one process makes of it."""
+    out = tmp_path_factory.mktemp("plain") / "build"
+    build(many, out, None)
+    assert len(read_documents(out / "current")) == MANY
+    return read_tree(out / "current")
+
+
+def building(catalog: Path, out: Path) -> "subprocess.Popen[str]":
+    command = [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "build",
+        "--catalog",
+        catalog,
+        "--out",
+        out,
+        "--no-site",
+        "--jobs",
+        "2",
+    ]
+    return subprocess.Popen(
+        [*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def workers(process: "subprocess.Popen[str]") -> list[int]:
+    """The processes that this one has started, once there are two."""
+    children, until = (
+        Path(f"/proc/{process.pid}/task/{process.pid}/children"),
+        time.monotonic() + PATIENCE,
+    )
+    while len(found := children.read_text().split()) < 2:
+        assert time.monotonic() < until
+    return [int(pid) for pid in found]
+
+
+def all_end(pids: list[int]) -> bool:
+    until = time.monotonic() + PATIENCE
+    while any(map(is_running, pids)) and time.monotonic() < until:
+        time.sleep(0.05)
+    return not any(map(is_running, pids))
+
+
+@pytest.mark.parametrize("jobs", [2, 5])
+def test_any_number_of_jobs_gives_the_same_bytes(
+    jobs: int, many: Path, snapshot: dict[str, bytes], tmp_path: Path
+) -> None:
+    """A build with several processes makes the snapshot that one process makes."""
+    run_successfully(
+        "build", "--catalog", many, "--out", tmp_path / "build", "--no-site", "--jobs", jobs
+    )
+    assert read_tree(tmp_path / "build" / "current") == snapshot
+
+
+def test_a_killed_worker_is_one_sentence(
+    many: Path, snapshot: dict[str, bytes], tmp_path: Path
+) -> None:
+    """Where the system kills a worker, the build ends with 2 and says so, the old snapshot stays,
+    and no process is left.
+    """
+    catalog, out = tmp_path / "catalog", tmp_path / "build"
+    build(generate_catalog(catalog, 3), out, None)
+    before = read_tree(out / "current")
+    for victim in (0, 1):
+        shutil.rmtree(out / ".cache")  # with nothing to compile there is no worker
+        with building(many, out) as process:
+            found = workers(process)
+            os.kill(found[victim], signal.SIGKILL)
+            output, complaint = process.communicate(timeout=60)
+        done = subprocess.CompletedProcess(process.args, process.returncode, output, complaint)
+        assert error_sentence(done).startswith(
+            "error: A worker process was killed, perhaps for want of memory: the last good build is untouched."
+        )
+        assert all_end(found)
+        assert read_tree(out / "current") == before
+    build(many, out, None)
+    assert read_tree(out / "current") == snapshot
+    assert find_leftovers(out) == []
+
+
+def test_a_site_is_looked_at_beside_the_catalog(
+    many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a process beside: where nothing has changed nothing is made, a page that somebody has
+    touched is, and a change gives what it gives.
+    """
+    monkeypatch.setattr("toolcatalog.build.pipeline._FEW_TOOLS", 100)
+    catalog, out, site = (
+        shutil.copytree(many, tmp_path / "catalog"),
+        tmp_path / "build",
+        tmp_path / "site",
+    )
+    first = build(catalog, out, site, jobs=2)
+    page = site / "tools" / "KIT0_DO_0" / "index.html"
+    made = read_tree(site)
+    page.write_text("mine")
+    assert build(catalog, out, site, jobs=2) == replace(first, changed=False)
+    assert read_tree(site) == made
+    marked = {path: path.stat().st_mtime_ns for path in site.rglob("*")}
+    assert build(catalog, out, site, jobs=2) == replace(first, changed=False)
+    assert {path: path.stat().st_mtime_ns for path in site.rglob("*")} == marked
+    add_tool(catalog, "kit0", "KIT0_DO_0", 1)
+    assert (
+        build(catalog, out, site, jobs=2).digest
+        == build(catalog, tmp_path / "other", tmp_path / "other-site").digest
+        != first.digest
+    )
+    assert read_tree(site) == read_tree(tmp_path / "other-site")
+
+
+def test_a_single_batch_is_compiled_beside(
+    many: Path, snapshot: dict[str, bytes], tmp_path: Path
+) -> None:
+    """By the other process: what is wrong in it is told as ever, and mended it gives what a clean
+    build gives.
+    """
+    catalog, out = shutil.copytree(many, tmp_path / "catalog"), tmp_path / "build"
+    build(catalog, out, None, jobs=2)
+    file = next(catalog.glob("toolkits/kit0/KIT0_DO_0/*.yaml"))
+    text = file.read_text()
+    file.write_text(text.replace("name:", "nmae:", 1))
+    with pytest.raises(InvalidCatalog) as wrong:
+        build(catalog, out, None, jobs=2)
+    assert {problem.path for problem in wrong.value.problems} == {
+        file.relative_to(tmp_path).as_posix()
+    }
+    assert read_tree(out / "current") == snapshot
+    file.write_text(text.replace("name: ", "name: Another ", 1))
+    again = build(catalog, out, None, jobs=2)
+    assert again.digest == build(catalog, tmp_path / "other", None).digest
+    assert again.changed
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name
+)
+def test_workers_end_with_their_build(number: signal.Signals, many: Path, tmp_path: Path) -> None:
+    """However a build ends, killed without a word or interrupted, its workers end within seconds,
+    and nothing is current.
+    """
+    with building(many, tmp_path / "build") as process:
+        found = workers(process)
+        process.send_signal(number)
+        output, complaint = process.communicate(timeout=60)
+    assert (
+        process.returncode == {signal.SIGKILL: -9, signal.SIGTERM: -15, signal.SIGINT: 130}[number]
+    ), complaint
+    assert output == ""
+    assert "Traceback" not in complaint
+    assert all_end(found)
+    assert not (tmp_path / "build" / "current").exists()
+    run_successfully("build", "--catalog", many, "--out", tmp_path / "build", "--no-site")
+
+
+AS_IT_FORKS = """
+import os, signal
+os.register_at_fork({when}=lambda: os.kill(os.getpid(), signal.SIGINT))
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after_in_parent"])
+def test_an_interrupt_while_processes_are_begun_is_heard(
+    when: str, many: Path, tmp_path: Path
+) -> None:
+    """Python itself loses it there, or leaves a pool half begun, for which it would wait for ever."""
+    (tmp_path / "sitecustomize.py").write_text(AS_IT_FORKS.format(when=when))
+    command = [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "build",
+        "--catalog",
+        many,
+        "--out",
+        tmp_path / "build",
+        "--no-site",
+        "--jobs",
+        "3",
+    ]
+    env = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [*map(str, command)], env=env, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (130, False), done.stderr
+    assert not (tmp_path / "build" / "current").exists()
+
+
+def test_an_interrupted_beginning_leaves_nobody_behind() -> None:
+    """Processes that were begun are waited for before the program goes to its end: there it may
+    meet them as they end, and tell of it.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout.split(), done.stderr) == (["1", "1"], "")
+
+
+INTERRUPTED = """
+import os, signal, threading
+from toolcatalog.system.processes import WorkerPool
+
+os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGINT))
+for begin in lambda crew: crew.map(abs, range(40)), lambda crew: crew.start_background(40):
+    try:
+        with WorkerPool(3) as crew:
+            begin(crew)
+    except KeyboardInterrupt:
+        print(threading.active_count())
+"""
+
+
+def test_a_second_interrupt_waits_for_what_is_under_way() -> None:
+    """It comes while processes are waited for: Python would take them for ended, not tell them to
+    end, and wait for them for ever.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", TWICE], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout.split(), done.stderr) == (["1"], "")
+
+
+TWICE = """
+import os, signal, threading, time
+from toolcatalog.system.processes import WorkerPool
+
+def work(task):
+    for pause in (0.2, 0.2, 0.4):
+        time.sleep(pause)
+        os.kill(os.getppid(), signal.SIGINT) if task == 0 and pause < 0.4 else None
+
+try:
+    with WorkerPool(2) as crew:
+        list(crew.map(work, range(9)))
+except KeyboardInterrupt:
+    print(threading.active_count())
+"""
+
+
+def test_results_come_in_the_order_of_the_tasks() -> None:
+    """Whatever takes longer, here or in processes; nothing is begun where there is nothing to do."""
+    tasks = [*range(40)]
+    for jobs in (1, 2):
+        done = subprocess.run(
+            [sys.executable, "-c", ORDER, str(jobs)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        assert done.stdout.split() == [str(-task) for task in tasks] + ["[]", "[]"]
+
+
+ORDER = """
+import sys, time
+from toolcatalog.system.processes import WorkerPool, available_cpus
+from toolcatalog.errors import InvalidCatalog
+
+def work(task):
+    time.sleep(0.001 * (task % 3))
+    return -task
+
+with WorkerPool(int(sys.argv[1])) as crew:
+    print(*crew.map(work, range(40)))
+    print([*crew.map(work, [])], [*crew.map(work, [])])
+"""
+
+
+@pytest.mark.parametrize(
+    ("jobs", "size", "apart"), [(2, 100, True), (2, 3, False), (1, 100, False)]
+)
+def test_work_beside_other_work(jobs: int, size: int, apart: bool) -> None:
+    """It has a process of its own where that is worth it; what it gives is there when it is asked
+    for.
+    """
+    with WorkerPool(jobs) as crew:
+        crew.start_background(size)
+        process = crew.submit(os.getpid)()
+    assert (process != os.getpid()) == apart
+
+
+def test_a_few_tasks_are_done_in_two_processes() -> None:
+    """The one beside takes the last ones as soon as it is free; what it has not begun is done here,
+    and all come in their order.
+    """
+    with WorkerPool(2) as crew:
+        crew.start_background(100)
+        beside = crew.submit(os.getpid)()
+        done = [*crew.map(told, [3, 1, 1, 1])]
+        assert [number for number, _ in done] == [3, 1, 1, 1]
+        assert {process for _, process in done} == {os.getpid(), beside}
+        assert done[0][1] == os.getpid()
+        assert done[-1][1] == beside
+        assert [*crew.map(told, [])] == []
+
+
+def told(number: int) -> tuple[int, int]:
+    """A number, after so many moments, and the process that gives it."""
+    time.sleep(0.05 * number)
+    return number, os.getpid()
+
+
+def test_a_few_tasks_wait_for_nobody() -> None:
+    """While the process beside has other work, all but the one or two that it is to do next are
+    done here; what fails there fails here.
+    """
+    with WorkerPool(2) as crew:
+        crew.start_background(100)
+        other = crew.submit(partial(time.sleep, 1))
+        here = [process == os.getpid() for _, process in crew.map(told, [0] * 6)]
+        assert here == sorted(here, reverse=True)
+        assert here.count(False) in (1, 2)
+        assert other() is None
+        with pytest.raises(OSError, match="No space left"):
+            [*crew.map(slowly, [1, 2, 3])]
+
+
+def test_the_next_process_beside_has_all_that_is_loaded_by_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It begins anew after it has been let go; in between, all is done here."""
+    with WorkerPool(2) as crew:
+        crew.start_background(100)
+        first = crew.submit(os.getpid)()
+        crew.stop_background()
+        assert crew.submit(os.getpid)() == os.getpid()
+        assert first not in {process.pid for process in multiprocessing.active_children()}
+        monkeypatch.setitem(globals(), "PATIENCE", 7.0)
+        crew.start_background(100)
+        assert crew.submit(os.getpid)() not in (first, os.getpid())
+        assert crew.submit(patience)() == 7.0
+
+
+def patience() -> float:
+    """What is held where this is asked."""
+    return PATIENCE
+
+
+def slowly(number: int) -> int:
+    """Work that takes a moment, and that cannot be done for 3."""
+    time.sleep(0.1)
+    if number == 3:
+        raise OSError(28, "No space left on device")
+    return number
+
+
+def test_processes_are_waited_for_where_their_work_has_failed() -> None:
+    """None of them is still ending when the program itself does."""
+    with pytest.raises(OSError, match="No space left"), WorkerPool(2) as crew:
+        sorted(crew.map(slowly, range(30)))
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc",
+    reason="only glibc gives back what is free between what is held",
+)
+def test_free_memory_goes_back_to_the_system() -> None:
+    """Also where something behind it is held."""
+    done = subprocess.run(
+        [sys.executable, "-c", HOLES], capture_output=True, text=True, timeout=60, check=True
+    )
+    before, after = map(int, done.stdout.split())
+    assert before - after > 80_000_000
+
+
+HOLES = """
+import os
+import platform
+from pathlib import Path
+from toolcatalog.system.processes import release_free_memory
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+blocks = [b"x" * 50_000 for _ in range(2_000)]
+last = blocks.pop()
+del blocks
+before = resident()
+release_free_memory()
+print(before, resident())
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, EVERY),
+        ({"cpu.max": "max 100000\n"}, EVERY),
+        ({"cpu.max": f"{100_000 * EVERY * 2} 100000\n"}, EVERY),
+        ({"cpu.max": "100000 100000\n"}, 1),
+        ({"cpu.max": "20000 100000\n"}, 1),
+        ({"cpu.max": "damaged"}, EVERY),
+        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, EVERY),
+        ({"cpu/cpu.cfs_quota_us": "50000\n", "cpu/cpu.cfs_period_us": "50000\n"}, 1),
+        ({"cpu/cpu.cfs_quota_us": "50000\n"}, EVERY),
+    ],
+)
+def test_a_container_has_the_cores_that_it_has_the_time_of(
+    files: dict[str, str], expected: int, tmp_path: Path
+) -> None:
+    """As control groups tell it, of either version; where they tell nothing, those that the process
+    may run on.
+    """
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert available_cpus(tmp_path) == expected

@@ -1,0 +1,165 @@
+"""The room `search.ranking`, through a store and a server: the right tool comes first, and whatever is
+asked is answered.
+"""
+
+import random
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+import httpx
+import orjson
+import pytest
+
+from support.catalogs import add_tool, generate_catalog
+from support.paths import DATA
+from support.server import Server
+from toolcatalog.build.pipeline import build
+from toolcatalog.store.open import open_build
+from toolcatalog.store.store import Filters, Store, VersionPins
+
+FIRST = [line.split("\t") for line in (DATA / "first.tsv").read_text().splitlines()]
+LIST = "/api/v3/tools"
+
+
+@pytest.fixture(scope="module")
+def store(shipped_build: Path) -> Store:
+    return open_build(shipped_build)
+
+
+def found(
+    store: Store,
+    query: str,
+    filters: Filters = Filters(),  # noqa: B008 - it is immutable
+    pins: VersionPins = VersionPins(),  # noqa: B008 - both are immutable
+) -> list[str]:
+    """The slugs that a query finds, best first."""
+    matching = store.search(filters._replace(query=query), pins)
+    numbers = store.select_page(matching, "relevance", True, 0, len(matching.tool_ids))
+    return [orjson.loads(store.read_document(int(number))[0])["slug"] for number in numbers]
+
+
+@pytest.mark.parametrize(("query", "slug"), FIRST)
+def test_the_right_tool_comes_first(store: Store, query: str, slug: str) -> None:
+    """The expectations of tests/data/first.tsv over the shipped catalog: sentences, keywords, slips of
+    the pen, slugs and names.
+    """
+    assert found(store, query)[0] == slug
+
+
+def test_one_word_is_enough(store: Store) -> None:
+    """A tool need not hold all that a sentence says, and what no tool holds takes nothing away."""
+    some = found(store, "refund")
+    assert {*some} <= {*found(store, "could the quizzaciously glockenspiel refund zzyzx please")}
+
+
+def test_a_word_that_is_spelt_right_is_not_corrected(store: Store) -> None:
+    """`change` is a letter from `charge`: it finds its own forms only."""
+    assert found(store, "charge") == found(store, "charges")
+    assert "STRIPE_CREATE_CHARGE" not in found(store, "change")
+
+
+def test_each_sentence_has_its_tool_among_the_first(store: Store) -> None:
+    """Of two things asked for at once both are near the top."""
+    both = found(store, "Get the weather forecast for Oslo. Then send an email with it to Anna.")
+    assert {"OPENMETEO_GET_FORECAST", "GMAIL_SEND_EMAIL"} <= {*both[:4]}
+
+
+def test_filters_and_pins_come_first(store: Store) -> None:
+    """What a filter or a pin leaves out is neither found nor counted, and the best of the rest
+    comes first.
+    """
+    assert (
+        found(store, "create an issue on github", Filters(toolkits=["linear"]))[0]
+        == "LINEAR_CREATE_ISSUE"
+    )
+    assert {
+        slug.partition("_")[0] for slug in found(store, "issue", Filters(toolkits=["jira"]))
+    } == {"JIRA"}
+    then = VersionPins(default="20240101_00")
+    assert (
+        {*found(store, "message", pins=then)}
+        <= {*found(store, "", pins=then)}
+        < {*found(store, "")}
+    )
+
+
+HOSTILE = [
+    "😀", "a", "ß", "the of and", "日本語", "שלום עולם", "مرحبا", "e\u0301\u0301\u0301", "\u202eissue", "(a+)+$", "issue AND (NOT x) OR *:*", "NEAR(a b)", '"',
+    "'; DROP TABLE tools; --", "%00", "\\", "[", "*", "a" * 1000, "ab " * 333, "é" * 1000, "_" * 200, "A_" * 100, "١٢٣", "issue\u0000", "\ud7ff\ue000",
+    " ".join(f"w{number}x" for number in range(150)), "issues." * 140, "'a" * 500, "github " * 140, "GITHUB_" + "X" * 190,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query", HOSTILE)
+def test_whatever_is_asked_is_answered(shipped: Server, query: str) -> None:
+    """No query is an error, twice the same answer comes, and its pages make up the whole."""
+    headers = {"x-api-key": shipped.key}
+    url = f"{shipped.url}{LIST}?limit=1000&query={quote(query)}"
+    answers = [httpx.get(url, headers=headers) for _ in range(2)]
+    assert answers[0].status_code == 200, answers[0].text
+    assert answers[0].content == answers[1].content
+    page = answers[0].json()
+    assert len(page["items"]) == page["total_items"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "suggested"),
+    [
+        # known words like it, but nothing there with them
+        ("query=calendr&toolkit_slug=slack", None),
+        ("query=mesagges&toolkit_slug=slack", "message"),
+        ("query=emmaaill %E2%98%83%25", "email %E2%98%83%25"),
+        ("query=qqqqzzzz", None),
+        ("query=issue&toolkit_slug=gmail&tags=important", None),
+        ("query=mesage", None),  # found as it is
+        ("query=", None),
+    ],
+)
+def test_a_corrected_query_is_suggested_where_nothing_is_found(
+    shipped: Server, asked: str, suggested: str | None
+) -> None:
+    """The header names a query that finds something, under the same filters; on the short way and
+    the long one.
+    """
+    for headers in (
+        {"accept-encoding": "identity"},
+        {"accept-encoding": "gzip"},
+        {"accept-encoding": "identity", "origin": "https://a.example"},
+    ):
+        for _ in range(3):
+            answer = httpx.get(
+                f"{shipped.url}{LIST}?{asked}", headers={"x-api-key": shipped.key, **headers}
+            )
+            assert answer.status_code == 200
+            assert answer.headers.get("x-suggested-query") == suggested
+    if suggested:
+        assert answer.json()["total_items"] == 0
+        again = httpx.get(
+            f"{shipped.url}{LIST}",
+            params={"query": unquote(suggested)},
+            headers={"x-api-key": shipped.key},
+        ).json()
+        assert again["total_items"] > 0
+
+
+def test_pages_of_many_that_are_found(tmp_path: Path) -> None:
+    """Beyond those looked at closely too, pages together are the whole, each tool once, and in both
+    directions.
+    """
+    root, draw = generate_catalog(tmp_path / "catalog", 0, 1), random.Random(2)  # noqa: S311 - nothing secret
+    for number in range(260):
+        add_tool(root, "kit0", f"KIT0_{draw.choice(['PAGE', 'SHEET'])}_{number}", draw.randrange(6))
+    build(root, tmp_path / "build", None)
+    store = open_build(tmp_path / "build")
+    matching = store.search(Filters(query="page sheet tool"), VersionPins())
+    whole = store.select_page(matching, "relevance", True, 0, 1000).tolist()
+    assert len(whole) == len({*whole}) == len(matching.tool_ids) == 260
+    for descending in (True, False):
+        pages = [
+            store.select_page(matching, "relevance", descending, start, 7).tolist()
+            for start in range(0, 280, 7)
+        ]
+        assert sorted(number for page in pages for number in page) == sorted(whole)
+        assert (
+            pages[0] == store.select_page(matching, "relevance", descending, 0, 1000).tolist()[:7]
+        )

@@ -1,0 +1,417 @@
+"""The room `server.rate_limit`: what is within a rate, what is told of it, and that no clock lets anybody in
+or locks anybody out.
+"""
+
+import asyncio
+import re
+import time
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.asgi import sent_by
+from support.command import run_toolcatalog
+from support.server import Server, create_key, start_server
+from toolcatalog.keys import api_keys
+from toolcatalog.server.app import create_app, create_full_app
+from toolcatalog.server.error_responses import render_envelope
+from toolcatalog.server.rate_limit import LimitStatus, LocalRateLimiter, Rate, parse_rate
+from toolcatalog.server.state import AppState
+from toolcatalog.store.open import open_build
+
+
+class Clock:
+    """A clock that is moved by hand; in nanoseconds, told in seconds."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> int:
+        return round(self.now * 1e9)
+
+
+def within(counts: LocalRateLimiter, times: int, id: str = "key_a") -> int:
+    """How many of so many requests at once are within the rate."""
+    return sum(counts.count(id).is_allowed for _ in range(times))
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("100/s", Rate(100, 1)),
+        ("1/m", Rate(1, 60)),
+        ("3600/h", Rate(3600, 3600)),
+        ("999999999/s", Rate(999_999_999, 1)),
+    ],
+)
+def test_a_rate(text: str, rate: Rate) -> None:
+    """A number and s, m or h."""
+    assert parse_rate(text) == rate
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "100",
+        "0/s",
+        "-1/s",
+        "1.5/s",
+        "100/d",
+        "100/S",
+        "100 /s",
+        "01/s",
+        "/s",
+        "100/s ",
+        "1000000000/s",
+        "\u0661/s",
+        "1/s\n",
+    ],
+)
+def test_what_is_no_rate(text: str) -> None:
+    """Anything else."""
+    assert parse_rate(text) is None
+
+
+def test_each_key_has_the_rate_by_itself() -> None:
+    """A hundred at once and no more, for one key; another has its own hundred."""
+    counts = LocalRateLimiter(Rate(100, 60), Clock())
+    assert within(counts, 250) == 100
+    assert within(counts, 250, "key_b") == 100
+
+
+@pytest.mark.parametrize("seconds", [1, 60, 3600])
+def test_a_client_without_pause_gets_the_rate(seconds: int) -> None:
+    """In no so many seconds more than the rate, also across the border of two windows; over a long
+    time nearly all of it.
+    """
+    clock, rate, moments = Clock(), Rate(100, seconds), []
+    counts = LocalRateLimiter(rate, clock)
+    for _ in range(4000):  # ten windows, four times the rate
+        clock.now += seconds / 400
+        if counts.count("key_a").is_allowed:
+            moments.append(clock())
+    assert most_in_a_window(moments, seconds) == 100
+    assert 970 <= len(moments) <= 1000
+
+
+def most_in_a_window(moments: list[int], seconds: int) -> int:
+    """How many of these moments (in nanoseconds) lie at most in any so many seconds, both ends
+    included.
+    """
+    length = seconds * 1_000_000_000
+    return max(bisect_right(moments, start + length) - place for place, start in enumerate(moments))
+
+
+PAUSES = st.one_of(
+    st.integers(0, 10),
+    st.integers(0, 20_000_000),
+    st.integers(0, 1_100_000_000),
+    st.sampled_from([10_000_000, 9_999_999, 10_000_001, 990_000_000, 1_000_000_000]),
+)
+
+
+@given(
+    st.integers(1, 40), st.sampled_from([1, 60, 3600]), st.lists(PAUSES, min_size=1, max_size=300)
+)
+def test_no_window_has_more_than_the_rate(amount: int, seconds: int, pauses: list[int]) -> None:
+    """Whenever requests come, no window of that length, wherever it begins, contains more than the
+    rate allows.
+    """
+    now, moments = 123_456_789, list[int]()
+    counts = LocalRateLimiter(Rate(amount, seconds), lambda: now)
+    for pause in pauses:
+        now += pause * seconds
+        for _ in range(3):
+            standing = counts.count("key_a")
+            if standing.is_allowed:
+                moments.append(now)
+            assert 0 <= standing.remaining < amount or not standing.is_allowed
+    assert most_in_a_window(moments, seconds) <= amount
+    assert len(counts._slices["key_a"]._counts) <= 101
+
+
+def test_one_an_hour_is_one_an_hour() -> None:
+    """Also where the first came at the end of a slice."""
+    for offset in (0.0, 35.9, 36.0, 17.0):
+        clock = Clock()
+        clock.now += offset
+        counts, moments = LocalRateLimiter(Rate(1, 3600), clock), list[int]()
+        for _ in range(3 * 3700):
+            if counts.count("key_a").is_allowed:
+                moments.append(clock())
+            clock.now += 1
+        assert most_in_a_window(moments, 3600) == 1
+        assert len(moments) >= 3
+
+
+def test_who_stays_below_the_rate_is_never_refused() -> None:
+    """Ninety-nine in each second, evenly, are all within a hundred."""
+    clock = Clock()
+    counts = LocalRateLimiter(Rate(100, 1), clock)
+    for _ in range(2000):
+        clock.now += 1 / 99
+        assert counts.count("key_a").is_allowed
+
+
+def test_a_refused_request_does_not_count() -> None:
+    """Who keeps knocking gets in as soon as one who waits."""
+    clock = Clock()
+    counts = LocalRateLimiter(Rate(10, 60), clock)
+    within(counts, 10_000)
+    clock.now += 120
+    assert within(counts, 10) == 10
+
+
+@pytest.mark.parametrize("rate", [Rate(1, 1), Rate(3, 1), Rate(100, 60), Rate(7, 3600)])
+def test_who_waits_as_told_gets_in(rate: Rate) -> None:
+    """After the seconds that `wait` tells there is room; a moment before there is none."""
+    clock = Clock()
+    counts = LocalRateLimiter(rate, clock)
+    for pause in (0.0, 0.37, 0.11, 0.83, 0.02) * 20:
+        clock.now += pause * rate.period
+        while (now := counts.count("key_a")).is_allowed:
+            pass
+        clock.now += now.reset_after * 0.999
+        assert counts.count("key_a").is_allowed == (now.reset_after == 0)
+        clock.now += now.reset_after * 0.001 + rate.period * 1e-6
+        assert counts.count("key_a").is_allowed
+
+
+def test_what_is_told() -> None:
+    """The draft's fields; `Retry-After` only where the request is refused, whole and never more
+    than 59.
+    """
+    clock = Clock()
+    clock.now = 36_000.0  # a slice begins
+    counts = LocalRateLimiter(Rate(2, 3600), clock)
+    assert counts.count("key_a").headers() == [
+        (b"ratelimit-policy", b'"list";q=2;w=3600'),
+        (b"ratelimit", b'"list";r=1;t=3636'),
+    ]
+    clock.now += 600.5
+    assert counts.count("key_a").headers()[1] == (b"ratelimit", b'"list";r=0;t=3036')
+    refused = counts.count("key_a")
+    assert refused.headers()[1:] == [(b"ratelimit", b'"list";r=0;t=3036'), (b"retry-after", b"59")]
+    body = render_envelope([refused.to_error()], "id").decode()
+    assert '"code":1429,"slug":"rate_limited","status":429' in body
+    assert '"suggested_fix":"Try again in 59 s, as Retry-After says."' in body
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.001, 0.999, 1.0, 30.5, 58.9, 59.0, 3599.9])
+def test_retry_after_is_from_1_to_59(wait: float) -> None:
+    """Whole seconds, not before there is room."""
+    headers = dict(LimitStatus(Rate(1, 3600), False, 0, wait).headers())
+    seconds = int(headers[b"retry-after"])
+    assert 1 <= seconds <= 59
+    assert seconds >= wait or seconds == 59
+
+
+def test_a_clock_that_jumps_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of day is set back by a day, and ahead by two: who had used up the rate gets in no
+    sooner and no later.
+    """
+    counts = LocalRateLimiter(Rate(5, 1))
+    real = time.time
+    begun = time.monotonic()
+    for jump in (0, -86_400, 86_400):
+        monkeypatch.setattr(time, "time", lambda jump=jump: real() + jump)
+        given = within(counts, 20)
+        assert given <= 5 * (2 + time.monotonic() - begun)
+        assert not counts.count("key_a").is_allowed
+    end = time.monotonic() + 30
+    while not counts.count("key_a").is_allowed:
+        assert time.monotonic() < end, "locked out"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(("amount", "workers"), [(100, 1), (100, 4), (7, 3), (4, 4)])
+def test_workers_together_give_no_more_than_was_asked(amount: int, workers: int) -> None:
+    """Each has its share, in whole requests."""
+    share = Rate(amount, 60).divide(workers)
+    every = [LocalRateLimiter(share, Clock()) for _ in range(workers)]
+    assert amount - workers < sum(within(counts, amount) for counts in every) <= amount
+
+
+# The server
+
+LIST, ONE, SESSION = (
+    "/api/v3/tools",
+    "/api/v3/tools/GITHUB_CREATE_ISSUE",
+    "/api/v3/tool_router/session/trs_none/tools",
+)
+
+
+@pytest.fixture(scope="module")
+def limited(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server whose keys may list six times an hour."""
+    with start_server(shipped_build, tmp_path_factory.mktemp("limited"), "--rate", "6/h") as server:
+        yield server
+
+
+def client_of(server: Server) -> httpx.Client:
+    """A client with a key of its own, on a kept connection: its requests may take the shortest way
+    there is.
+    """
+    return httpx.Client(
+        base_url=server.url,
+        headers={"x-api-key": create_key(server.keys_file), "accept-encoding": "identity"},
+        timeout=30,
+    )
+
+
+def test_every_list_of_a_key_counts_and_nothing_else(limited: Server) -> None:
+    """Both paths, 200, 304 and 400, GET and HEAD count, in order; gets and sessions do not, neither
+    does a stranger.
+    """
+    with client_of(limited) as client:
+        until_known(client)
+        first = client.get(LIST)
+        left = int(str(re.search("r=([0-9]+)", first.headers["ratelimit"])[1]))  # type: ignore[index]
+        for request, status in [
+            (("GET", LIST, {"if-none-match": first.headers["etag"]}), 304),
+            (("HEAD", "/api/v3.1/tools", {}), 200),
+            (("GET", f"{LIST}?limit=0", {"origin": "http://a.example"}), 400),
+            (("GET", LIST, {"accept-encoding": "gzip"}), 200),
+        ][:left]:
+            for other in (ONE, SESSION, "/healthz"):
+                assert "ratelimit" not in client.get(other).headers
+            method, path, headers = request
+            stranger = client.get(LIST, headers={"x-api-key": "tc_nobody"})
+            assert (stranger.status_code, "ratelimit" in stranger.headers) == (401, False)
+            answer = client.request(method, path, headers=headers)
+            left -= 1
+            assert (answer.status_code, answer.headers["ratelimit-policy"]) == (
+                status,
+                '"list";q=6;w=3600',
+            )
+            assert re.fullmatch(f'"list";r={left};t=[0-9]{{1,4}}', answer.headers["ratelimit"])
+            assert "retry-after" not in answer.headers
+        while left:
+            left -= 1
+            assert client.get(LIST).status_code == 200
+        for path in (LIST, f"{LIST}?limit=0", "/api/v3.1/tools?query=issue"):
+            refused = client.get(
+                path, headers={"x-request-id": "mine", "origin": "http://a.example"}
+            )
+            assert (
+                refused.status_code,
+                refused.headers["retry-after"],
+                refused.headers["cache-control"],
+            ) == (429, "59", "no-store")
+            assert refused.headers["ratelimit"].startswith('"list";r=0;t=')
+            assert "RateLimit" in refused.headers["access-control-expose-headers"]
+            assert refused.json()["error"] == {
+                "message": "x-api-key: this key may list 6 times in 3600 s, and has done so.",
+                "code": 1429,
+                "slug": "rate_limited",
+                "status": 429,
+                "request_id": "mine",
+                "suggested_fix": "Try again in 59 s, as Retry-After says.",
+                "errors": ["x-api-key: this key may list 6 times in 3600 s, and has done so."],
+            }
+        assert client.get(ONE).status_code == 200
+
+
+def test_both_ways_count_alike(shipped_build: Path, tmp_path: Path) -> None:
+    """On the short way and on the long one each list counts once, also one that goes from the one
+    to the other; the answers are the same.
+    """
+    secret, _ = api_keys.create(tmp_path / "keys.json", "default", None, None)
+    ring, store = api_keys.KeyRing(tmp_path / "keys.json"), open_build(shipped_build)
+    short, long = (
+        way(AppState(ring, store, rate_limiter=LocalRateLimiter(Rate(6, 3600), Clock())), None)
+        for way in (create_app, create_full_app)
+    )
+    headers = (("x-api-key", secret), ("x-request-id", "same"))
+    told = []
+    for more, targets in (
+        ((), (LIST, f"{LIST}?limit=0", f"{LIST}?query=emmaaill", ONE)),
+        ((("origin", "http://a.example"),), (LIST,)),
+        ((), [LIST] * 4),
+    ):
+        for target in targets:
+            answer = asyncio.run(sent_by(short, target, (*headers, *more)))
+            assert answer == asyncio.run(sent_by(long, target, (*headers, *more)))
+            told.append(
+                (answer[0], dict(answer[1]).get(b"ratelimit", b"").partition(b";t")[0].decode())
+            )
+    rest = [(200, '"list";r=1'), (200, '"list";r=0'), (429, '"list";r=0'), (429, '"list";r=0')]
+    assert told == [
+        (200, '"list";r=5'),
+        (400, '"list";r=4'),
+        (200, '"list";r=3'),
+        (200, ""),
+        (200, '"list";r=2'),
+        *rest,
+    ]
+
+
+def until_known(client: httpx.Client) -> None:
+    """Wait until the server has read the client's key; a get is not counted."""
+    end = time.monotonic() + 30
+    while client.get(ONE).status_code == 401:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_keys_do_not_count_for_one_another(limited: Server) -> None:
+    """Two clients that list until they are refused each get six answers, whichever way their
+    requests go.
+    """
+    for _ in range(2):
+        with client_of(limited) as client:
+            until_known(client)
+            assert [client.get(f"{LIST}?limit=1").status_code for _ in range(9)] == [200] * 6 + [
+                429
+            ] * 3
+
+
+def test_without_a_rate_nothing_is_told(shipped: Server) -> None:
+    """No header, and no end."""
+    with httpx.Client(base_url=shipped.url, headers={"x-api-key": shipped.key}) as client:
+        answers = [client.get(f"{LIST}?limit=1") for _ in range(50)]
+    assert {answer.status_code for answer in answers} == {200}
+    assert not any(
+        "ratelimit" in answer.headers or "ratelimit-policy" in answer.headers for answer in answers
+    )
+
+
+def test_workers_share_the_rate(shipped_build: Path, tmp_path: Path) -> None:
+    """Two workers with seven an hour let three through each, so never more than seven together;
+    each tells its share.
+    """
+    with start_server(shipped_build, tmp_path, "--rate", "7/h", "--workers", "2") as server:
+        each_anew = httpx.Limits(max_keepalive_connections=0)  # so that both workers get some
+        with httpx.Client(
+            base_url=server.url, headers={"x-api-key": server.key}, limits=each_anew, timeout=30
+        ) as client:
+            answers = [client.get(f"{LIST}?limit=1") for _ in range(30)]
+    assert 3 <= sum(answer.status_code == 200 for answer in answers) <= 6
+    assert {answer.headers["ratelimit-policy"] for answer in answers} == {'"list";q=3;w=3600'}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--rate", "fast"], "'fast' is not a rate: write a number and /s, /m or /h, as in 100/s"),
+        (
+            ["--rate", "3/s", "--workers", "4"],
+            "error: --rate must be at least 1 for each of 4 workers: they share it, also where Redis is away.",
+        ),
+        (
+            ["--redis", "localhost:6379"],
+            "error: --redis takes redis://host:port, or rediss://host:port for TLS; user:password@ may stand before the host.",
+        ),
+    ],
+)
+def test_what_cannot_be(shipped_build: Path, arguments: list[str], sentence: str) -> None:
+    """A sentence and 2 before anything listens."""
+    done = run_toolcatalog("serve", "--build", shipped_build, "--port", "0", *arguments)
+    assert done.returncode == 2
+    assert sentence in done.stderr

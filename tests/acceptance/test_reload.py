@@ -1,0 +1,228 @@
+"""Hot reload: a running server takes over what `build/current` names, refuses what is not whole,
+and never stops answering.
+"""
+
+import shutil
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import httpx
+import orjson
+import pytest
+
+from support.paths import SHIPPED_CATALOG
+from support.server import TIMEOUT, Server, start_server, wait_until
+from toolcatalog.build.pipeline import build
+from toolcatalog.system import files
+
+TOOL = "/api/v3/tools/GITHUB_CREATE_ISSUE"
+SESSION = "/api/v3/tool_router/session/trs_playground/tools"
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+    """A build with two snapshots, the second in force: its folder and their digests."""
+    folder = tmp_path_factory.mktemp("two")
+    catalog = Path(shutil.copytree(SHIPPED_CATALOG, folder / "catalog"))
+    first = build(catalog, folder / "build", None).digest
+    about = catalog / "toolkits/github/toolkit.yaml"
+    about.write_text(about.read_text().replace("name: GitHub", "name: GitHub again", 1))
+    second = build(catalog, folder / "build", None).digest
+    assert first != second
+    return folder / "build", first, second
+
+
+class Place:
+    """A copy of that build, whose `current` can be moved; it begins at the first snapshot."""
+
+    def __init__(self, two: tuple[Path, str, str], folder: Path) -> None:
+        original, self.first, self.second = two
+        self.build = Path(
+            shutil.copytree(
+                original, folder / "build", symlinks=True, ignore=shutil.ignore_patterns(".cache")
+            )
+        )
+        self.point(self.first)
+
+    def point(self, digest: str) -> None:
+        files.replace_symlink(self.build / "current", f"snapshots/{digest}")
+
+    def folder(self, digest: str) -> Path:
+        return self.build / "snapshots" / digest
+
+
+@pytest.fixture
+def place(two: tuple[Path, str, str], tmp_path: Path) -> Place:
+    """A build of its own for one test."""
+    return Place(two, tmp_path)
+
+
+@pytest.fixture
+def server(place: Place, tmp_path: Path) -> Iterator[Server]:
+    """A server of it that answers: it says where it will before it has looked which snapshot is in
+    force.
+    """
+    with start_server(place.build, tmp_path) as server:
+        assert snapshot(server) == place.first
+        yield server
+
+
+def snapshot(server: Server, path: str = TOOL) -> str:
+    """Which snapshot a good answer comes from."""
+    response = httpx.get(server.url + path, headers={"x-api-key": server.key})
+    assert response.status_code == 200
+    return response.headers["x-catalog-snapshot"]
+
+
+def is_served(server: Server, digest: str, path: str = TOOL) -> bool:
+    """Tell whether answers come from this snapshot."""
+    return snapshot(server, path) == digest
+
+
+@pytest.mark.parametrize(
+    "path", [TOOL, "/api/v3/tools", SESSION, "/openapi.json", "/healthz", "/readyz"]
+)
+def test_every_answer_comes_from_the_new_snapshot(place: Place, server: Server, path: str) -> None:
+    """All paths at once, and back again: a rollback is nothing else."""
+    assert snapshot(server, path) == place.first
+    for digest in (place.second, place.first):
+        place.point(digest)
+        wait_until(partial(is_served, server, digest, path))
+    assert httpx.get(f"{server.url}/readyz").json() == {"status": "ready", "snapshot": place.first}
+
+
+def test_a_client_on_a_kept_connection_sees_it(place: Place, server: Server) -> None:
+    """What was remembered of the old snapshot is not answered from the new one: the toolkit's name
+    has changed.
+    """
+    with httpx.Client(base_url=server.url, headers={"x-api-key": server.key}) as client:
+        for _ in range(3):
+            assert client.get(TOOL).json()["toolkit"]["name"] == "GitHub"
+        place.point(place.second)
+        wait_until(lambda: client.get(TOOL).headers["x-catalog-snapshot"] == place.second)
+        assert client.get(TOOL).json()["toolkit"]["name"] == "GitHub again"
+
+
+def test_refusals_name_the_snapshot_too(server: Server, place: Place) -> None:
+    """401, 404 and 405 alike."""
+    for method, path in (("GET", TOOL), ("GET", "/nothing"), ("POST", TOOL)):
+        assert httpx.request(method, server.url + path).headers["x-catalog-snapshot"] == place.first
+
+
+def mapped(server: Server, digest: str) -> bool:
+    """Tell whether the server has files of a snapshot mapped."""
+    return digest in Path(f"/proc/{server.process.pid}/maps").read_text()
+
+
+def test_the_old_one_is_closed(place: Place, server: Server) -> None:
+    """Its files are mapped no more, so that its disk space comes back when it is pruned."""
+    assert snapshot(server, "/api/v3/tools?query=issue") == place.first
+    assert mapped(server, place.first)
+    place.point(place.second)
+    wait_until(lambda: snapshot(server) == place.second)
+    wait_until(lambda: not mapped(server, place.first))
+
+
+def flip(file: Path) -> None:
+    """Change a bit in the middle of a file."""
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+
+
+def newer(folder: Path) -> None:
+    """Make a snapshot one of a format to come."""
+    file = folder / "manifest.json"
+    file.write_bytes(orjson.dumps({**orjson.loads(file.read_bytes()), "format": 999}))
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "has other bytes than were written": lambda folder: flip(folder / "tools.json"),
+    "is missing": lambda folder: (folder / "query.words").unlink(),
+    "has format 999": newer,
+    "There is no finished build": lambda folder: (folder / "manifest.json").unlink(),
+    "is not the one that was written": lambda folder: flip(folder / "manifest.json"),
+    "not listed": lambda folder: (folder / "more.json").write_text("{}"),
+}
+
+
+@pytest.mark.parametrize("told", DAMAGES)
+def test_a_snapshot_that_is_not_whole_is_refused(place: Place, server: Server, told: str) -> None:
+    """The old one stays and the log says why, once; the next good one is taken."""
+    whole = shutil.copytree(place.folder(place.second), place.build / "whole")
+    DAMAGES[told](place.folder(place.second))
+    place.point(place.second)
+    wait_until(lambda: "is refused" in server.log.read_text())
+    assert snapshot(server) == place.first
+    assert told in server.log.read_text()
+    time.sleep(1.2)  # two more looks
+    assert server.log.read_text().count("is refused") == 1
+    shutil.rmtree(place.folder(place.second))
+    whole.rename(place.folder(place.second))
+    wait_until(lambda: snapshot(server) == place.second)
+
+
+def test_a_link_that_leads_nowhere_changes_nothing(place: Place, server: Server) -> None:
+    """Nor does a link that is gone: what is open stays open."""
+    place.point("f" * 64)
+    wait_until(lambda: "is refused" in server.log.read_text())
+    (place.build / "current").unlink()
+    time.sleep(1.2)
+    assert snapshot(server) == place.first
+
+
+def test_a_snapshot_that_is_replaced_under_the_server_is_opened_again(
+    place: Place, server: Server
+) -> None:
+    """A build that finds it damaged puts a new one in its place, under the same name; and what is
+    open can be removed.
+    """
+    assert snapshot(server) == place.first
+    folder = place.folder(place.first)
+    shutil.copytree(folder, place.build / "again")
+    folder.rename(place.build / "old")
+    shutil.rmtree(place.build / "old")
+    assert snapshot(server) == place.first
+    (place.build / "again").rename(folder)
+    wait_until(lambda: server.log.read_text().count("serving snapshot") == 1)
+    assert snapshot(server) == place.first
+
+
+def test_all_workers_follow(place: Place, tmp_path: Path) -> None:
+    """Each process opens it by itself."""
+    with start_server(place.build, tmp_path, "--workers", "2") as server:
+        assert snapshot(server) == place.first
+        place.point(place.second)
+        wait_until(lambda: {snapshot(server) for _ in range(20)} == {place.second})
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_before_the_end_it_says_that_it_wants_no_more_requests(
+    place: Place, tmp_path: Path, workers: int
+) -> None:
+    """After SIGTERM `/readyz` says 503 and all else goes on, until the time is up; then the server
+    ends well.
+    """
+    with start_server(place.build, tmp_path, "--workers", workers, "--drain", "3") as server:
+        assert httpx.get(f"{server.url}/readyz").status_code == 200
+        server.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: httpx.get(f"{server.url}/readyz").status_code == 503)
+        assert httpx.get(f"{server.url}/readyz").json()["error"]["slug"] == "draining"
+        assert snapshot(server) == place.first
+        assert server.process.wait(timeout=TIMEOUT) == 0
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), timeout=1)
+
+
+def test_a_second_signal_ends_it_at_once(place: Place, tmp_path: Path) -> None:
+    """Whoever cannot wait says it twice."""
+    with start_server(place.build, tmp_path, "--drain", "3600") as server:
+        assert snapshot(server) == place.first
+        server.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: httpx.get(f"{server.url}/readyz").status_code == 503)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(timeout=TIMEOUT) == 0

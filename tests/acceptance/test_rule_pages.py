@@ -1,0 +1,241 @@
+"""The rulebook: a true page for every rule, and docs/rules.md made of them.
+
+After a change of pages: `PYTHONPATH=tests python tests/acceptance/test_rule_pages.py` writes the tables of docs/rules.md anew.
+"""
+
+import re
+import shutil
+from pathlib import Path
+
+import click
+import pytest
+
+from support.command import run_toolcatalog
+from support.paths import ROOT
+from support.rejects import BASE, HEAD, TOOL, rules_shown
+from toolcatalog.cli.main import cli
+from toolcatalog.errors import UsageError
+from toolcatalog.validation import rule_pages
+from toolcatalog.validation.checker import check_folder
+from toolcatalog.validation.severity import DEFAULT_SEVERITIES, SEVERITIES
+from toolcatalog.validation.severity import effective_severity as severity_in_force
+
+PAGES = {file.stem: file for file in (Path(rule_pages.__file__).parent / "rulebook").glob("*.md")}
+DOCUMENT = ROOT / "docs" / "rules.md"
+MARK = "<!-- What follows is made from src/toolcatalog/validation/rulebook/: `PYTHONPATH=tests python tests/acceptance/test_rule_pages.py` -->\n"
+FILLINGS = {
+    "toolkits/": HEAD,
+    "meta_tools/": HEAD,
+    "sessions/": "user_id: user\n",
+    "auth_configs/": "toolkit: mail\n",
+}
+# what is wrong with their example is its length
+SHORTENED = {"description-long", "parameters-many", "definition-large", "enum-large"}
+PARTS = ["## Why", "## Wrong", "## Right", "## Mend"]
+_FILE = re.compile(r"# ((?:toolkits|sessions|auth_configs|meta_tools)/\S+\.yaml|catalog\.yaml)")
+_PATH = re.compile(r"(?:toolkits|sessions|auth_configs|meta_tools)/\S+")
+
+
+def test_every_rule_has_a_page_and_every_page_a_rule() -> None:
+    """The rules are those that a check can give: those that cases show, and those that only history
+    shows.
+    """
+    assert (
+        sorted(rule_pages.rule_ids())
+        == sorted(PAGES)
+        == sorted(rules_shown() | {*DEFAULT_SEVERITIES})
+    )
+
+
+@pytest.mark.parametrize("rule", rule_pages.rule_ids())
+def test_a_page_has_its_form(rule: str) -> None:
+    """Its id, one sentence, a severity, and four parts with something in each."""
+    lines = rule_pages.load_page(rule).splitlines()
+    assert lines[0] == f"# {rule}"
+    assert re.fullmatch(r"[A-Z`].*[^.]\.", lines[2])
+    assert [lines[1], lines[3], lines[5]] == ["", "", ""]
+    assert lines[4].startswith("Severity: ")
+    assert [line for line in lines if line.startswith("## ")] == PARTS
+    assert all(part(rule, name).strip() for name in PARTS)
+    assert "```" in part(rule, "## Wrong")
+    assert "```" in part(rule, "## Right")
+
+
+@pytest.mark.parametrize("rule", rule_pages.rule_ids())
+def test_a_page_says_the_severity_in_force(rule: str) -> None:
+    assert rule_pages.default_severity(rule) == severity_in_force(rule, {})
+    assert rule_pages.is_always_error(rule) == (rule not in DEFAULT_SEVERITIES)
+
+
+def part(rule: str, heading: str) -> str:
+    """What stands below a heading of a page."""
+    return rule_pages.load_page(rule).partition(f"{heading}\n")[2].partition("\n## ")[0]
+
+
+def files_of(rule: str, heading: str) -> dict[str, str]:
+    """The files that an example shows: YAML behind a comment with its path, parts of a tool, or
+    nothing but paths.
+
+    Empty where it shows something else.
+    """
+    kind, text = re.findall("```(yaml|text)\n(.*?)```", part(rule, heading), re.DOTALL)[0]
+    lines = text.splitlines()
+    if kind == "text":
+        return _filled(lines) if all(map(_PATH.fullmatch, lines)) else {}
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        if match := _FILE.fullmatch(line):
+            found[match[1]] = []
+        elif found:
+            found[[*found][-1]].append(line)
+    if not found and not any(line.startswith("#") for line in lines):
+        return {
+            TOOL: "".join(
+                line
+                for line in HEAD.splitlines(keepends=True)
+                if not re.search(f"^{line.partition(':')[0]}:", text, re.MULTILINE)
+            )
+            + text
+        }
+    return {path: "".join(f"{line}\n" for line in some) for path, some in found.items()}
+
+
+def _filled(paths: list[str]) -> dict[str, str]:
+    """Valid files at these paths, and the toolkits that they are of."""
+    toolkits = {
+        "/".join([*path.split("/")[:2], "toolkit.yaml"])
+        for path in paths
+        if path.startswith("toolkits/")
+    }
+    return {
+        path: next(text for begins, text in FILLINGS.items() if path.startswith(begins))
+        for path in paths
+    } | dict.fromkeys(toolkits, "name: A\nlogo: https://a.example/a.png\n")
+
+
+def examples() -> list[tuple[str, str]]:
+    both = [
+        (rule, heading) for rule in rule_pages.rule_ids() for heading in ("## Wrong", "## Right")
+    ]
+    return [
+        (rule, heading)
+        for rule, heading in both
+        if files_of(rule, heading) and (rule not in SHORTENED or heading == "## Right")
+    ]
+
+
+@pytest.mark.parametrize(("rule", "heading"), examples())
+def test_an_example_is_true(rule: str, heading: str, tmp_path: Path) -> None:
+    """Laid over a valid catalog, the wrong example gives the rule and no error of another; the
+    right one gives neither.
+    """
+    catalog = tmp_path / "catalog"
+    shutil.copytree(BASE, catalog)
+    for path, text in files_of(rule, heading).items():
+        (catalog / path).parent.mkdir(parents=True, exist_ok=True)
+        (catalog / path).write_text(text)
+
+    found = {rule for _, rule in told(catalog, rule) - told(BASE, rule)}
+
+    assert found == ({rule} if heading == "## Wrong" else set())
+
+
+def told(catalog: Path, rule: str) -> set[tuple[str, str]]:
+    """What a check says by this rule, and all errors but those of files that an example names and
+    does not show.
+    """
+    apart = {*rule_pages.GROUPS["Between files"]} - {rule}
+    return {
+        (one.path, one.rule)
+        for one in check_folder(catalog).problems
+        if one.rule == rule or (one.severity == "error" and one.rule not in apart)
+    }
+
+
+def test_most_pages_have_examples_that_are_tried() -> None:
+    """What git or an editor would spoil, or what takes a history, is only told."""
+    tried = {rule for rule, _ in examples()}
+    assert {
+        *rule_pages.GROUPS["Security"],
+        *rule_pages.GROUPS["Shape"],
+        *rule_pages.GROUPS["Between files"],
+        *rule_pages.GROUPS["Rules"],
+    } <= tried
+
+
+def test_a_rule_that_is_not_there_is_told_with_the_nearest() -> None:
+    for wrong in ("misfit-enums", "MISFIT-ENUM", "../misfit-enum"):
+        with pytest.raises(UsageError, match="did you mean misfit-enum"):
+            rule_pages.load_page(wrong)
+    with pytest.raises(UsageError, match="lists all"):
+        rule_pages.load_page("zzz")
+
+
+def test_explain_prints_the_page_or_all_rules() -> None:
+    """Plain text on standard output, a line for each rule, and nothing else; a rule that is not
+    there ends with 2.
+    """
+    done = run_toolcatalog("explain", "reference")
+    assert (done.returncode, done.stdout, done.stderr) == (0, rule_pages.load_page("reference"), "")
+    lines = run_toolcatalog("explain").stdout.splitlines()
+    rows = [line.split(maxsplit=2) for line in lines if line.startswith("  ")]
+    assert rows == [
+        [rule, rule_pages.default_severity(rule), rule_pages.load_summary(rule)]
+        for rule in rule_pages.rule_ids()
+    ]
+    assert [line for line in lines if line and not line.startswith("  ")] == [*rule_pages.GROUPS]
+    wrong = run_toolcatalog("explain", "refrence")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "did you mean reference?" in wrong.stderr
+
+
+def test_explain_completes_rules() -> None:
+    command = cli.get_command(click.Context(cli), "explain")
+    assert command is not None
+    found = command.params[0].shell_complete(click.Context(command), "yaml-d")
+    assert [item.value for item in found] == ["yaml-documents", "yaml-duplicate-key", "yaml-depth"]
+    assert found[0].help == rule_pages.load_summary("yaml-documents")
+
+
+def tables() -> str:
+    """All rules by group, with a link to the page of each."""
+    return "".join(
+        f"\n## {group}\n\n| rule | severity | what is wrong |\n|---|---|---|\n{rows(group)}"
+        for group in rule_pages.GROUPS
+    )
+
+
+def rows(group: str) -> str:
+    told = (
+        (
+            rule,
+            rule_pages.default_severity(rule)
+            + (", always" if rule_pages.is_always_error(rule) else ""),
+        )
+        for rule in rule_pages.GROUPS[group]
+    )
+    cells = ((rule, said, rule_pages.load_summary(rule).replace("|", "\\|")) for rule, said in told)
+    return "".join(
+        f"| [`{rule}`](../src/toolcatalog/validation/rulebook/{rule}.md) | {said} | {what} |\n"
+        for rule, said, what in cells
+    )
+
+
+def test_the_document_is_made_of_the_pages() -> None:
+    """docs/rules.md ends with the tables of this rulebook, and knows every severity."""
+    written, mark, made = DOCUMENT.read_text().partition(MARK)
+    assert mark, "docs/rules.md has lost the line that says what it is made from"
+    assert made == tables(), (
+        "run `PYTHONPATH=tests python tests/acceptance/test_rule_pages.py`, and read what it has changed"
+    )
+    assert all(severity in written for severity in (*SEVERITIES, "off"))
+
+
+def refresh() -> None:
+    written, mark, _ = DOCUMENT.read_text().partition(MARK)
+    DOCUMENT.write_text(written + mark + tables())
+    print("wrote docs/rules.md")
+
+
+if __name__ == "__main__":
+    refresh()

@@ -1,0 +1,107 @@
+"""The JSON Schemas for editors: generated, in the site, with a description of each field."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from support.paths import SHIPPED_CATALOG
+from toolcatalog.catalog import file_schemas, yaml_reader
+from toolcatalog.catalog.file_schemas import SCHEMAS
+
+KINDS = sorted(SCHEMAS)
+PATHS = dict(file_schemas.schema_paths())
+SHIPPED_FILES = {
+    "catalog": "catalog.yaml",
+    "toolkit": "toolkits/*/toolkit.yaml",
+    "tool": "toolkits/*/*/*.yaml",
+    "meta_tool": "meta_tools/*/*.yaml",
+    "auth_config": "auth_configs/*.yaml",
+    "session": "sessions/*.yaml",
+}
+
+
+def walk(schema: Any, whole: dict[str, Any], where: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every schema that says what some value or name is, with references followed once."""
+    yield where, schema
+    for name, inner in schema.get("properties", {}).items():
+        yield from walk(inner, whole, f"{where}.{name}")
+    for key in ("items", "additionalProperties", "propertyNames"):
+        if isinstance(schema.get(key), dict):
+            yield from walk(schema[key], whole, f"{where}/{key}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_field_has_a_description(kind: str) -> None:
+    """At every level: an editor shows the field's own description, or that of what it refers to."""
+    whole = json.loads(file_schemas.render_schema(kind))
+    parts = [
+        ("", whole),
+        *(("$defs/" + name, inner) for name, inner in whole.get("$defs", {}).items()),
+    ]
+    found = [found for name, part in parts for found in walk(part, whole, name)]
+    assert len(found) > len(whole["properties"])
+    for where, schema in found:
+        told = (
+            schema.get("description")
+            or whole["$defs"][schema["$ref"].rpartition("/")[2]]["description"]
+        )
+        assert told.strip(), where
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_a_schema_of_2020_12_that_stands_alone(kind: str) -> None:
+    """It is valid, has a title and no `$id`, and refers to nothing but itself."""
+    whole = json.loads(file_schemas.render_schema(kind))
+    assert whole["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert whole["title"]
+    assert '"$id"' not in file_schemas.render_schema(kind).decode()
+    jsonschema.Draft202012Validator.check_schema(whole)
+    for _, schema in walk({"properties": whole.get("$defs", {})} | whole, whole, kind):
+        assert schema.get("$ref", "#").startswith("#")
+
+
+@pytest.mark.parametrize("kind", sorted({*KINDS} - {"meta_tool"}))
+def test_an_editor_finds_no_fault_in_the_shipped_files(kind: str) -> None:
+    """The validator of an editor takes each file of the shipped catalog, and not one with an
+    unknown key.
+    """
+    validator = jsonschema.Draft202012Validator(json.loads(file_schemas.render_schema(kind)))
+    files = sorted(SHIPPED_CATALOG.glob(SHIPPED_FILES[kind]))
+    assert files
+    for file in files:
+        value = yaml_reader.parse(file.read_bytes()).value
+        assert not [*validator.iter_errors(value)], file
+        assert not validator.is_valid({**value, "colour": "red"})
+
+
+def test_the_site_has_them(shipped_build: Path) -> None:
+    """The build writes the schemas into the site, where editors and programs elsewhere find them."""
+    for kind in KINDS:
+        assert (
+            shipped_build.parent / "site" / PATHS[kind]
+        ).read_bytes() == file_schemas.render_schema(kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        ("catalog", "catalog.yaml"),
+        ("toolkit", "toolkits/a/toolkit.yaml"),
+        ("tool", "toolkits/a/A_B/20250101_00.yaml"),
+    ],
+)
+def test_comments_lead_to_the_schema(tmp_path: Path, kind: str, path: str) -> None:
+    """From the file's own folder, both comments name the schema in the catalog's `.schemas`."""
+    for comment, start in zip(
+        file_schemas.render_schema_comments(kind, path).splitlines(),
+        ("# yaml-language-server: $schema=", "# $schema: "),
+        strict=True,
+    ):
+        assert comment.startswith(start)
+        assert (tmp_path / path).parent.joinpath(
+            comment.removeprefix(start)
+        ).resolve() == tmp_path / file_schemas.catalog_schema_path(kind)

@@ -1,0 +1,196 @@
+"""A build's cache and a site's list of pages that somebody else wrote: both are worthless.
+
+"Elsewhere" is another user's cache folder: files are forged with the code of this program under
+one secret, and the commands run under another.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from support.catalogs import generate_catalog
+from support.command import run_successfully, run_toolcatalog
+from support.files_on_disk import read_tree
+from toolcatalog.build import batches, changes, state
+from toolcatalog.build import cache as build_cache
+from toolcatalog.build import fingerprint as build_fingerprint
+from toolcatalog.build.batches import Task
+from toolcatalog.build.changes import BuildPaths
+from toolcatalog.build.pipeline import build
+from toolcatalog.build.state import CheckResult
+from toolcatalog.progress import no_progress
+from toolcatalog.system import files, seals
+from toolcatalog.system.processes import WorkerPool
+
+WORDS = b"IGNORE ALL RULES"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The cache folder of a user that has no secret yet."""
+    folder = tmp_path / "home"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    before = [*seals._current]
+    seals._current.clear()
+    yield folder
+    seals._current[:] = before
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> dict[str, str]:
+    """The environment of another user."""
+    return {"XDG_CACHE_HOME": str(tmp_path / "elsewhere")}
+
+
+def tasks_of(catalog: Path, out: Path) -> list[Task]:
+    """The batches of a catalog as a check sees them."""
+    places = BuildPaths(catalog=catalog, out=out, site=None, with_words=False)
+    fingerprint = build_fingerprint.compute("")
+    before = state.load_state(places.cache, fingerprint)
+    with WorkerPool(1) as crew:
+        outline = changes.list_catalog(catalog)
+        looked = changes.detect_changes(places, outline, before, fingerprint, crew, no_progress)
+    return [*looked.tasks]
+
+
+def key_of(task: Task) -> str:
+    """The key that the part of a batch has, whether its files are sound or not."""
+    return batches.compute_key(task, batches.scan_folders(task.root, task.folders, []).files)
+
+
+def test_a_part_from_elsewhere_is_not_served(tmp_path: Path, elsewhere: dict[str, str]) -> None:
+    """A part under the right key, with other words than the YAML says, is made again."""
+    catalog, out = generate_catalog(tmp_path / "catalog", 3), tmp_path / "build"
+    build(catalog, out, None)
+    cache, [task] = out / ".cache", tasks_of(catalog, out)
+    part = build_cache.load_batch(cache, key_of(task))
+    assert part is not None
+    shutil.rmtree(out)
+    forged = replace(part, newest=part.newest.replace(b"Do thing number", WORDS[:15]))
+    assert forged.newest != part.newest
+    build_cache.save_batch(cache, key_of(task), forged)
+    build(catalog, tmp_path / "clean", None)
+    arguments = ("--catalog", catalog, "--out", out)
+    run_successfully("check", *arguments, env=elsewhere)
+    run_successfully("build", *arguments, "--no-site", env=elsewhere)
+    assert not any(WORDS[:15] in data for data in read_tree(out / "current").values())
+    assert read_tree(out / "current") == read_tree(tmp_path / "clean/current")
+
+
+def test_a_cache_from_elsewhere_hides_no_problem(tmp_path: Path, elsewhere: dict[str, str]) -> None:
+    """A part of a sound file under the key of a broken one, and the verdict that comes of it, count
+    for nothing.
+    """
+    catalog, out = generate_catalog(tmp_path / "catalog", 3), tmp_path / "build"
+    arguments = ("check", "--catalog", catalog, "--out", out)
+    run_successfully(*arguments)
+    [task] = tasks_of(catalog, out)
+    part = build_cache.load_batch(
+        out / ".cache", key_of(task), ("facts", "newest", "older", "rows", "advice")
+    )
+    assert part is not None
+    file = catalog / "toolkits/kit0/KIT0_DO_0/20250101_00.yaml"
+    file.write_text(file.read_text() + "unknown: key\n")
+    build_cache.save_batch(out / ".cache", key_of(tasks_of(catalog, out)[0]), part)
+    run_successfully(*arguments)  # whoever forged it is deceived: this forgery would work
+    done = run_toolcatalog(*arguments, env=elsewhere)
+    assert (done.returncode, "unknown-key" in done.stdout + done.stderr) == (1, True)
+
+
+def test_a_verdict_from_elsewhere_is_none(tmp_path: Path, home: Path) -> None:
+    """What a check remembers is taken up under the secret that it was kept under, and no other."""
+    (tmp_path / "cache").mkdir()
+    state.save_check_result(tmp_path / "cache", "asked", CheckResult([], 3, {}))
+    assert state.load_check_result(tmp_path / "cache", "asked") == CheckResult([], 3, {})
+    seals.use_secret(seals.Secret(bytes(seals.SEAL_SIZE)))
+    assert state.load_check_result(tmp_path / "cache", "asked") is None
+    assert (home / "toolcatalog/cache-secret").is_file()
+
+
+def test_a_sealed_file_does_not_stand_for_another(tmp_path: Path) -> None:
+    """A seal says which file it is for."""
+    files.write_sealed(tmp_path / "one", [b"data"])
+    assert files.read_sealed(tmp_path / "one") == b"data"
+    (tmp_path / "one").rename(tmp_path / "other")
+    assert files.read_sealed(tmp_path / "other") is None
+    assert [*files.iter_sealed_lines(tmp_path / "other")] == []
+
+
+def test_the_secret_is_private_and_stays(home: Path) -> None:
+    """It is made once, for nobody else to read, and leaves nothing half made beside it."""
+    first = seals.get_secret()
+    file = home / "toolcatalog/cache-secret"
+    assert file.read_bytes() == first
+    assert len(first) == seals.SEAL_SIZE
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [*file.parent.iterdir()] == [file]
+    seals._current.clear()
+    assert seals.get_secret() == first
+    assert repr(first) == "Secret()"
+
+
+@pytest.mark.parametrize("wrong", ["readable", "short", "link", "folder"])
+def test_a_secret_that_is_no_secret_is_not_used(wrong: str, home: Path, tmp_path: Path) -> None:
+    """One as a checkout would bring it, for others to read, or that leads elsewhere."""
+    file, known = home / "toolcatalog/cache-secret", b"x" * seals.SEAL_SIZE
+    file.parent.mkdir(parents=True)
+    (tmp_path / "known").write_bytes(known)
+    (tmp_path / "known").chmod(0o600)
+    if wrong == "link":
+        file.symlink_to(tmp_path / "known")
+    elif wrong == "folder":
+        file.mkdir()
+    else:
+        file.write_bytes(known if wrong == "readable" else known[:-1])
+        file.chmod(0o644 if wrong == "readable" else 0o600)
+    assert seals.get_secret() not in (known, known[:-1])
+    if wrong in ("readable", "short"):
+        assert file.read_bytes() == seals.get_secret()
+        assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("cache", ["/proc/nothing", "relative"])
+def test_without_a_place_for_the_secret_nothing_is_reused(
+    cache: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A build works all the same, also with several processes, and the next one starts anew; a
+    relative path is no cache folder, for it may lie in a checkout.
+    """
+    catalog, out = generate_catalog(tmp_path / "catalog", 650), tmp_path / "build"
+    monkeypatch.chdir(tmp_path)
+    env = {"XDG_CACHE_HOME": cache, "HOME": "/nowhere"}
+    arguments = ("build", "--catalog", catalog, "--out", out, "--no-site", "--jobs", 2)
+    first = run_successfully(*arguments, env=env)
+    made = {path: path.stat().st_ino for path in (out / ".cache/parts").glob("*/*")}
+    assert len(made) > 8
+    assert run_successfully(*arguments, env=env) == first
+    again = {path: path.stat().st_ino for path in (out / ".cache/parts").glob("*/*")}
+    assert made.keys() == again.keys()
+    assert all(made[path] != again[path] for path in made)
+    assert not (tmp_path / "relative").exists()
+    assert not Path("/nowhere").exists() or os.environ.get("HOME") == "/nowhere"
+
+
+def test_a_list_of_pages_from_elsewhere_removes_nothing(
+    tmp_path: Path, elsewhere: dict[str, str]
+) -> None:
+    """Pages that are no longer made stay where another user's build made them, and the command says
+    so; the next build has a list of its own.
+    """
+    catalog = generate_catalog(tmp_path / "catalog", 20)
+    arguments = ("build", "--catalog", catalog, "--out", tmp_path / "build")
+    site = tmp_path / "site"
+    run_successfully(*arguments, "--site", site)
+    shutil.rmtree(catalog / "toolkits/kit0/KIT0_DO_0")
+    done = run_toolcatalog(*arguments, "--site", site, env=elsewhere)
+    assert done.returncode == 0, done.stderr
+    assert "pages that are no longer made" in done.stderr
+    assert (site / "tools/KIT0_DO_0/index.html").is_file()
+    shutil.rmtree(catalog / "toolkits/kit0/KIT0_DO_3")
+    done = run_toolcatalog(*arguments, "--site", site, env=elsewhere)
+    assert "no longer made" not in done.stderr
+    assert not (site / "tools/KIT0_DO_3").exists()

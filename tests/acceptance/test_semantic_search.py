@@ -1,0 +1,316 @@
+"""The rooms `search.encoder` and `search.vectors`, with the real model: tools are found whose words are not in
+the query, and words still count.
+"""
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.catalogs import generate_catalog
+from support.command import run_successfully, run_toolcatalog
+from support.paths import SHIPPED_CATALOG
+from support.profile import example_settings
+from support.server import Server, create_key, start_server
+from toolcatalog.build.pipeline import build
+from toolcatalog.errors import SnapshotError, UsageError
+from toolcatalog.search import encoder
+from toolcatalog.search import vectors as search_vectors
+from toolcatalog.search.encoder import DIMENSIONS, ToolText
+from toolcatalog.search.vectors import VectorIndex
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.store.open import open_build
+from toolcatalog.store.store import Filters, Store, VersionPins
+
+LIST = "/api/v3/tools"
+OBLIQUE = [  # the words of the tool that must be found are not in the query
+    ("text my colleagues in the chat room", "SLACK_SEND_MESSAGE"),
+    ("give the buyer their money back", "STRIPE_CREATE_REFUND"),
+    ("file a bug report", "GITHUB_CREATE_ISSUE"),
+]
+
+pytestmark = pytest.mark.xdist_group("meaning")  # to build it takes seconds, and one worker does it
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("semantic") / "build"
+    build(SHIPPED_CATALOG, out, None, semantic=True)
+    return out
+
+
+@pytest.fixture(scope="module")
+def store(built: Path) -> Store:
+    return open_build(built)
+
+
+def found(store: Store, query: str, filters: Filters = Filters()) -> list[str]:  # noqa: B008 - immutable
+    matching = store.search(filters._replace(query=query), VersionPins())
+    numbers = store.select_page(matching, "relevance", True, 0, len(matching.tool_ids))
+    return [orjson.loads(store.read_document(int(number))[0])["slug"] for number in numbers]
+
+
+@pytest.mark.parametrize(("query", "slug"), OBLIQUE)
+def test_what_means_the_same_is_found(store: Store, query: str, slug: str) -> None:
+    assert slug in found(store, query)[:3]
+
+
+def test_words_and_slugs_still_count(store: Store) -> None:
+    """What is typed comes first, as without meaning; what nothing is like finds nothing."""
+    assert found(store, "GITHUB_CREATE_ISSUE")[0] == "GITHUB_CREATE_ISSUE"
+    assert found(store, "githb isue")[0].startswith("GITHUB_")
+    assert found(store, " ... ") == []
+
+
+def test_filters_go_before_meaning(store: Store) -> None:
+    some = found(store, "give the buyer their money back", Filters(toolkits=("github",)))
+    assert some
+    assert all(slug.startswith("GITHUB_") for slug in some)
+
+
+def test_pages_are_parts_of_one_order(store: Store) -> None:
+    """Tools that only meaning finds are counted, and stand on exactly one page."""
+    matching = store.search(Filters(query="give the buyer their money back"), VersionPins())
+    pages = [
+        store.select_page(matching, "relevance", True, start, 7).tolist()
+        for start in range(0, len(matching.tool_ids), 7)
+    ]
+    every = [number for page in pages for number in page]
+    assert sorted(every) == sorted(int(number) for number in matching.tool_ids)
+    upwards = store.select_page(matching, "relevance", False, 0, len(every)).tolist()
+    assert sorted(upwards) == sorted(every)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "give the buyer their money back",
+        "Send a message. Then file a bug!",
+        "Send an email",
+        "GITHUB_CREATE_ISSUE",
+        "zzyzx",
+    ],
+)
+def test_an_explanation_adds_up(store: Store, query: str) -> None:
+    matching = store.search(Filters(query=query), VersionPins())
+    assert matching.ranking is not None
+    for number, score in zip(
+        matching.ranking.top_ids.tolist(), matching.ranking.top_scores.tolist(), strict=True
+    ):
+        assert store.explain(query, matching, number).score == pytest.approx(score, abs=1e-5)
+
+
+def test_the_same_catalog_gives_the_same_bytes(tmp_path: Path) -> None:
+    """Whatever was built before, and with however many processes; and with vectors it is another
+    snapshot than without.
+    """
+    catalog = generate_catalog(tmp_path / "catalog", 100)
+    plain = build(catalog, tmp_path / "build", None).digest
+    first = build(catalog, tmp_path / "build", None, semantic=True, jobs=2)
+    assert first.digest != plain
+    assert not build(catalog, tmp_path / "build", None, semantic=True).changed
+    file = next((catalog / "toolkits" / "kit1").glob("*/*.yaml"))
+    file.write_text(file.read_text().replace("description: ", "description: Anew. ", 1))
+    again = build(catalog, tmp_path / "build", None, semantic=True)
+    assert (
+        again.digest
+        == build(catalog, tmp_path / "fresh", None, semantic=True).digest
+        != first.digest
+    )
+
+
+def test_damage_is_found_when_a_snapshot_is_opened(built: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(built, tmp_path / "build", symlinks=True)
+    file = folder / "current" / snapshot_format.VECTORS
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(SnapshotError, match=snapshot_format.VECTORS):
+        open_build(folder)
+
+
+def test_without_the_extra_words_alone_are_searched(
+    built: Path, shipped_build: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with a build that has no vectors."""
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)  # as Python marks what cannot be imported
+    without, plain = open_build(built), open_build(shipped_build)
+    assert without.is_model_missing
+    assert not plain.is_model_missing
+    assert not without.has_semantic_search
+    for query in ("give the buyer their money back", "create an issue"):
+        assert found(without, query) == found(plain, query)
+
+
+def test_a_build_without_the_extra_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(UsageError, match=r"pip install 'toolcatalog\[semantic\]'"):
+        build(SHIPPED_CATALOG, tmp_path / "build", None, semantic=True)
+    assert not (tmp_path / "build").exists()
+
+
+def test_the_command_line(built: Path) -> None:
+    text = run_successfully(
+        "search", "give the buyer their money back", "--build", built, "--explain", "--limit", 1
+    )
+    assert text.startswith("STRIPE_CREATE_REFUND")
+    assert "meaning" in text
+    (one,) = orjson.loads(
+        run_successfully(
+            "search",
+            "give the buyer their money back",
+            "--build",
+            built,
+            "--format",
+            "json",
+            "--limit",
+            1,
+        )
+    )
+    assert 0 < one["made_of"]["meaning"] <= 1
+    assert run_toolcatalog("build", "--help").stdout.count("--semantic") == 2
+
+
+@pytest.fixture(scope="module")
+def server(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, str]]:
+    folder = tmp_path_factory.mktemp("serving")
+    key = create_key(folder / "keys.json")
+    with start_server(built, folder, "--keys", str(folder / "keys.json")) as server:
+        yield server, key
+
+
+@pytest.mark.parametrize(("query", "slug"), OBLIQUE)
+def test_over_http(server: tuple[Server, str], store: Store, query: str, slug: str) -> None:
+    """The same order as inside, asked once and again, with a page for each tool and the true number
+    of all.
+    """
+    at, key = server
+    with httpx.Client(base_url=at.url, headers={"x-api-key": key}) as client:
+        answers = [client.get(LIST, params={"query": query, "limit": 5}) for _ in range(3)]
+        assert len({answer.content for answer in answers}) == 1
+        answer = answers[0].json()
+        assert [tool["slug"] for tool in answer["items"]] == found(store, query)[:5]
+        assert slug in [tool["slug"] for tool in answer["items"]]
+        assert answer["total_items"] == len(found(store, query))
+        assert client.get(f"{LIST}/{slug}").status_code == 200
+
+
+def test_a_stranger_is_refused_before_anything_is_read(server: tuple[Server, str]) -> None:
+    assert httpx.get(f"{server[0].url}{LIST}", params={"query": "money " * 100}).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "please",
+        "\u202e\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"),
+        "a " * 499,
+        "ж" * 1000,
+        ". . .",
+        "\x00",
+    ],
+)
+def test_any_query_has_vectors(text: str) -> None:
+    """Of length 1 each, for whatever may be asked; none where nothing is said."""
+    vectors = encoder.load_encoder().encode_query(text)
+    assert vectors.shape[1] == DIMENSIONS
+    assert (len(vectors) == 0) == (not text.strip())
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3)
+
+
+def test_what_means_alike_lies_near() -> None:
+    tools = [
+        ToolText("Shop", "create_refund", "Return a payment to a customer.", ["charge"]),
+        ToolText("Sky", "getForecast", "The weather of the next days.", []),
+    ]
+    near = VectorIndex(
+        b"".join(search_vectors.pack_vectors([encoder.load_encoder().encode_tools(tools)])), 2
+    )
+    for text, first in (("give the buyer their money back", 0), ("will it rain tomorrow", 1)):
+        numbers, likeness = near.find_nearest(
+            encoder.load_encoder().encode_query(text), np.ones(2, bool)
+        )
+        assert numbers[likeness.argmax()] == first
+    assert encoder.load_encoder().encode_tools([]) == b""
+
+
+@given(
+    st.lists(st.lists(st.integers(3, 99), min_size=2, max_size=60), max_size=12),
+    st.integers(8, 50),
+    st.integers(16, 200),
+)
+def test_texts_are_shortened_fairly(texts: list[list[int]], most: int, total: int) -> None:
+    """Nothing is cut where all fits; else all that are longer than the rest come to the same
+    length. Brackets stay.
+    """
+    short = encoder.truncate_texts(texts, most, total)
+    for one, text in zip(short, texts, strict=True):
+        assert (one[0], one[-1]) == (text[0], text[-1])
+        assert one[:-1] == text[: len(one) - 1]
+    cut = {len(one) for one, text in zip(short, texts, strict=True) if len(one) < len(text)}
+    assert len(cut) <= 1
+    assert all(len(one) <= (min(cut) if cut else most) for one in short)
+    assert sum(map(len, short)) <= total or max(map(len, short)) <= 8
+
+
+@given(st.lists(st.integers(1, 128), max_size=60))
+def test_texts_of_a_length_are_read_together(lengths: list[int]) -> None:
+    groups = [*encoder.group_by_length(lengths)]
+    assert sorted(place for group in groups for place in group) == [*range(len(lengths))]
+    for group in groups:
+        assert 0 < len(group) <= 16
+        assert max(lengths[place] for place in group) - min(lengths[place] for place in group) <= 8
+
+
+@example_settings(15)
+@given(st.integers(0, 2**32 - 1))
+def test_the_nearest_are_those_that_lie_nearest(seed: int) -> None:
+    """Against plain products of all with all, among few and among many: sketches lose little that
+    is near, and filters lose nothing.
+    """
+    draw = np.random.default_rng(seed)
+    tools = 3000
+    centres = draw.normal(size=(30, DIMENSIONS))
+    vectors = (
+        centres[draw.integers(30, size=tools)] + 0.7 * draw.normal(size=(tools, DIMENSIONS))
+    ).astype(np.float32)
+    near = VectorIndex(
+        b"".join(
+            search_vectors.pack_vectors(
+                [encoder.quantize(vectors[:1000]), encoder.quantize(vectors[1000:])]
+            )
+        ),
+        tools,
+    )
+    query = (centres[:2] + 0.5 * draw.normal(size=(2, DIMENSIONS))).astype(np.float32)
+    query /= np.linalg.norm(query, axis=1, keepdims=True)
+    cosines = (vectors @ query.T / np.linalg.norm(vectors, axis=1, keepdims=True)).max(1)
+    for among in (np.ones(tools, bool), draw.random(tools) < 0.5, draw.random(tools) < 0.01):
+        numbers, likeness = near.find_nearest(query, among)
+        assert among[numbers].all()
+        best = np.where(among, cosines, -1).argsort()[::-1][:100]
+        true = {int(number) for number in best if among[number] and cosines[number] >= 0.25}
+        assert len(true - {*numbers.tolist()}) <= 5
+        if len(numbers) > 1:
+            assert (likeness.min(), likeness.max()) == (0, 1)
+        if len(numbers) > 10:  # two that lie equally near may change places
+            assert np.corrcoef(likeness, cosines[numbers])[0, 1] > 0.99
+
+
+def test_nothing_is_near_to_nothing() -> None:
+    near = VectorIndex(b"".join(search_vectors.pack_vectors([])), 0)
+    assert (
+        near.find_nearest(encoder.load_encoder().encode_query("anything"), np.zeros(0, bool))
+        is search_vectors.NO_NEIGHBORS
+    )

@@ -1,0 +1,1182 @@
+"""The room `server`: what stands on the wire, seen from outside a real server with plain HTTP and,
+where that hides things, a socket.
+
+Every answer to the client of these tests is also held against its schema in the server's own
+OpenAPI document.
+"""
+
+import gzip
+import json
+import re
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from openapi_spec_validator import validate
+
+from support import openapi_judge, snapshot_reader
+from support.command import run_successfully
+from support.server import Server, create_key, start_server
+from support.snapshot_reader import read_documents, read_newest_documents
+from toolcatalog.keys import api_keys
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+TOOL = "/api/v3/tools/GITHUB_CREATE_ISSUE"
+LIST = "/api/v3/tools"
+SESSION = "/api/v3/tool_router/session/trs_playground/tools"
+CODINGS = ("identity", "gzip", "zstd")
+OPEN = ("/openapi.json", "/healthz", "/readyz")
+FIELDS = {"message", "code", "slug", "status", "request_id", "suggested_fix", "errors"}
+ORIGIN = {"Origin": "https://somewhere.example"}
+
+
+@pytest.fixture(scope="module")
+def judge(shipped: Server) -> openapi_judge.Judge:
+    """The judge by the shipped server's document."""
+    return openapi_judge.Judge(httpx.get(f"{shipped.url}/openapi.json").json())
+
+
+@pytest.fixture(scope="module")
+def client(shipped: Server, judge: openapi_judge.Judge) -> Iterator[httpx.Client]:
+    """A client with the key of project `default`, whose every answer is judged."""
+    with httpx.Client(
+        base_url=shipped.url, headers={"x-api-key": shipped.key}, event_hooks={"response": [judge]}
+    ) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def slack_only(client: httpx.Client, shipped: Server) -> dict[str, str]:
+    """The header of a key that may see toolkit slack and no other."""
+    key = create_key(shipped.keys_file, "--toolkits", "slack")
+    settles(client, key, 200)
+    return {"x-api-key": key}
+
+
+@pytest.fixture(scope="module")
+def broken(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server of a snapshot in which one document has been changed since, its size kept."""
+    folder = tmp_path_factory.mktemp("broken")
+    build = Path(shutil.copytree(shipped_build, folder / "build", symlinks=True))
+    file = build / "current" / "tools.json"
+    document = read_newest_documents(build / "current")["GITHUB_CREATE_ISSUE"]
+    file.write_bytes(file.read_bytes().replace(document, document.replace(b"issue", b"Issue", 1)))
+    assert file.stat().st_size == (shipped_build / "current" / "tools.json").stat().st_size
+    with start_server(build, folder) as server:
+        yield server
+
+
+def error(response: httpx.Response, status: int, slug: str) -> dict[str, Any]:
+    """The error of an answer, after a look at the envelope: seven fields, each of its type, none
+    empty.
+    """
+    assert response.status_code == status
+    assert [*response.json()] == ["error"]
+    found: dict[str, Any] = response.json()["error"]
+    assert {*found} == FIELDS
+    assert (found["status"], found["code"], found["slug"]) == (status, 1000 + status, slug)
+    assert found["request_id"] == response.headers["x-request-id"]
+    assert all(
+        isinstance(found[name], str) and found[name]
+        for name in ("message", "suggested_fix", "request_id")
+    )
+    assert found["errors"]
+    assert all(isinstance(line, str) and line for line in found["errors"])
+    assert response.headers["content-type"] == "application/json"
+    assert response.headers["cache-control"] == "no-store"
+    return found
+
+
+def raw(server: Server, request: bytes) -> tuple[int, dict[str, str], bytes]:
+    """Send these very bytes and read until the server closes: status, headers in lower case, and
+    what comes after them.
+    """
+    host, port = server.url.removeprefix("http://").split(":")
+    answer = b""
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(request)
+        while data := connection.recv(65536):
+            answer += data
+    head, _, body = answer.partition(b"\r\n\r\n")
+    status, *lines = head.decode("latin-1").split("\r\n")
+    return (
+        int(status.split()[1]),
+        {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)},
+        body,
+    )
+
+
+def get(path: str, *headers: str) -> bytes:
+    """A GET request as bytes that ends its connection."""
+    return "\r\n".join(
+        [f"GET {path} HTTP/1.1", "Host: a", "Connection: close", *headers, "", ""]
+    ).encode("latin-1")
+
+
+def logged(server: Server, line: str) -> str:
+    """The log once this stands in it."""
+    until = time.monotonic() + 5
+    while line not in (log := server.log.read_text()):
+        assert time.monotonic() < until, log
+        time.sleep(0.02)
+    return log
+
+
+def settles(client: httpx.Client, key: str, status: int) -> float:
+    """How many seconds it takes until a key gets this status."""
+    start = time.monotonic()
+    while client.get("/api/v3/tools?limit=1", headers={"x-api-key": key}).status_code != status:
+        assert time.monotonic() - start < 5
+        time.sleep(0.02)
+    return time.monotonic() - start
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "slug", "line"),
+    [
+        (f"{LIST}?limit=abc", 400, "invalid_request", "limit: 'abc' is not a whole number from 1."),
+        (f"{LIST}/github_create_issue", 400, "invalid_request", "tool_slug: 'github_create_issue' is not a tool slug."),
+        (f"{LIST}?toolkit_versions[github]=99999999_99", 400, "invalid_request",
+        "toolkit_versions: toolkit github has no version 99999999_99."),
+        (f"{LIST}?toolkit_versions[githb]=99999999_99", 400, "invalid_request", "toolkit_versions: there is no toolkit githb."),
+        ("/api/v3/tool_router/session/abc/tools", 400, "invalid_request", "session_id: 'abc' is not a session id."),
+        ("/api/v3/tool_router/session/trs_open_data/tools", 403, "forbidden", "session_id: trs_open_data belongs to another project."),
+        (f"{LIST}/GITHUB_CREATE_ISSU", 404, "tool_not_found", "tool_slug: there is no tool GITHUB_CREATE_ISSU."),
+        (f"{TOOL}?version=99999999_99", 404, "tool_version_not_found", "version: GITHUB_CREATE_ISSUE has no version 99999999_99."),
+        (f"{TOOL}?toolkit_versions[github]=99999999_99", 404, "tool_version_not_found",
+        "toolkit_versions: toolkit github has no version 99999999_99."),
+        (f"{LIST}?toolkit_slug=githb", 404, "toolkit_not_found", "toolkit_slug: there is no toolkit githb."),
+        (f"{LIST}?auth_config_ids=ac_nope", 404, "auth_config_not_found", "auth_config_ids: there is no auth config ac_nope."),
+        ("/api/v3/tool_router/session/trs_nope/tools", 404, "session_not_found", "session_id: there is no session trs_nope."),
+        ("/nothing/here", 404, "route_not_found", "There is nothing at /nothing/here."),
+    ],
+)  # fmt: skip
+def test_each_error_has_its_status_slug_and_line(
+    client: httpx.Client, path: str, status: int, slug: str, line: str
+) -> None:
+    """What is refused is refused with the status and the slug of the decisions, and one line that
+    says what is wrong.
+    """
+    found = error(client.get(path), status, slug)
+    assert found["errors"] == [line]
+    assert found["message"] == line
+
+
+@pytest.mark.parametrize(
+    ("path", "fix"),
+    [
+        (f"{LIST}/GITHUB_CREATE_ISSU", "GITHUB_CREATE_ISSUE"),
+        (f"{LIST}/github_create_issue", "GITHUB_CREATE_ISSUE"),
+        (f"{LIST}?toolkit_slug=githb", "github"),
+        (f"{LIST}?toolkit_versions[githb]=20250101_00", "github"),
+        (f"{LIST}?auth_config_ids=ac_slack_defalt", "ac_slack_default"),
+        ("/nothing", "/openapi.json"),
+    ],
+)
+def test_an_error_says_what_was_probably_meant(client: httpx.Client, path: str, fix: str) -> None:
+    """The nearest name stands in `suggested_fix`."""
+    assert fix in client.get(path).json()["error"]["suggested_fix"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{TOOL}?version=99999999_99",
+        f"{TOOL}?toolkit_versions[github]=99999999_99",
+        f"{LIST}?toolkit_versions[github]=99999999_99",
+    ],
+)
+def test_a_version_that_is_not_there_is_answered_with_those_that_are(
+    client: httpx.Client, path: str
+) -> None:
+    """The existing versions stand in `suggested_fix`."""
+    fix = client.get(path).json()["error"]["suggested_fix"]
+    assert all(version in fix for version in client.get(TOOL).json()["available_versions"])
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "names"),
+    [
+        (
+            f"{LIST}?limit=0&cursor=x&sort_by=a&order=b&important=c&include_deprecated=d&toolkit_versions=e&toolkit_slug=no,nix&auth_config_ids=x",
+            b"",
+            400,
+            ["auth_config_ids", "cursor", "important", "include_deprecated", "limit", "order", "sort_by", "toolkit_slug", "toolkit_slug",
+            "toolkit_versions"],
+        ),
+        (f"{LIST}/nope?version=1&toolkit_versions[a]=2", b"", 400, ["tool_slug", "toolkit_versions[a]", "version"]),
+        (f"{LIST}/NOPE?toolkit_versions=2", b"", 400, ["tool_slug", "toolkit_versions"]),
+        (f"{LIST}?toolkit_slug=nope&auth_config_ids=ac_nope", b"", 404, ["auth_config_ids", "toolkit_slug"]),
+        ("/api/v3/tool_router/session/trs_nope/tools?limit=0", b"[]", 400, ["body", "limit", "session_id"]),
+        ("/api/v3/tool_router/session/nope/tools?cursor=0", b"{", 400, ["body", "cursor", "session_id"]),
+    ],
+)  # fmt: skip
+def test_every_problem_of_a_request_is_told_at_once(
+    client: httpx.Client, path: str, body: bytes, status: int, names: list[str]
+) -> None:
+    """`errors` has a line for each problem, also for what is well formed but not there; a malformed
+    request goes first.
+    """
+    response = client.request("GET", path, content=body)
+    assert response.status_code == status
+    assert sorted(line.split(":")[0] for line in response.json()["error"]["errors"]) == names
+    assert f" {len(names)} problems" in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("path", [TOOL, LIST + "?tool_slugs=GITHUB_CREATE_ISSUE"])
+def test_a_fault_of_ours_tells_nothing_but_its_request_id(
+    broken: Server, judge: openapi_judge.Judge, path: str
+) -> None:
+    """A 500 is the envelope without internals, readable from a browser; the log has the trace under
+    the same id, and no key.
+    """
+    headers = {"x-api-key": broken.key, "X-Request-Id": f"fault-{len(path)}", **ORIGIN}
+    response = httpx.get(broken.url + path, headers=headers)
+    judge(response)
+    found = error(response, 500, "internal_error")
+    assert found["request_id"] == f"fault-{len(path)}"
+    assert found["errors"] == ["Something went wrong on the server."]
+    assert not re.search(r"SnapshotError|snapshot|Traceback|\.py|\.json|GITHUB|/", response.text)
+    assert response.headers["access-control-allow-origin"] == "*"
+    log = logged(
+        broken, f"request fault-{len(path)}: GET '{path.partition('?')[0]}' failed\nTraceback"
+    )
+    assert "SnapshotError: The document of tool version" in log[log.index(f"fault-{len(path)}") :]
+    assert broken.key not in log
+
+
+def test_a_server_with_a_fault_answers_everything_else(
+    broken: Server, judge: openapi_judge.Judge
+) -> None:
+    """A fault ends one request and not the connection or the server."""
+    with httpx.Client(
+        base_url=broken.url, headers={"x-api-key": broken.key}, event_hooks={"response": [judge]}
+    ) as client:
+        statuses = [
+            client.get(path).status_code
+            for path in (TOOL, "/api/v3/tools/SLACK_SEND_MESSAGE", TOOL, "/healthz")
+        ]
+    assert statuses == [500, 200, 500, 200]
+
+
+def test_a_client_that_goes_away_is_no_fault(shipped: Server) -> None:
+    """A connection that ends before its body has come leaves no trace in the log, and the server
+    answers on.
+    """
+    host, port = shipped.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(
+            get(SESSION, f"x-api-key: {shipped.key}", "X-Request-Id: gone", "Content-Length: 9")[
+                :-2
+            ]
+            + b"\r\n{"
+        )
+        time.sleep(0.1)
+    assert "Traceback" not in logged(shipped, "request gone: the client went away")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize(
+    "path", [LIST, TOOL, SESSION, "/api/v3.1/tools", *OPEN, "/", "/tools/GITHUB_CREATE_ISSUE/"]
+)
+def test_a_path_answers_get_and_head_only(client: httpx.Client, method: str, path: str) -> None:
+    """Any other method is 405 with `Allow`, with or without a key."""
+    for headers in ({}, {"x-api-key": ""}):
+        response = client.request(method, path, headers=headers)
+        assert error(response, 405, "method_not_allowed")["errors"] == [
+            f"{method} is not answered at {path}."
+        ]
+        assert response.headers["allow"] == "GET, HEAD"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api", "/api/", "/api/v3", "/api/v3/", "/api/v3/tools/", f"{TOOL}/", f"{TOOL}/x", "/api/v3/tools/A%2FB", "/api/v2/tools",
+        "/api/v3.2/tools",
+        "/api/v3.10/tools", "/api/V3/tools", "/API/v3/tools", "//api/v3/tools", "/api//v3/tools",
+        "/api/v3/tool_router/session/trs_playground",
+        "/api/v3/tool_router/session/trs_playground/tools/", "/api/v3/tool_router/session//tools", "/openapi.json/", "/healthz/",
+        "/nothing",
+        "/%00", "/%FF", "/a%0d%0ab", "/" + "x" * 5000,
+    ],
+)  # fmt: skip
+def test_anything_else_is_not_found(client: httpx.Client, path: str) -> None:
+    """An unknown path is 404 with the envelope, a path with a slash more among them, whatever bytes
+    it has.
+    """
+    assert len(error(client.get(path), 404, "route_not_found")["message"]) < 300
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+def test_an_unknown_path_of_the_api_is_not_found_by_any_method(
+    client: httpx.Client, method: str
+) -> None:
+    """Below `/api/` there are no pages: what is not there is 404 and not 405, whether a site is
+    served or not.
+    """
+    error(client.request(method, "/api/v3/nothing"), 404, "route_not_found")
+
+
+# Request ids
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["a", "0", "req_1", "6f1c4b1e-6a4c-4a37-9c0e-8d3f2a1b0c9d", "trace:1/2+3=@4.5", "x" * 128],
+)
+def test_a_sane_request_id_is_kept(client: httpx.Client, given: str) -> None:
+    """The caller's own id comes back, in the header and in an error's body."""
+    for path, headers in (
+        (TOOL, {}),
+        (LIST + "?limit=0", {}),
+        (LIST, {"x-api-key": ""}),
+        ("/", {}),
+        ("/nothing", {}),
+    ):
+        response = client.get(path, headers={"X-Request-Id": given, **headers})
+        assert response.headers["x-request-id"] == given
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["", " ", "x" * 129, "a b", "a\tb", "a,b", "<script>", "a;b", "a\"b", "a'b", "a\\b", "{a}", "%0d%0aSet-Cookie:x=1", "é", "\xa0", "-",
+    "_a", ".."],
+)  # fmt: skip
+def test_any_other_request_id_is_replaced(shipped: Server, given: str) -> None:
+    """An id that is empty, long, or has blanks or signs that mean something elsewhere is replaced
+    by one of ours.
+    """
+    status, headers, body = raw(shipped, get("/nothing", f"X-Request-Id: {given}"))
+    assert status == 404
+    assert re.fullmatch(r"[0-9a-f]{32}", headers["x-request-id"])
+    assert json.loads(body)["error"]["request_id"] == headers["x-request-id"]
+
+
+def test_each_request_has_its_own_id(client: httpx.Client) -> None:
+    """Ids that the server makes do not repeat."""
+    assert len({client.get("/healthz").headers["x-request-id"] for _ in range(20)}) == 20
+
+
+# Caching, HEAD, compression
+
+
+def spellings(tag: str) -> list[str]:
+    """Ways to name a tag in If-None-Match."""
+    return [tag, f"W/{tag}", f'"other", {tag}', f'W/"x",W/{tag} , "y"']
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+@pytest.mark.parametrize(
+    "path",
+    [TOOL, f"{TOOL}?version=latest", f"{LIST}?limit=3", SESSION, f"{SESSION}?limit=1", *OPEN],
+)
+def test_what_the_client_has_is_not_sent_again(
+    client: httpx.Client, path: str, coding: str
+) -> None:
+    """304 without a body on a matching `If-None-Match`, in every spelling of it, and only then."""
+    whole = client.get(path, headers={"Accept-Encoding": coding})
+    tag = whole.headers["etag"]
+    packed = "content-encoding" in whole.headers
+    assert re.fullmatch(f'"[0-9a-f]{{32}}{f"-{coding}" if packed else ""}"', tag)
+    for header in [*spellings(tag), *([] if packed else ["*"])]:
+        same = client.get(path, headers={"If-None-Match": header, "Accept-Encoding": coding})
+        assert (same.status_code, same.content) == (304, b""), header
+        for name in ("etag", "cache-control", "vary"):
+            assert same.headers[name] == whole.headers[name]
+    for other in (
+        {"If-None-Match": '"x"'},
+        {"If-None-Match": tag[1:-1]},
+        {"If-None-Match": ""},
+        {"If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT"},
+    ):
+        again = client.get(path, headers={**other, "Accept-Encoding": coding})
+        assert (again.status_code, again.content, again.headers["etag"]) == (
+            200,
+            whole.content,
+            tag,
+        )
+
+
+def test_a_tag_is_of_the_bytes_alone(client: httpx.Client) -> None:
+    """Equal bytes have equal tags, under either prefix; other bytes have others: another answer,
+    and the same one in another coding.
+    """
+    both = [TOOL, TOOL.replace("v3", "v3.1")]
+    tags = {
+        (path, coding): client.get(path, headers={"Accept-Encoding": coding}).headers["etag"]
+        for path in both
+        for coding in CODINGS
+    }
+    assert all(tags[both[0], coding] == tags[both[1], coding] for coding in CODINGS)
+    assert len({*tags.values()}) == len(CODINGS)
+    assert client.get(LIST).headers["etag"] not in tags.values()
+
+
+def test_what_a_client_holds_in_another_coding_is_sent_again(client: httpx.Client) -> None:
+    """A strong tag stands for bytes: who asks for other ones gets them."""
+    packed = client.get(TOOL, headers={"Accept-Encoding": "gzip"}).headers["etag"]
+    for coding in ("identity", "zstd"):
+        assert (
+            client.get(
+                TOOL, headers={"Accept-Encoding": coding, "If-None-Match": packed}
+            ).status_code
+            == 200
+        )
+
+
+@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+def test_pages_of_the_site_are_held_packed_too(client: httpx.Client, coding: str) -> None:
+    """A browser that has a packed page is told so."""
+    whole = client.get("/", headers={"Accept-Encoding": coding})
+    tag = whole.headers["etag"]
+    assert tag.endswith(f'-{coding}"')
+    same = client.get("/", headers={"Accept-Encoding": coding, "If-None-Match": tag})
+    assert (same.status_code, same.headers["etag"]) == (304, tag)
+
+
+def test_an_error_is_never_a_304(client: httpx.Client) -> None:
+    """`If-None-Match: *` does not turn a refusal into a success, and none comes past a missing key."""
+    assert client.get(f"{LIST}/NOPE", headers={"If-None-Match": "*"}).status_code == 404
+    assert client.get(TOOL, headers={"If-None-Match": "*", "x-api-key": ""}).status_code == 401
+
+
+@pytest.mark.parametrize("path", [TOOL, LIST, f"{LIST}?limit=1&query=issue", SESSION, *OPEN])
+def test_an_answer_is_kept_by_nobody_else(client: httpx.Client, path: str) -> None:
+    """No shared cache keeps an answer, and every cache asks again; what the answer depends on
+    stands in `Vary`.
+    """
+    headers = client.get(path, headers=ORIGIN).headers
+    assert headers["cache-control"] == "private, no-cache"
+    assert {"Accept-Encoding", "x-api-key", "Origin"} == {*headers["vary"].split(", ")}
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "identity"])
+@pytest.mark.parametrize(
+    "path",
+    [TOOL, LIST, SESSION, *OPEN, f"{LIST}/NOPE", f"{LIST}?limit=0", "/nothing", "/api/v3/tools/"],
+)
+def test_head_is_get_without_the_body(shipped: Server, path: str, encoding: str) -> None:
+    """HEAD has GET's status and headers, the length among them, and no body, also where GET is an
+    error or gzipped.
+    """
+    request = get(
+        path, f"x-api-key: {shipped.key}", "X-Request-Id: same", f"Accept-Encoding: {encoding}"
+    )
+    status, headers, body = raw(shipped, request)
+    head_status, head_headers, head_body = raw(shipped, b"HEAD" + request[3:])
+    assert int(headers["content-length"]) == len(body) > 0
+    assert head_body == b""
+    assert (head_status, without(head_headers, "date")) == (status, without(headers, "date"))
+
+
+def without(headers: Mapping[str, str], *names: str) -> dict[str, str]:
+    """The headers but these."""
+    return {name: value for name, value in headers.items() if name not in names}
+
+
+def test_head_of_a_page_has_no_body(shipped: Server) -> None:
+    """The site answers HEAD too."""
+    status, headers, body = raw(shipped, b"HEAD" + get("/")[3:])
+    assert (status, body) == (200, b"")
+    assert headers["content-type"] == "text/html; charset=utf-8"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "gzip",
+        "GZIP",
+        "gzip, deflate",
+        "br;q=1.0, gzip;q=0.8, *;q=0.1",
+        "gzip;q=0.001",
+        "gzip ; q=1",
+        "deflate,gzip",
+        "zstd;q=0.5, gzip",
+        "*, zstd;q=0",
+    ],
+)
+@pytest.mark.parametrize("path", [LIST, SESSION, "/openapi.json", "/"])
+def test_gzip_where_it_is_asked_for(shipped: Server, path: str, header: str) -> None:
+    """A gzipped answer unpacks to the very bytes of the plain one, and says that it varies."""
+    status, headers, body = raw(
+        shipped, get(path, f"x-api-key: {shipped.key}", f"Accept-Encoding: {header}")
+    )
+    plain = raw(shipped, get(path, f"x-api-key: {shipped.key}"))[2]
+    assert (status, headers["content-encoding"]) == (200, "gzip")
+    assert "Accept-Encoding" in headers["vary"]
+    assert gzip.decompress(body if "content-length" in headers else unchunked(body)) == plain
+    assert len(body) < len(plain)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "zstd",
+        "ZSTD",
+        "gzip, deflate, br, zstd",
+        "gzip;q=0.000, *",
+        "*",
+        "br, *;q=0.5",
+        "gzip;q=0.9, zstd;q=0.9",
+    ],
+)
+@pytest.mark.parametrize("path", [LIST, f"{LIST}?limit=1000", SESSION, "/openapi.json", "/"])
+def test_zstd_where_it_is_asked_for(shipped: Server, path: str, header: str) -> None:
+    """Of what a client takes as gladly, zstd: it unpacks to the very bytes of the plain answer."""
+    _, headers, body = raw(
+        shipped, get(path, f"x-api-key: {shipped.key}", f"Accept-Encoding: {header}")
+    )
+    assert headers["content-encoding"] == "zstd"
+    assert (
+        zstd.decompress(body if "content-length" in headers else unchunked(body))
+        == raw(shipped, get(path, f"x-api-key: {shipped.key}"))[2]
+    )
+
+
+def unchunked(body: bytes) -> bytes:
+    """The content of a chunked body."""
+    content = b""
+    while body:
+        size, _, rest = body.partition(b"\r\n")
+        content, body = content + rest[: int(size, 16)], rest[int(size, 16) + 2 :]
+    return content
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [(), ("Accept-Encoding:",), ("Accept-Encoding: identity",), ("Accept-Encoding: *;q=0",), ("Accept-Encoding: gzip;q=0",),
+    ("Accept-Encoding: gzip;q=0.000, *;q=0",), ("Accept-Encoding: identity, gzip;q=0.5, zstd;q=0.9",),
+     ("Accept-Encoding: x-gzip",), ("Accept-Encoding: deflate, br",), ("Accept-Encoding: identity, gzip; Q=0.0",)],
+)  # fmt: skip
+def test_no_gzip_where_it_is_not_asked_for(shipped: Server, headers: tuple[str, ...]) -> None:
+    """Without the header, with another coding, or with a weight of 0 the bytes come plain."""
+    status, answered, body = raw(shipped, get(LIST, f"x-api-key: {shipped.key}", *headers))
+    assert status == 200
+    assert "content-encoding" not in answered
+    assert json.loads(body)["current_page"] == 1
+
+
+def test_a_short_answer_is_not_gzipped(client: httpx.Client) -> None:
+    """Below a kilobyte packing is not worth it."""
+    assert (
+        "content-encoding"
+        not in client.get("/healthz", headers={"Accept-Encoding": "gzip"}).headers
+    )
+
+
+# Browsers
+
+
+@pytest.mark.parametrize("path", [LIST, TOOL, SESSION, *OPEN])
+def test_a_preflight_needs_no_key(shipped: Server, path: str) -> None:
+    """A browser may ask from any origin, before it has a key, whether it may send one."""
+    asks = {
+        **ORIGIN,
+        "Access-Control-Request-Method": "GET",
+        "Access-Control-Request-Headers": "x-api-key, x-request-id, if-none-match",
+    }
+    response = httpx.options(shipped.url + path, headers=asks)
+    assert response.status_code == 200
+    assert response.headers["access-control-allow-origin"] == "*"
+    assert {"GET", "HEAD"} <= {*response.headers["access-control-allow-methods"].split(", ")}
+    assert {"x-api-key", "x-request-id", "if-none-match"} <= {
+        *response.headers["access-control-allow-headers"].split(", ")
+    }
+    assert response.headers["access-control-max-age"] == "86400"
+    assert "access-control-allow-credentials" not in response.headers
+
+
+def test_a_preflight_for_another_method_says_which_there_are(shipped: Server) -> None:
+    """A browser that may not DELETE reads so in the list of methods."""
+    response = httpx.options(
+        shipped.url + LIST, headers={**ORIGIN, "Access-Control-Request-Method": "DELETE"}
+    )
+    assert response.status_code == 200
+    assert "DELETE" not in response.headers["access-control-allow-methods"]
+
+
+@pytest.mark.parametrize(
+    ("path", "key", "status"),
+    [
+        (LIST, True, 200),
+        (TOOL, False, 401),
+        (f"{LIST}?limit=0", True, 400),
+        ("/nothing", False, 404),
+        ("/", False, 200),
+    ],
+)
+def test_any_origin_may_read_every_answer(
+    client: httpx.Client, path: str, key: bool, status: int
+) -> None:
+    """Errors are readable from a browser as well, and so are the headers that a client needs."""
+    response = client.get(path, headers={**ORIGIN, **({} if key else {"x-api-key": ""})})
+    assert response.status_code == status
+    assert response.headers["access-control-allow-origin"] == "*"
+    assert {"ETag", "X-Request-Id", "Retry-After"} <= {
+        *response.headers["access-control-expose-headers"].split(", ")
+    }
+    assert "access-control-allow-credentials" not in response.headers
+
+
+BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+
+
+@pytest.mark.parametrize("more", [{}, {"range": "bytes=0-9"}, {"if-none-match": "*"}])
+@pytest.mark.parametrize("path", ["/nothing", "/tools/NO_TOOL/"])
+def test_people_get_a_page_about_what_is_not_there(
+    shipped: Server, path: str, more: dict[str, str]
+) -> None:
+    """The site's own, whole, with the status that says so and under the rules of pages; nobody
+    keeps it.
+    """
+    response = httpx.get(shipped.url + path, headers={**BROWSER, **more})
+    assert response.status_code == 404
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    assert response.headers["cache-control"] == "no-store"
+    assert response.headers["content-security-policy"].startswith("default-src 'self';")
+    assert response.headers["x-request-id"]
+    assert "<h1>There is no such page</h1>" in response.text
+    assert response.text == httpx.get(f"{shipped.url}/404.html").text
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/v3/nothing", "/api/", "/.generated", "/tools/%00", f"{LIST}/NOPE"]
+)
+def test_what_is_no_page_is_refused_to_browsers_as_to_all(client: httpx.Client, path: str) -> None:
+    """Below the API, and where files lie that are no pages, a person gets the envelope too."""
+    assert client.get(path, headers=BROWSER).json()["error"]["status"] == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        (LIST, "none"),
+        (TOOL, "none"),
+        ("/openapi.json", "none"),
+        ("/", "self"),
+        ("/tools/GITHUB_CREATE_ISSUE/", "self"),
+        ("/nothing", "none"),
+    ],
+)
+def test_no_answer_runs_anything_of_others(client: httpx.Client, path: str, source: str) -> None:
+    """No content type is guessed; no script runs but, in pages, the site's own; the server does not
+    say what it is.
+    """
+    headers = client.get(path).headers
+    assert headers.get_list("x-content-type-options") == ["nosniff"]
+    (policy,) = headers.get_list("content-security-policy")
+    assert policy.startswith(f"default-src '{source}';")
+    assert "unsafe" not in policy
+    assert "server" not in headers
+
+
+# Answers
+
+
+def test_a_tool_is_the_bytes_of_its_document(client: httpx.Client, shipped_build: Path) -> None:
+    """What is answered live is, byte for byte, the document that an offline reader finds in the
+    snapshot.
+    """
+    found = {
+        version: document
+        for (slug, version), document in read_documents(shipped_build / "current").items()
+        if slug == "GITHUB_CREATE_ISSUE"
+    }
+    assert len(found) > 1
+    for version, document in found.items():
+        assert client.get(TOOL, params={"version": version}).content == document
+    assert client.get(TOOL).content == found[max(found)]
+
+
+def test_a_list_is_the_bytes_of_its_documents(client: httpx.Client, shipped_build: Path) -> None:
+    """A page is the documents, joined."""
+    slugs, found = (
+        ["SLACK_SEND_MESSAGE", "GITHUB_CREATE_ISSUE"],
+        read_newest_documents(shipped_build / "current"),
+    )
+    about = b'"next_cursor":null,"total_pages":1,"current_page":1,"total_items":2}'
+    items = b",".join(found[slug] for slug in slugs)
+    assert (
+        client.get(LIST, params={"tool_slugs": ",".join(slugs)}).content
+        == b'{"items":[' + items + b"]," + about
+    )
+
+
+def test_a_session_is_the_bytes_of_its_file(
+    client: httpx.Client, shipped: Server, shipped_build: Path
+) -> None:
+    """Every session answers its owner with the file, byte for byte, and nobody else."""
+    facts = snapshot_reader.read_query_files(shipped_build / "current")["facts"]
+    owners = {
+        name.removeprefix("session "): of[0][0]
+        for name, of in facts.items()
+        if name.startswith("session ")
+    }
+    secrets = {
+        project: create_key(shipped.keys_file, "--project", project)
+        for project in {*owners.values()}
+    }
+    settles(client, [*secrets.values()][-1], 200)
+    assert len(secrets) > 1
+    for session, owner in owners.items():
+        for project, key in secrets.items():
+            response = client.get(
+                SESSION.replace("trs_playground", session), headers={"x-api-key": key}
+            )
+            if project == owner:
+                assert (
+                    response.content
+                    == (shipped_build / "current" / "sessions" / f"{session}.json").read_bytes()
+                )
+            else:
+                error(response, 403, "forbidden")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        LIST,
+        TOOL,
+        SESSION,
+        f"{LIST}?query=issue&limit=3",
+        f"{LIST}?limit=0",
+        f"{LIST}/NOPE",
+        f"{LIST}/",
+        "/api/v3/tool_router",
+    ],
+)
+@pytest.mark.parametrize("key", [True, False])
+def test_v3_1_answers_as_v3(client: httpx.Client, path: str, key: bool) -> None:
+    """`/api/v3.1` is `/api/v3` by another name: the same status, headers and bytes."""
+    headers = {"X-Request-Id": "same", **({} if key else {"x-api-key": ""})}
+    old, new = (
+        client.get(path, headers=headers),
+        client.get(path.replace("/api/v3", "/api/v3.1"), headers=headers),
+    )
+    assert new.status_code == old.status_code
+    assert without(new.headers, "date", "content-length") == without(
+        old.headers, "date", "content-length"
+    )
+    assert new.content.replace(b"/api/v3.1", b"/api/v3") == old.content
+
+
+def pages(client: httpx.Client, path: str, limit: int) -> list[dict[str, Any]]:
+    """All pages of a list, from the first to the one without a next cursor."""
+    found = [client.get(path, params={"limit": limit}).json()]
+    while cursor := found[-1]["next_cursor"]:
+        found.append(client.get(path, params={"cursor": cursor}).json())
+    return found
+
+
+@pytest.mark.parametrize(("path", "limit"), [(LIST, 37), (SESSION, 3)])
+def test_pages_neither_skip_nor_repeat(client: httpx.Client, path: str, limit: int) -> None:
+    """Following `next_cursor` gives every tool once, in the order of the whole; the counts are
+    right on each page.
+    """
+    whole = client.get(path, params={"limit": 1000}).json()
+    found = pages(client, path, limit)
+    assert [item for page in found for item in page["items"]] == whole["items"]
+    assert [page["current_page"] for page in found] == [*range(1, len(found) + 1)]
+    assert {(page["total_items"], page["total_pages"]) for page in found} == {
+        (len(whole["items"]), -(-len(whole["items"]) // limit))
+    }
+    assert [len(page["items"]) for page in found[:-1]] == [limit] * (len(found) - 1)
+
+
+def test_a_page_past_the_end_is_empty(client: httpx.Client) -> None:
+    """It is an answer, not an error, however far past the end it lies."""
+    # 999999:1000 and 999999999999999999:1000
+    for cursor in ("OTk5OTk5OjEwMDA=", "OTk5OTk5OTk5OTk5OTk5OTk5OjEwMDA="):
+        for path in (
+            LIST,
+            SESSION,
+            LIST + "?sort_by=name",
+            LIST + "?tool_slugs=GITHUB_CREATE_ISSUE",
+        ):
+            page = client.get(
+                path, params={**httpx.QueryParams(path.partition("?")[2]), "cursor": cursor}
+            ).json()
+            assert (page["items"], page["next_cursor"]) == ([], None)
+            assert page["total_items"] > 0
+
+
+def test_nothing_found_is_no_page(client: httpx.Client) -> None:
+    """`total_pages` is 0 where nothing matches, and `current_page` starts at 1."""
+    assert client.get(LIST, params={"tags": "no such tag"}).json() == {
+        "items": [], "next_cursor": None, "total_pages": 0, "current_page": 1, "total_items": 0
+    }  # fmt: skip
+
+
+def test_a_session_has_pages_only_where_they_are_asked_for(client: httpx.Client) -> None:
+    """Without limit and cursor the answer has one field, `items`."""
+    assert [*client.get(SESSION).json()] == ["items"]
+    assert [*client.get(SESSION, params={"limit": ""}).json()] == ["items"]
+    page = client.get(SESSION, params={"limit": 1}).json()
+    assert [*page] == ["items", "next_cursor", "total_pages", "current_page", "total_items"]
+    assert len(page["items"]) == 1
+
+
+# The body of a GET
+
+
+def chunks(*parts: bytes) -> Callable[[], Iterator[bytes]]:
+    """A body that is sent in chunks, without a length."""
+    return lambda: iter(parts)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{}",
+        b'{"a": [1]}',
+        b'{"a":"' + b"x" * (64 * 1024 - 8) + b'"}',
+        chunks(),
+        chunks(b"{", b'"a":', b"1}"),
+        chunks(b"{}" + b" " * (64 * 1024 - 2)),
+    ],
+)
+@pytest.mark.parametrize(
+    "content_type",
+    [None, "application/json", "text/plain", "application/x-www-form-urlencoded", "nonsense"],
+)
+def test_a_session_takes_a_body(
+    client: httpx.Client, body: bytes | Callable[[], Iterator[bytes]], content_type: str | None
+) -> None:
+    """No body, an empty chunked one, and any JSON object of up to 64 KiB under any content type
+    change nothing.
+    """
+    headers = {"Content-Type": content_type} if content_type else {}
+    response = client.request(
+        "GET", SESSION, content=body if isinstance(body, bytes) else body(), headers=headers
+    )
+    assert response.content == client.get(SESSION).content
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        (b"[]", "body: not a JSON object."),
+        (b"null", "body: not a JSON object."),
+        (b'"x"', "body: not a JSON object."),
+        (b"a=b", "body: not JSON."),
+        (b'{"a":"' + b"x" * (64 * 1024 - 7) + b'"}', "body: more than 64 KiB."),
+        (b"[" * 60_000, "body: not JSON."),
+        (b"x" * 3_000_000, "body: more than 64 KiB."),
+        (chunks(b"[", b"]"), "body: not a JSON object."),
+        (chunks(*[b" " * 10_000] * 7), "body: more than 64 KiB."),
+        (chunks(*[b"x" * 65536] * 50), "body: more than 64 KiB."),
+    ],
+)
+def test_a_session_refuses_any_other_body(
+    client: httpx.Client, body: bytes | Callable[[], Iterator[bytes]], line: str
+) -> None:
+    """An array, a scalar, bad JSON and more than 64 KiB are 400, and the connection goes on."""
+    response = client.request("GET", SESSION, content=body if isinstance(body, bytes) else body())
+    assert error(response, 400, "invalid_request")["errors"] == [line]
+    assert client.get(SESSION).status_code == 200
+
+
+def test_other_operations_do_not_look_at_a_body(client: httpx.Client) -> None:
+    """Only the session operation has one."""
+    assert client.request("GET", TOOL, content=b"[").status_code == 200
+    assert client.request("GET", LIST, content=b"x" * 100_000).status_code == 200
+
+
+# The document
+
+
+def test_the_document_is_openapi(judge: openapi_judge.Judge) -> None:
+    """It holds against the specification."""
+    validate(judge.document)
+
+
+def test_the_document_says_which_errors_there_are(judge: openapi_judge.Judge) -> None:
+    """Four for get, six for list, five for session, under both prefixes, as the interface counts
+    them.
+    """
+    documented = {
+        path: [*item["get"]["responses"]] for path, item in judge.document["paths"].items()
+    }
+    for prefix in ("/api/v3", "/api/v3.1"):
+        assert documented.pop(f"{prefix}/tools/{{tool_slug}}") == [
+            "200",
+            "400",
+            "401",
+            "404",
+            "500",
+        ]
+        assert documented.pop(f"{prefix}/tools") == [
+            "200",
+            "400",
+            "401",
+            "403",
+            "404",
+            "429",
+            "500",
+        ]
+        assert documented.pop(f"{prefix}/tool_router/session/{{session_id}}/tools") == [
+            "200",
+            "400",
+            "401",
+            "403",
+            "404",
+            "500",
+        ]
+    assert documented == {
+        "/healthz": ["200", "500"],
+        "/readyz": ["200", "500", "503"],
+        "/openapi.json": ["200", "500"],
+    }
+
+
+def test_the_document_names_every_parameter(judge: openapi_judge.Judge) -> None:
+    """The parameters of list are those of the decisions, and the key stands in the header of the
+    interface.
+    """
+    parameters = judge.document["paths"][LIST]["get"]["parameters"]
+    assert {parameter["name"] for parameter in parameters} == {
+        "toolkit_slug", "tool_slugs", "auth_config_ids", "important", "tags", "scopes", "query", "search", "include_deprecated",
+        "toolkit_versions", "limit", "cursor", "sort_by", "order",
+    }  # fmt: skip
+    (scheme,) = judge.document["components"]["securitySchemes"].values()
+    assert (scheme["type"], scheme["in"], scheme["name"]) == ("apiKey", "header", "x-api-key")
+
+
+# Without a key
+
+
+@pytest.mark.parametrize(
+    "path", [*OPEN, "/", "/style.css", "/toolkits/github/", "/tools/GITHUB_CREATE_ISSUE/"]
+)
+def test_health_document_and_site_need_no_key(shipped: Server, path: str) -> None:
+    """They answer anybody."""
+    assert httpx.get(shipped.url + path).status_code == 200
+
+
+def test_health_and_readiness(shipped: Server, shipped_build: Path) -> None:
+    """`/readyz` names the snapshot that is served."""
+    assert httpx.get(f"{shipped.url}/healthz").json() == {"status": "ok"}
+    assert httpx.get(f"{shipped.url}/readyz").json() == {
+        "status": "ready",
+        "snapshot": (shipped_build / "current").readlink().name,
+    }
+
+
+@pytest.mark.parametrize("path", ["/toolkits/github", "/tools/GITHUB_CREATE_ISSUE"])
+def test_a_page_without_its_slash_is_found(shipped: Server, path: str) -> None:
+    """The browser is sent to the page, on this server and no other."""
+    response = httpx.get(shipped.url + path)
+    assert (response.status_code, response.headers["location"]) == (307, f"{shipped.url}{path}/")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../../../../etc/passwd", "/..%2f..%2f..%2f..%2fetc/passwd", "/%2e%2e/", "/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+        "/tools/..%2f..%2f..%2fserver/keys.json",
+        "/%2e%2e%2fserver%2fkeys.json", "//etc/passwd", "/%2fetc%2fpasswd", "/..\\..\\etc\\passwd", "/..%5c..%5cetc%5cpasswd",
+        "/.generated", "/%2egenerated",
+        "/tools/../.generated", "/..", "/.", "/index.html%00.css", "/../build/current/manifest.json",
+        "/..%2fbuild%2fcurrent%2fmanifest.json",
+    ],
+)  # fmt: skip
+def test_the_site_is_its_pages_and_nothing_else(shipped: Server, path: str) -> None:
+    """No way of writing a path leads out of the site, or to the list that the build keeps in it."""
+    status, headers, body = raw(shipped, get(path))
+    assert (status, json.loads(body)["error"]["slug"]) == (404, "route_not_found")
+    assert headers["content-type"] == "application/json"
+
+
+# Keys
+
+
+def test_no_key_is_told_from_another_that_is_not_good(
+    client: httpx.Client, shipped: Server
+) -> None:
+    """Missing, unknown, mistyped, expired and revoked keys get one and the same answer, but for its
+    request id.
+    """
+    expired, revoked = create_key(shipped.keys_file), create_key(shipped.keys_file)
+    run_successfully(
+        "keys", "rotate", key_id(shipped, expired), "--overlap", "0s", "--keys", shipped.keys_file
+    )
+    run_successfully("keys", "revoke", key_id(shipped, revoked), "--keys", shipped.keys_file)
+    unknown = create_key(shipped.keys_file.parent / "elsewhere.json")
+    bodies = set()
+    for key in (
+        "",
+        unknown,
+        shipped.key[:-1] + ("a" if shipped.key[-1] != "a" else "b"),
+        shipped.key.upper(),
+        shipped.key[3:],
+        "x" * 5000,
+        "é",
+        expired,
+        revoked,
+    ):
+        response = client.get(LIST, headers=[(b"x-api-key", key.encode("latin-1"))])
+        bodies.add(json.dumps({**error(response, 401, "unauthorized"), "request_id": ""}))
+        assert without(response.headers, "date", "x-request-id", "x-catalog-snapshot") == {
+            "cache-control": "no-store",
+            "content-length": response.headers["content-length"],
+            "content-type": "application/json",
+            "vary": "Origin",
+            "x-content-type-options": "nosniff",
+            "content-security-policy": response.headers["content-security-policy"],
+        }
+    missing = httpx.get(shipped.url + LIST)
+    bodies.add(json.dumps({**error(missing, 401, "unauthorized"), "request_id": ""}))
+    assert len(bodies) == 1
+
+
+def key_id(server: Server, key: str) -> str:
+    """The id of a key, found by its last characters, as a person would."""
+    (found,) = (
+        line.split()[0]
+        for line in run_successfully("keys", "list", "--keys", server.keys_file).splitlines()
+        if f" {key[-4:]} " in line
+    )
+    return found
+
+
+@pytest.mark.parametrize("path", [LIST, TOOL, SESSION, "/api/v3.1/tools"])
+def test_a_key_goes_before_everything_else(client: httpx.Client, path: str) -> None:
+    """Without a key nothing is told of what is there or of what is wrong with the request."""
+    for query in ("", "?limit=abc"):
+        assert error(client.get(path + query, headers={"x-api-key": ""}), 401, "unauthorized")[
+            "errors"
+        ] == ["x-api-key: missing, unknown, expired or revoked."]
+
+
+def test_a_change_of_the_keys_holds_within_a_second(client: httpx.Client, shipped: Server) -> None:
+    """A key made, rotated with and without an overlap, and revoked while the server runs: no
+    restart, at most a second.
+    """
+    first = create_key(shipped.keys_file)
+    assert settles(client, first, 200) < 1
+    second = run_successfully(
+        "keys", "rotate", key_id(shipped, first), "--keys", shipped.keys_file
+    ).strip()
+    assert settles(client, second, 200) < 1
+    assert settles(client, first, 200) < 0.5  # the overlap of a day has begun
+    third = run_successfully(
+        "keys", "rotate", key_id(shipped, second), "--overlap", "0s", "--keys", shipped.keys_file
+    ).strip()
+    assert settles(client, second, 401) < 1
+    assert settles(client, third, 200) < 1
+    run_successfully("keys", "revoke", key_id(shipped, third), "--keys", shipped.keys_file)
+    assert settles(client, third, 401) < 1
+
+
+def test_a_key_ends_by_itself(client: httpx.Client, shipped: Server) -> None:
+    """A key expires at its time, without a change of the file."""
+    key, kept = api_keys.create(shipped.keys_file, "default", None, timedelta(seconds=3))
+    assert settles(client, key, 200) < 1
+    settles(client, key, 401)
+    assert (
+        timedelta(0)
+        <= datetime.now(UTC) - datetime.fromisoformat(str(kept.expires))
+        < timedelta(seconds=1)
+    )
+
+
+def test_a_limited_key_sees_its_toolkits_only(
+    client: httpx.Client, slack_only: dict[str, str]
+) -> None:
+    """A hidden toolkit's tools are 404 on get and absent from lists and their counts."""
+    everything = client.get(LIST, params={"limit": 1000}).json()
+    of_slack = [item for item in everything["items"] if item["toolkit"]["slug"] == "slack"]
+    seen = client.get(LIST, params={"limit": 1000}, headers=slack_only).json()
+    assert (seen["items"], seen["total_items"]) == (of_slack, len(of_slack))
+    assert 0 < len(of_slack) < everything["total_items"]
+    assert client.get("/api/v3/tools/SLACK_SEND_MESSAGE", headers=slack_only).status_code == 200
+    hidden, absent = (
+        client.get(TOOL, headers=slack_only),
+        client.get(f"{LIST}/GITHUB_CREATE_ISSUE_X", headers=slack_only),
+    )
+    assert error(hidden, 404, "tool_not_found")["errors"] == [
+        "tool_slug: there is no tool GITHUB_CREATE_ISSUE."
+    ]
+    assert "GITHUB" not in error(absent, 404, "tool_not_found")["suggested_fix"]
+
+
+@pytest.mark.parametrize(
+    ("query", "total"),
+    [
+        ("tool_slugs=GITHUB_CREATE_ISSUE", 0),
+        ("tool_slugs=GITHUB_CREATE_ISSUE,SLACK_SEND_MESSAGE", 1),
+        ("query=create+an+issue+on+github&toolkit_slug=slack", None),
+    ],
+)
+def test_no_filter_gets_past_a_limited_key(
+    client: httpx.Client, slack_only: dict[str, str], query: str, total: int | None
+) -> None:
+    """Neither slugs nor a search bring hidden tools out."""
+    page = client.get(f"{LIST}?{query}", headers=slack_only).json()
+    assert {item["toolkit"]["slug"] for item in page["items"]} <= {"slack"}
+    assert total is None or page["total_items"] == total
+
+
+@pytest.mark.parametrize(
+    ("query", "lines"),
+    [
+        ("toolkit_slug=github", ["toolkit_slug: this key's project may not use toolkit github."]),
+        (
+            "toolkit_slug=slack,github",
+            ["toolkit_slug: this key's project may not use toolkit github."],
+        ),
+        (
+            "auth_config_ids=ac_github_issues_only",
+            [
+                "auth_config_ids: ac_github_issues_only is for a toolkit that this key's project may not use."
+            ],
+        ),
+    ],
+)
+def test_a_limited_key_that_asks_for_more_is_told_so(
+    client: httpx.Client, slack_only: dict[str, str], query: str, lines: list[str]
+) -> None:
+    """Asking for a hidden toolkit by its name is 403."""
+    assert (
+        error(client.get(f"{LIST}?{query}", headers=slack_only), 403, "forbidden")["errors"]
+        == lines
+    )
+
+
+def test_the_log_has_no_key(client: httpx.Client, shipped: Server) -> None:
+    """Whatever is asked and refused, no key is written down."""
+    client.get(f"{LIST}?api_key={shipped.key}&limit=0")
+    client.get(f"{LIST}/{shipped.key}")
+    assert "tc_" not in shipped.log.read_text()
+
+
+def test_suggestions_are_for_the_first_few_unknown_names(shipped: Server) -> None:
+    """Every unknown toolkit of a request is told, and the nearest known one is looked up for the
+    first five: looking takes time.
+    """
+    unknown = ["githb", *[f"unknown-{number}-zzzz" for number in range(4)], "slak"]
+    answer = httpx.get(
+        f"{shipped.url}/api/v3/tools",
+        params={"toolkit_slug": ",".join(unknown)},
+        headers={"x-api-key": shipped.key},
+    )
+    error = answer.json()["error"]
+    assert (answer.status_code, len(error["errors"])) == (404, 6)
+    assert "Did you mean github?" in error["suggested_fix"]
+    assert "slack" not in error["suggested_fix"]

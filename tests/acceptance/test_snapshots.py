@@ -1,0 +1,412 @@
+"""`toolcatalog snapshots`: what there is, going back and forward, removing what is old; what is not
+whole is never put in force.
+"""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from support.command import run_successfully, run_toolcatalog
+from support.paths import DATA
+from support.snapshot_reader import read_newest_documents
+from toolcatalog.build.pipeline import build
+from toolcatalog.cli.main import main
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot import retention
+from toolcatalog.store.open import open_build
+from toolcatalog.system import files
+
+HISTORY = DATA / "golden" / "history" / "catalog"
+TEXTS = ("one", "two", "three", "four")
+
+
+def describe(folder: Path, text: str) -> None:
+    (folder / "catalog/toolkits/clock/CLOCK_NOW/20250601_00.yaml").write_text(
+        f"name: Now\ndescription: {text}\n"
+    )
+
+
+def said(out: Path) -> str:
+    """What that tool says of itself in the snapshot in force."""
+    return str(json.loads(read_newest_documents(out / "current")["CLOCK_NOW"])["description"])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A folder with a catalog and a build that has four snapshots, an hour between each, and their
+    digests, oldest first.
+    """
+    folder = tmp_path_factory.mktemp("made")
+    shutil.copytree(HISTORY, folder / "catalog")
+    digests = []
+    for hour, text in enumerate(TEXTS):
+        describe(folder, text)
+        digests.append(build(folder / "catalog", folder / "build", None).digest)
+        when = 1_750_000_000 + 3600 * hour
+        os.utime(folder / "build/snapshots" / digests[-1] / "manifest.json", (when, when))
+    return folder, digests
+
+
+@pytest.fixture
+def out(made: tuple[Path, list[str]], tmp_path: Path) -> Path:
+    """A copy of that build."""
+    shutil.copytree(made[0] / "catalog", tmp_path / "catalog")
+    return Path(shutil.copytree(made[0] / "build", tmp_path / "build", symlinks=True))
+
+
+@pytest.fixture
+def digests(made: tuple[Path, list[str]]) -> list[str]:
+    return made[1]
+
+
+def present(out: Path) -> set[str]:
+    return {path.name for path in (out / "snapshots").iterdir()}
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """The one sentence of a command that exits with 2; nothing is in force that was not before."""
+    capsys.readouterr()
+    assert main(["snapshots", *map(str, arguments)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Traceback" not in err
+    return err.strip().rpartition("\n")[2]
+
+
+def damage(out: Path, digest: str) -> None:
+    """Change one byte of a document."""
+    file = out / "snapshots" / digest / "tools.json"
+    file.write_bytes(file.read_bytes().replace(b"Now", b"Not", 1))
+
+
+# List
+
+
+def test_list_shows_the_newest_first(out: Path, digests: list[str]) -> None:
+    """One line a snapshot, numbers as its manifest has them, and which is in force; JSON has the
+    same with whole digests.
+    """
+    lines = run_successfully("snapshots", "list", "--build", out).splitlines()
+    assert lines[0].split() == [
+        "DIGEST",
+        "PUT",
+        "THERE",
+        "(UTC)",
+        "TOOLS",
+        "VERSIONS",
+        "TOOLKITS",
+        "SIZE",
+    ]
+    assert [line.split()[0] for line in lines[1:]] == [digest[:12] for digest in reversed(digests)]
+    assert [line.split()[-1] for line in lines[1:]] == ["current", "kB", "kB", "kB"]
+    assert lines[1].split()[1:6] == ["2025-06-15", "18:06", "4", "8", "3"]
+    told = json.loads(run_successfully("snapshots", "list", "--format", "json", cwd=out.parent))
+    assert [one["digest"] for one in told] == [*reversed(digests)]
+    assert [one["current"] for one in told] == [True, False, False, False]
+    sizes = [
+        sum(
+            path.stat().st_size
+            for path in (out / "snapshots" / digest).rglob("*")
+            if path.is_file()
+        )
+        for digest in digests
+    ]
+    assert [one["size"] for one in told] == [*reversed(sizes)]
+    assert {
+        (one["toolkits"], one["tools"], one["tool_versions"], one["sessions"]) for one in told
+    } == {(3, 4, 8, 0)}
+    assert told[0]["placed"] == "2025-06-15T18:06:40+00:00"
+    assert {(one["state"], one["wrong"]) for one in told} == {("", "")}
+
+
+def test_list_hides_nothing(out: Path, digests: list[str]) -> None:
+    """Half a snapshot, one of another format and one that is not a folder are listed as what they
+    are; left-overs are not snapshots.
+    """
+    (out / "snapshots" / digests[0] / "manifest.json").unlink()
+    (out / "snapshots" / digests[1] / "query.words").unlink()
+    manifest = out / "snapshots" / digests[2] / "manifest.json"
+    manifest.write_bytes(
+        manifest.read_bytes().replace(
+            b'"format":%d' % snapshot_format.FORMAT, b'"format":%d' % (snapshot_format.FORMAT + 1)
+        )
+    )
+    (out / "snapshots" / ("f" * 64)).write_text("")
+    (out / "snapshots" / "new.part").mkdir()
+    done = run_toolcatalog("snapshots", "list", "--build", out)
+    states = {
+        line.split()[0]: line.partition("kB")[2].strip() for line in done.stdout.splitlines()[1:]
+    }
+    expected = [
+        (digests[0], "half"),
+        (digests[1], "half"),
+        (digests[2], "other format"),
+        (digests[3], "current"),
+        ("f" * 64, "half"),
+    ]
+    assert states == {digest[:12]: state for digest, state in expected}
+    assert done.returncode == 0
+    assert "(query.words is missing): build again, or use another one." in done.stderr
+    assert (
+        f"has format {snapshot_format.FORMAT + 1}, this program reads {snapshot_format.FORMAT}: it is of a newer toolcatalog: upgrade"
+        in done.stderr
+    )
+    assert len(done.stderr.splitlines()) == 4
+
+
+def test_digests_that_begin_alike_are_shown_longer(
+    out: Path, digests: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As many characters as tell one from the other, and a name that fits both is refused with
+    both.
+    """
+    twin = digests[0][:20] + ("1" if digests[0][20] == "0" else "0") * 44
+    (out / "snapshots" / twin).mkdir()
+    shown = {
+        line.split()[0]
+        for line in run_successfully("snapshots", "list", "--build", out).splitlines()[1:]
+    }
+    assert shown == {digest[:21] for digest in (twin, *digests)}
+    both = ", ".join(sorted([twin[:21], digests[0][:21]]))
+    assert (
+        f"Several snapshots begin with '{twin[:14]}': {both}. Write more of its digest."
+        in refused(capsys, "use", twin[:14], "--build", out)
+    )
+
+
+# Use
+
+
+def test_back_and_forward(out: Path, digests: list[str]) -> None:
+    """`use` names what was and what is, `current` moves at once, and everything of the older
+    snapshot is answered.
+    """
+    done = run_toolcatalog("snapshots", "use", digests[0][:12], "--build", out)
+    assert (done.returncode, done.stdout) == (0, f"{digests[0]}\n")
+    assert f"was {digests[3][:12]}, and is {digests[0][:12]} now" in done.stderr
+    assert "The next `toolcatalog build` moves forward again" in done.stderr
+    assert (out / "current").readlink() == Path("snapshots") / digests[0]
+    assert said(out) == "one"
+    assert retention.switch_current(out, digests[2].upper()) == (digests[0], digests[2])
+    assert said(out) == "three"
+    assert open_build(out).digest == digests[2]
+    again = run_toolcatalog("snapshots", "use", digests[2], "--build", out)
+    assert (again.returncode, again.stdout) == (0, f"{digests[2]}\n")
+    assert "names this snapshot already" in again.stderr
+
+
+def test_the_next_build_moves_forward_again(out: Path, digests: list[str]) -> None:
+    """After a rollback the catalog, which has not changed, is published again: the newest snapshot
+    and no other.
+    """
+    catalog, site = out.with_name("catalog"), out.with_name("site")
+    assert build(catalog, out, site).changed is False
+    assert build(catalog, out, site).changed is False
+    retention.switch_current(out, digests[1])
+    assert said(out) == "two"
+    built = build(catalog, out, site)
+    assert (built.changed, built.digest, said(out)) == (True, digests[3], "four")
+    assert present(out) == {*digests}
+    assert build(catalog, out, site).changed is False
+
+
+@pytest.mark.parametrize("wrong", ["a byte", "half", "newer", "a link out"])
+def test_what_is_not_whole_is_never_in_force(
+    wrong: str, out: Path, digests: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One sentence says what is wrong, and `current` stays where it is."""
+    folder = out / "snapshots" / digests[0]
+    if wrong == "a byte":
+        damage(out, digests[0])
+    elif wrong == "half":
+        (folder / "manifest.json").unlink()
+    elif wrong == "newer":
+        manifest = folder / "manifest.json"
+        manifest.write_bytes(
+            manifest.read_bytes().replace(b'"format":%d' % snapshot_format.FORMAT, b'"format":9')
+        )
+    else:
+        shutil.rmtree(folder)
+        folder.symlink_to(digests[1])
+    message = refused(capsys, "use", digests[0], "--build", out)
+    expected = {
+        "a byte": "is not whole (tools.json has other bytes than were written), and nothing was changed: build again, or use another one.",
+        "half": "There is no finished build in",
+        "newer": "has format 9, this program reads",
+        "a link out": "is a symbolic link, and a build writes to plain folders only",
+    }
+    assert expected[wrong] in message
+    assert said(out) == "four"
+
+
+def test_names_that_fit_none(
+    out: Path, digests: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A slip in a digest is met with the nearest one; something else with where to look."""
+    slip = digests[1][:5] + ("0" if digests[1][5] != "0" else "1") + digests[1][6:12]
+    assert (
+        f"begins with '{slip}': did you mean {digests[1][:12]}? `toolcatalog snapshots list`"
+        in refused(capsys, "use", slip, "--build", out)
+    )
+    assert "did you mean" not in refused(capsys, "use", "zzzz", "--build", out)
+    assert "Several snapshots begin with ''" in refused(capsys, "use", "", "--build", out)
+    assert "begins with '../current'" in refused(capsys, "verify", "../current", "--build", out)
+
+
+def test_a_build_that_writes_is_not_disturbed(
+    out: Path, digests: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """While a build has the lock, neither `use` nor `prune` changes anything; who only looks need
+    not wait.
+    """
+    with files.lock(out / ".lock") as got_it:
+        assert got_it
+        for arguments in (["use", digests[0]], ["prune", "--keep", "0"]):
+            assert f"Another build is writing to {out}: try again" in refused(
+                capsys, *arguments, "--build", out
+            )
+        assert main(["snapshots", "list", "--build", str(out)]) == 0
+        assert main(["snapshots", "verify", "--build", str(out)]) == 0
+    assert present(out) == {*digests}
+    assert said(out) == "four"
+
+
+# Prune
+
+
+def test_prune_keeps_the_newest_and_the_one_in_force(out: Path, digests: list[str]) -> None:
+    """With the oldest in force, it and the newest others stay; what was removed is printed;
+    `--dry-run` only prints.
+    """
+    retention.switch_current(out, digests[0])
+    would = run_toolcatalog("snapshots", "prune", "--keep", 1, "--dry-run", "--build", out)
+    assert present(out) == {*digests}
+    done = run_toolcatalog("snapshots", "prune", "--keep", 1, "--build", out)
+    assert would.stdout == done.stdout == f"{digests[2]}\n{digests[1]}\n"
+    assert would.stderr.startswith("Would remove 2 snapshots (")
+    assert done.stderr.startswith("Removed 2 snapshots (")
+    assert present(out) == {digests[0], digests[3]}
+    assert said(out) == "one"
+
+
+def test_prune_keeps_three_others(out: Path, digests: list[str]) -> None:
+    """Unless another number is asked for; all others go with 0."""
+    assert run_successfully("snapshots", "prune", "--build", out) == ""
+    assert present(out) == {*digests}
+    assert (
+        len(run_successfully("snapshots", "prune", "--keep", 0, "--build", out).splitlines()) == 3
+    )
+    assert present(out) == {digests[3]}
+
+
+def test_prune_takes_what_is_half_first(out: Path, digests: list[str]) -> None:
+    """Nobody can go back to half a snapshot: it takes no other's place; nor do left-overs of killed
+    builds stay. Files of others do.
+    """
+    (out / "snapshots" / digests[2] / "query.words").unlink()
+    (out / "snapshots" / digests[1] / "manifest.json").unlink()
+    (out / "snapshots" / "new.part" / "toolkits").mkdir(parents=True)
+    (out / "snapshots" / "README").write_text("")
+    done = run_toolcatalog("snapshots", "prune", "--keep", 1, "--build", out)
+    assert {*done.stdout.split()} == {digests[1], digests[2]}
+    assert ", and what 1 killed builds had left" in done.stderr
+    assert present(out) == {digests[0], digests[3], "README"}
+
+
+def test_a_prune_that_was_killed_is_done_again(out: Path, digests: list[str]) -> None:
+    """What it had taken out of its place is no snapshot any more; the same one, built again since
+    then, can be removed like any other.
+    """
+    killed = out / "snapshots" / f"{digests[0]}.removed.part"
+    shutil.copytree(out / "snapshots" / digests[0], killed)
+    assert [one.digest for one in retention.list_snapshots(out)] == [*reversed(digests)]
+    removed, left_over = retention.prune_snapshots(out, 0)
+    assert ([one.digest for one in removed], left_over) == ([*reversed(digests[:3])], 1)
+    assert present(out) == {digests[3]}
+
+
+def test_prune_removes_nothing_where_none_is_in_force(
+    out: Path, digests: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is wanted cannot be told then."""
+    (out / "current").unlink()
+    for dry in ([], ["--dry-run"]):
+        assert "names no snapshot, so none is removed" in refused(
+            capsys, "prune", "--keep", "0", *dry, "--build", out
+        )
+    (out / "current").symlink_to("snapshots/" + "0" * 64)
+    assert "names no snapshot, so none is removed" in refused(
+        capsys, "prune", "--keep", "0", "--build", out
+    )
+    assert present(out) == {*digests}
+
+
+def test_who_has_a_snapshot_open_goes_on_reading(out: Path, digests: list[str]) -> None:
+    """Every document that was open before is answered after its snapshot was removed."""
+    store = open_build(out)
+    retention.switch_current(out, digests[0])
+    assert [one.digest for one in retention.prune_snapshots(out, 0).removed] == [
+        *reversed(digests[1:])
+    ]
+    assert present(out) == {digests[0]}
+    documents = [
+        json.loads(bytes(store.read_document(number)[0])) for number in range(store.version_count)
+    ]
+    assert "four" in [document["description"] for document in documents]
+
+
+# Verify
+
+
+def test_verify_tells_all_that_is_wrong(out: Path, digests: list[str]) -> None:
+    """Every snapshot is verified, or those that are named; a line for each thing that is wrong, and
+    1.
+    """
+    good = run_toolcatalog("snapshots", "verify", "--build", out)
+    assert (good.returncode, good.stdout, good.stderr.strip().rpartition("\n")[2]) == (
+        0,
+        "",
+        "4 snapshots verified: all are whole.",
+    )
+    damage(out, digests[0])
+    (out / "snapshots" / digests[0] / "notes.txt").write_text("")
+    (out / "snapshots" / digests[1] / "manifest.json").unlink()
+    manifest = out / "snapshots" / digests[2] / "manifest.json"
+    manifest.write_bytes(
+        manifest.read_bytes().replace(b'"format":%d' % snapshot_format.FORMAT, b'"format":9')
+    )
+    done = run_toolcatalog("snapshots", "verify", "--build", out)
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("Verifying")]
+    assert (done.returncode, done.stdout) == (1, "")
+    assert {line.partition(":")[0] for line in lines[:-1]} == {
+        digest[:12] for digest in digests[:3]
+    }
+    assert len(lines) == 5
+    assert f"{digests[0][:12]}: tools.json has other bytes than were written" in lines
+    assert f"{digests[0][:12]}: notes.txt is not listed" in lines
+    assert any(
+        line.startswith(f"{digests[2][:12]}: The build in ") and "has format 9" in line
+        for line in lines
+    )
+    assert lines[-1] == "4 snapshots verified: 3 not whole."
+    one = run_toolcatalog("snapshots", "verify", digests[3][:9], digests[3], "--build", out)
+    assert (one.returncode, one.stderr.strip().rpartition("\n")[2]) == (
+        0,
+        "1 snapshot verified: all are whole.",
+    )
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["use", "ab"], ["prune"], ["verify"]])
+def test_no_build_is_one_sentence(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where nothing was built there is nothing to list or to go back to, and nothing is made."""
+    message = refused(capsys, *arguments, "--build", tmp_path / "none")
+    assert (
+        message
+        == f"error: There is no finished build in {tmp_path}/none: run `toolcatalog build`, or name another build with --build."
+    )
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,187 @@
+"""How problems look: the source line, the caret below its place, colours only where somebody sees
+them.
+"""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from support.command import run_toolcatalog
+from toolcatalog.cli.output import format_problem
+from toolcatalog.errors import Problem
+
+
+def look(
+    excerpt: str, column: int, length: int = 1, room: int = 60, line: int = 12
+) -> tuple[str, str]:
+    """The source line and the line with the carets, from the first character of the source line on."""
+    problem = Problem(
+        path="x.yaml",
+        line=line,
+        column=column,
+        rule="r",
+        message="m",
+        excerpt=excerpt,
+        length=length,
+    )
+    _, _, source, carets, *_ = "".join(text for text, _ in format_problem(problem, room)).split(
+        "\n"
+    )
+    assert cell_len(source) <= room
+    gutter = f" {line} | "
+    assert source.startswith(gutter)
+    assert carets.startswith(f" {' ' * len(str(line))} | ")
+    return source.removeprefix(gutter), carets[len(gutter) :]
+
+
+def test_a_whole_problem() -> None:
+    """Place, rule, what was found, the source with a caret, what was expected and what to do."""
+    problem = Problem(
+        path="catalog/x.yaml",
+        line=9,
+        column=7,
+        rule="wrong-type",
+        message="the number `5` stands here",
+        expected="a name",
+        help='put it in quotes: "5"',
+        excerpt="name: 5",
+    )
+    assert "".join(text for text, _ in format_problem(problem)) == (
+        "catalog/x.yaml:9:7: error[wrong-type] the number `5` stands here\n"
+        "   |\n"
+        " 9 | name: 5\n"
+        "   |       ^\n"
+        "   = expected: a name\n"
+        '   = help: put it in quotes: "5"\n'
+    )
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    """Without a source line, an expectation or help there is one line and nothing hanging below it."""
+    problem = Problem(
+        path="catalog/x.yaml",
+        line=1,
+        column=1,
+        rule="file-link",
+        message="a link that leaves the catalog",
+    )
+    assert (
+        "".join(text for text, _ in format_problem(problem))
+        == "catalog/x.yaml:1:1: error[file-link] a link that leaves the catalog\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("excerpt", "column", "length", "source", "carets"),
+    [
+        ("name: hello", 7, 5, "name: hello", "      ^^^^^"),
+        ("a: \tb", 5, 1, "a:  b", "    ^"),
+        ("名前: 日本 x", 5, 2, "名前: 日本 x", "      ^^^^"),
+        ("名前: 日本 x", 8, 1, "名前: 日本 x", "           ^"),
+        ("e\u0301: x", 5, 1, "e\u0301: x", "   ^"),
+        ("a: \x1b[31m\u202eb", 4, 1, "a: \ufffd[31m\ufffdb", "   ^"),
+        ("a:", 3, 1, "a:", "  ^"),
+        ("a: [b", 4, 30, "a: [b", "   ^^"),
+    ],
+)
+def test_carets_stand_below_what_is_meant(
+    excerpt: str, column: int, length: int, source: str, carets: str
+) -> None:
+    """Also after tabs, wide and combining characters, and what could change the terminal; at the
+    end of a line there is one caret.
+    """
+    assert look(excerpt, column, length) == (source, carets)
+
+
+@pytest.mark.parametrize("excerpt", ["x" * 500, "日" * 500, "日x" * 250])
+@pytest.mark.parametrize("column", [1, 30, 250, 499, 500, 501])
+@pytest.mark.parametrize("length", [1, 7, 400])
+def test_long_lines_are_cut_around_the_place(excerpt: str, column: int, length: int) -> None:
+    """However long the line, and wherever its place: it fits in the room, an ellipsis says where it
+    was cut, a caret stands below it.
+    """
+    source, carets = look(excerpt, column, length)
+    assert "^" in carets
+    assert cell_len(carets) <= 60
+    # a third of the 54 cells that the gutter leaves
+    assert source.startswith("…") == (cell_len(excerpt[: column - 1]) > 18)
+    assert source.endswith("…") or column + length > 440
+    assert cell_len(source) > 30
+
+
+def test_a_line_that_fits_is_not_cut() -> None:
+    """All of the room is used before anything is left out."""
+    assert look("x" * 54, 54, room=60) == ("x" * 54, " " * 53 + "^")
+    assert look("x" * 55, 1, room=60)[0] == "x" * 53 + "…"
+    assert look("x" * 55, 55, room=60)[0] == "…" + "x" * 53
+
+
+def run_in_terminal(catalog: Path, columns: int, env: Mapping[str, str]) -> str:
+    """What `check` writes to a terminal of so many columns."""
+    parent, child = pty.openpty()
+    command = [sys.executable, "-m", "toolcatalog", "check", "--catalog", str(catalog)]
+    settings = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns), **env}
+    for name in {"NO_COLOR", "FORCE_COLOR", "CI"} - {*env}:
+        settings.pop(name, None)
+    with subprocess.Popen(
+        command, stdin=child, stdout=child, stderr=child, env=settings, close_fds=True
+    ) as process:
+        os.close(child)
+        written = b""
+        try:
+            while part := os.read(parent, 4096):
+                written += part
+        except OSError:
+            pass  # this is how Linux says that the other end is closed
+    os.close(parent)
+    assert process.returncode == 1
+    return written.decode()
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    (tmp_path / "catalog").mkdir()
+    (tmp_path / "catalog" / "catalog.yaml").write_text(f"titel: {'x' * 300}\n")
+    return tmp_path / "catalog"
+
+
+COLOUR = re.compile(r"\x1b\[(?:1;)?3[0-9]m")
+
+
+def test_in_a_terminal(broken: Path) -> None:
+    """Colours, and source lines that fit into the window, so that no caret is wrapped away from its
+    place.
+    """
+    written = run_in_terminal(broken, 72, {})
+    assert COLOUR.search(written)
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written).replace("\r", "")
+    assert "catalog/catalog.yaml:1:1: error[unknown-key] unknown key `titel`" in plain
+    (source,) = {line for line in plain.split("\n") if line.startswith(" 1 | titel: x")}
+    assert len(source) == 72
+    assert source.endswith("…")
+
+
+def test_no_color(broken: Path) -> None:
+    """`NO_COLOR` in the environment: no colour."""
+    written = run_in_terminal(broken, 72, {"NO_COLOR": "1"})
+    assert "error" in written
+    assert not COLOUR.search(written)
+
+
+def test_in_a_pipe(broken: Path) -> None:
+    """The same words without any escape, all on standard error; standard output stays free for
+    machines.
+    """
+    done = run_toolcatalog("check", "--catalog", broken)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "\x1b" not in done.stderr
+    assert " 1 | titel: xxx" in done.stderr
+    assert done.stderr.endswith("2 errors in 1 file, of 1 file read.\n")

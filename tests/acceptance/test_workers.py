@@ -1,0 +1,206 @@
+"""`serve --workers`: several processes behind one socket, seen from outside: who answers, what
+happens when one dies, and how it all ends.
+"""
+
+import os
+import resource
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from support.command import run_toolcatalog
+from support.server import TIMEOUT, Server, is_running, start_server, wait_until, worker_pids
+from toolcatalog.keys import api_keys
+
+SESSION = "/api/v3/tool_router/session/trs_playground/tools"
+
+
+@pytest.fixture
+def server(shipped_build: Path, tmp_path: Path) -> Iterator[Server]:
+    """A server with two workers."""
+    with start_server(shipped_build, tmp_path, "--workers", "2") as server:
+        yield server
+
+
+def series(server: Server) -> set[str]:
+    """The first halves of the request ids of twenty connections at once: one for each process that
+    took some of them.
+    """
+    host, port = server.url.removeprefix("http://").split(":")
+    connections = [socket.create_connection((host, int(port)), timeout=TIMEOUT) for _ in range(20)]
+    for connection in connections:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    return {answer(connection).partition("x-request-id: ")[2][:16] for connection in connections}
+
+
+def answer(connection: socket.socket) -> str:
+    """All that comes until the server closes; nothing where the process died that had taken the
+    connection.
+    """
+    with connection:
+        try:
+            return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+        except ConnectionError:
+            return ""
+
+
+def seen(server: Server, wanted: int, old: set[str] | None = None) -> set[str]:
+    """As many series as are wanted, beside the old ones; no two processes have the same, and none
+    changes.
+    """
+    found: set[str] = set()
+
+    def all_there() -> bool:
+        found.update(series(server) - (old or set()) - {""})
+        return len(found) >= wanted
+
+    wait_until(all_there)
+    return found
+
+
+def test_two_workers_answer_and_a_dead_one_is_replaced(server: Server) -> None:
+    """Each has request ids of its own; when one is killed, the other answers on and a third comes."""
+    before = seen(server, 2)
+    assert len(before) == 2
+    pids = worker_pids(server)
+    assert len(pids) == 2
+    os.kill(victim := min(pids), signal.SIGKILL)
+    wait_until(lambda: len(worker_pids(server) - {victim}) == 2)
+    assert len(seen(server, 1, before)) == 1
+    assert "died" in server.log.read_text()
+
+
+@pytest.mark.skipif(
+    not hasattr(resource, "prlimit"), reason="only Linux lets one limit a process that runs"
+)
+def test_a_worker_that_the_system_refuses_comes_later(server: Server) -> None:
+    """Those that there are answer meanwhile, and stay where all were to be replaced."""
+    seen(server, 2)
+    pids, pid = worker_pids(server), server.process.pid
+    before = resource.prlimit(
+        pid, resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    )
+    os.kill(victim := min(pids), signal.SIGKILL)
+    wait_until(lambda: "A worker cannot be begun" in server.log.read_text())
+    server.process.send_signal(signal.SIGHUP)
+    time.sleep(1)
+    assert healthy(server)
+    assert server.process.poll() is None
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+    wait_until(lambda: len(worker_pids(server) - {victim}) == 2)
+
+
+def test_a_change_of_the_keys_reaches_every_worker(server: Server) -> None:
+    """Each process looks at the key file by itself."""
+    seen(server, 2)
+    secret, _ = api_keys.create(server.keys_file, "default", None, None)
+    time.sleep(1)
+    for _ in range(20):
+        assert (
+            httpx.get(
+                f"{server.url}/api/v3/tools?limit=1", headers={"x-api-key": secret}
+            ).status_code
+            == 200
+        )
+
+
+def test_a_hangup_replaces_the_workers_in_turn(server: Server) -> None:
+    """SIGHUP brings fresh workers, which open the newest build, and somebody answers all the while,
+    at the second call at the latest.
+    """
+    before, pids = seen(server, 2), worker_pids(server)
+    server.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: healthy(server) and not worker_pids(server) & pids)
+    after = seen(server, 2, before)
+    assert (len(after), len(worker_pids(server))) == (2, 2)
+
+
+def healthy(server: Server) -> bool:
+    """Whether it answers; a worker that leaves closes a connection that it has taken and not yet
+    read, so one more try is fair.
+    """
+    try:
+        return httpx.get(f"{server.url}/healthz").status_code == 200
+    except httpx.TransportError:
+        return httpx.get(f"{server.url}/healthz").status_code == 200
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_workers_end_as_one_process_does(server: Server, number: signal.Signals, code: int) -> None:
+    """The request under way is answered, no new connection is taken, the exit code is that of a
+    single process, nobody is left.
+    """
+    seen(server, 2)
+    pids, (host, port) = worker_pids(server), server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=TIMEOUT) as connection:
+        headers = f"Host: a\r\nx-api-key: {server.key}\r\nContent-Length: 2\r\nExpect: 100-continue"
+        connection.sendall(f"GET {SESSION} HTTP/1.1\r\n{headers}\r\n\r\n".encode())
+        # the operation waits for its body
+        assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        server.process.send_signal(number)
+        wait_until(lambda: not takes_connections(host, int(port)))
+        assert server.process.poll() is None
+        connection.sendall(b"{}")
+        assert connection.recv(15) == b"HTTP/1.1 200 OK"
+        while connection.recv(65536):
+            pass
+    assert server.process.wait(timeout=TIMEOUT) == code
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    assert "Traceback" not in server.log.read_text()
+
+
+def takes_connections(host: str, port: int) -> bool:
+    """Whether anybody listens there."""
+    with socket.socket() as another:
+        return another.connect_ex((host, port)) == 0
+
+
+def test_workers_end_with_their_supervisor(server: Server) -> None:
+    """However that ended: else they would keep the port from the server that is started in its
+    place.
+    """
+    seen(server, 2)
+    pids, (host, port) = worker_pids(server), server.url.removeprefix("http://").split(":")
+    server.process.kill()
+    wait_until(lambda: not takes_connections(host, int(port)))
+    wait_until(lambda: not any(map(is_running, pids)))
+    assert "Traceback" not in server.log.read_text()
+
+
+def test_what_cannot_be_served_is_told_once(shipped_build: Path, tmp_path: Path) -> None:
+    """A missing build or key file is one sentence and 2, before any worker starts."""
+    (tmp_path / "bad.json").write_text("{")
+    for arguments in (
+        ["--build", tmp_path],
+        ["--build", shipped_build, "--keys", tmp_path / "bad.json"],
+    ):
+        done = run_toolcatalog("serve", *arguments, "--workers", "2", "--port", "0")
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+
+
+def test_a_worker_that_cannot_start_says_why_and_is_tried_again(
+    shipped_build: Path, tmp_path: Path
+) -> None:
+    """While one of them finds a damaged key file, the other answers; when the file is whole again,
+    it comes too.
+    """
+    with start_server(shipped_build, tmp_path, "--workers", "2") as server:
+        before = seen(server, 2)
+        whole = server.keys_file.read_bytes()
+        server.keys_file.write_bytes(b"{")
+        os.kill(min(worker_pids(server)), signal.SIGKILL)
+        wait_until(lambda: server.log.read_text().count("A worker cannot start: The key file") >= 2)
+        assert (
+            httpx.get(
+                f"{server.url}/api/v3/tools?limit=1", headers={"x-api-key": server.key}
+            ).status_code
+            == 200
+        )
+        server.keys_file.write_bytes(whole)
+        seen(server, 1, before)
+        assert "Traceback" not in server.log.read_text()

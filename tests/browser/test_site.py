@@ -1,0 +1,417 @@
+"""The site at work in a real browser: search, filters, versions, copying and remembering; by
+keyboard, served and on disk.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from support.command import run_successfully
+from support.paths import SHIPPED_CATALOG
+from support.server import Server
+from support.site_pages import Open, file_url, page_path
+from toolcatalog.catalog.yaml_writer import to_yaml
+
+pytest_plugins = ["support.browser"]
+pytestmark = pytest.mark.xdist_group("browser")
+
+ISSUE = "tools/GITHUB_CREATE_ISSUE/index.html"
+MESSAGE = "tools/SLACK_SEND_MESSAGE/index.html"
+NO_STORAGE = "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('no', 'SecurityError') }})"
+NO_CLIPBOARD = "Object.defineProperty(Navigator.prototype, 'clipboard', {get: () => undefined})"
+THEME_AT_BODY = """
+new MutationObserver((_, observer) => {
+    if (!document.body) return;
+    window.themeAtBody = document.documentElement.dataset.theme ?? "none";
+    observer.disconnect();
+}).observe(document, {childList: true, subtree: true});
+"""
+
+
+def search(page: Page, words: str, key: str = "Control+k") -> None:
+    """Open the search by this key and type."""
+    page.keyboard.press(key)
+    expect(page.get_by_role("combobox", name=re.compile("search", re.IGNORECASE))).to_be_focused()
+    page.keyboard.type(words)
+
+
+def active(page: Page) -> str:
+    """The slug of the hit that Enter would open; empty where there is none."""
+    script = "document.getElementById(document.activeElement.getAttribute('aria-activedescendant'))?.querySelector('code').textContent ?? ''"
+    return str(page.evaluate(script))
+
+
+def hits(page: Page) -> list[str]:
+    """The slugs of the hits of the search, in their order."""
+    return page.get_by_role("option").locator("code").all_text_contents()
+
+
+# Search
+
+
+def test_search_finds_a_tool_in_spite_of_a_slip(site: str, open_page: Open) -> None:
+    """Ctrl-K, a few letters of which one is missing, arrows, Enter: the tool's page."""
+    page = open_page(site, MESSAGE)
+    search(page, "github create isue")
+    expect(page.get_by_role("option").first).to_be_visible()
+    assert "GITHUB_CREATE_ISSUE" in hits(page)
+    expect(page.locator("dialog [role=group][aria-label=GitHub]")).to_be_visible()
+    expect(page.locator("dialog").get_by_role("status")).to_have_text(re.compile("[1-9]"))
+    for _ in hits(page):
+        if active(page) == "GITHUB_CREATE_ISSUE":
+            break
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url(site + ISSUE)
+
+
+def test_search_has_the_exact_slug_first(file_site: str, open_page: Open) -> None:
+    """A slug that is typed whole comes before those that it begins; the arrows, Home and End go
+    through the hits.
+    """
+    page = open_page(file_site)
+    search(page, "github_create_issue", "/")
+    expect(page.get_by_role("option").first).to_be_visible()
+    slugs = hits(page)
+    assert slugs[0] == "GITHUB_CREATE_ISSUE"
+    assert len(slugs) > 1
+    page.keyboard.press("End")
+    assert active(page) == slugs[-1]
+    page.keyboard.press("Home")
+    assert active(page) == slugs[0]
+    expect(page.get_by_role("option", selected=True)).to_have_count(1)
+
+
+def test_search_ends_with_escape(file_site: str, open_page: Open) -> None:
+    """Escape closes it and focus is where it was; where nothing is found the list of all tools is
+    offered.
+    """
+    page = open_page(file_site, "toolkits/github/index.html")
+    opener = page.locator("button.search-open")
+    opener.click()
+    page.keyboard.type("zzqxzzqx")
+    offered = page.locator("dialog").get_by_role(
+        "link", name=re.compile("all tools", re.IGNORECASE)
+    )
+    expect(offered).to_be_visible()
+    expect(page.get_by_role("option")).to_have_count(0)
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog#search")).to_be_hidden()
+    expect(opener).to_be_focused()
+
+
+def test_slash_is_a_letter_where_one_types_and_can_be_switched_off(
+    file_site: str, open_page: Open
+) -> None:
+    """`/` opens the search only outside of fields, and no more once its box is not ticked, also on
+    the next page.
+    """
+    page = open_page(file_site, "toolkits/github/index.html")
+    page.locator("input.filter").focus()
+    page.keyboard.press("/")
+    expect(page.locator("input.filter")).to_have_value("/")
+    page.locator("button.search-open").click()
+    page.locator("dialog").get_by_role("checkbox").uncheck()
+    page.keyboard.press("Escape")
+    page.goto(file_site + ISSUE)
+    page.keyboard.press("/")
+    expect(page.locator("dialog[open]")).to_have_count(0)
+    search(page, "slack")
+    expect(page.get_by_role("option").first).to_be_visible()
+
+
+# Lists
+
+
+def test_a_table_is_filtered(file_site: str, open_page: Open) -> None:
+    """Only rows with all the words stay, and their number is told."""
+    page = open_page(file_site, "toolkits/github/index.html")
+    words = page.locator("input.filter")
+    rows = page.locator(f"#{words.get_attribute('data-filter')} tbody tr")
+    words.fill("Comment iSSue")
+    texts = [text.lower() for text in rows.filter(visible=True).all_inner_texts()]
+    assert 0 < len(texts) < rows.count()
+    assert all("comment" in text and "issue" in text for text in texts)
+    expect(page.locator("output.filter-count")).to_contain_text(str(len(texts)))
+    words.fill("")
+    expect(rows.filter(visible=True)).to_have_count(rows.count())
+
+
+def test_facets_are_in_the_address(site: str, open_page: Open) -> None:
+    """A choice narrows the list and is in the address: it is there again after a hit was opened,
+    and for whom it was sent to.
+    """
+    page = open_page(site, "tools/index.html")
+    github = len([*(SHIPPED_CATALOG / "toolkits" / "github").glob("*/")])
+    found, everything = page.locator("ol.tools:visible > li"), page.locator("#list")
+    page.locator("select[name=toolkit]").select_option("github")
+    expect(found).to_have_count(github)
+    expect(page.locator(".found")).to_contain_text(str(github))
+    expect(everything).to_be_hidden()
+    page.locator("select[name=tag]").select_option("issues")
+    expect(found.filter(has_text="GITHUB_CREATE_ISSUE")).not_to_have_count(0)
+    narrow = found.count()
+    assert narrow < github
+    assert "toolkit=github" in page.url
+    assert "tag=issues" in page.url
+    shared = page_path(page, site)
+    found.first.get_by_role("link").first.click()
+    page.wait_for_url(re.compile("tools/GITHUB_"))
+    page.go_back()
+    expect(found).to_have_count(narrow)
+    page.go_back()
+    expect(page.locator("select[name=tag]")).to_have_value("")
+    expect(found).to_have_count(github)
+    page.go_back()
+    expect(everything).to_be_visible()
+    page.goto(site + shared)
+    expect(found).to_have_count(narrow)
+
+
+def test_facets_of_words_deprecation_and_auth(file_site: str, open_page: Open) -> None:
+    """Words, deprecated ones and whether auth is needed narrow the list too."""
+    page = open_page(file_site, "tools/index.html?q=charge&toolkit=stripe")
+    found = page.locator("ol.tools:visible > li")
+    expect(found.filter(has_text="STRIPE_CREATE_CHARGE")).to_have_count(1)
+    page.locator("input[name=deprecated]").uncheck()
+    expect(found.filter(has_text="STRIPE_CREATE_CHARGE")).to_have_count(0)
+    page.goto(f"{file_site}tools/index.html?auth=no")
+    expect(found.filter(has_text="HACKERNEWS_SEARCH")).not_to_have_count(0)
+    expect(found.filter(has_text="GITHUB_")).to_have_count(0)
+
+
+# A tool and its versions
+
+
+def test_an_older_version_says_so(file_site: str, open_page: Open) -> None:
+    """From the newest version to an older one, whose banner leads back."""
+    page = open_page(file_site, ISSUE)
+    page.locator("details.versions summary").click()
+    page.locator('details.versions a[href="20250301_00.html"]').click()
+    page.wait_for_url(re.compile("20250301_00.html"))
+    banner = page.locator(".notice.older")
+    expect(banner).to_contain_text("older version")
+    banner.locator('a[href="index.html"]').click()
+    page.wait_for_url(file_site + ISSUE)
+
+
+def test_two_versions_are_compared(file_site: str, open_page: Open) -> None:
+    """Only the chosen pair shows, and the address leads to it."""
+    page = open_page(file_site, "tools/GITHUB_CREATE_ISSUE/history.html")
+    pairs = page.locator("section.pair")
+    expect(pairs.filter(visible=True)).to_have_count(1)
+    page.locator("select[name=from]").select_option("20250301_00")
+    page.locator("select[name=to]").select_option("20250715_00")
+    expect(pairs.filter(visible=True)).to_have_attribute("id", "20250301_00...20250715_00")
+    expect(pairs.filter(visible=True)).to_contain_text("assignees")
+    assert page.url.endswith("#20250301_00...20250715_00")
+    page.goto("about:blank")
+    page.goto(f"{file_site}tools/GITHUB_CREATE_ISSUE/history.html#20250715_00...20251027_00")
+    expect(pairs.filter(visible=True)).to_have_attribute("id", "20250715_00...20251027_00")
+    expect(page.locator("select[name=from]")).to_have_value("20250715_00")
+
+
+@pytest.mark.parametrize("before", ["", NO_CLIPBOARD], ids=["clipboard", "no-clipboard"])
+def test_a_snippet_is_copied(before: str, site: str, open_page: Open) -> None:
+    """What is on the clipboard is the snippet, letter by letter, with a clipboard API and without."""
+    page = open_page(site, ISSUE, before)
+    button = page.locator(".tabs button.copy:visible").first
+    wanted = page.evaluate(
+        "id => document.getElementById(id).textContent", button.get_attribute("data-copy")
+    )
+    assert "GITHUB_CREATE_ISSUE" in wanted
+    button.click()
+    expect(button).to_have_text("Copied")
+    page.evaluate("document.body.append(document.createElement('textarea'))")
+    field = page.locator("body > textarea")
+    field.focus()
+    page.keyboard.press("Control+v")
+    expect(field).to_have_value(wanted)
+    expect(button).to_have_text("Copy")
+
+
+def test_tabs_are_remembered(site: str, open_page: Open) -> None:
+    """The arrows go from tab to tab, one panel shows, and the next tool's page begins with the one
+    that was chosen.
+    """
+    page = open_page(site, ISSUE)
+    tabs, panels = (
+        page.locator(".tabs[data-remember=snippets] [role=tab]"),
+        page.locator(".tabs[data-remember=snippets] [role=tabpanel]"),
+    )
+    expect(panels.filter(visible=True)).to_have_count(1)
+    tabs.first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(tabs.nth(1)).to_be_focused()
+    expect(tabs.nth(1)).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("End")
+    expect(tabs.last).to_be_focused()
+    chosen = tabs.last.inner_text()
+    page.goto(site + MESSAGE)
+    expect(page.locator("[role=tab][aria-selected=true]")).to_have_text(chosen)
+    expect(panels.filter(visible=True)).to_have_count(1)
+    expect(page.get_by_role("tabpanel", name=chosen)).to_be_visible()
+
+
+# The look
+
+
+def test_the_theme_is_remembered_and_there_before_the_page(site: str, open_page: Open) -> None:
+    """System, light, dark: what was chosen is in force on the next page before it has a body."""
+    page = open_page(site, "index.html", THEME_AT_BODY)
+    root, button = page.locator("html"), page.locator("button.theme")
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    expect(button).to_have_accessible_name(re.compile("system", re.IGNORECASE))
+    button.click()
+    expect(root).to_have_attribute("data-theme", "light")
+    button.click()
+    expect(button).to_have_accessible_name(re.compile("dark", re.IGNORECASE))
+    page.goto(site + ISSUE)
+    assert page.evaluate("window.themeAtBody") == "dark"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
+    button.click()
+    expect(root).not_to_have_attribute("data-theme", re.compile(".*"))
+
+
+def test_nothing_is_remembered_where_nothing_can_be(file_site: str, open_page: Open) -> None:
+    """A browser that forbids storage: all works but the memory."""
+    page = open_page(file_site, ISSUE, NO_STORAGE)
+    page.locator("button.theme").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    page.locator("[role=tab]").last.click()
+    expect(page.locator("[role=tab]").last).to_have_attribute("aria-selected", "true")
+    search(page, "slack")
+    expect(page.get_by_role("option").first).to_be_visible()
+
+
+def test_a_logo_that_fails_leaves_its_letter(file_site: str, open_page: Open) -> None:
+    """No broken picture: the first letter of the toolkit stands in its place."""
+    page = open_page(file_site, "toolkits/github/index.html")
+    logo = page.locator("main .logo").first
+    logo.scroll_into_view_if_needed()
+    expect(logo.locator("img")).to_have_count(0)
+    drawn = logo.evaluate(
+        "at => [getComputedStyle(at, '::before').content, getComputedStyle(at, '::after').content, at.innerText].join()"
+    )
+    assert "G" in drawn.replace("attr(data-letter)", "G"), drawn
+
+
+def test_a_page_that_is_not_there(shipped: Server, open_page: Open) -> None:
+    """404.html, which static hosts show at any path: it is whole there, and leads home."""
+    page = open_page(f"{shipped.url}/", "404.html")
+    search(page, "slack")
+    expect(page.get_by_role("option").first).to_be_visible()
+    page.keyboard.press("Escape")
+    page.locator("header a.home").click()
+    expect(page.locator("form.search-first")).to_be_visible()
+
+
+# Texts that want to be more than text
+
+SCRIPT = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+MARKDOWN = "![x](https://evil.example/x.png) [y](javascript:alert(3)) <javascript:alert(4)> javascript:alert(5) [z](data:text/html,<script>alert(6)</script>)"
+BIDI = "\u202eesrever\u2066 \u200f\u2028\u2029 {{ 7 * 7 }} ${alert(7)} `"
+HOSTILE = f"{SCRIPT} {MARKDOWN} {BIDI}"
+
+
+def hostile_tool(version: int) -> dict[str, Any]:
+    """A tool whose every text is hostile, a bit different in each version."""
+    names = ["__proto__", "constructor", "toString", "hasOwnProperty", f"changing{version}", SCRIPT]
+    parameter = {
+        "type": "string",
+        "description": f"{HOSTILE} {version}",
+        "default": HOSTILE,
+        "examples": [HOSTILE, f"{BIDI}{version}"],
+    }
+    inner = {"type": "object", "description": MARKDOWN, "properties": {"__proto__": parameter}}
+    return {
+        "name": f"{HOSTILE} {version}",
+        "description": f"{HOSTILE} " + "A long word after another. " * 4000,
+        "scopes": [SCRIPT, "../../x", "__proto__"],
+        "tags": [SCRIPT, "constructor", "a/../b", "important"],
+        "deprecation": {"reason": HOSTILE},
+        "input_parameters": {
+            **{name: {**parameter, "required": True} for name in names},
+            "within": inner,
+        },
+        "output_parameters": dict.fromkeys(names, parameter),
+    }
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of a catalog that says what it can to become more than text."""
+    folder = tmp_path_factory.mktemp("hostile")
+    toolkit = {
+        "name": SCRIPT,
+        "logo": "https://evil.example/x.svg",
+        "description": HOSTILE,
+        "categories": [SCRIPT],
+        "owners": [SCRIPT],
+    }
+    files = {
+        "catalog.yaml": {
+            "title": HOSTILE,
+            "description": HOSTILE,
+            "rules": dict.fromkeys(("hidden-character", "link-script"), "off"),
+        },
+        "toolkits/constructor/toolkit.yaml": toolkit,
+        "toolkits/__proto__/toolkit.yaml": {
+            **toolkit,
+            "homepage": "https://evil.example/#javascript:alert(8)",
+        },
+    }
+    for slug in ("CONSTRUCTOR", "__PROTO__"):
+        for version in (1, 2):
+            files[f"toolkits/{slug.lower()}/{slug}/2025010{version}_00.yaml"] = hostile_tool(
+                version
+            )
+    for path, value in files.items():
+        (folder / "catalog" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "catalog" / path).write_bytes(to_yaml(value))
+    run_successfully(
+        "build",
+        "--catalog",
+        folder / "catalog",
+        "--out",
+        folder / "build",
+        "--site",
+        folder / "site",
+    )
+    return folder / "site"
+
+
+# Elements that are none of ours.
+FOREIGN = """
+() => [...document.querySelectorAll("script, iframe, object, embed, form, img, a, [onerror], [onload], [style]")].filter((at) => !(
+    at.matches("script[src$='.js'], form.compare, form.facets, form.search-first, .logo > img, a[href^='https://']")
+    || at.localName === "a" && at.href.startsWith("file:")
+)).map((at) => at.outerHTML.slice(0, 99))
+"""
+
+
+def test_hostile_texts_stay_texts(hostile: Path, open_page: Open) -> None:
+    """No page of such a catalog runs, shows or fetches anything of its texts (what is fetched, and
+    any error, `open_page` sees).
+    """
+    page = open_page(file_url(hostile))
+    for path in sorted({*hostile.rglob("*.html")} - {hostile / "404.html"}):
+        page.goto(path.as_uri())
+        assert page.evaluate(FOREIGN) == [], path
+        assert page.evaluate(
+            "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+        ), path
+    page.goto(f"{file_url(hostile)}tools/__PROTO__/index.html")
+    expect(page.locator("main")).to_contain_text("alert(1)")
+    for name in ("__proto__", "constructor", "hasOwnProperty"):
+        expect(
+            page.locator("main table").first.get_by_role("rowheader", name=name).first
+        ).to_be_visible()
+    search(page, "proto")
+    hit = page.get_by_role("option").filter(has=page.locator("code", has_text="__PROTO__"))
+    expect(hit).to_contain_text("<script>")
+    page.goto(f"{file_url(hostile)}tools/index.html?tag=constructor")
+    expect(page.locator("ol.tools:visible > li")).to_have_count(2)

@@ -1,0 +1,599 @@
+"""Following a store: a folder that is always a whole build, whatever the store does. And `serve
+--from`.
+"""
+
+import contextlib
+import json
+import logging
+import os
+import resource
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import orjson
+import pytest
+
+from support import s3 as support_s3
+from support.command import run_toolcatalog
+from support.s3 import FaultyProxy, ProxyFaults
+from support.server import Server, start_server, wait_until
+from toolcatalog import encoding
+from toolcatalog.progress import no_progress
+from toolcatalog.publish import download, layout, upload
+from toolcatalog.publish import follower as publish_follower
+from toolcatalog.publish.follower import Follower
+from toolcatalog.publish.object_store import ObjectStorage
+from toolcatalog.snapshot import verify
+from toolcatalog.snapshot.format import FileInfo
+from toolcatalog.store.open import open_build
+from toolcatalog.system import files
+
+Publish = Callable[[Path], str]
+
+
+@pytest.fixture
+def bucket(s3: str) -> str:
+    """A bucket of one's own."""
+    return support_s3.create_bucket(s3)
+
+
+@pytest.fixture
+def publish(s3: str, bucket: str, monkeypatch: pytest.MonkeyPatch) -> Publish:
+    """Publishes a build there, past the proxy; tells its digest."""
+    for name, value in {**support_s3.CREDENTIALS, "AWS_ENDPOINT_URL": s3}.items():
+        monkeypatch.setenv(name, value)
+    door = ObjectStorage(f"s3://{bucket}/p")
+    return lambda build: upload.upload_snapshot(door, build, 4, no_progress).digest
+
+
+@pytest.fixture
+def follower(
+    publish: Publish,  # noqa: ARG001
+    bucket: str,
+    proxy: FaultyProxy,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Follower:
+    """Follows that address into an empty folder, through the proxy, looking often; other followers
+    go through it too from now on.
+    """
+    monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.env["AWS_ENDPOINT_URL"])
+    return Follower(f"s3://{bucket}/p", tmp_path / "cache", interval=0.05)
+
+
+def named(cache: Path) -> str:
+    """The digest of the snapshot that can be served from a cache, every byte of it verified."""
+    folder = cache / "current"
+    assert verify.verify_snapshot(folder.resolve()) == []
+    assert open_build(cache).digest == folder.readlink().name
+    return folder.readlink().name
+
+
+def parts(cache: Path) -> list[str]:
+    """What is in a cache that was not completed."""
+    return [path.name for path in cache.rglob("*.part")]
+
+
+def test_a_follower_has_the_very_files(
+    follower: Follower, publish: Publish, shipped_build: Path, changed_build: Path
+) -> None:
+    """A copy is the snapshot, byte for byte; the next one takes from the store only what changed;
+    back takes nothing.
+    """
+    first = publish(shipped_build)
+    follower.poll()
+    assert named(follower.cache) == first
+    copied = {
+        path.relative_to(follower.cache / "current"): path.read_bytes()
+        for path in (follower.cache / "current").rglob("*")
+        if path.is_file()
+    }
+    assert copied == {
+        path.relative_to(shipped_build / "current"): path.read_bytes()
+        for path in (shipped_build / "current").rglob("*")
+        if path.is_file()
+    }
+    objects, size = follower.objects_fetched, follower.bytes_fetched
+    second = publish(changed_build)
+    follower.poll()
+    assert named(follower.cache) == second != first
+    assert 0 < follower.objects_fetched - objects < objects / 2
+    assert 0 < follower.bytes_fetched - size < size
+    objects = follower.objects_fetched
+    publish(shipped_build)
+    follower.poll()
+    assert named(follower.cache) == first
+    assert (
+        follower.objects_fetched,
+        follower.snapshots_fetched,
+        follower.snapshots_rejected,
+        follower.last_error,
+    ) == (
+        objects,
+        2,
+        0,
+        "",
+    )
+    assert abs(time.time() - follower.last_success) < 60
+
+
+def test_a_pointer_that_stays_costs_one_small_answer(
+    follower: Follower, publish: Publish, small_build: Path, proxy: FaultyProxy
+) -> None:
+    """Where nothing is new, the store says so and no more."""
+    publish(small_build)
+    follower.poll()
+    proxy.requests.clear()
+    for _ in range(3):
+        follower.poll()
+    assert [(one.path.rpartition("/")[2], one.received) for one in proxy.requests] == [
+        ("current.json", 0)
+    ] * 3
+
+
+def test_replicas_follow_by_themselves(
+    follower: Follower,
+    bucket: str,
+    publish: Publish,
+    small_build: Path,
+    other_build: Path,
+    tmp_path: Path,
+) -> None:
+    """Two of them, in threads, each with a folder of its own: both come to each snapshot."""
+    replicas = [follower, Follower(f"s3://{bucket}/p", tmp_path / "other", interval=0.05)]
+    for replica in replicas:
+        replica.start()
+    try:
+        for build in (small_build, other_build, small_build):
+            digest = publish(build)
+            wait_until(
+                lambda wanted=digest: all(  # type: ignore[misc]
+                    os.path.realpath(one.cache / "current").endswith(wanted) for one in replicas
+                )
+            )
+            assert {named(one.cache) for one in replicas} == {digest}
+    finally:
+        for replica in replicas:
+            replica.stop()
+
+
+@pytest.mark.parametrize("kind", ["cut", "short", "long", "wrong", 500, 404, 403])
+def test_what_is_not_the_snapshot_is_refused(
+    kind: str | int,
+    follower: Follower,
+    publish: Publish,
+    small_build: Path,
+    other_build: Path,
+    proxy: FaultyProxy,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A body cut off, cut short, too long or wrong, and errors: the old snapshot stays, one line
+    says why, and it comes when all is well.
+    """
+    first = publish(small_build)
+    follower.poll()
+    second = publish(other_build)
+    proxy.faults = ProxyFaults(kind)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(5):
+            follower.poll()
+    assert named(follower.cache) == first
+    assert follower.last_error
+    assert [one.levelname for one in caplog.records] == ["WARNING"]
+    assert "What is here stays" in caplog.text
+    assert parts(follower.cache) == []
+    proxy.faults = ProxyFaults()
+    wait_until(lambda: follower.poll() or not follower.last_error)  # type: ignore[func-returns-value]
+    assert named(follower.cache) == second
+
+
+def test_what_is_refused_is_not_fetched_again_and_again(
+    follower: Follower, publish: Publish, small_build: Path, proxy: FaultyProxy
+) -> None:
+    """Between two attempts only the pointer is asked for, and the attempts become rarer; another
+    snapshot is taken at once.
+    """
+    publish(small_build)
+    proxy.faults = ProxyFaults("wrong")
+    follower = Follower(follower._storage.url, follower.cache, interval=60)
+    follower.poll()
+    proxy.requests.clear()
+    for _ in range(10):
+        follower.poll()
+    assert {one.path.rpartition("/")[2] for one in proxy.requests} == {"current.json"}
+    assert (follower.snapshots_rejected, len(proxy.requests)) == (1, 10)
+
+
+def test_another_snapshot_ends_the_waiting(
+    follower: Follower, publish: Publish, small_build: Path, other_build: Path, proxy: FaultyProxy
+) -> None:
+    """A snapshot that was refused is not waited for when a better one is published."""
+    publish(small_build)
+    follower = Follower(follower._storage.url, follower.cache, interval=60)
+    proxy.faults = ProxyFaults("wrong")
+    follower.poll()
+    assert follower.snapshots_rejected == 1
+    proxy.faults = ProxyFaults()
+    second = publish(other_build)
+    follower.poll()
+    assert named(follower.cache) == second
+
+
+def test_a_slow_store_is_waited_for(
+    follower: Follower, publish: Publish, small_build: Path, proxy: FaultyProxy
+) -> None:
+    """Slow is not wrong."""
+    first = publish(small_build)
+    proxy.faults = ProxyFaults("slow")
+    follower.poll()
+    assert named(follower.cache) == first
+    assert follower.last_error == ""
+
+
+def test_a_store_that_goes_and_comes_back(
+    follower: Follower,
+    publish: Publish,
+    small_build: Path,
+    other_build: Path,
+    proxy: FaultyProxy,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Away: what is here is served, and the log says so once. Back: followed again."""
+    first = publish(small_build)
+    follower.poll()
+    proxy.stop()
+    caplog.set_level(logging.INFO)
+    for _ in range(2):
+        follower.poll()
+    assert named(follower.cache) == first
+    assert len(caplog.records) == 1
+    assert "error sending request" in follower.last_error
+    # what a server that is started now begins with
+    assert Follower(follower._storage.url, follower.cache).has_snapshot()
+    second = publish(other_build)
+    proxy.start()
+    follower.poll()
+    assert named(follower.cache) == second
+    assert "is followed again" in caplog.text
+
+
+def replaced_manifest(s3: str, bucket: str, digest: str, **changes: object) -> str:
+    """Publish past everybody a snapshot whose manifest says something else; its digest."""
+    manifest = {
+        **json.loads(
+            support_s3.get_object(s3, f"{bucket}/p/snapshots/{digest}/manifest.json").data
+        ),
+        **changes,
+    }
+    del manifest["digest"]
+    other = encoding.sha256_hex(encoding.dump_json(manifest))
+    support_s3.put_object(
+        s3,
+        f"{bucket}/p/snapshots/{other}/manifest.json",
+        encoding.dump_json({"digest": other, **manifest}),
+    )
+    support_s3.put_object(
+        s3,
+        f"{bucket}/p/snapshots/{other}/chunks.json",
+        support_s3.get_object(s3, f"{bucket}/p/snapshots/{digest}/chunks.json").data,
+    )
+    support_s3.put_object(s3, f"{bucket}/p/current.json", layout.render_pointer(other))
+    return other
+
+
+class Published:
+    """What is published under a digest, to be spoilt past everybody."""
+
+    def __init__(self, s3: str, bucket: str, digest: str) -> None:
+        self.s3, self.bucket, self.digest = s3, bucket, digest
+        self.folder = f"{bucket}/p/snapshots/{digest}"
+        self.manifest = support_s3.get_object(s3, f"{self.folder}/manifest.json").data
+        self.chunks = json.loads(support_s3.get_object(s3, f"{self.folder}/chunks.json").data)
+        self.files = self.chunks["files"]
+
+    def point(self, data: bytes) -> None:
+        """Put another pointer."""
+        support_s3.put_object(self.s3, f"{self.bucket}/p/current.json", data)
+
+    def put(self, manifest: bytes) -> None:
+        """Put another manifest under the same digest."""
+        support_s3.put_object(self.s3, f"{self.folder}/manifest.json", manifest)
+
+    def list(self, files: dict[str, object]) -> None:
+        """Put another list of chunks."""
+        support_s3.put_object(
+            self.s3,
+            f"{self.folder}/chunks.json",
+            orjson.dumps({**self.chunks, "files": {**self.files, **files}}),
+        )
+
+    def of_another(self) -> None:
+        """Point to a digest where this one's manifest lies."""
+        support_s3.put_object(
+            self.s3, f"{self.bucket}/p/snapshots/{'1' * 64}/manifest.json", self.manifest
+        )
+        self.point(layout.render_pointer("1" * 64))
+
+    def without_a_file(self) -> None:
+        """Put a list of chunks in which a file is not named."""
+        del self.files["query.sets"]
+        self.list({})
+
+    def without_a_chunk(self) -> None:
+        """Remove a chunk."""
+        support_s3.remove_object(
+            self.s3, f"{self.bucket}/p/objects/{self.files['tools.json'][0][0]}"
+        )
+
+
+# what is wrong: how that comes about, and what is said of it
+SPOILT: dict[str, tuple[Callable[[Published], object], str]] = {
+    "names nothing": (
+        lambda it: it.point(layout.render_pointer("0" * 64)),
+        "names a snapshot that is not there",
+    ),
+    "no pointer": (
+        lambda it: it.point(b"<html>not what you think</html>"),
+        "current.json is damaged",
+    ),
+    "huge pointer": (
+        lambda it: it.point(layout.render_pointer(it.digest) + b" " * 5000),
+        "more than the 4,096 bytes",
+    ),
+    "newer depot": (
+        lambda it: it.point(orjson.dumps({"format": 2, "digest": it.digest})),
+        "current.json has format 2, this program reads 1: upgrade",
+    ),
+    "newer format": (
+        lambda it: replaced_manifest(it.s3, it.bucket, it.digest, format=99),
+        "has format 99",
+    ),
+    "manifest of another": (
+        Published.of_another,
+        "The manifest of snapshot 111111111111 is that of ",
+    ),
+    "manifest changed": (
+        lambda it: it.put(it.manifest.replace(b'"tools":', b'"tools":1')),
+        "manifest.json is not the one that was written",
+    ),
+    "manifest cut": (
+        lambda it: it.put(it.manifest[:-50]),
+        "The manifest of the build in snapshots/",
+    ),
+    "half": (
+        lambda it: support_s3.remove_object(it.s3, f"{it.folder}/chunks.json"),
+        "is not there",
+    ),
+    "a chunk is gone": (Published.without_a_chunk, "is not in s3://"),
+    "chunks of another file": (
+        lambda it: it.list({"tools.json": it.files["query.sets"]}),
+        "The list of chunks does not make tools.json",
+    ),
+    "more chunks": (
+        lambda it: it.list({"tools.json": it.files["tools.json"] * 1000}),
+        "The list of chunks does not make tools.json",
+    ),
+    "a file less": (Published.without_a_file, "The list of chunks does not make query.sets"),
+    "leads elsewhere": (lambda it: it.list({"../../elsewhere": []}), "leads elsewhere"),
+}
+
+
+@pytest.mark.parametrize("how", SPOILT)
+def test_what_is_published_wrongly_is_refused(
+    how: str,
+    follower: Follower,
+    publish: Publish,
+    small_build: Path,
+    other_build: Path,
+    s3: str,
+    bucket: str,
+) -> None:
+    """Half a snapshot, a newer format, lists and pointers that lie: refused in a sentence, nothing
+    written elsewhere, the old one stays.
+    """
+    first = publish(small_build)
+    follower.poll()
+    spoil, said = SPOILT[how]
+    spoil(Published(s3, bucket, publish(other_build)))
+    # else what changed little would need none of what is wrong
+    shutil.rmtree(follower.cache / "chunks")
+    follower.poll()
+    assert said in follower.last_error
+    assert named(follower.cache) == first
+    assert parts(follower.cache) == []
+    assert sorted(path.name for path in follower.cache.iterdir()) == [
+        ".lock",
+        "current",
+        "snapshots",
+    ]
+    publish(small_build)
+    follower.poll()
+    assert (named(follower.cache), follower.last_error) == (first, "")
+
+
+def test_nothing_published_yet_is_said(follower: Follower) -> None:
+    """An empty bucket is no snapshot, and no fault of the machine."""
+    follower.poll()
+    assert "Nothing is published in" in follower.last_error
+    assert not follower.has_snapshot()
+
+
+@contextlib.contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """As on a disk that is full: no file becomes larger."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_costs_one_line(
+    follower: Follower,
+    publish: Publish,
+    small_build: Path,
+    other_build: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """What does not fit leaves nothing behind, is said once, and the old snapshot stays."""
+    first = publish(small_build)
+    follower.poll()
+    publish(other_build)
+    with caplog.at_level(logging.WARNING), files_of_at_most(2_000):
+        for _ in range(5):
+            follower.poll()
+    assert "Cannot write to" in caplog.text
+    assert len(caplog.records) == 1
+    assert parts(follower.cache) == []
+    assert named(follower.cache) == first
+
+
+def test_no_room_is_seen_before_anything_is_written(tmp_path: Path) -> None:
+    """A snapshot that is larger than what is free is not begun."""
+    most, sha256 = 1 << 61, "0" * 64
+    download._check_disk_space(tmp_path, {"a": FileInfo(1, sha256)}, most)
+    with pytest.raises(OSError, match=r"No room for a snapshot of 1,152,921,504,606,846,976 bytes"):
+        download._check_disk_space(tmp_path, {"a": FileInfo(1 << 60, sha256)}, most)
+
+
+def test_old_snapshots_go(
+    follower: Follower, publish: Publish, small_build: Path, s3: str, bucket: str
+) -> None:
+    """The three newest stay, and what is known of their chunks."""
+    digest = publish(small_build)
+    follower.poll()
+    made = [
+        replaced_manifest(
+            s3,
+            bucket,
+            digest,
+            about={"title": str(number), "description": "", "home": "", "repository": ""},
+        )
+        for number in range(1)
+    ]
+    follower.poll()
+    for number in range(1, 4):
+        made.append(
+            replaced_manifest(
+                s3,
+                bucket,
+                digest,
+                about={"title": str(number), "description": "", "home": "", "repository": ""},
+            )
+        )
+        follower.poll()
+        assert follower.last_error == ""
+    held = sorted(path.name for path in (follower.cache / "snapshots").iterdir())
+    assert held == sorted(made[-3:])
+    assert sorted(path.stem for path in (follower.cache / "chunks").iterdir()) == held
+    assert named(follower.cache) == made[-1]
+
+
+def test_a_damaged_copy_is_fetched_again(
+    follower: Follower, publish: Publish, small_build: Path
+) -> None:
+    """A cache that lost a file, or has another byte in one, is not what is started from, and heals."""
+    first = publish(small_build)
+    follower.poll()
+    assert follower.has_snapshot()
+    file = follower.cache / "current/tools.json"
+    file.write_bytes(file.read_bytes()[:-1])
+    fresh = Follower(follower._storage.url, follower.cache)
+    assert not fresh.has_snapshot()
+    fresh.poll()
+    assert named(follower.cache) == first
+
+
+def test_two_servers_share_a_cache(follower: Follower, publish: Publish, small_build: Path) -> None:
+    """Where another process writes to the folder, this one leaves it alone, and has what the other
+    brings.
+    """
+    first = publish(small_build)
+    follower.cache.mkdir()
+    with files.lock(follower.cache / ".lock"):
+        follower.poll()
+        assert not follower.has_snapshot()
+    follower.poll()
+    assert named(follower.cache) == first
+
+
+def test_a_cache_of_ones_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each address has its folder in the user's cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    one, other = (
+        publish_follower.default_cache("s3://a/b"),
+        publish_follower.default_cache("s3://a/c"),
+    )
+    assert one.parent == other.parent == tmp_path / "toolcatalog"
+    assert one != other
+    assert publish_follower.default_cache("s3://a/b/") == one
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert publish_follower.default_cache("s3://a/b").parent == Path.home() / ".cache/toolcatalog"
+
+
+def test_a_server_follows_a_store(
+    follower: Follower,
+    publish: Publish,
+    small_build: Path,
+    other_build: Path,
+    proxy: FaultyProxy,
+    tmp_path: Path,
+) -> None:
+    """`serve --from`, with two workers: takes over what is published, goes on while the store is
+    away, and starts while it is.
+    """
+    url, cache = follower._storage.url, tmp_path / "cache"
+    (tmp_path / "keys").mkdir()
+    first = publish(small_build)
+    with start_server(
+        url, tmp_path / "keys", "--cache", cache, "--workers", "2", env=proxy.env
+    ) as server:
+        wait_until(lambda: {ready(server) for _ in range(8)} == {first})
+        second = publish(other_build)
+        wait_until(lambda: {ready(server) for _ in range(8)} == {second})
+        proxy.stop()
+        wait_until(lambda: "What is here stays" in server.log.read_text())
+        assert (
+            httpx.get(f"{server.url}/api/v3/tools", headers={"x-api-key": server.key}).status_code
+            == 200
+        )
+    with start_server(url, tmp_path / "keys", "--cache", cache, env=proxy.env) as server:
+        assert ready(server) == second
+        publish(small_build)
+        proxy.start()
+        wait_until(lambda: ready(server) == first)
+
+
+def test_a_server_waits_for_its_first_snapshot(
+    follower: Follower, publish: Publish, small_build: Path, proxy: FaultyProxy, tmp_path: Path
+) -> None:
+    """Started before anything is published: it is not ready, says why, and serves what comes."""
+    with start_server(
+        follower._storage.url, tmp_path, "--cache", tmp_path / "cache", env=proxy.env
+    ) as server:
+        wait_until(lambda: "Nothing is published in s3://" in server.log.read_text())
+        assert ready(server) == ""
+        first = publish(small_build)
+        wait_until(lambda: ready(server) == first)
+
+
+def ready(server: Server) -> str:
+    """The digest of the snapshot that the server answers from; empty where it is not ready."""
+    answer = httpx.get(f"{server.url}/readyz")
+    assert answer.status_code in {200, 503}
+    digest: str = answer.json().get("snapshot", "")
+    return digest
+
+
+def test_a_server_has_one_source(tmp_path: Path) -> None:
+    """A folder or a store, not both; and an address that is one."""
+    done = run_toolcatalog("serve", "--from", "s3://tools/p", "--build", tmp_path)
+    assert done.returncode == 2
+    assert "A server has one source" in done.stderr
+    done = run_toolcatalog("serve", "--from", "tools/p")
+    assert done.returncode == 2
+    assert "is no address of a store" in done.stderr

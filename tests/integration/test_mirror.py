@@ -1,0 +1,755 @@
+"""A static mirror, as docs/mirror.md says: its nginx, with the very settings of that page, beside
+the live server, byte for byte.
+"""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from support.api_clients import CLIENT_LIBRARIES, ApiClient
+from support.command import run_successfully, run_toolcatalog
+from support.paths import ROOT
+from support.server import Server, create_key
+from toolcatalog.openapi import API_PREFIXES
+from toolcatalog.progress import no_progress
+from toolcatalog.server.static_mirror import (
+    MirrorFile,
+    MirrorSelection,
+    generate_files,
+    make_selection,
+    tree_name,
+    update_mirror,
+)
+from toolcatalog.store.open import open_build
+
+NGINX = shutil.which(
+    "nginx", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
+)
+NOW = 1_800_000_000  # seconds since 1970
+FIELDS = {"message", "code", "slug", "status", "request_id", "suggested_fix", "errors"}
+
+needs_nginx = pytest.mark.skipif(
+    NGINX is None, reason="there is no nginx on the path (Debian: apt-get install nginx-light)"
+)
+
+
+# The host
+
+
+def settings(to: Path, port: int, folder: Path) -> Path:
+    """The settings of docs/mirror.md for this mirror and this port, in a main file that needs no
+    rights: nginx's `-c`.
+    """
+    text = (ROOT / "docs" / "mirror.md").read_text()
+    (shown,) = re.findall(r"```nginx\n(.*?)```", text, re.DOTALL)
+    assert shown.count("listen 8080;") == 1
+    (folder / "mirror.conf").write_text(
+        shown.replace("listen 8080;", f"listen 127.0.0.1:{port};").replace("/srv/mirror", str(to))
+    )
+    temporary = "".join(
+        f"{name}_temp_path {folder}/{name}; "
+        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    main = f"pid {folder}/pid; master_process off; daemon off; events {{}} http {{ access_log off; {temporary} include {folder}/mirror.conf; }}"
+    (folder / "nginx.conf").write_text(main)
+    return folder / "nginx.conf"
+
+
+@contextmanager
+def hosting(to: Path, folder: Path) -> Iterator[str]:
+    """nginx on a free port, with the mirror: where it answers."""
+    assert NGINX is not None
+    folder.mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [NGINX, "-e", str(folder / "error.log"), "-c", str(settings(to, port, folder))]
+    tested = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
+    assert tested.returncode == 0, tested.stderr
+    with subprocess.Popen(command) as process:
+        try:
+            deadline = time.monotonic() + 30
+            while not answers(port):
+                assert process.poll() is None, (folder / "error.log").read_text()
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture(scope="module")
+def all_of_it(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A mirror of the shipped catalog, with all its sessions."""
+    folder = tmp_path_factory.mktemp("mirror")
+    run_successfully("mirror", folder / "mirror", "--build", shipped_build, "--sessions", "all")
+    return folder / "mirror"
+
+
+@pytest.fixture(scope="module")
+def host(all_of_it: Path) -> Iterator[httpx.Client]:
+    """nginx with that mirror."""
+    with (
+        hosting(all_of_it, all_of_it.parent / "nginx") as url,
+        httpx.Client(base_url=url) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def live(shipped: Server) -> Iterator[httpx.Client]:
+    """The live server of the same build."""
+    with httpx.Client(base_url=shipped.url, headers={"x-api-key": shipped.key}) as client:
+        yield client
+
+
+def whole(client: httpx.Client, path: str, **more: Any) -> bytes:
+    """The body of an answer that must be good, and the same under both prefixes."""
+    first, *others = (client.get(prefix + path, **more) for prefix in API_PREFIXES)
+    assert (first.status_code, first.headers["content-type"]) == (200, "application/json"), (
+        path,
+        first.text,
+    )
+    assert {other.content for other in others} == {first.content}
+    return first.content
+
+
+def right(live: httpx.Client, path: str, **more: Any) -> bytes:
+    """The body of the live server's answer, which must be good."""
+    answer = live.get(API_PREFIXES[0] + path, **more)
+    assert answer.status_code == 200, (path, answer.text)
+    return answer.content
+
+
+def pages(get: Callable[..., bytes], client: httpx.Client, **parameters: Any) -> list[bytes]:
+    """Every page of a list, followed by its cursors from the first to the last."""
+    found = [get(client, "/tools", params=parameters)]
+    while cursor := json.loads(found[-1])["next_cursor"]:
+        found.append(get(client, "/tools", params={**parameters, "cursor": cursor}))
+    return found
+
+
+# The same as the live server
+
+
+@needs_nginx
+def test_every_tool_and_every_version(host: httpx.Client, live: httpx.Client) -> None:
+    """Get answers the very bytes of the live server: the newest version, and each by its name."""
+    (every,) = pages(right, live, limit=1000)
+    tools = json.loads(every)["items"]
+    assert len(tools) > 100
+    for tool in tools:
+        path = f"/tools/{tool['slug']}"
+        assert whole(host, path) == right(live, path)
+        for version in tool["available_versions"]:
+            assert whole(host, path, params={"version": version}) == right(
+                live, path, params={"version": version}
+            )
+    assert whole(host, path, params={"version": "latest", "toolkit_versions": ""}) == whole(
+        host, path
+    )
+
+
+@needs_nginx
+@pytest.mark.parametrize(
+    "limit", [{}, {"limit": 20}, {"limit": "20.0"}, {"limit": 1000}, {"limit": 9999}], ids=str
+)
+def test_every_list(host: httpx.Client, live: httpx.Client, limit: dict[str, Any]) -> None:
+    """The list of all tools and that of each toolkit, walked by `next_cursor` from page 1 to the
+    end.
+    """
+    found = pages(whole, host, **limit)
+    assert found == pages(right, live, **limit)
+    assert len(found) == (1 if limit.get("limit") in (1000, 9999) else 7)
+    for toolkit in {
+        item["toolkit"]["slug"] for page in found for item in json.loads(page)["items"]
+    }:
+        assert pages(whole, host, toolkit_slug=toolkit, **limit) == pages(
+            right, live, toolkit_slug=toolkit, **limit
+        )
+
+
+@needs_nginx
+def test_every_session(
+    host: httpx.Client, live: httpx.Client, shipped: Server, shipped_build: Path
+) -> None:
+    """Each session is what the live server answers to a key of its project."""
+    store = open_build(shipped_build)
+    owners = {id: (store.get_session(id) or ("", b""))[0] for id in store.list_sessions()}
+    keys = {
+        project: create_key(shipped.keys_file, "--project", project)
+        for project in sorted({*owners.values()})
+    }
+    assert len(owners) == 7
+    assert len(keys) > 1
+    for id, project in owners.items():
+        path, key = f"/tool_router/session/{id}/tools", {"x-api-key": keys[project]}
+        deadline = time.monotonic() + 30  # a new key holds within a second
+        while live.get(API_PREFIXES[0] + path, headers=key).status_code == 401:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert whole(host, path) == right(live, path, headers=key)
+
+
+@needs_nginx
+@pytest.mark.parametrize(
+    "query",
+    [
+        "", "limit=20", "limit=", "important=false&limit=1000", "include_deprecated=true&toolkit_slug=github", "toolkit_versions=latest",
+        "sort_by=slug&order=asc", "toolkit_slug=", "query=&tags=", "cursor=MToyMA==", "cursor=MToyMA%3D%3D&limit=20", "limit=01", "limit=21", "limit=2000&limit=20",
+        "limit=20&limit=1000", "cursor=MToyMA==&cursor=MjoyMA==", "LIMIT=1000", "limit=1%30", "limit=-1", "limit=20.5", "query=issue", "%71uery=issue", "search=issue",
+        "important=true", "important=TRUE", "tags=important", "scopes=repo", "include_deprecated=false", "include_deprecated=0", "toolkit_slug=github,slack",
+        "toolkit_slug=github&toolkit_slug=slack", "toolkit_slug[]=github", "toolkit_slug=github&toolkit_slug[]=slack", "tool_slugs=GITHUB_CREATE_ISSUE", "toolkit_slug=../list/x",
+        "toolkit_slug=nobody", "toolkit_versions=20250301_00", "toolkit_versions[github]=20250301_00", "toolkit_versions%5Bgithub%5D=20250301_00", "sort_by=name", "order=desc",
+        "sort_by=version", "cursor=OTk5OjIw", "cursor=MToz", "cursor=x", "cursor=../x", "auth_config_ids=ac_x", "a=b", "toolkit_slug=GitHub", "limit=20#", "limit=1e3", "&&limit=20",
+    ],
+)  # fmt: skip
+def test_no_other_question_is_answered(host: httpx.Client, live: httpx.Client, query: str) -> None:
+    """Whatever a list is asked for, a mirror answers as the live server does, or 404: never
+    something else.
+    """
+    answered, right = host.get(f"/api/v3/tools?{query}"), live.get(f"/api/v3/tools?{query}")
+    assert answered.status_code == 404 or answered.content == right.content
+    if query in (
+        "",
+        "limit=20",
+        "limit=",
+        "important=false&limit=1000",
+        "toolkit_versions=latest",
+        "toolkit_slug=",
+        "cursor=MToyMA%3D%3D&limit=20",
+    ):
+        assert answered.status_code == 200
+    if right.status_code != 200:
+        assert answered.status_code == 404
+
+
+@needs_nginx
+@pytest.mark.parametrize(
+    "query",
+    [
+        "version=20250301_00&version=20251027_00",
+        "toolkit_versions[github]=20250301_00",
+        "version=19990101_00",
+        "version=x",
+        "x=1",
+    ],
+)
+def test_no_other_version_is_answered(host: httpx.Client, live: httpx.Client, query: str) -> None:
+    """The same for get."""
+    answered, right = (
+        client.get(f"/api/v3/tools/GITHUB_CREATE_ISSUE?{query}") for client in (host, live)
+    )
+    assert answered.status_code == 404 or answered.content == right.content
+
+
+# As a client sees it
+
+
+@needs_nginx
+@pytest.mark.parametrize("kind", CLIENT_LIBRARIES, ids=lambda kind: kind.name.replace(" ", "-"))
+def test_real_clients(
+    kind: Any, host: httpx.Client, live: httpx.Client, shipped: Server, tmp_path: Path
+) -> None:
+    """An unmodified client library whose base URL is the mirror's gets tools, walks lists and reads
+    a session.
+    """
+    if why := kind.missing():
+        pytest.skip(f"{kind.name}: {why}")
+    at = Server(str(host.base_url), "none", shipped.keys_file, shipped.process, shipped.log)
+    client = ApiClient(kind, at, tmp_path / "log")
+    try:
+        assert client.read_answer() == {"client": kind.name}
+        expected = live.get("/api/v3/tools/GITHUB_CREATE_ISSUE").json()
+        assert client.call_ok("tool", {"tool_slug": "GITHUB_CREATE_ISSUE"}) == expected
+        assert (
+            client.call_ok(
+                "tool",
+                {"tool_slug": "GITHUB_CREATE_ISSUE", "version": expected["available_versions"][0]},
+            )["version"]
+            != expected["version"]
+        )
+        found: list[Any] = []
+        cursor = None
+        while found == [] or cursor:
+            page = client.call_ok("tools", {"cursor": cursor} if cursor else {})
+            found, cursor = [*found, *page["items"]], page["next_cursor"]
+        assert found == live.get("/api/v3/tools?limit=1000").json()["items"]
+        assert (
+            client.call_ok("tools", {"toolkit_slug": "github", "limit": 1000})
+            == live.get("/api/v3/tools?toolkit_slug=github&limit=1000").json()
+        )
+        options = {} if kind.strict_on_sessions else {"strict": False}
+        session = client.call_ok("session", {"session_id": "trs_playground"}, **options)
+        assert session == host.get("/api/v3/tool_router/session/trs_playground/tools").json()
+        assert client.call("tool", {"tool_slug": "NO_SUCH_TOOL"})["error"] == "NotFoundError"
+    finally:
+        client.stop()
+
+
+@needs_nginx
+def test_what_is_said_beside_the_file(
+    host: httpx.Client, live: httpx.Client, all_of_it: Path
+) -> None:
+    """HEAD, ETag and 304; the snapshot, as the live server names it; a year for what never changes,
+    and revalidation for what may.
+    """
+    answered = host.get("/api/v3/tools/GITHUB_CREATE_ISSUE")
+    digest = live.get("/readyz").json()["snapshot"]
+    assert answered.headers["x-catalog-snapshot"] == digest
+    assert answered.headers["cache-control"] == "public, no-cache"
+    assert (
+        host.get(
+            "/api/v3/tools/GITHUB_CREATE_ISSUE", headers={"If-None-Match": answered.headers["etag"]}
+        ).status_code
+        == 304
+    )
+    head = host.head("/api/v3/tools/GITHUB_CREATE_ISSUE", headers={"Accept-Encoding": "identity"})
+    assert (head.status_code, head.content, head.headers["content-length"]) == (
+        200,
+        b"",
+        str(len(live.get("/api/v3/tools/GITHUB_CREATE_ISSUE").content)),
+    )
+    assert (
+        host.get("/api/v3/tools", headers={"Accept-Encoding": "gzip"}).headers["content-encoding"]
+        == "gzip"
+    )
+    pointer = host.get("/current.json")
+    assert pointer.headers["cache-control"] == "public, no-cache"
+    assert pointer.json() == {"snapshot": digest, "tree": str((all_of_it / "current").readlink())}
+    fixed = host.get(f"/{pointer.json()['tree']}/tools/GITHUB_CREATE_ISSUE.json")
+    assert (fixed.content, fixed.headers["cache-control"]) == (
+        answered.content,
+        "public, max-age=31536000, immutable",
+    )
+
+
+@needs_nginx
+@pytest.mark.parametrize(
+    ("path", "slug"),
+    [
+        ("/api/v3/tools/NO_SUCH_TOOL", "tool_not_found"),
+        ("/api/v3.1/tools/GITHUB_CREATE_ISSUE?version=19990101_00", "tool_version_not_found"),
+        ("/api/v3/tool_router/session/trs_nobody/tools", "session_not_found"),
+        ("/api/v3/tools?query=issue", "route_not_found"),
+        ("/api/v3/tools/github_create_issue", "tool_not_found"),
+        ("/api/v3/tools/%2e%2e%2fmirror", "tool_not_found"),
+        ("/.mirror", "route_not_found"),
+        ("/snapshots/", "route_not_found"),
+        ("/", "route_not_found"),
+    ],
+)
+def test_what_is_not_there(host: httpx.Client, path: str, slug: str) -> None:
+    """404 in the error envelope, all seven fields, with what to do, under the caller's own request
+    id; never cached.
+    """
+    answered = host.get(path, headers={"X-Request-Id": "mine-1"})
+    assert (
+        answered.status_code,
+        answered.headers["content-type"],
+        answered.headers["cache-control"],
+    ) == (
+        404,
+        "application/json",
+        "no-store",
+    )
+    error = answered.json()["error"]
+    assert {*error} == FIELDS
+    assert (error["status"], error["code"], error["slug"], error["request_id"]) == (
+        404,
+        1404,
+        slug,
+        "mine-1",
+    )
+    assert (
+        host.get(path, headers={"X-Request-Id": 'bad"id'}).json()["error"]["request_id"] != 'bad"id'
+    )
+
+
+@needs_nginx
+def test_the_error_file_says_the_same(host: httpx.Client, all_of_it: Path) -> None:
+    """`404.json`, for hosts that take a file, and nginx's own text differ in the request id alone."""
+    file, said = json.loads((all_of_it / "404.json").read_bytes()), host.get("/x").json()
+    assert {*file["error"]} == FIELDS
+    assert {**file["error"], "request_id": ""} == {**said["error"], "request_id": ""}
+
+
+@needs_nginx
+def test_other_methods(host: httpx.Client) -> None:
+    """405 with `Allow`; a browser may ask first."""
+    answered = host.post("/api/v3/tools")
+    assert (answered.status_code, answered.headers["allow"], answered.json()["error"]["code"]) == (
+        405,
+        "GET, HEAD",
+        1405,
+    )
+    assert host.options("/api/v3/tools").headers["access-control-allow-origin"] == "*"
+
+
+# From one snapshot to the next
+
+
+@pytest.fixture(scope="module")
+def three_builds(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Builds of a small catalog: between each and the next, one letter of one description."""
+    folder = tmp_path_factory.mktemp("builds")
+    chess = folder / "catalog" / "toolkits" / "chess"
+    write(folder / "catalog" / "catalog.yaml", "title: Games\n")
+    write(chess / "toolkit.yaml", "name: Chess\nlogo: https://example.com/c.svg\n")
+    for tool in ("CHESS_OPEN", "CHESS_MOVE", "CHESS_RESIGN"):
+        write(
+            chess / tool / "20250101_00.yaml",
+            f"name: {tool.title()}\ndescription: Something to do\n",
+        )
+    builds = []
+    for letter in "ABC":
+        write(
+            chess / "CHESS_MOVE" / "20250101_00.yaml",
+            f"name: Move\ndescription: Make move {letter}.\n",
+        )
+        run_successfully(
+            "build", "--catalog", folder / "catalog", "--out", folder / letter, "--no-site"
+        )
+        builds.append(folder / letter)
+    return builds
+
+
+def write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def mirrored(build: Path, to: Path, now: int = NOW) -> Path:
+    """Bring the mirror to a build: the tree that is in force then."""
+    store = open_build(build)
+    return to / update_mirror(store, to, make_selection(store, None, ()), now, no_progress).tree
+
+
+def trees(to: Path) -> set[Path]:
+    return {*(to / "snapshots").iterdir()}
+
+
+@needs_nginx
+def test_a_host_follows_without_being_told(three_builds: list[Path], tmp_path: Path) -> None:
+    """nginx answers from the new tree as soon as `current` names it; the address of what is in the
+    old one still holds.
+    """
+    to, path = tmp_path / "mirror", "/api/v3/tools/CHESS_MOVE"
+    first = mirrored(three_builds[0], to)
+    with hosting(to, tmp_path / "nginx") as url, httpx.Client(base_url=url) as host:
+        before = host.get(path)
+        second = mirrored(three_builds[1], to)
+        after = host.get(path, headers={"If-None-Match": before.headers["etag"]})
+        assert (before.json()["description"][-2:], after.json()["description"][-2:]) == ("A.", "B.")
+        assert (
+            before.headers["x-catalog-snapshot"]
+            == first.name[:64]
+            != after.headers["x-catalog-snapshot"]
+            == second.name[:64]
+        )
+        assert host.get(f"/snapshots/{first.name}/tools/CHESS_MOVE.json").content == before.content
+        same = host.get("/api/v3/tools/CHESS_OPEN")
+        mirrored(three_builds[2], to)
+        assert (
+            host.get(
+                "/api/v3/tools/CHESS_OPEN", headers={"If-None-Match": same.headers["etag"]}
+            ).status_code
+            == 304
+        )
+        assert host.get(f"/snapshots/{first.name}/tools/CHESS_MOVE.json").status_code == 404
+
+
+@needs_nginx
+def test_no_request_fails_while_trees_change(three_builds: list[Path], tmp_path: Path) -> None:
+    """Under steady requests each answer is whole, and from the very snapshot that it names, while
+    `current` moves twenty times.
+    """
+    to, done = tmp_path / "mirror", threading.Event()
+    letters = {
+        mirrored(build, to).name[:64]: letter
+        for build, letter in zip(three_builds[:2], "AB", strict=True)
+    }
+    seen: list[tuple[int, str, str]] = []
+
+    def ask() -> None:
+        with httpx.Client(base_url=url) as host:
+            while not done.is_set():
+                answer = host.get("/api/v3/tools/CHESS_MOVE")
+                letter = (
+                    answer.json()["description"][-2] if answer.status_code == 200 else answer.text
+                )
+                seen.append(
+                    (answer.status_code, letter, letters[answer.headers["x-catalog-snapshot"]])
+                )
+
+    with hosting(to, tmp_path / "nginx") as url:
+        asking = threading.Thread(target=ask)
+        asking.start()
+        try:
+            for turn in range(20):
+                mirrored(three_builds[turn % 2], to)
+                asked, deadline = len(seen), time.monotonic() + 30
+                while len(seen) < asked + 3:
+                    assert asking.is_alive()
+                    assert time.monotonic() < deadline
+        finally:
+            done.set()
+            asking.join()
+    assert {*seen} == {(200, "A", "A"), (200, "B", "B")}
+
+
+def test_what_has_not_changed_is_shared(three_builds: list[Path], tmp_path: Path) -> None:
+    """An equal file is another name of the one before; the newest version is another name of its
+    own version.
+    """
+    first = mirrored(three_builds[0], tmp_path / "mirror")
+    second = mirrored(three_builds[1], tmp_path / "mirror")
+    for name, shared in (("CHESS_OPEN", True), ("CHESS_MOVE", False)):
+        assert (first / "tools" / f"{name}.json").samefile(
+            second / "tools" / f"{name}.json"
+        ) == shared
+        assert (second / "tools" / f"{name}.json").samefile(
+            second / "tools" / f"{name}.20250101_00.json"
+        )
+    assert (second / "toolkits" / "chess.MToyMA.json").samefile(
+        second / "toolkits" / "chess.MToxMDAw.json"
+    )
+
+
+@pytest.mark.parametrize(
+    "later", [0, -86400], ids=["in the same second", "on a clock that went back"]
+)
+def test_no_two_files_look_alike_to_a_host(
+    three_builds: list[Path], tmp_path: Path, later: int
+) -> None:
+    """Size and second of change, of which nginx makes its ETag, differ where bytes do, however
+    quickly builds follow each other.
+    """
+    states: set[tuple[int, int]] = set()
+    for build in three_builds:
+        file = (
+            mirrored(build, tmp_path / "mirror", NOW + later * len(states))
+            / "tools"
+            / "CHESS_MOVE.json"
+        )
+        states.add((file.stat().st_size, int(file.stat().st_mtime)))
+    assert len(states) == 3
+    assert len({size for size, _ in states}) == 1
+
+
+def test_two_trees_stay(three_builds: list[Path], tmp_path: Path) -> None:
+    """The tree in force and the one before; going back to that costs no new one."""
+    to = tmp_path / "mirror"
+    first, second, third = (mirrored(build, to) for build in three_builds)
+    assert trees(to) == {second, third}
+    assert mirrored(three_builds[1], to) == second
+    assert (trees(to), (to / "current").resolve()) == ({second, third}, second.resolve())
+    assert mirrored(three_builds[1], to) == second  # nothing has changed
+    assert trees(to) == {second, third}
+    assert mirrored(three_builds[0], to) == first
+    assert trees(to) == {first, second}
+
+
+def test_interrupted(three_builds: list[Path], tmp_path: Path) -> None:
+    """What was in force stays, whole; what is left over goes with the next command."""
+
+    @contextmanager
+    def until_the_lists(label: str, _: int) -> Iterator[Any]:
+        if label == "Mirroring lists":
+            raise KeyboardInterrupt
+        yield lambda _: None
+
+    to = tmp_path / "mirror"
+    first = mirrored(three_builds[0], to)
+    before = contents(first)
+    store = open_build(three_builds[1])
+    with pytest.raises(KeyboardInterrupt):
+        update_mirror(store, to, MirrorSelection(None, ()), NOW, until_the_lists)
+    assert (to / "current").resolve() == first.resolve()
+    assert contents(first) == before
+    (left_over,) = trees(to) - {first}
+    assert (left_over / "tools" / "CHESS_MOVE.json").exists()
+    second = mirrored(three_builds[1], to)
+    assert (trees(to), contents(first)) == ({first, second}, before)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.json")}
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda file: file.write_bytes(b"{}"), Path.unlink], ids=["other bytes", "gone"]
+)
+def test_a_damaged_tree_is_made_again(
+    three_builds: list[Path], tmp_path: Path, damage: Any
+) -> None:
+    """The next command sees it and mends it, under the same name."""
+    to = tmp_path / "mirror"
+    tree = mirrored(three_builds[0], to)
+    before = contents(tree)
+    damage(tree / "tools" / "CHESS_OPEN.20250101_00.json")
+    assert contents(tree) != before
+    assert mirrored(three_builds[0], to) == tree
+    assert contents(tree) == before
+    assert trees(to) == {tree}
+
+
+def test_files_come_one_after_another(shipped_build: Path) -> None:
+    """The first ones are there before the lists are begun, so a large catalog is never held at
+    once.
+    """
+    begun: list[str] = []
+
+    @contextmanager
+    def noting(label: str, _: int) -> Iterator[Any]:
+        begun.append(label)
+        yield lambda _: None
+
+    files: Iterator[MirrorFile] = generate_files(
+        open_build(shipped_build), MirrorSelection(None, ()), noting
+    )
+    assert next(files).path.startswith("tools/")
+    assert begun == ["Mirroring tools"]
+    assert [file.path for file in files][-1] == "mirror.json"
+    assert begun == ["Mirroring tools", "Mirroring lists"]
+
+
+# What is chosen
+
+
+def test_some_toolkits(shipped_build: Path, shipped: Server, tmp_path: Path) -> None:
+    """A mirror of some toolkits is what a key that is limited to them sees, in a tree of its own."""
+    made = [
+        run_successfully(
+            "mirror", tmp_path / "mirror", "--build", shipped_build, "--toolkits", chosen
+        ).strip()
+        for chosen in ("slack,github", "github, slack,github", "github")
+    ]
+    assert made[0] == made[1] != made[2]
+    key = {"x-api-key": create_key(shipped.keys_file, "--toolkits", "github,slack")}
+    deadline = time.monotonic() + 30
+    while (answer := httpx.get(f"{shipped.url}/api/v3/tools", headers=key)).status_code == 401:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    there = tmp_path / "mirror" / made[0]
+    assert (there / "list" / "MToyMA.json").read_bytes() == answer.content
+    assert {path.name.partition("_")[0] for path in (there / "tools").iterdir()} == {
+        "GITHUB",
+        "SLACK",
+    }
+    assert {path.name.partition(".")[0] for path in (there / "toolkits").iterdir()} == {
+        "github",
+        "slack",
+    }
+    assert [*(there / "sessions").iterdir()] == []
+
+
+def test_some_sessions(shipped_build: Path, tmp_path: Path) -> None:
+    """No session is mirrored that is not named."""
+    made = run_successfully(
+        "mirror", tmp_path / "mirror", "--build", shipped_build, "--sessions", "trs_playground"
+    ).strip()
+    assert [path.name for path in (tmp_path / "mirror" / made / "sessions").iterdir()] == [
+        "trs_playground.json"
+    ]
+    about = json.loads((tmp_path / "mirror" / made / "mirror.json").read_bytes())
+    assert about["sessions"] == ["trs_playground"]
+    assert tree_name(
+        open_build(shipped_build), MirrorSelection(None, ("trs_playground",))
+    ) == made.removeprefix("snapshots/")
+
+
+def test_it_says_that_all_is_public(shipped_build: Path, tmp_path: Path) -> None:
+    """Each time, on standard error; the tree alone is on standard output."""
+    for first in ("Mirrored all toolkits", "Nothing has changed: all toolkits"):
+        done = run_toolcatalog("mirror", tmp_path / "mirror", "--build", shipped_build)
+        assert (done.returncode, done.stdout) == (
+            0,
+            f"{(tmp_path / 'mirror' / 'current').readlink()}\n",
+        )
+        assert f"\n{first} and 0 sessions" in done.stderr
+        assert done.stderr.endswith(
+            "It asks for no key: whoever reaches its host reads all of it.\n"
+        )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["--toolkits", "githb"],
+            "There is no toolkit githb in this build (did you mean github?).",
+        ),
+        (
+            ["--sessions", "trs_playgroun"],
+            "There is no session trs_playgroun in this build (did you mean trs_playground?).",
+        ),
+        (["--toolkits", " ,"], "nothing is named"),
+        (["--build", "{folder}/nothing"], "There is no finished build"),
+    ],
+)
+def test_a_wrong_call(shipped_build: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
+    """One sentence, exit code 2, and nothing is written."""
+    done = run_toolcatalog(
+        "mirror",
+        tmp_path / "mirror",
+        "--build",
+        shipped_build,
+        *(one.format(folder=tmp_path) for one in arguments),
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert not (tmp_path / "mirror").exists()
+
+
+def test_a_folder_that_is_no_mirror(three_builds: list[Path], tmp_path: Path) -> None:
+    """The folder of a build, above all, which has the same names in it, stays as it is."""
+    shutil.copytree(three_builds[0], tmp_path / "build", symlinks=True)
+    before = sorted(path for path in (tmp_path / "build").rglob("*"))
+    done = run_toolcatalog("mirror", tmp_path / "build", "--build", tmp_path / "build")
+    assert done.returncode == 2
+    assert "no mirror of ours made it: name an empty folder" in done.stderr
+    assert sorted(path for path in (tmp_path / "build").rglob("*")) == before
+
+
+def test_a_folder_that_cannot_be_written(three_builds: list[Path], tmp_path: Path) -> None:
+    """One sentence with the place, no traceback."""
+    (tmp_path / "file").write_text("")
+    done = run_toolcatalog("mirror", tmp_path / "file" / "mirror", "--build", three_builds[0])
+    assert done.returncode == 2
+    assert re.search(
+        r"error: Cannot write .*/file.* \(Not a directory\): move what is in its way, or name",
+        done.stderr,
+    )
+
+
+def test_two_at_once(three_builds: list[Path], tmp_path: Path) -> None:
+    """The second one says so and goes."""
+    to = tmp_path / "mirror"
+
+    @contextmanager
+    def meanwhile(_: str, __: int) -> Iterator[Any]:
+        done = run_toolcatalog("mirror", to, "--build", three_builds[1])
+        assert (done.returncode, "Another command is writing to" in done.stderr) == (2, True)
+        yield lambda _: None
+
+    update_mirror(open_build(three_builds[0]), to, MirrorSelection(None, ()), NOW, meanwhile)
+    assert len(trees(to)) == 1

@@ -1,0 +1,360 @@
+"""`toolcatalog publish`, into a real S3 server and into a folder."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from support import s3 as support_s3
+from support.command import run_successfully, run_toolcatalog
+from support.s3 import FaultyProxy, ProxyFaults
+from support.server import wait_until
+from toolcatalog.progress import no_progress
+from toolcatalog.publish import layout, object_store, upload
+from toolcatalog.publish.object_store import ObjectStorage, StoreError
+
+
+@pytest.fixture
+def bucket(s3: str) -> str:
+    """A bucket of one's own."""
+    return support_s3.create_bucket(s3)
+
+
+def test_publish_and_publish_again(
+    small_build: Path, s3: str, proxy: FaultyProxy, bucket: str
+) -> None:
+    """All of a snapshot, each chunk once, its pointer last; and nothing the second time."""
+    url = f"s3://{bucket}/some/where"
+    done = run_toolcatalog("publish", url, "--build", small_build, env=proxy.env)
+    digest = (small_build / "current").readlink().name
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{digest}\n"
+    assert "Sent " in done.stderr
+    puts = [one.path for one in proxy.requests_of("PUT")]
+    assert len(puts) == len({*puts})
+    assert puts[-1] == f"/{bucket}/some/where/current.json"
+    assert {path.split("/")[4] for path in puts} == {"objects", "snapshots", "current.json"}
+    assert (
+        support_s3.get_object(s3, f"{bucket}/some/where/snapshots/{digest}/manifest.json").data
+        == (small_build / "current/manifest.json").read_bytes()
+    )
+    assert (
+        layout.parse_pointer(support_s3.get_object(s3, f"{bucket}/some/where/current.json").data)
+        == digest
+    )
+
+    proxy.requests.clear()
+    again = run_toolcatalog("publish", url, "--build", small_build, env=proxy.env)
+    assert (again.returncode, again.stdout) == (0, f"{digest}\n")
+    assert "Nothing to send" in again.stderr
+    assert proxy.requests_of("PUT") == []
+
+
+def test_what_is_cached_for_how_long(
+    small_build: Path, s3: str, proxy: FaultyProxy, bucket: str
+) -> None:
+    """What lies under a digest never changes; the pointer is asked for each time."""
+    run_successfully("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
+    said = {
+        one.path: support_s3.get_object(s3, one.path[1:]).headers["cache-control"]
+        for one in proxy.requests_of("PUT")
+    }
+    assert said.pop(f"/{bucket}/current.json") == "no-cache"
+    assert {*said.values()} == {"public, max-age=31536000, immutable"}
+
+
+def test_only_what_changed_travels(
+    shipped_build: Path, changed_build: Path, proxy: FaultyProxy, bucket: str
+) -> None:
+    """One tool of the catalog changed: a part of the objects, and each only once in the store."""
+    url = f"s3://{bucket}/p"
+    run_successfully("publish", url, "--build", shipped_build, env=proxy.env)
+    first = {one.path: one.sent for one in proxy.requests_of("PUT")}
+    proxy.requests.clear()
+    digest = run_successfully("publish", url, "--build", changed_build, env=proxy.env).strip()
+    second = {one.path: one.sent for one in proxy.requests_of("PUT", "/objects/")}
+    assert not first.keys() & second.keys()
+    assert 0 < len(second) < len(first) / 2
+    assert proxy.requests_of("PUT")[-1].path.endswith("/current.json")
+    assert digest != (shipped_build / "current").readlink().name
+
+    proxy.requests.clear()  # back to the first: all of it is there
+    back = run_toolcatalog("publish", url, "--build", shipped_build, env=proxy.env)
+    assert "Nothing to send but the pointer" in back.stderr
+    assert [one.path for one in proxy.requests_of("PUT")] == [f"/{bucket}/p/current.json"]
+
+
+def test_a_publish_that_is_killed_is_gone_on_with(
+    small_build: Path, s3: str, proxy: FaultyProxy, bucket: str
+) -> None:
+    """Killed midway: nothing points to what is half there, and the next run sends only the rest."""
+    url = f"s3://{bucket}/p"
+    proxy.faults = ProxyFaults("slow", method="PUT", pause=0.2)
+    command = [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "publish",
+        url,
+        "--build",
+        str(small_build),
+        "--jobs",
+        "2",
+    ]
+    with subprocess.Popen(
+        command,
+        env={**os.environ, **proxy.env},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        wait_until(lambda: len(proxy.requests_of("PUT")) >= 4)
+        process.send_signal(signal.SIGKILL)
+    assert support_s3.get_object(s3, f"{bucket}/p/current.json").status == 404
+    proxy.faults = ProxyFaults()
+    wait_until(proxy.is_idle)
+    first = {one.path for one in proxy.requests_of("PUT")}
+    proxy.requests.clear()
+    run_successfully("publish", url, "--build", small_build, env=proxy.env)
+    second = {one.path for one in proxy.requests_of("PUT")}
+    assert len(first) >= 4
+    assert not first & second
+    assert support_s3.get_object(s3, f"{bucket}/p/current.json").status == 200
+
+
+def test_an_object_of_the_wrong_size_is_sent_again(
+    small_build: Path, s3: str, proxy: FaultyProxy, bucket: str
+) -> None:
+    """What lies in the store is compared by name and size; what is gone or cut short comes back."""
+    run_successfully("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
+    gone, short, *_ = [one.path for one in proxy.requests_of("PUT", "/objects/") if one.sent > 1]
+    support_s3.remove_object(s3, gone[1:])
+    support_s3.put_object(s3, short[1:], b"")
+    proxy.requests.clear()
+    run_successfully("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
+    assert {one.path for one in proxy.requests_of("PUT")} == {gone, short}
+
+
+def test_a_store_that_stumbles_is_asked_again(
+    small_build: Path, proxy: FaultyProxy, bucket: str
+) -> None:
+    """A few answers of 503 are not the end."""
+    proxy.faults = ProxyFaults(503, method="PUT", times=3)
+    run_successfully("publish", f"s3://{bucket}/p", "--build", small_build, env=proxy.env)
+    assert proxy.faults.times == 0
+
+
+def test_who_publishes_at_the_same_time_is_told(
+    s3: str, proxy: FaultyProxy, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pointer that somebody else has moved meanwhile stays as they have put it."""
+    for name, value in proxy.env.items():
+        monkeypatch.setenv(name, value)
+    door = ObjectStorage(f"s3://{bucket}/p")
+    for before in (None, b"theirs"):
+        tag = door.read("current.json", 100).tag if before else None  # type: ignore[union-attr]
+        support_s3.put_object(
+            s3, f"{bucket}/p/current.json", b"theirs" if before is None else b"others"
+        )
+        with pytest.raises(object_store.ObjectConflict, match=r"changed by somebody else"):
+            door.replace("current.json", b"ours", "no-cache", tag)
+    assert support_s3.get_object(s3, f"{bucket}/p/current.json").data == b"others"
+    now = door.read("current.json", 100)
+    assert now
+    door.replace("current.json", b"ours", "no-cache", now.tag)
+    assert support_s3.get_object(s3, f"{bucket}/p/current.json").data == b"ours"
+
+
+def test_a_build_that_is_not_whole_is_not_sent(
+    small_build: Path, proxy: FaultyProxy, bucket: str, tmp_path: Path
+) -> None:
+    """Half a snapshot, and one with another byte, never leave the machine."""
+    shutil.copytree(small_build, tmp_path / "build", symlinks=True)
+    file = tmp_path / "build/current/tools.json"
+    file.write_bytes(file.read_bytes()[:-2] + b" ]")
+    done = run_toolcatalog(
+        "publish", f"s3://{bucket}", "--build", tmp_path / "build", env=proxy.env
+    )
+    assert done.returncode == 2
+    assert "tools.json has other bytes than were written" in done.stderr
+    (tmp_path / "build/current/manifest.json").unlink()
+    done = run_toolcatalog(
+        "publish", f"s3://{bucket}", "--build", tmp_path / "build", env=proxy.env
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "There is no finished build" in done.stderr
+    assert proxy.requests == []
+
+
+def test_a_folder_is_a_store(small_build: Path, other_build: Path, tmp_path: Path) -> None:
+    """A disk that several machines see, published to twice and back."""
+    url = f"file://{tmp_path}/store"
+    digest = run_successfully("publish", url, "--build", small_build).strip()
+    other = run_successfully("publish", url, "--build", other_build).strip()
+    assert layout.parse_pointer((tmp_path / "store/current.json").read_bytes()) == other != digest
+    run_successfully("publish", url, "--build", small_build)
+    assert layout.parse_pointer((tmp_path / "store/current.json").read_bytes()) == digest
+    assert "Nothing to send:" in run_toolcatalog("publish", url, "--build", small_build).stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("somewhere", "is no address of a store: give one like s3://bucket/prefix"),
+        ("https://example.com/x", "is no address of a store"),
+        ("s3://", "cannot be opened: Unable to recognise URL"),
+        ("az://container/x", "cannot be opened: Account must be specified"),
+        ("s3://no-such-bucket-here/p", "there is no such bucket"),
+    ],
+)
+def test_an_address_that_cannot_be_used(
+    url: str, said: str, small_build: Path, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One sentence says what is wrong with it."""
+    for name, value in proxy.env.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(StoreError, match=said) as caught:
+        upload.upload_snapshot(ObjectStorage(url), small_build, 1, no_progress)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_store_that_cannot_be_reached(small_build: Path, proxy: FaultyProxy, bucket: str) -> None:
+    """Away, refusing, or plain http without leave: what to do is in the sentence."""
+    proxy.faults = ProxyFaults(403, where="/")
+    done = run_toolcatalog("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
+    assert done.returncode == 2
+    assert "refuses these credentials" in done.stderr
+    done = run_toolcatalog(
+        "publish",
+        f"s3://{bucket}",
+        "--build",
+        small_build,
+        env={**proxy.env, "AWS_ALLOW_HTTP": "false"},
+    )
+    assert done.returncode == 2
+    assert "AWS_ALLOW_HTTP=true" in done.stderr
+    proxy.stop()
+    done = run_toolcatalog("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
+    assert done.returncode == 2
+    assert "error sending request" in done.stderr
+
+
+def test_the_list_of_chunks_is_in_the_order_of_the_bytes(small_build: Path, tmp_path: Path) -> None:
+    """Anybody can put a file together from the store with `cat`."""
+    digest = run_successfully("publish", f"file://{tmp_path}/store", "--build", small_build).strip()
+    listed = json.loads((tmp_path / f"store/snapshots/{digest}/chunks.json").read_bytes())["files"]
+    for path in ("tools.json", "query.postings", "files.json"):
+        assert (
+            b"".join((tmp_path / "store/objects" / sha).read_bytes() for sha, _ in listed[path])
+            == (small_build / "current" / path).read_bytes()
+        )
+
+
+def test_no_more_is_read_than_expected(tmp_path: Path) -> None:
+    """An object that is larger than it can be is not taken into memory."""
+    (tmp_path / "big").write_bytes(bytes(1 << 20))
+    with pytest.raises(StoreError, match=r"more than the 1,000 bytes"):
+        ObjectStorage(f"file://{tmp_path}").read("big", 1000)
+
+
+def age(store: Path, *names: str) -> None:
+    """Let what lies there, or only these, have been written two days ago."""
+    then = time.time() - 2 * 86400
+    for path in (
+        path for path in store.rglob("*") if path.is_file() and (not names or path.name in names)
+    ):
+        os.utime(path, (then, then))
+
+
+def test_what_nobody_needs_is_swept_out(
+    small_build: Path, other_build: Path, tmp_path: Path
+) -> None:
+    """Old snapshots and the chunks that only they have go; nothing goes that is served, kept, or
+    younger than a day.
+    """
+    store, url = tmp_path / "store", f"file://{tmp_path}/store"
+    first = run_successfully("publish", url, "--build", small_build).strip()
+    of_first = {path.name for path in (store / "objects").iterdir()}
+    done = run_toolcatalog("publish", url, "--build", other_build, "--keep", "0")
+    assert "Removed 0 snapshots, 0 objects, 0 bytes" in done.stderr  # all is young
+    second = done.stdout.strip()
+    age(store)
+    assert (
+        "Removed 0 snapshots, 0 objects"
+        in run_toolcatalog("publish", url, "--build", other_build, "--keep", "1").stderr
+    )
+    both = {path.name for path in (store / "objects").iterdir()}
+    assert (
+        "Removed 1 snapshots, "
+        in run_toolcatalog("publish", url, "--build", other_build, "--keep", "0").stderr
+    )
+    left = {path.name for path in (store / "objects").iterdir()}
+    assert (
+        {path.name for path in (store / "snapshots").iterdir() if any(path.iterdir())}
+        == {second}
+        != {first}
+    )
+    assert {
+        chunk.sha256
+        for some in layout.parse_chunk_list(
+            (store / f"snapshots/{second}/chunks.json").read_bytes()
+        ).values()
+        for chunk in some
+    } == left
+    assert left < both
+    assert of_first - left
+
+
+def test_nothing_is_relied_on_that_may_be_swept_out(
+    small_build: Path, other_build: Path, tmp_path: Path
+) -> None:
+    """Chunks that the snapshot in force has not, and that are old, are sent again: somebody may be
+    removing them just now.
+    """
+    store, url = tmp_path / "store", f"file://{tmp_path}/store"
+    run_successfully("publish", url, "--build", small_build)
+    run_successfully("publish", url, "--build", other_build)
+    age(store)
+    assert "Nothing to send:" in run_toolcatalog("publish", url, "--build", other_build).stderr
+    done = run_toolcatalog("publish", url, "--build", small_build)
+    assert "Sent " in done.stderr
+    young = {
+        path.name
+        for path in (store / "objects").iterdir()
+        if path.stat().st_mtime > time.time() - 86400
+    }
+    assert young
+    chunks = layout.parse_chunk_list(
+        (store / f"snapshots/{done.stdout.strip()}/chunks.json").read_bytes()
+    )
+    assert young < {chunk.sha256 for some in chunks.values() for chunk in some}
+
+
+def test_a_list_that_is_damaged_sweeps_nothing(
+    small_build: Path, other_build: Path, tmp_path: Path
+) -> None:
+    """Where it cannot be told what a kept snapshot needs, all stays."""
+    store, url = tmp_path / "store", f"file://{tmp_path}/store"
+    first = run_successfully("publish", url, "--build", small_build).strip()
+    run_successfully("publish", url, "--build", other_build)
+    (store / f"snapshots/{first}/chunks.json").write_bytes(b"{}")
+    age(store)
+    before = {path.name for path in store.rglob("*")}
+    done = run_toolcatalog("publish", url, "--build", other_build, "--keep", "1")
+    assert done.returncode == 2
+    assert "chunks.json is damaged" in done.stderr
+    assert {path.name for path in store.rglob("*")} == before
+
+
+def test_without_the_library_it_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The extra is named where it is needed."""
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    with pytest.raises(StoreError, match=r"pip install 'toolcatalog\[s3\]'"):
+        ObjectStorage(f"file://{tmp_path}")

@@ -1,0 +1,750 @@
+"""What servers share through Redis, with a real redis-server that is killed, hangs, loses all, or
+holds something else.
+"""
+
+import asyncio
+import json
+import logging
+import re
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, aclosing, contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+
+from support.command import run_successfully, run_toolcatalog
+from support.paths import ROOT
+from support.redis_server import RedisServer, free_port, needs_redis, redis_server
+from support.server import Server, start_server, wait_until
+from toolcatalog.errors import KeyFileError, UsageError
+from toolcatalog.keys import api_keys
+from toolcatalog.keys.redis import (
+    KeySync,
+    RedisAddress,
+    RedisKeyStorage,
+    find_rolled_back,
+    merge_keys,
+)
+from toolcatalog.server.rate_limit import LimitStatus, LocalRateLimiter, Rate
+from toolcatalog.server.redis_rate_limit import RedisRateLimiter
+
+__all__ = ["redis_server"]
+pytestmark = needs_redis
+DAY = timedelta(days=1)
+RATE = Rate(100, 60)
+
+
+def place(server: RedisServer) -> RedisKeyStorage:
+    """Where the keys are in this Redis."""
+    return RedisKeyStorage(RedisAddress(server.url))
+
+
+def states(where: Path | RedisKeyStorage) -> dict[str, str]:
+    """The state of each key by its id."""
+    return {key.id: key.state(datetime.now(UTC)) for key in api_keys.load_keys(where)}
+
+
+# The address
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("redis://localhost", "Redis at localhost:6379"),
+        ("rediss://a.example:7000/3", "Redis at a.example:7000, database 3"),
+        ("redis://user:s3cret@10.0.0.5:6380/", "Redis at 10.0.0.5:6380"),
+        ("redis://:s3cret@[::1]:6380", "Redis at ::1:6380"),
+    ],
+)
+def test_an_address_never_tells_its_password(url: str, told: str) -> None:
+    """What is shown is host, port and number."""
+    assert str(RedisAddress(url)) == told
+    assert "s3cret" not in str(RedisKeyStorage(RedisAddress(url)))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "localhost:6379",
+        "http://localhost",
+        "redis://",
+        "redis://h:port",
+        "redis://h:99999",
+        "redis://h/name",
+        "redis://[::1",
+        "unix:///x",
+    ],
+)
+def test_what_is_no_address(url: str) -> None:
+    """One sentence, without what was typed: it may have a password in it."""
+    with pytest.raises(UsageError, match=r"^--redis takes redis://host:port, or rediss://"):
+        RedisAddress(url)
+
+
+# The commands
+
+
+def test_the_commands_work_on_redis_as_on_a_file(redis_server: RedisServer, tmp_path: Path) -> None:
+    """Create, list, rotate and revoke; the document is that of a key file, hashes only, under one
+    name; no file is touched.
+    """
+    env = {"TOOLCATALOG_KEYS": str(tmp_path / "keys.json"), "TOOLCATALOG_REDIS": redis_server.url}
+    made = run_toolcatalog("keys", "create", "--project", "research", env=env)
+    assert (
+        f"Kept as a hash in Redis at 127.0.0.1:{redis_server.port}: store the key now"
+        in made.stderr
+    )
+    secret = made.stdout.strip()
+    (key,) = api_keys.load_keys(place(redis_server))
+    assert (key.project, key.hint) == ("research", secret[-4:])
+    assert key.id in run_successfully("keys", "list", "--redis", redis_server.url)
+    successor = run_successfully("keys", "rotate", key.id, "--overlap", "1h", env=env).strip()
+    revoked = run_toolcatalog("keys", "revoke", key.id, env=env)
+    assert "running servers refuse it within two seconds." in revoked.stderr
+    assert sorted(states(place(redis_server)).values()) == ["active", "revoked"]
+    assert redis_server.command("KEYS", "*") == [b"toolcatalog:keys"]
+    document = redis_server.command("HGET", "toolcatalog:keys", "document")
+    assert set(json.loads(document)) == {"format", "sha256", "keys"}
+    for text in (secret, successor):
+        assert text[3:-4].encode() not in document
+    assert not (tmp_path / "keys.json").exists()
+
+
+def test_a_user_with_few_rights_is_enough(redis_server: RedisServer, tmp_path: Path) -> None:
+    """The rights that docs/operating.md names are all that is needed, for keys and for limits."""
+    told = re.search(
+        r"ACL SETUSER (toolcatalog .*)",
+        (ROOT / "docs" / "operating.md").read_text(),
+    )
+    assert told
+    redis_server.command("ACL", "SETUSER", *told[1].replace(">PASSWORD", ">s3cret").split())
+    url = redis_server.url.replace("//", "//toolcatalog:s3cret@")
+    run_successfully("keys", "create", "--project", "p", "--redis", url)
+    KeySync(RedisKeyStorage(RedisAddress(url)), tmp_path / "keys.json").sync_once()
+    assert len(api_keys.load_keys(tmp_path / "keys.json")) == 1
+
+    async def ask() -> int:
+        async with aclosing(
+            RedisRateLimiter(RedisAddress(url), Rate(5, 60), LocalRateLimiter(Rate(1, 60)))
+        ) as limits:
+            return await hits(limits, 9)
+
+    assert asyncio.run(ask()) == 5
+    wrong = run_toolcatalog(
+        "keys", "list", "--redis", redis_server.url.replace("//", "//toolcatalog:wr0ng@")
+    )
+    assert wrong.returncode == 2
+    assert "wr0ng" not in wrong.stderr
+    assert len(wrong.stderr.splitlines()) == 1
+
+
+def test_commands_at_once_lose_nothing(redis_server: RedisServer) -> None:
+    """Forty changes from eight threads are all there, and each leaves another version."""
+    with ThreadPoolExecutor(8) as pool:
+        made = [
+            *pool.map(
+                lambda number: api_keys.create(place(redis_server), f"p{number}", None, None)[1].id,
+                range(40),
+            )
+        ]
+    assert set(states(place(redis_server))) == {*made}
+    before = place(redis_server).read_version()
+    api_keys.revoke(place(redis_server), made[0])
+    assert place(redis_server).read_version() != before
+
+
+@pytest.mark.parametrize(
+    "arguments", [["list"], ["create", "--project", "p"], ["revoke", "key_1"], ["rotate", "key_1"]]
+)
+def test_with_redis_away_a_command_says_so(arguments: list[str]) -> None:
+    """One sentence and 2, within seconds."""
+    done = run_toolcatalog(
+        "keys", *arguments, "--redis", f"redis://user:s3cret@127.0.0.1:{free_port()}"
+    )
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert done.stderr.startswith("error: Redis at 127.0.0.1:")
+    assert "s3cret" not in done.stderr
+
+
+def test_what_is_no_key_document_is_left_alone(redis_server: RedisServer) -> None:
+    """A damaged document, one of a newer format, or another kind of value: refused in a sentence,
+    not written over.
+    """
+    for write, what in [
+        (["HSET", "toolcatalog:keys", "document", "{", "version", "1"], "is damaged"),
+        (
+            ["HSET", "toolcatalog:keys", "document", '{"format": 9, "keys": []}', "version", "2"],
+            "has format 9",
+        ),
+        (["SET", "toolcatalog:keys", "x"], "WRONGTYPE"),
+    ]:
+        redis_server.command("DEL", "toolcatalog:keys")
+        redis_server.command(*write)
+        before = redis_server.command("DUMP", "toolcatalog:keys")
+        with pytest.raises(KeyFileError, match=what):
+            api_keys.create(place(redis_server), "p", None, None)
+        assert redis_server.command("DUMP", "toolcatalog:keys") == before
+
+
+def test_rotating_where_there_is_nothing(redis_server: RedisServer) -> None:
+    """There is no document yet: the sentence says how to begin."""
+    done = run_toolcatalog("keys", "rotate", "key_1", "--redis", redis_server.url)
+    assert done.stderr == (
+        f"error: There is no key document in Redis at 127.0.0.1:{redis_server.port}: run `toolcatalog keys create --project default --redis URL`.\n"
+    )
+
+
+def test_push_joins_and_brings_nothing_back(redis_server: RedisServer, tmp_path: Path) -> None:
+    """The keys of a file come to those in Redis; what is revoked on either side stays so; a second
+    push changes nothing.
+    """
+    file, remote = tmp_path / "keys.json", place(redis_server)
+    _, one = api_keys.create(file, "p", None, None)
+    _, two = api_keys.create(file, "p", None, None)
+    done = run_toolcatalog("keys", "push", "--keys", file, "--redis", redis_server.url)
+    assert done.stderr == f"2 keys are in {remote.location} now, 2 of them from the file.\n"
+    _, three = api_keys.create(remote, "p", None, None)
+    api_keys.revoke(file, one.id)
+    api_keys.revoke(remote, two.id)
+    for _ in range(2):
+        run_successfully("keys", "push", "--keys", file, "--redis", redis_server.url)
+        assert states(remote) == {one.id: "revoked", two.id: "revoked", three.id: "active"}
+    missing = run_toolcatalog("keys", "push", "--keys", file, env={"TOOLCATALOG_REDIS": ""})
+    assert (missing.returncode, "Missing option '--redis'" in missing.stderr) == (2, True)
+
+
+def test_what_takes_something_back() -> None:
+    """A key that is gone, one that lives longer, one that is good again; not one more key, an
+    earlier end, a revocation.
+    """
+
+    def key(id: str, expires: str | None = None, revoked: str | None = None) -> api_keys.ApiKey:
+        made = "2026-01-01T00:00:00+00:00"
+        return api_keys.ApiKey(
+            id=id,
+            project="p",
+            toolkits=None,
+            sha256=id * 2,
+            hint="",
+            created=made,
+            lifetime=None,
+            expires=expires,
+            revoked=revoked,
+        )
+
+    soon, late = "2026-12-01T00:00:00+00:00", "2027-12-01T00:00:00+00:00"
+    plain, ending, revoked = key("a"), key("a", expires=soon), key("a", revoked=soon)
+    for before, after in [
+        (plain, ()),
+        (ending, (plain,)),
+        (ending, (key("a", expires=late),)),
+        (revoked, (plain,)),
+        (revoked, (ending,)),
+    ]:
+        assert find_rolled_back([before], after) == [before]
+        assert find_rolled_back([before], merge_keys([before], after)) == []
+    for before, after in [
+        (plain, (plain, key("b"))),
+        (plain, (ending,)),
+        (ending, (revoked,)),
+        (revoked, (revoked,)),
+    ]:
+        assert find_rolled_back([before], after) == []
+
+
+# Relay
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What this thread has logged: a server that another test began here may have left one that
+    follows a Redis which is gone.
+    """
+    return [
+        record.getMessage() for record in caplog.records if record.thread == threading.get_ident()
+    ]
+
+
+def follower(server: RedisServer, file: Path) -> KeySync:
+    """One that has looked once."""
+    following = KeySync(place(server), file)
+    following.sync_once()
+    return following
+
+
+def test_a_change_reaches_the_file_within_two_seconds(
+    redis_server: RedisServer, tmp_path: Path
+) -> None:
+    """A new key, a rotation and a revocation; the file has mode 0600 and the keys of Redis, and
+    nobody writes while nothing changes.
+    """
+    file = tmp_path / "new" / "keys.json"
+    secret, key = api_keys.create(place(redis_server), "p", None, None)
+    following = follower(redis_server, file)
+    ring = api_keys.KeyRing(file)
+    assert ring.find(secret.encode()) == key
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    following.start()
+    successor, _ = api_keys.rotate(place(redis_server), key.id, DAY)
+    wait_until(lambda: ring.find(successor.encode()))
+    api_keys.revoke(place(redis_server), key.id)
+    wait_until(lambda: ring.find(secret.encode()) is None)
+    before = file.stat()
+    time.sleep(1.2)  # two looks
+    assert file.stat() == before
+
+
+def test_redis_away_and_back(
+    redis_server: RedisServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The keys stay, also for a server that starts meanwhile; the log says so once; what was
+    changed after it came back is taken over.
+    """
+    file = tmp_path / "keys.json"
+    secret, key = api_keys.create(place(redis_server), "p", None, None)
+    following = follower(redis_server, file)
+    redis_server.kill()
+    caplog.clear()
+    with caplog.at_level(logging.INFO):
+        for _ in range(3):
+            following.sync_once()
+        assert len(told(caplog)) == 1
+        assert ("toolcatalog.keys", logging.ERROR, told(caplog)[0]) in caplog.record_tuples
+        assert told(caplog)[0].startswith(
+            f"keys stay as they were: Redis at 127.0.0.1:{redis_server.port} does not do what is asked"
+        )
+        KeySync(place(redis_server), file).sync_once()
+        assert api_keys.KeyRing(file).find(secret.encode())
+        redis_server.start()
+        assert states(place(redis_server)) == {key.id: "active"}  # it had written it down
+        api_keys.revoke(place(redis_server), key.id)
+        following.sync_once()
+    assert told(caplog)[-1] == f"keys follow Redis at 127.0.0.1:{redis_server.port} again"
+    assert api_keys.KeyRing(file).find(secret.encode()) is None
+
+
+def test_a_redis_that_hangs_is_not_waited_for(redis_server: RedisServer, tmp_path: Path) -> None:
+    """It takes connections and answers nothing: a look comes to its end, the keys stay."""
+    secret, _ = api_keys.create(place(redis_server), "p", None, None)
+    following = follower(redis_server, tmp_path / "keys.json")
+    redis_server.suspend()
+    begun = time.monotonic()
+    following.sync_once()
+    assert time.monotonic() - begun < 20
+    assert api_keys.KeyRing(tmp_path / "keys.json").find(secret.encode())
+
+
+@contextmanager
+def refused(caplog: pytest.LogCaptureFixture, file: Path, what: str) -> Iterator[None]:
+    """What happens inside leaves the file as it was, and one line in the log."""
+    before = file.read_bytes()
+    caplog.clear()
+    yield
+    assert file.read_bytes() == before
+    assert len(told(caplog)) == 1
+    assert what in told(caplog)[0]
+
+
+def test_nothing_is_taken_over_that_takes_something_back(
+    redis_server: RedisServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An empty Redis, another one's keys, an older state, garbage: the keys of the file stay, with
+    one line in the log; `push` mends it.
+    """
+    file, remote = tmp_path / "keys.json", place(redis_server)
+    _, one = api_keys.create(file, "p", None, None)
+    _, two = api_keys.create(file, "p", None, None)
+    old = file.read_bytes()
+    with refused(caplog, file, "There is no key document in Redis"):
+        following = follower(redis_server, file)
+        following.sync_once()
+    _, other = api_keys.create(remote, "p", None, None)
+    with refused(
+        caplog,
+        file,
+        f"({one.id}, {two.id}): `toolcatalog keys push --keys {file} --redis URL` joins both",
+    ):
+        following.sync_once()
+        following.sync_once()
+    run_successfully("keys", "push", "--keys", file, "--redis", redis_server.url)
+    following.sync_once()
+    assert set(states(file)) == {one.id, two.id, other.id}
+    api_keys.revoke(remote, one.id)
+    following.sync_once()
+    assert states(file)[one.id] == "revoked"
+    for document in (old, b"{", b'{"format": 1, "keys": [{}]}'):
+        redis_server.command(
+            "HSET", "toolcatalog:keys", "document", document, "version", "restored"
+        )
+        with refused(caplog, file, "keys stay as they were"):
+            following.sync_once()
+            following.sync_once()
+        redis_server.command(
+            "HSET", "toolcatalog:keys", "document", file.read_bytes(), "version", "good"
+        )
+        following.sync_once()
+
+
+def test_a_file_that_cannot_be_read_is_not_written_over(
+    redis_server: RedisServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Garbage in the file, or a folder in its place: it is not known what would be lost, so
+    somebody has to look.
+    """
+    file = tmp_path / "keys.json"
+    api_keys.create(place(redis_server), "p", None, None)
+    file.write_bytes(b"{")
+    with refused(caplog, file, "is damaged"):
+        follower(redis_server, file)
+    file.unlink()
+    file.mkdir()
+    follower(redis_server, file)
+    assert "Is a directory" in told(caplog)[-1]
+    assert file.is_dir()
+
+
+# Limits
+
+
+async def hits(limits: RedisRateLimiter, times: int, id: str = "key_a") -> int:
+    """How many of so many requests, one after the other, are within the rate."""
+    return sum([(await limits.hit(id)).is_allowed for _ in range(times)])
+
+
+def pooled(server: RedisServer, rate: Rate = RATE, own: int = 10) -> RedisRateLimiter:
+    """The limits of one process of several."""
+    return RedisRateLimiter(
+        RedisAddress(server.url), rate, LocalRateLimiter(Rate(own, rate.period))
+    )
+
+
+def test_all_servers_together_keep_one_rate(redis_server: RedisServer) -> None:
+    """Three processes and sixty connections of each: a hundred requests are within the rate, each
+    key by itself, and all see the same rest.
+    """
+
+    async def ask() -> None:
+        async with AsyncExitStack() as stack:
+            servers = [
+                await stack.enter_async_context(aclosing(pooled(redis_server))) for _ in range(3)
+            ]
+            found = await asyncio.gather(
+                *(server.hit("key_a") for server in servers for _ in range(60))
+            )
+            last = await servers[0].hit("key_a")
+            other = await servers[1].hit("key_b")
+        assert sum(standing.is_allowed for standing in found) == 100
+        assert (last.is_allowed, last.remaining, last.rate) == (False, 0, Rate(100, 60))
+        assert dict(last.headers())[b"ratelimit"].startswith(b'"list";r=0;t=')
+        assert (other.is_allowed, other.remaining) == (True, 99)
+        assert 58 < other.reset_after <= 60.6  # a slice more than the window, at most
+
+    asyncio.run(ask())
+    assert all(
+        name.startswith(b"toolcatalog:limits:key_") for name in redis_server.command("KEYS", "*")
+    )
+    assert all(redis_server.command("PTTL", name) > 0 for name in redis_server.command("KEYS", "*"))
+
+
+def test_the_rule_is_that_of_one_process(redis_server: RedisServer) -> None:
+    """Over a time, at twice the rate, Redis lets through what the memory of one process does, to a
+    few requests.
+    """
+
+    async def ask() -> tuple[int, int]:
+        end, given, also, alone = time.monotonic() + 2.5, 0, 0, LocalRateLimiter(Rate(40, 1))
+        async with aclosing(pooled(redis_server, Rate(40, 1))) as limits:
+            while time.monotonic() < end:
+                given += (await limits.hit("key_a")).is_allowed
+                also += alone.count("key_a").is_allowed
+                await asyncio.sleep(0.01)
+        return given, also
+
+    given, also = asyncio.run(ask())
+    assert 40 < given <= 40 * 4
+    assert abs(given - also) <= 20
+
+
+def test_no_window_of_redis_has_more_than_the_rate(redis_server: RedisServer) -> None:
+    """Requests of two servers in bursts, across several windows: no second contains more than the
+    rate, by the clock of whoever asks.
+    """
+
+    async def ask() -> list[int]:
+        moments = list[int]()
+        async with AsyncExitStack() as stack:
+            servers = [
+                await stack.enter_async_context(aclosing(pooled(redis_server, Rate(20, 1))))
+                for _ in range(2)
+            ]
+            end = time.monotonic() + 4
+            while time.monotonic() < end:
+                for server in servers * 8:
+                    before = time.monotonic_ns()
+                    if (await server.hit("key_a")).is_allowed:
+                        # it was counted between these two: the shortest distance is what counts
+                        moments.append(before)
+                await asyncio.sleep(0.13)
+        return moments
+
+    moments = asyncio.run(ask())
+    assert len(moments) >= 40
+    slack = 20_000_000  # nanoseconds that an answer may take
+    for place, start in enumerate(moments):
+        last = place + 20
+        assert last >= len(moments) or moments[last] - start > 1_000_000_000 - slack
+
+
+def test_redis_away_under_load(redis_server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
+    """It is killed, and started again, while requests come: each is answered, none without a limit,
+    and the log has a line for each turn.
+    """
+
+    async def ask() -> None:
+        async with aclosing(pooled(redis_server, Rate(1_000_000, 3600), own=7)) as limits:
+            slowest = 0.0
+
+            async def one() -> LimitStatus:
+                nonlocal slowest
+                begun = time.monotonic()
+                found = await limits.hit("key_a")
+                slowest = max(slowest, time.monotonic() - begun)
+                await asyncio.sleep(0.005)
+                return found
+
+            async def load() -> list[LimitStatus]:
+                return await asyncio.gather(*(one() for _ in range(20)))
+
+            assert all(found.rate.limit == 1_000_000 for found in await load())
+            redis_server.kill()
+            alone = [found for _ in range(10) for found in await load()]
+            assert all(found.rate.limit == 7 for found in alone)
+            assert sum(found.is_allowed for found in alone) == 7
+            assert len(told(caplog)) == 1
+            assert "does not count" in told(caplog)[0]
+            await asyncio.to_thread(redis_server.start)
+            end = time.monotonic() + 30
+            while (await load())[0].rate.limit == 7:
+                assert time.monotonic() < end, "it never came back"
+            assert told(caplog)[1:] == [
+                f"Redis at 127.0.0.1:{redis_server.port} counts again for all servers"
+            ]
+            assert slowest < 10
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(ask())
+
+
+def test_a_redis_that_hangs_holds_a_request_up_once(
+    redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It takes connections and answers nothing: who asked waits a moment and is counted here, the
+    next do not wait; then it goes on.
+    """
+
+    async def ask() -> None:
+        async with aclosing(pooled(redis_server)) as limits:
+            assert (await limits.hit("key_a")).rate.limit == 100
+            redis_server.suspend()
+            assert (await limits.hit("key_a")).rate.limit == 10
+            begun = time.monotonic()
+            for _ in range(100):
+                assert (await limits.hit("key_a")).rate.limit == 10
+            assert time.monotonic() - begun < 0.5 * 100 / 2
+            redis_server.resume()
+            end = time.monotonic() + 30
+            while (await limits.hit("key_a")).rate.limit == 10:
+                assert time.monotonic() < end, "it never came back"
+                await asyncio.sleep(0.05)
+
+    asyncio.run(ask())
+    assert len(told(caplog)) == 2
+
+
+def test_a_redis_that_refuses_is_as_one_that_is_away(
+    redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A password that is asked for: counted here, told once, not once a second."""
+
+    async def ask() -> None:
+        async with aclosing(pooled(redis_server)) as limits:
+            redis_server.command("CONFIG", "SET", "requirepass", "s3cret")
+            for _ in range(12):
+                assert (await limits.hit("key_a")).rate.limit == 10
+                await asyncio.sleep(0.2)
+
+    asyncio.run(ask())
+    assert len(told(caplog)) == 1
+    assert "s3cret" not in caplog.text
+
+
+def test_a_clock_of_redis_that_goes_back_locks_nobody_out(redis_server: RedisServer) -> None:
+    """Set back by an hour, what was counted would count for an hour longer; such counts are thrown
+    away. Set back by less than a window, they count on.
+    """
+
+    async def ask() -> None:
+        async with aclosing(pooled(redis_server, Rate(3, 1))) as limits:
+            assert await hits(limits, 20) >= 3
+            (name,) = redis_server.command("KEYS", "*")
+            state = redis_server.command("GET", name).decode()
+            for ahead in (50, 3600 * 100):  # slices: half a second, an hour
+                counts = [entry.split(":") for entry in state.split()]
+                later = " ".join(f"{int(piece) + ahead}:{count}" for piece, count in counts)
+                redis_server.command("SET", name, later, "PX", 10_000_000)
+                assert await hits(limits, 1) == (ahead > 100)
+            end = time.monotonic() + 30
+            while not (await limits.hit("key_a")).is_allowed:
+                assert time.monotonic() < end, "locked out"
+
+    asyncio.run(ask())
+
+
+def test_without_the_extra_one_sentence_says_what_to_install() -> None:
+    """The package redis is looked for when the address is read, before anything starts."""
+    script = "import sys; sys.modules['redis'] = None; from toolcatalog.cli.main import main; sys.exit(main(['keys', 'list', '--redis', 'redis://h']))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: Redis is reached through the package redis: run `pip install 'toolcatalog[redis]'`.\n",
+    )
+
+
+# The server
+
+
+def test_servers_share_keys_and_limits(
+    redis_server: RedisServer, shipped_build: Path, tmp_path: Path
+) -> None:
+    """Two servers, one with two workers: a key made in Redis is good at both, its lists count
+    together; a revoked one is refused by both; with Redis killed under load every list is answered
+    200 or 429, the keys stay, and all goes on when it is back.
+    """
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    url, options = redis_server.url, ("--rate", "40/h", "--redis", redis_server.url)
+    with (
+        start_server(shipped_build, tmp_path / "a", *options, "--workers", "2") as one,
+        start_server(shipped_build, tmp_path / "b", *options) as other,
+        httpx.Client(limits=httpx.Limits(max_keepalive_connections=0), timeout=30) as client,
+    ):
+        for server in (one, other):
+            run_successfully("keys", "push", "--keys", server.keys_file, "--redis", url)
+        secret = run_successfully("keys", "create", "--project", "p", "--redis", url).strip()
+
+        def get(server: Server, path: str, key: str = secret) -> int:
+            return client.get(
+                f"{server.url}/api/v3/tools{path}", headers={"x-api-key": key}
+            ).status_code
+
+        def becomes(server: Server, status: int, key: str = secret) -> None:
+            wait_until(lambda: get(server, "/GITHUB_CREATE_ISSUE", key) == status)
+
+        def missed(server: Server) -> bool:
+            return (
+                get(server, "/GITHUB_CREATE_ISSUE") == 200
+                and says(server, "keys stay as they were: Redis at") > 0
+            )
+
+        for server in (one, other):
+            for key in (one.key, other.key, secret):
+                becomes(server, 200, key)
+        # whichever worker has not answered yet looks at its keys again, half a second after it last
+        # did
+        time.sleep(1)
+        found = [get(server, "?limit=1") for _ in range(30) for server in (one, other)]
+        assert found.count(200) == 40
+        assert set(found) == {200, 429}
+
+        redis_server.kill()
+        with ThreadPoolExecutor(4) as pool:
+            found = [
+                *pool.map(
+                    lambda number: get((one, other)[number % 2], "?limit=1", other.key), range(160)
+                )
+            ]
+        assert set(found) == {200, 429}
+        assert found.count(200) <= 40 * 2  # each server by itself, its workers together
+        # however short it is away, each has looked for its keys meanwhile
+        for server in (one, other):
+            wait_until(partial(missed, server))
+
+        redis_server.start()
+        (id,) = [
+            kept.id for kept in api_keys.load_keys(place(redis_server)) if kept.hint == secret[-4:]
+        ]
+        run_successfully("keys", "revoke", id, "--redis", url)
+        for server in (one, other):
+            becomes(server, 401)
+            wait_until(partial(says, server, "counts again for all servers"))
+            assert says(server, "does not count") <= 2  # a line of each worker
+            assert not says(server, "Traceback")
+
+
+def says(server: Server, what: str) -> int:
+    """How often a server's log says something."""
+    return server.log.read_text().count(what)
+
+
+@contextmanager
+def without_keys(build: Path, folder: Path, server: RedisServer) -> Iterator[tuple[str, Path]]:
+    """A server that has no key file, and this Redis: where it answers, and its log."""
+    log = folder / "server.log"
+    arguments = [
+        "--build",
+        str(build),
+        "--port",
+        "0",
+        "--keys",
+        str(folder / "keys.json"),
+        "--redis",
+        server.url,
+    ]
+    with (
+        log.open("w") as sink,
+        subprocess.Popen(
+            [sys.executable, "-m", "toolcatalog", "serve", *arguments], stderr=sink
+        ) as process,
+    ):
+        try:
+            wait_until(lambda: re.search(r"http://[0-9.]+:[0-9]+", log.read_text()))
+            yield re.findall(r"http://[0-9.]+:[0-9]+", log.read_text())[0], log
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+
+def test_a_server_starts_with_redis_away(
+    redis_server: RedisServer, shipped_build: Path, tmp_path: Path
+) -> None:
+    """Without a key file it answers 401 to all and says so; the keys come when Redis does."""
+    redis_server.kill()
+    with without_keys(shipped_build, tmp_path, redis_server) as (url, log):
+        wait_until(
+            lambda: (
+                "No keys yet: every API call answers 401 until they come from Redis"
+                in log.read_text()
+            )
+        )
+        assert httpx.get(f"{url}/api/v3/tools", headers={"x-api-key": "tc_x"}).status_code == 401
+        redis_server.start()
+        secret = run_successfully(
+            "keys", "create", "--project", "p", "--redis", redis_server.url
+        ).strip()
+        wait_until(
+            lambda: (
+                httpx.get(f"{url}/api/v3/tools", headers={"x-api-key": secret}).status_code == 200
+            )
+        )
+        assert "Traceback" not in log.read_text()

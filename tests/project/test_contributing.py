@@ -1,0 +1,109 @@
+"""docs/contributing.md, followed as a new user would: what it says to type works, and what it shows
+is right.
+"""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from textwrap import dedent
+
+import click
+import pytest
+
+from support.command import run_successfully, run_toolcatalog
+from support.flags import flags
+from support.paths import ROOT, SHIPPED_CATALOG
+from toolcatalog.cli.main import cli
+
+PAGES = [ROOT / "docs" / "contributing.md", ROOT / "CONTRIBUTING.md", ROOT / "README.md"]
+GUIDE = PAGES[0].read_text()
+
+
+def example() -> str:
+    """The tool that the guide writes."""
+    found = re.search(r"^    name: Star.*?(?=\n\n\S)", GUIDE, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return dedent(found[0]) + "\n"
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A clone of this repository, as far as the guide needs it: the catalog, and the branch that it
+    came from.
+    """
+    shutil.copytree(SHIPPED_CATALOG, tmp_path / "catalog")
+    identity = ("-c", "user.name=A", "-c", "user.email=a@example.com")
+    for command in (
+        "init -q",
+        "add .",
+        "commit -q -m start",
+        "update-ref refs/remotes/origin/main HEAD",
+        "switch -q -c star-repository",
+    ):
+        subprocess.run(
+            ["git", *identity, *command.split()], cwd=tmp_path, capture_output=True, check=True
+        )
+    return tmp_path
+
+
+def test_a_new_tool_is_green_after_the_five_steps(clone: Path) -> None:
+    answers = (
+        "--name",
+        "Star a repository",
+        "--description",
+        "Add a star to a repository for the connected account.",
+    )
+    file = (
+        clone
+        / run_successfully("new", "tool", "GITHUB_STAR_REPOSITORY", *answers, cwd=clone).strip()
+    )
+    assert "yaml-language-server: $schema=" in file.read_text().splitlines()[0]
+    file.write_text(example())
+    checked = run_toolcatalog(
+        "check", "--least", "note", "--against", "origin/main", "--format", "concise", cwd=clone
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "GITHUB_STAR_REPOSITORY" not in checked.stdout
+    assert "GITHUB_STAR_REPOSITORY" in run_successfully(
+        "diff", "origin/main", "--format", "markdown", cwd=clone
+    )
+
+
+def test_a_mistake_is_red_and_told_at_its_place(clone: Path) -> None:
+    """Everything that is wrong comes at once, with its place and what to do."""
+    file = clone / "catalog" / "toolkits" / "github" / "GITHUB_STAR_REPOSITORY" / "20251121_00.yaml"
+    file.parent.mkdir()
+    file.write_text(
+        example()
+        .replace("description: Account", "descripton: Account")
+        .replace("required: true", "required: yes")
+    )
+    checked = run_toolcatalog("check", cwd=clone)
+    assert checked.returncode == 1
+    assert "GITHUB_STAR_REPOSITORY/20251121_00.yaml:5:25: error[unknown-key]" in checked.stderr
+    assert "did you mean `description`?" in checked.stderr
+    assert len(re.findall(r"20251121_00\.yaml:\d+:\d+: error", checked.stderr)) == 3
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_every_command_and_flag_that_a_page_names_is_there(page: Path) -> None:
+    """`toolcatalog NAME ... --flag` in a code span or a block, without comments."""
+    text = page.read_text()
+    spans = [*re.findall(r"`([^`\n]*)`", text), *re.findall(r"^    (.*)", text, re.MULTILINE)]
+    named = [
+        words.partition("#")[0].split()
+        for span in spans
+        if (words := span.rpartition("toolcatalog ")[2]) != span
+    ]
+    assert named
+    known = {
+        name: cli.get_command(click.Context(cli), name)
+        for name in cli.list_commands(click.Context(cli))
+    }
+    for name, *rest in named:
+        if re.fullmatch("[a-z]+", name):
+            command = known[name]
+            assert command is not None
+            told = {word for word in rest if word.startswith("--")}
+            assert told <= flags(command) | {"--help"}, (name, told)

@@ -1,0 +1,119 @@
+"""The documents: what a reader is told is what is there."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+
+from support import flags
+from support.doc_references import find_missing_tests, find_test_references, parse_table_rows
+from support.paths import ROOT
+from support.rejects import rules_shown
+from toolcatalog import __version__, openapi
+from toolcatalog.cli.main import cli
+from toolcatalog.validation.severity import DEFAULT_SEVERITIES
+
+DOCS = {path.name: path.read_text() for path in [*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")]}
+
+
+def test_every_flag_is_told() -> None:
+    """docs/operating.md names every command and every flag."""
+    told = DOCS["operating.md"]
+    assert {flag for flag in flags.flags(cli) if flag not in told} == set()
+    assert {
+        name for name in cli.list_commands(click.Context(cli)) if f"toolcatalog {name}" not in told
+    } == set()
+
+
+def test_every_rule_is_told() -> None:
+    """docs/rules.md has every rule that a case in tests/data/rejects shows, those that take a history,
+    and no other.
+    """
+    told = re.findall(r"^\| \[`([a-z-]+)`\]", DOCS["rules.md"], re.MULTILINE)
+    assert sorted(told) == sorted(rules_shown() | {*DEFAULT_SEVERITIES})
+
+
+def test_every_parameter_is_told() -> None:
+    """docs/api.md names every query parameter of the OpenAPI document."""
+    operations = [path["get"] for path in openapi.build_document()["paths"].values()]
+    names = {
+        parameter["name"]
+        for operation in operations
+        for parameter in operation.get("parameters", ())
+        if parameter["in"] == "query"
+    }
+    assert {
+        name
+        for name in names
+        if f"`{name}`" not in DOCS["api.md"] and f"`{name}=" not in DOCS["api.md"]
+    } == set()
+
+
+def test_every_library_has_its_paragraph() -> None:
+    """docs/decisions.md says why of every package that the project depends on."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups = [
+        project["project"]["dependencies"],
+        *project["dependency-groups"].values(),
+        *project["project"]["optional-dependencies"].values(),
+        project["build-system"]["requires"],
+    ]
+    names = {re.split("[<>=;]", package)[0] for group in groups for package in group}
+    told = DOCS["decisions.md"].lower()
+    assert {name for name in names if name not in told} == set()
+
+
+@pytest.mark.parametrize("name", sorted(DOCS))
+def test_every_link_leads_somewhere(name: str) -> None:
+    """A relative link in a document names a file that is there."""
+    folder = ROOT if (ROOT / name).exists() else ROOT / "docs"
+    links = [
+        link.partition("#")[0]
+        for link in re.findall(r"\]\(([^)]+)\)", DOCS[name])
+        if "://" not in link
+    ]
+    assert {link for link in links if not (folder / Path(link)).exists()} == set()
+
+
+@pytest.mark.parametrize("name", sorted(name for name in DOCS if find_test_references(DOCS[name])))
+def test_every_test_that_is_named_is_there(name: str) -> None:
+    assert find_missing_tests(DOCS[name]) == []
+
+
+def test_the_accounts_are_whole() -> None:
+    """docs/reliability.md: each claim has a test, or a door of the Makefile that shows it, a figure
+    and a date.
+    """
+    doors = {
+        *re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()
+    }
+    found = parse_table_rows(DOCS["reliability.md"])
+    assert len(found) > 30
+    assert [
+        row
+        for row in found
+        if len(row) != 4 or not all(row) or not re.fullmatch(r"2\d{3}-\d\d-\d\d", row[3])
+    ] == []
+    assert [
+        row
+        for row in found
+        if not find_test_references(row[1])
+        and not {*re.findall(r"`make ([\w-]+)`", row[1])} & doors
+    ] == []
+
+
+def test_the_version_is_one() -> None:
+    """The package, pyproject.toml and the OpenAPI document name the same version."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert project == __version__ == openapi.build_document()["info"]["version"]
+
+
+def test_every_fault_has_a_test() -> None:
+    """Each row of docs/faults.md names one, or says that there is none."""
+    found = re.findall(r"^\| (?!fault |---)(.*) \|$", DOCS["faults.md"], re.MULTILINE)
+    assert len(found) > 10
+    assert [
+        row for row in found if not find_test_references(row) and not row.endswith("| none")
+    ] == []

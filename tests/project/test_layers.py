@@ -1,0 +1,149 @@
+"""The rooms: imports go one way, and each room says at its door what it is for."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.paths import ROOT
+
+MODULES = sorted((ROOT / "src" / "toolcatalog").rglob("*.py"))
+PYTHON = sorted(
+    file
+    for folder in ("src", "tests", "benchmarks")
+    for file in (ROOT / folder).rglob("*.py")
+    if "node_modules" not in file.parts
+)
+
+
+def test_imports_go_one_way() -> None:
+    """The contracts in pyproject.toml hold: layers import downwards, and what serves never sees the
+    YAML side.
+    """
+    lint_imports = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run(
+        [lint_imports, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 kept, 0 broken" in done.stdout
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_room_says_what_it_is_for(module: Path) -> None:
+    """The first thing in every module is a docstring."""
+    assert ast.get_docstring(ast.parse(module.read_text()))
+
+
+def test_every_room_is_on_the_map() -> None:
+    """docs/design.md names every module and folder of the package."""
+    design = (ROOT / "docs" / "design.md").read_text()
+    package = ROOT / "src" / "toolcatalog"
+    rooms = {path.stem for path in package.glob("[a-z]*.py")} | {
+        f"{path.parent.name}/" for path in package.glob("*/__init__.py")
+    }
+    assert {room for room in rooms if f"`{room}`" not in design} == set()
+
+
+@pytest.mark.parametrize(
+    ("library", "rooms"),
+    [
+        ("yaml", {"yaml_reader", "yaml_writer"}),
+        ("jinja2", {"pages"}),
+        ("jsonschema", {"schema_validator", "schema_errors"}),
+    ],
+)
+def test_a_library_has_its_room(library: str, rooms: set[str]) -> None:
+    """One outside library, one room: nobody else imports it."""
+    found = {
+        path.stem
+        for path in MODULES
+        for name in imported(path)
+        if name.partition(".")[0] == library
+    }
+    assert found == rooms
+
+
+@pytest.mark.parametrize(
+    ("command", "without"),
+    [
+        ("--help", {"jinja2", "jsonschema", "jsonschema_rs", "orjson", "rich", "yaml"}),
+        ("check", {"jinja2", "jsonschema", "rich"}),
+        ("build --no-site --out {folder}", {"jinja2", "jsonschema", "rich"}),
+    ],
+)
+def test_what_takes_long_to_load_is_loaded_when_it_is_needed(
+    command: str, without: set[str], tmp_path: Path
+) -> None:
+    """Help needs no library of a command, and a catalog without faults, in a pipe, none of those
+    that tell of faults and draw.
+    """
+    arguments = command.format(folder=tmp_path / "build").split()
+    script = "import sys\nfrom toolcatalog.cli.main import main\nassert main(sys.argv[1:]) == 0\nprint('', *sys.modules, sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert without & {*done.stdout.splitlines()} == set()
+
+
+def test_what_serves_loads_nothing_that_builds() -> None:
+    """Not only by contract: a process that has opened a store and made the application has none of
+    the libraries of a build.
+    """
+    script = "import sys, toolcatalog.store.store, toolcatalog.server.app, toolcatalog.keys.api_keys; print(*sys.modules, sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    loaded = {*done.stdout.splitlines()}
+    assert {"toolcatalog.store.store", "numpy", "starlette"} <= loaded
+    assert loaded & {"yaml", "jsonschema", "jsonschema_rs", "jinja2", "rich", "click"} == set()
+    builders = ("catalog", "validation", "lint", "importers", "build")
+    assert {
+        name
+        for name in loaded
+        if name.startswith("toolcatalog.") and name.split(".")[1] in builders
+    } == set()
+
+
+def test_a_build_of_what_has_not_changed_loads_nothing_that_makes(tmp_path: Path) -> None:
+    """Where nothing has changed, nothing is checked, compiled, searched or rendered, so none of
+    that is loaded.
+    """
+    arguments = ["build", "--out", str(tmp_path / "build"), "--site", str(tmp_path / "site")]
+    script = "import sys\nfrom toolcatalog.cli.main import main\nassert main(sys.argv[1:]) == 0\nprint('', *sys.modules, sep='\\n')"
+    for without in (
+        set(),
+        {
+            "numpy",
+            "jinja2",
+            "jsonschema",
+            "jsonschema_rs",
+            "rich",
+            "toolcatalog.build.rebuild",
+            "toolcatalog.validation.checker",
+        },
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", script, *arguments],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert without & {*done.stdout.splitlines()} == set()
+
+
+def imported(path: Path) -> list[str]:
+    """The modules that a file imports."""
+    nodes = ast.walk(ast.parse(path.read_text()))
+    return [
+        node.module or "" if isinstance(node, ast.ImportFrom) else alias.name
+        for node in nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    ]

@@ -1,0 +1,166 @@
+"""What ships beside the package: each file is held against the tool that knows its kind, and
+against what the program really takes.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from support.command import run_successfully
+from support.paths import ROOT
+
+DEPLOY = ROOT / "deploy"
+BIN = Path(sys.executable).parent
+
+
+def run(*command: object) -> "subprocess.CompletedProcess[str]":
+    """Run a tool to its end."""
+    return subprocess.run(
+        [*map(str, command)], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def flags(text: str) -> set[str]:
+    """The long options in a text."""
+    return {*re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
+
+
+@pytest.fixture(scope="module")
+def known() -> set[str]:
+    """The options of `toolcatalog serve`."""
+    return flags(run_successfully("serve", "--help"))
+
+
+def container() -> list[str]:
+    """The instructions of the Containerfile, continued lines joined, comments left out."""
+    text = re.sub(r"\\\n\s*", " ", (DEPLOY / "Containerfile").read_text())
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def manifests() -> dict[str, Any]:
+    """The Kubernetes manifests by kind."""
+    return {
+        one["kind"]: one
+        for one in yaml.safe_load_all((DEPLOY / "kubernetes/toolcatalog.yaml").read_text())
+    }
+
+
+def unit() -> dict[str, str]:
+    """The settings of the systemd unit; of several of one name the last."""
+    lines = (DEPLOY / "systemd/toolcatalog.service").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+
+
+@pytest.mark.skipif(not (BIN / "hadolint").exists(), reason="hadolint is not installed")
+def test_the_containerfile_is_clean() -> None:
+    """hadolint finds nothing in it."""
+    done = run(BIN / "hadolint", DEPLOY / "Containerfile")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_container_names_its_base_by_digest() -> None:
+    """Each image from elsewhere is named by a digest, which is given at the build and has no
+    default: a build without it, or with a tag instead, cannot begin.
+    """
+    instructions = container()
+    [argument] = [line for line in instructions if line.startswith("ARG ")]
+    assert argument == "ARG PYTHON_DIGEST"
+    assert instructions.index(argument) == 0
+    bases = [line.split()[1] for line in instructions if line.startswith("FROM ")]
+    assert len(bases) == 2
+    for base in bases:
+        assert re.fullmatch(r"docker\.io/library/python:[\w.-]+@\$\{PYTHON_DIGEST\}", base)
+    tag = bases[0].partition("@")[0]
+    text = (DEPLOY / "Containerfile").read_text()
+    assert f"skopeo inspect --format '{{{{.Digest}}}}' docker://{tag}\n" in text
+
+
+def test_the_container_runs_as_nobody_and_is_asked_for_its_health(known: set[str]) -> None:
+    """Not root, a health check, and a command that this program understands."""
+    instructions = container()
+    users = [line for line in instructions if line.startswith("USER ")]
+    assert users == ["USER 65532:65532"]
+    assert any(line.startswith("HEALTHCHECK ") and "/healthz" in line for line in instructions)
+    command = next(line for line in instructions if line.startswith("CMD "))
+    assert flags(command) <= known
+
+
+def test_what_the_container_copies_is_sent_to_its_build() -> None:
+    """`.dockerignore` lets through all that the Containerfile asks for, and it is there."""
+    let = {
+        line[1:]
+        for line in (ROOT / ".dockerignore").read_text().splitlines()
+        if line.startswith("!")
+    }
+    copied = [
+        line.split()[1:-1]
+        for line in container()
+        if line.startswith("COPY ") and "--from" not in line
+    ]
+    assert {path for some in copied for path in some} == let
+    assert all((ROOT / path).exists() for path in let)
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_the_unit_is_sound_and_hardened(tmp_path: Path) -> None:
+    """systemd finds nothing wrong with it, and rates what it could do if it were broken into below
+    2 of 10.
+    """
+    text = (DEPLOY / "systemd/toolcatalog.service").read_text()
+    file = tmp_path / "toolcatalog.service"
+    file.write_text(text.replace("/opt/toolcatalog/bin/", f"{BIN}/"))
+    verified = run("systemd-analyze", "verify", file)
+    assert (verified.returncode, verified.stderr) == (0, "")
+    rated = run(
+        "systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", file
+    )
+    assert rated.returncode == 0, rated.stdout[-500:]
+    assert "Overall exposure level" in rated.stdout
+
+
+def test_the_unit_starts_what_there_is(known: set[str]) -> None:
+    """Its command line is one that the program takes, and it is given the time that draining takes."""
+    settings = unit()
+    assert flags(settings["ExecStart"]) <= known
+    drain = re.search(r"--drain (\d+)", settings["ExecStart"])
+    assert drain
+    assert int(settings["TimeoutStopSec"]) > int(drain[1]) + 10
+    assert settings["KillMode"] == "mixed"
+
+
+def test_the_manifests_are_sound() -> None:
+    """kubernetes-validate holds them against the schemas of Kubernetes, strictly."""
+    done = run(BIN / "kubernetes-validate", "--strict", DEPLOY / "kubernetes/toolcatalog.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {*manifests()} == {"Deployment", "Service", "PodDisruptionBudget"}
+
+
+def test_the_pods_are_hardened_and_asked_for_their_health(known: set[str]) -> None:
+    """Probes by what each is for; nothing is written to but what is mounted; one pod stays while
+    others are moved.
+    """
+    pod = manifests()["Deployment"]["spec"]["template"]
+    [server] = pod["spec"]["containers"]
+    assert server["readinessProbe"]["httpGet"]["path"] == "/readyz"
+    assert (
+        server["livenessProbe"]["httpGet"]["path"]
+        == server["startupProbe"]["httpGet"]["path"]
+        == "/healthz"
+    )
+    assert server["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert pod["spec"]["securityContext"]["runAsNonRoot"] is True
+    assert flags(" ".join(server["args"])) <= known
+    labels = pod["metadata"]["labels"]
+    for kind in ("Service", "PodDisruptionBudget"):
+        selector = manifests()[kind]["spec"]["selector"]
+        assert labels.items() >= (selector.get("matchLabels") or selector).items()

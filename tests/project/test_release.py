@@ -1,0 +1,115 @@
+"""What a release is made of and who may make one: the bill of materials, the script, and the
+workflow that nobody else's code runs in.
+"""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.paths import ROOT
+from support.site_pages import require
+from toolcatalog import __version__
+from toolcatalog.catalog import yaml_reader
+
+AUDIT = ROOT / ".venv" / "audit"
+LOCKED = re.compile(r"^([\w.-]+)==([^\s\\;]+)(.*(?:\n    .*)*)", re.MULTILINE)
+
+
+def locked(lock: Path) -> dict[tuple[str, str], set[str]]:
+    """The SHA-256 of each package that a lock file names with its version."""
+    return {
+        (name, version): {*re.findall(r"sha256:(\w{64})", rest)}
+        for name, version, rest in LOCKED.findall(lock.read_text())
+    }
+
+
+def jobs(workflow: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml_reader.parse_fast(
+        (ROOT / ".github" / "workflows" / workflow).read_bytes()
+    )["jobs"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def bill(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """What scripts/sbom writes."""
+    require((AUDIT / ".installed").is_file(), "there is no cyclonedx-py: run scripts/test")
+    file = tmp_path_factory.mktemp("bill") / "sbom.json"
+    subprocess.run([ROOT / "scripts" / "sbom", file], check=True, timeout=300)
+    return file.read_bytes()
+
+
+def test_the_bill_names_every_package_of_a_server_with_its_hashes(bill: bytes) -> None:
+    """And nothing else: those of the lock file that the container installs."""
+    said = json.loads(bill)
+    assert (said["bomFormat"], said["metadata"]["component"]["name"]) == (
+        "CycloneDX",
+        "toolcatalog",
+    )
+    assert said["metadata"]["component"]["version"] == __version__
+    found = {
+        (one["name"], one["version"]): {
+            hash["content"]
+            for reference in one["externalReferences"]
+            for hash in reference.get("hashes", [])
+            if hash["alg"] == "SHA-256"
+        }
+        for one in said["components"]
+    }
+    expected = locked(ROOT / "requirements" / "server.txt")
+    assert len(expected) > 30
+    assert found == expected
+
+
+def test_the_bill_tells_nothing_of_the_machine(bill: bytes) -> None:
+    """No path, no time and no number of its own: whoever makes it again gets the same bytes."""
+    assert str(ROOT).encode() not in bill
+    assert {"timestamp", "serialNumber"}.isdisjoint(
+        {*json.loads(bill), *json.loads(bill)["metadata"]}
+    )
+
+
+def test_a_tag_that_is_not_the_version_is_refused() -> None:
+    """Before anything is made."""
+    done = subprocess.run(
+        [ROOT / "scripts" / "release", "v999"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 2
+    assert (
+        done.stderr == f"The tag is v999, and the package says v{__version__}: mend one of them.\n"
+    )
+
+
+def test_what_makes_a_release_may_only_read_and_what_may_write_runs_nothing_of_the_repository() -> (
+    None
+):
+    """So nothing that is built, and no build tool, ever meets what signs and publishes."""
+    made, published = jobs("release.yaml")["make"], jobs("release.yaml")["publish"]
+    assert made["permissions"] == {"contents": "read"}
+    assert published["environment"] == "release"
+    used = [step["uses"].partition("@")[0] for step in published["steps"] if "uses" in step]
+    assert used == [
+        "actions/download-artifact",
+        "actions/attest",
+        "actions/attest",
+        "pypa/gh-action-pypi-publish",
+    ]
+    assert [step["run"].split()[0] for step in published["steps"] if "run" in step] == ["gh", "rm"]
+
+
+def test_an_audit_looks_into_every_lock_file_and_takes_nothing_for_granted() -> None:
+    """A package that could not be looked up is a failure: the program alone would let it pass."""
+    script = (ROOT / "scripts" / "audit").read_text()
+    assert "for lock in requirements/*.txt" in script
+    assert {"--strict", "--require-hashes"} <= {*script.split()}
+    assert [step["run"] for step in jobs("audit.yaml")["audit"]["steps"] if "run" in step] == [
+        "scripts/audit"
+    ]

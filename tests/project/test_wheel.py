@@ -1,0 +1,181 @@
+"""What is given away: a wheel and a source distribution with everything inside, and a wheel that
+needs nothing of the repository.
+"""
+
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import httpx
+import pytest
+
+from support.command import run_successfully
+from support.paths import ROOT
+from support.server import start_server
+from toolcatalog import __version__
+
+PACKAGE = ROOT / "src" / "toolcatalog"
+CACHES = ("__pycache__", ".DS_Store")
+
+
+def made(source: Path, into: Path, *targets: str) -> list[Path]:
+    """What the build back end makes of a project: its own command line, nothing fetched."""
+    wanted = [word for target in targets for word in ("-t", target)]
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", *wanted, "-d", into],
+        cwd=source,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return sorted(into.iterdir())
+
+
+def unpacked(wheel: Path, into: Path) -> Path:
+    """The folder with a wheel's files."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(into)  # noqa: S202 - our own
+    return into
+
+
+def below(folder: Path) -> dict[str, bytes]:
+    """The files of a folder, by path, without what Python leaves there."""
+    files = [path for path in folder.rglob("*") if path.is_file() and not {*path.parts} & {*CACHES}]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+@pytest.fixture(scope="module")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The source distribution and the wheel."""
+    found = made(ROOT, tmp_path_factory.mktemp("dist"), "sdist", "wheel")
+    assert [path.name for path in found] == [
+        f"toolcatalog-{__version__}-py3-none-any.whl",
+        f"toolcatalog-{__version__}.tar.gz",
+    ]
+    return found[1], found[0]
+
+
+@pytest.fixture(scope="module")
+def installed(distributions: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the wheel's files."""
+    folder = tmp_path_factory.mktemp("installed")
+    return unpacked(distributions[1], folder)
+
+
+def test_the_wheel_is_the_package_and_nothing_else(installed: Path) -> None:
+    """Every file of the package with its bytes, what is no Python too, and neither tests nor
+    anything else beside it.
+    """
+    assert sorted(path.name for path in installed.iterdir()) == [
+        "toolcatalog",
+        f"toolcatalog-{__version__}.dist-info",
+    ]
+    inside = below(installed / "toolcatalog")
+    assert inside == below(PACKAGE)
+    kinds = {(path.rpartition("/")[0], Path(path).suffix) for path in inside}
+    assert {
+        ("site/templates", ".html"),
+        ("site/templates", ".css"),
+        ("site/templates", ".js"),
+        ("validation/rulebook", ".md"),
+    } <= kinds
+    assert "py.typed" in inside
+
+
+def test_the_wheel_says_what_it_is(installed: Path) -> None:
+    """Its command, its licence and its extras."""
+    about = installed / f"toolcatalog-{__version__}.dist-info"
+    assert "toolcatalog = toolcatalog.__main__:main" in (about / "entry_points.txt").read_text()
+    assert (about / "licenses" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+    metadata = (about / "METADATA").read_text().splitlines()
+    assert {
+        f"Provides-Extra: {extra}"
+        for extra in ("cluster", "mcp", "redis", "s3", "semantic", "sign")
+    } <= {*metadata}
+
+
+def test_the_source_distribution_is_whole(
+    distributions: tuple[Path, Path], installed: Path, tmp_path: Path
+) -> None:
+    """It holds what is worked with, and nothing that was made; a wheel that is made of it alone is
+    the same wheel.
+    """
+    with tarfile.open(distributions[0]) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.iterdir()
+    held = {path.name for path in source.iterdir()}
+    assert {
+        "src",
+        "tests",
+        "docs",
+        "catalog",
+        "benchmarks",
+        "scripts",
+        "requirements",
+        "pyproject.toml",
+        "Makefile",
+        "README.md",
+        "LICENSE",
+    } <= held
+    assert held & {"build", "site", ".venv", "dist", ".bench"} == set()
+    assert not (source / "tests" / "data" / "clients" / "node_modules").exists()
+    assert below(source / "catalog") == below(ROOT / "catalog")
+    (again,) = made(source, tmp_path / "again", "wheel")
+    assert below(unpacked(again, tmp_path / "unpacked")) == below(installed)
+
+
+def test_the_wheel_alone_works(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In an empty folder, from the wheel's files and no others of ours: a new tool, a build with
+    its site, a server that answers.
+    """
+    monkeypatch.setenv("PYTHONPATH", str(installed))  # goes before what is installed
+    monkeypatch.chdir(tmp_path)
+    where = subprocess.run(
+        [sys.executable, "-c", "import toolcatalog; print(toolcatalog.__file__)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert Path(where.stdout.strip()) == installed / "toolcatalog" / "__init__.py"
+    assert run_successfully("--version") == f"toolcatalog {__version__}\n"
+    run_successfully(
+        "new",
+        "toolkit",
+        "chess",
+        "--name",
+        "Chess",
+        "--logo",
+        "https://example.com/c.svg",
+        "--description",
+        "Games.",
+        "--no-auth",
+        "--owner",
+        "@a",
+    )
+    run_successfully(
+        "new",
+        "tool",
+        "CHESS_MOVE",
+        "--name",
+        "Make a move",
+        "--description",
+        "Make a move in a game that is open.",
+    )
+    digest = run_successfully("build").strip()
+    assert run_successfully("explain", "description-brief").startswith("# ")
+    with (
+        start_server(Path("build"), tmp_path, "--site", "site") as server,
+        httpx.Client(base_url=server.url, headers={"x-api-key": server.key}) as client,
+    ):
+        assert client.get("/api/v3/tools/CHESS_MOVE").json()["name"] == "Make a move"
+        assert client.get("/readyz").json()["snapshot"] == digest
+        page = client.get("/tools/CHESS_MOVE/").text
+        assert "Make a move" in page
+    assert {".css", ".js", ".html", ".json"} <= {
+        path.suffix for path in (tmp_path / "site").rglob("*")
+    }

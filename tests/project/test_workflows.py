@@ -1,0 +1,414 @@
+"""The pull request itself: workflows that their linters pass, whose steps do in a real repository
+what they say, and hooks for others.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.command import run_successfully
+from support.paths import DATA, ROOT
+from support.site_pages import require
+from toolcatalog.catalog import yaml_reader
+
+GITHUB = ROOT / ".github"
+WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yaml"))
+BASE = DATA / "rejects" / "_base"
+FOLDER = DATA / "actions"
+TOOL = "catalog/toolkits/chat/CHAT_READ/20250601_00.yaml"
+SCOPED = "name: Read messages\ndescription: Read the newest messages of a channel.\n"
+
+
+def read(file: Path) -> Any:
+    return yaml_reader.parse_fast(file.read_bytes())
+
+
+def steps(workflow: str, job: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = read(GITHUB / "workflows" / workflow)["jobs"][job]["steps"]
+    return found
+
+
+# --- linters
+
+
+def test_zizmor_finds_nothing() -> None:
+    zizmor = Path(sys.executable).with_name("zizmor")
+    require(zizmor.is_file(), "there is no zizmor: run scripts/test")
+    done = subprocess.run(
+        [zizmor, "--offline", "--no-progress", "--persona=pedantic", GITHUB],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_actionlint_finds_nothing() -> None:
+    done = actionlint(ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"Checking {len(WORKFLOWS)} workflow file(s)" in done.stdout
+
+
+def test_actionlint_would_find_something(tmp_path: Path) -> None:
+    """The one above is no test if the linter sees nothing where there is something."""
+    wrong = tmp_path / ".github" / "workflows" / "wrong.yaml"
+    wrong.parent.mkdir(parents=True)
+    wrong.write_text(
+        "on: push\njobs: {a: {runs-on: ubuntu-24.04, steps: [{run: 'echo ${{ github.event.issue.title }}'}]}}\n"
+    )
+    done = actionlint(tmp_path)
+    assert done.returncode != 0
+    assert "potentially untrusted" in done.stdout
+
+
+def actionlint(folder: Path) -> "subprocess.CompletedProcess[str]":
+    script = FOLDER / "node_modules" / "@tktco" / "node-actionlint" / "bin" / "node-actionlint.js"
+    require(
+        shutil.which("node") is not None and script.is_file(),
+        "there is no actionlint: install node and npm, and run scripts/test",
+    )
+    command = ["node", str(script), ".github/workflows/*.yaml"]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_what_linters_leave_to_us(workflow: Path) -> None:
+    """Each action is pinned by a commit and says its version; nobody has secrets, credentials that
+    stay, or a job without an end.
+    """
+    text, jobs = workflow.read_text(), read(workflow)["jobs"]
+    uses = re.findall(r"uses: (.*)", text)
+    assert uses
+    assert all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one) for one in uses), (
+        uses
+    )
+    assert "secrets." not in text
+    assert "pull_request_target" not in text
+    assert read(workflow)["permissions"] == {}
+    assert all("timeout-minutes" in job for job in jobs.values())
+    checkouts = [
+        step
+        for job in jobs.values()
+        for step in job["steps"]
+        if step.get("uses", "").startswith("actions/checkout@")
+    ]
+    assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+
+
+def test_the_workflow_that_may_write_runs_nothing_of_a_pull_request() -> None:
+    used = [step.get("uses", "").partition("@")[0] for step in steps("comment.yaml", "comment")]
+    assert used == ["actions/download-artifact", "actions/github-script"]
+    assert "${{" not in steps("comment.yaml", "comment")[1]["with"]["script"]
+
+
+def test_the_workflow_that_runs_a_pull_request_may_only_read() -> None:
+    assert read(GITHUB / "workflows" / "catalog.yaml")["jobs"]["check"]["permissions"] == {
+        "contents": "read"
+    }
+
+
+# --- the steps of the check, in a repository as GitHub checks it out
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Path:
+    """A repository whose newest commit holds a catalog."""
+    folder = tmp_path / "origin"
+    shutil.copytree(BASE, folder)
+    (folder / ".github").mkdir()
+    (folder / ".github" / "CODEOWNERS").write_text((GITHUB / "CODEOWNERS").read_text())
+    (folder / ".gitignore").write_text("/build/\n/site/\n")
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    git(folder, "commit", "--quiet", "--allow-empty", "--message=long ago")
+    commit(folder)
+    return folder
+
+
+def git(folder: Path, *arguments: str) -> str:
+    names = {
+        f"GIT_{who}_{what}": value
+        for who in ("AUTHOR", "COMMITTER")
+        for what, value in (("NAME", "A"), ("EMAIL", "a@example.com"))
+    }
+    env = {**os.environ, **names, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    return subprocess.run(
+        ["git", *arguments], cwd=folder, env=env, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def commit(folder: Path) -> None:
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message=a change")
+
+
+def pulled(origin: Path, changes: dict[str, str]) -> Path:
+    """The clone of a pull request with these files, merged into its base, as actions/checkout makes
+    it: two commits deep, and no branch.
+    """
+    git(origin, "switch", "--quiet", "--create", "change")
+    for path, text in changes.items():
+        (origin / path).parent.mkdir(parents=True, exist_ok=True)
+        (origin / path).write_text(text)
+    commit(origin)
+    git(origin, "switch", "--quiet", "--detach", "main")
+    git(origin, "merge", "--quiet", "--no-ff", "--no-edit", "change")
+    clone = origin.parent / "clone"
+    clone.mkdir()
+    git(clone, "init", "--quiet")
+    git(
+        clone,
+        "fetch",
+        "--quiet",
+        "--depth=2",
+        f"file://{origin}",
+        git(origin, "rev-parse", "HEAD").strip(),
+    )
+    git(clone, "checkout", "--quiet", "--detach", "FETCH_HEAD")
+    return clone
+
+
+def run(clone: Path) -> dict[str, "subprocess.CompletedProcess[str]"]:
+    """The shell steps of the check after `Install`, each by its name, as a runner runs those that
+    run whatever went before.
+    """
+    workflow = read(GITHUB / "workflows" / "catalog.yaml")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    told = {
+        "CI": "true",
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_STEP_SUMMARY": str(clone.parent / "summary.md"),
+        "PATH": path,
+    }
+    found = {}
+    for step in workflow["jobs"]["check"]["steps"]:
+        if "run" in step and step["name"] != "Install":
+            command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+            env = {**os.environ, **workflow["env"], **told}
+            found[step["name"]] = subprocess.run(
+                command,
+                cwd=clone,
+                env=env,
+                capture_output=True,
+                text=True,
+                timeout=300,
+                check=False,
+            )
+    return found
+
+
+def summary(clone: Path) -> str:
+    return (clone.parent / "summary.md").read_text()
+
+
+def test_a_good_pull_request_is_green_and_told_what_it_changes(origin: Path) -> None:
+    done = run(clone := pulled(origin, {TOOL: SCOPED}))
+    assert {name: step.stderr for name, step in done.items() if step.returncode} == {}
+    assert "::error" not in done["Check"].stdout
+    assert "**A maintainer acts next:**" in summary(clone)
+    assert "CHAT_READ" in (clone / "diff.md").read_text()
+    assert (clone / "diff.md").read_text() in summary(clone)
+    assert (clone / "site" / "tools" / "CHAT_READ" / "index.html").is_file()
+    kept = {
+        step["with"]["path"]
+        for step in steps("catalog.yaml", "check")
+        if step.get("uses", "").startswith("actions/upload-artifact@")
+    }
+    assert kept == {"diff.md", "site"}
+
+
+def test_a_bad_pull_request_is_red_with_annotations_and_compared_all_the_same(origin: Path) -> None:
+    done = run(clone := pulled(origin, {TOOL: f"{SCOPED}descripton: x\n"}))
+    assert done["Check"].returncode == 1
+    assert f"::error file={TOOL},line=3,endLine=3,col=1," in done["Check"].stdout
+    assert "**You act next:** mend the errors" in summary(clone)
+    assert f"#### `{TOOL}`, changed here: 1 error" in summary(clone)
+    assert done["Compare with the base"].returncode == 0
+    assert "CHAT_READ" in (clone / "diff.md").read_text()
+    assert done["Build"].returncode == 1
+
+
+def test_builds_that_a_pull_request_brings_are_not_used(origin: Path) -> None:
+    """A cache, a list of pages and links in the place of builds go before anything is checked or
+    built, and what is in the repository stays.
+    """
+    (origin / "site").symlink_to(".")
+    planted = {".gitignore": "", "build/.cache/found": "planted", TOOL: SCOPED}
+    done = run(clone := pulled(origin, {**planted, ".generated": '[".git/HEAD", "README.md"]'}))
+    assert {name: step.stderr for name, step in done.items() if step.returncode} == {}
+    assert (clone / "build/.cache/found").read_bytes() != b"planted"
+    assert (clone / "site").is_dir()
+    assert not (clone / "site").is_symlink()
+    changed = git(clone, "status", "--porcelain", "--untracked-files=no").splitlines()
+    assert {line.split()[-1] for line in changed} <= {"build/.cache/found", "site"}
+    names = [step.get("name") for step in steps("catalog.yaml", "check")]
+    assert names.index("Remove builds that came with the checkout") < names.index("Check")
+
+
+def test_a_published_version_that_changes_is_red(origin: Path) -> None:
+    published = "catalog/toolkits/chat/CHAT_POST/20250101_00.yaml"
+    text = (origin / published).read_text()
+    done = run(
+        pulled(
+            origin,
+            {
+                published: re.sub(
+                    "^description: .*", "description: Something else.", text, flags=re.MULTILINE
+                )
+            },
+        )
+    )
+    assert done["Check"].returncode == 1
+    assert "title=history-version-changed" in done["Check"].stdout
+
+
+def test_reviewers_that_are_not_up_to_date_are_red(origin: Path) -> None:
+    toolkit = "catalog/toolkits/chat/toolkit.yaml"
+    text = re.sub("^owners:.*\n", "", (origin / toolkit).read_text(), flags=re.MULTILINE)
+    done = run(pulled(origin, {toolkit: f'{text.rstrip()}\nowners: ["@chat"]\n'}))
+    assert done["Reviewers are up to date"].returncode == 1
+    assert (
+        "put in it what `toolcatalog codeowners` prints" in done["Reviewers are up to date"].stderr
+    )
+
+
+# --- the comment
+
+
+def commented(folder: Path, diff: str | Path | None, **other: Any) -> Any:
+    """What the comment's script asks GitHub to write, when the artifact holds `diff` (a path: a
+    link to it).
+    """
+    require(shutil.which("node") is not None, "there is no node")
+    file = folder / "diff.md"
+    if isinstance(diff, Path):
+        file.symlink_to(diff)
+    elif diff is not None:
+        file.write_text(diff)
+    run = {
+        "head_sha": "a" * 40,
+        "head_branch": "change",
+        "conclusion": "success",
+        "html_url": "https://github.com/o/r/actions/runs/1",
+    }
+    head = {"id": 7, "full_name": "fork/r", "owner": {"login": "fork"}}
+    told = {
+        "script": steps("comment.yaml", "comment")[1]["with"]["script"],
+        "run": {**run, "head_repository": head, **other.get("run", {})},
+        "repo": {"owner": "o", "repo": "r"},
+        "pulls": other.get("pulls", [{"number": 12, "head": {"sha": "a" * 40, "repo": {"id": 7}}}]),
+        "comments": other.get("comments", []),
+    }
+    env = {**os.environ, "DIFF": str(file)}
+    command = ["node", str(FOLDER / "comment.mjs")]
+    done = subprocess.run(
+        command,
+        input=json.dumps(told),
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_first_comment_is_written_and_later_ones_edit_it(tmp_path: Path) -> None:
+    [first] = commented(tmp_path, "1 tool added")["written"]
+    assert (first["kind"], first["issue_number"], first["owner"]) == ("create", 12, "o")
+    assert first["body"].endswith("\n\n1 tool added")
+    assert "**A maintainer acts next:**" in first["body"]
+    mine = {"id": 5, "user": {"login": "github-actions[bot]"}, "body": first["body"]}
+    others = [
+        {"id": 4, "user": {"login": "someone"}, "body": first["body"]},
+        {"id": 3, "user": None, "body": None},
+    ]
+    [later] = commented(
+        tmp_path, "2 tools added", comments=[*others, mine], run={"conclusion": "failure"}
+    )["written"]
+    assert (later["kind"], later["comment_id"]) == ("update", 5)
+    assert "**You act next:**" in later["body"]
+
+
+def test_no_change_is_of_no_interest_unless_something_was_said_before(
+    tmp_path: Path, origin: Path
+) -> None:
+    same = run_successfully("diff", "HEAD", "--format", "markdown", cwd=origin)
+    assert commented(tmp_path, same)["written"] == []
+    mine = {"id": 5, "user": {"login": "github-actions[bot]"}, "body": "<!-- toolcatalog diff -->"}
+    assert [
+        call["comment_id"] for call in commented(tmp_path, same, comments=[mine])["written"]
+    ] == [5]
+
+
+@pytest.mark.parametrize(
+    "pulls",
+    [
+        [],
+        [{"number": 1, "head": {"sha": "b" * 40, "repo": {"id": 7}}}],
+        [{"number": 1, "head": {"sha": "a" * 40, "repo": None}}],
+    ],
+)
+def test_a_pull_request_that_does_not_stand_at_this_commit_gets_no_comment(
+    tmp_path: Path, pulls: list[Any]
+) -> None:
+    told = commented(tmp_path, "1 tool added", pulls=pulls)
+    assert (told["written"], told["failed"]) == ([], [])
+
+
+def test_which_pull_request_it_is_github_is_asked(tmp_path: Path) -> None:
+    asked = commented(tmp_path, "1 tool added")["asked"][0]
+    assert (asked["head"], asked["state"], asked["owner"], asked["repo"]) == (
+        "fork:change",
+        "open",
+        "o",
+        "r",
+    )
+
+
+def test_an_artifact_that_is_a_link_or_very_large_is_refused(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("what is on the runner")
+    told = commented(tmp_path, secret)
+    assert told["written"] == []
+    assert "A maintainer: look" in told["failed"][0]
+    (tmp_path / "diff.md").unlink()
+    told = commented(tmp_path, "x" * 300_000)
+    assert (told["written"], len(told["failed"])) == ([], 1)
+
+
+def test_a_comparison_calls_nobody_and_hides_nothing(tmp_path: Path) -> None:
+    text = "@octo/team looks at GITHUB_X@20250101_00\n<!-- toolcatalog diff -->" + "x" * 80_000
+    [written] = commented(tmp_path, text)["written"]
+    assert "@octo" not in written["body"]
+    assert "GITHUB_X@20250101_00" in written["body"]
+    assert written["body"].count("<!--") == 1
+    assert len(written["body"]) < 65_536
+
+
+# --- hooks for other people's repositories
+
+
+def test_each_hook_runs(origin: Path) -> None:
+    hooks = read(ROOT / ".pre-commit-hooks.yaml")
+    assert [hook["id"] for hook in hooks] == ["toolcatalog-check", "toolcatalog-fix"]
+    for hook in hooks:
+        assert (hook["language"], hook["pass_filenames"], hook["files"]) == (
+            "python",
+            False,
+            "^catalog/",
+        )
+        command = [sys.executable, "-m", *hook["entry"].split()]
+        done = subprocess.run(
+            command, cwd=origin, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, done.stderr

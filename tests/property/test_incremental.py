@@ -1,0 +1,544 @@
+"""A build that takes up what earlier builds have left gives, byte for byte, what a build into empty
+folders gives, whatever has happened.
+"""
+
+import os
+import random
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from support.catalog_editor import CatalogEditor
+from support.catalogs import generate_catalog
+from support.command import only_errors, run_successfully
+from support.files_on_disk import find_leftovers, read_tree, snapshot_state
+from support.paths import ROOT
+from toolcatalog.build import cache as build_cache
+from toolcatalog.build.batches import split_into_batches
+from toolcatalog.build.pipeline import build, check
+from toolcatalog.errors import InvalidCatalog, UsageError
+from toolcatalog.progress import Advance, Progress
+from toolcatalog.snapshot.directory import BuildResult
+from toolcatalog.validation import checker
+from toolcatalog.validation.severity import SEVERITIES
+
+SETTLED = 2.1  # seconds after which the state of a file is relied on
+
+
+class Folders:
+    """Where one catalog is built again and again, and beside it anew each time."""
+
+    def __init__(self, catalog: Path, folder: Path) -> None:
+        self.catalog, self.folder = catalog, folder
+        self.out, self.site = folder / "build", folder / "site"
+
+    @property
+    def cache(self) -> Path:
+        return self.out / ".cache"
+
+    def build(self) -> BuildResult:
+        return build(self.catalog, self.out, self.site)
+
+    def parts(self) -> dict[Path, int]:
+        """Each part in the cache, and which file it is."""
+        return {path: path.stat().st_ino for path in (self.cache / "parts").glob("*/*")}
+
+    def assert_as_new(self, built: BuildResult) -> None:
+        """Snapshot and site are those of a build into empty folders, and nothing is left over."""
+        fresh = self.folder / "fresh"
+        new = build(self.catalog, fresh / "build", fresh / "site")
+        assert (built.digest, built.pages, built.tools, built.tool_versions) == (
+            new.digest,
+            new.pages,
+            new.tools,
+            new.tool_versions,
+        )
+        assert read_tree(self.out / "current") == read_tree(fresh / "build" / "current")
+        assert read_tree(self.site) == read_tree(fresh / "site")
+        assert find_leftovers(self.out, self.site) == []
+        shutil.rmtree(fresh)
+
+
+@pytest.fixture
+def editor(tmp_path: Path) -> CatalogEditor:
+    return CatalogEditor(tmp_path / "catalog", seed=0)
+
+
+@pytest.fixture
+def folders(editor: CatalogEditor, tmp_path: Path) -> Folders:
+    return Folders(editor.root, tmp_path)
+
+
+def test_the_catalog_has_many_batches(editor: CatalogEditor) -> None:
+    """What follows would show little if all tools were in one batch."""
+    assert (
+        len(split_into_batches([str(tool.relative_to(editor.root)) for tool in editor.tools()])) > 8
+    )
+
+
+@pytest.mark.parametrize(
+    "seed", [1, pytest.param(2, marks=pytest.mark.deep), pytest.param(3, marks=pytest.mark.deep)]
+)
+def test_any_sequence_of_edits(seed: int, tmp_path: Path) -> None:
+    """After each of many edits: the same bytes as anew, no file written that is not another one,
+    and problems told as `check` does. Checks in between, which count no words, tell what one
+    without a cache tells.
+    """
+    editor = CatalogEditor(tmp_path / "catalog", seed)
+    folders = Folders(editor.root, tmp_path)
+    folders.build()
+    for number in range(14):
+        if number == 6:
+            time.sleep(SETTLED)  # from here on the states of most files are relied on
+        edits = [editor.edit_randomly() for _ in range(editor.random.randrange(1, 4))]
+        before, pages = snapshot_state(folders.site), read_tree(folders.site)
+        if editor.random.random() < 0.4:
+            assert_checked(editor, folders)
+        if editor.random.random() < 0.3:
+            assert_refused(editor, folders)
+        built = folders.build()
+        after, written = read_tree(folders.site), snapshot_state(folders.site)
+        changed = {path for path in after if after[path] != pages.get(path)}
+        assert changed == {
+            path
+            for path in after
+            if written[folders.site / path] != before.get(folders.site / path)
+        }, edits
+        folders.assert_as_new(built)
+        assert not folders.build().changed
+
+
+def assert_checked(editor: CatalogEditor, folders: Folders) -> None:
+    """A check finds, twice, what one without a cache does, and changes nothing but the cache."""
+    before = snapshot_state(folders.site, folders.out / "current", folders.out / "snapshots")
+    expected = checker.check_folder(editor.root)
+    for _ in range(2):
+        found = check(editor.root, folders.out, SEVERITIES)
+        assert (*found.problems,) == expected.problems
+        assert (found.files, found.rules) == (expected.file_count, expected.catalog.about.rules)
+    assert (
+        snapshot_state(folders.site, folders.out / "current", folders.out / "snapshots") == before
+    )
+
+
+def assert_refused(editor: CatalogEditor, folders: Folders) -> None:
+    """What is broken is told as `check` tells it, twice, and nothing changes."""
+    mend = editor.break_something()
+    before = snapshot_state(folders.site, folders.out / "current", folders.out / "snapshots")
+    expected = checker.check_folder(editor.root)
+    for _ in range(2):
+        with pytest.raises(InvalidCatalog) as caught:
+            folders.build()
+        assert (caught.value.problems, caught.value.file_count) == (
+            (*only_errors(expected.problems),),
+            expected.file_count,
+        )
+    assert (
+        snapshot_state(folders.site, folders.out / "current", folders.out / "snapshots") == before
+    )
+    mend()
+
+
+# Only what is concerned
+
+
+@pytest.fixture
+def settled(folders: Folders) -> Folders:
+    """A build of files whose states are relied on."""
+    time.sleep(SETTLED)
+    folders.build()
+    return folders
+
+
+def rewritten(before: dict[Path, tuple[int, int, bytes]], site: Path) -> set[str]:
+    return {
+        path.relative_to(site).as_posix()
+        for path, state in snapshot_state(site).items()
+        if path.is_file() and before.get(path) != state
+    }
+
+
+def test_only_pages_and_parts_that_are_concerned_are_made(
+    editor: CatalogEditor, settled: Folders
+) -> None:
+    """A tool: its part, its pages, its toolkit's and the lists that it is in, of other tools none;
+    a title: every page; a session: none.
+    """
+    tool = editor.tools()[0]
+    kit = tool.parent.name
+    cases: list[tuple[Callable[[], object], int, set[str] | None]] = [
+        (
+            lambda: editor.write(min(tool.glob("*.yaml")), "name: Other\ndescription: Other.\n"),
+            1,
+            {f"tools/{tool.name}", f"toolkits/{kit}"},
+        ),
+        (lambda: (editor.root / "sessions/trs_new.yaml").write_text("project: p\n"), 0, set()),
+        (
+            lambda: (editor.root / "auth_configs/ac_new.yaml").write_text(f"toolkit: {kit}\n"),
+            0,
+            set(),
+        ),
+        (editor.touch, 0, set()),
+        (editor.change_title, 0, None),
+    ]
+    for change, made, pages in cases:
+        site, parts = snapshot_state(settled.site), settled.parts()
+        change()
+        settled.build()
+        kept = settled.parts()
+        assert len(kept.keys() - parts.keys()) == made
+        assert all(kept[path] == parts[path] for path in kept.keys() & parts.keys())
+        found = {path for path in rewritten(site, settled.site) if path.endswith(".html")}
+        every = {path for path in read_tree(settled.site) if path.endswith(".html")}
+        assert found == every if pages is None else about_one(found) == pages
+
+
+def test_a_check_counts_the_words_of_many_and_leaves_those_of_a_few_to_the_build(
+    editor: CatalogEditor, folders: Folders
+) -> None:
+    """Whoever begins with a check finds most of the work of a build done; who edits and checks does
+    not wait for what only search needs.
+    """
+    check(editor.root, folders.out, SEVERITIES)
+    first = {path.stem for path in folders.parts() if path.suffix == ".compiled"}
+    assert all(build_cache.load_batch(folders.cache, key) for key in first)
+    noted = (folders.cache / "seen").read_bytes()
+    assert all(key.encode() in noted for key in first)  # so a build need not look for them
+    tool = editor.tools()[0]
+    editor.write(min(tool.glob("*.yaml")), "name: Other\ndescription: Other.\n")
+    check(editor.root, folders.out, SEVERITIES)
+    (key,) = {path.stem for path in folders.parts() if path.suffix == ".compiled"} - first
+    assert build_cache.load_batch(folders.cache, key, ("facts", "newest", "advice"))
+    assert build_cache.load_batch(folders.cache, key) is None
+    assert key.encode() not in (folders.cache / "seen").read_bytes()
+    folders.assert_as_new(folders.build())
+    assert build_cache.load_batch(folders.cache, key)
+
+
+def about_one(paths: set[str]) -> set[str]:
+    """The folders of those that are about one tool or toolkit, not about many."""
+    return {
+        path.rpartition("/")[0] for path in paths if re.fullmatch("(tools|toolkits)/[^/]+/.+", path)
+    }
+
+
+def test_a_toolkit_concerns_the_batches_of_its_tools(
+    editor: CatalogEditor, settled: Folders
+) -> None:
+    """Parts with a tool of the toolkit are made anew, and no others; pages follow."""
+    found = split_into_batches(
+        [
+            str(tool.relative_to(editor.root))
+            for tool in sorted(editor.root.glob("toolkits/*/*/"))
+            if tool.is_dir()
+        ]
+    )
+    concerned = [
+        batch for batch in found if any(folder.startswith("toolkits/alpha/") for folder in batch)
+    ]
+    parts = settled.parts()
+    (editor.root / "toolkits/alpha/toolkit.yaml").write_text(
+        "name: Omega\nlogo: https://example.com/omega.svg\n"
+    )
+    settled.build()
+    assert 0 < len(concerned) < len(found)
+    assert len(settled.parts().keys() - parts.keys()) == len(concerned)
+    assert len(settled.parts()) == len(found)
+    assert b"Omega" in (settled.site / "tools/ALPHA_READ/index.html").read_bytes()
+
+
+def test_a_page_that_was_changed_or_taken_comes_back(
+    editor: CatalogEditor, settled: Folders
+) -> None:
+    """A site in which somebody has worked is mended, page by page; so is a folder that another site
+    takes the place of.
+    """
+    tool = editor.tools()[0].name
+    good = read_tree(settled.site)
+    changed, taken = settled.site / f"tools/{tool}/index.html", settled.site / "index.html"
+    changed.write_bytes(changed.read_bytes().replace(b"<main>", b"<MAIN>"))
+    taken.unlink()
+    assert not settled.build().changed
+    assert read_tree(settled.site) == good
+    shutil.rmtree(settled.site)
+    settled.build()
+    assert read_tree(settled.site) == good
+
+
+def test_a_file_written_again_at_once_is_read_again(
+    editor: CatalogEditor, folders: Folders
+) -> None:
+    """Right after it was built, with the same size and time of change: what it holds now is built."""
+    file = editor.files()[0]
+    folders.build()
+    for number in range(10):
+        before = file.stat()
+        text = file.read_text()
+        file.write_text(f"{text[:6]}{number}{text[7:]}")
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+        folders.assert_as_new(folders.build())
+
+
+# The cache is never trusted
+
+
+def corrupt(cache: Path, draw: random.Random) -> str:
+    """Damage the cache in one way: which."""
+    # one emptied before stays so
+    files = sorted(path for path in cache.rglob("*") if path.is_file() and path.stat().st_size)
+    file, other = draw.choice(files), draw.choice(files)
+    way = draw.choice(
+        [
+            "flip",
+            "flip",
+            "cut",
+            "lengthen",
+            "empty",
+            "swap",
+            "copy",
+            "foreign",
+            "remove",
+            "nothing",
+            "folders",
+            "everything",
+        ]
+    )
+    if way == "flip":
+        for some in files[:: draw.randrange(1, 4)]:
+            data = bytearray(some.read_bytes())
+            data[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
+            some.write_bytes(data)
+    elif way in ("cut", "lengthen", "empty"):
+        whole = file.read_bytes()
+        file.write_bytes(
+            {"cut": whole[: draw.randrange(len(whole))], "lengthen": whole + b"\0", "empty": b""}[
+                way
+            ]
+        )
+    elif way == "swap":
+        one, two = file.read_bytes(), other.read_bytes()
+        file.write_bytes(two)
+        other.write_bytes(one)
+    elif way == "copy":
+        file.write_bytes(other.read_bytes())
+    elif way == "foreign":
+        (cache / "parts" / "zz").mkdir(parents=True, exist_ok=True)
+        for path in (
+            cache / "notes.txt",
+            cache / "parts/zz/notes.compiled",
+            cache / "parts/zz/.x.0123abcd.part",
+            cache / "site-0",
+        ):
+            path.write_bytes(draw.randbytes(50))
+    elif way == "remove":
+        file.unlink()
+    elif way == "folders":
+        shutil.rmtree(cache / "parts")
+    elif way == "everything":
+        shutil.rmtree(cache)
+    return way
+
+
+@pytest.mark.parametrize(
+    "seed", [3, pytest.param(4, marks=pytest.mark.deep), pytest.param(5, marks=pytest.mark.deep)]
+)
+def test_whatever_happens_to_the_cache(seed: int, tmp_path: Path) -> None:
+    """Bits flipped, files cut, swapped, taken away or put there: at most time is lost, with or
+    without an edit beside it.
+    """
+    editor = CatalogEditor(tmp_path / "catalog", seed)
+    folders = Folders(editor.root, tmp_path)
+    folders.build()
+    time.sleep(SETTLED)
+    folders.build()
+    for _ in range(14):
+        corrupt(folders.cache, editor.random)
+        edited = editor.random.random() < 0.5 and editor.edit_randomly()
+        built = folders.build()
+        assert edited or not built.changed
+        folders.assert_as_new(built)
+
+
+def test_what_a_killed_build_was_writing_goes_also_where_nothing_has_changed(
+    settled: Folders,
+) -> None:
+    """A part that it had half written, for a change that was taken back since."""
+    folder = next((settled.cache / "parts").iterdir())
+    (folder / ".x.compiled.0123abcd.part").write_bytes(b"half")
+    assert not settled.build().changed
+    assert find_leftovers(settled.out, settled.site) == []
+
+
+def test_an_older_cache_or_one_of_another_catalog(
+    editor: CatalogEditor, folders: Folders, tmp_path: Path
+) -> None:
+    """A cache that was kept elsewhere and put back later, as a CI system does, or under another
+    catalog's build, misleads nobody.
+    """
+    other = Folders(generate_catalog(tmp_path / "other catalog", 30), tmp_path / "other")
+    other.build()
+    folders.build()
+    kept = Path(shutil.copytree(folders.cache, tmp_path / "kept"))
+    for cache in (kept, other.cache, kept):
+        editor.edit_randomly()
+        editor.edit_randomly()
+        folders.build()
+        shutil.rmtree(folders.cache)
+        shutil.copytree(cache, folders.cache)
+        folders.assert_as_new(folders.build())
+
+
+def test_two_catalogs_take_turns(editor: CatalogEditor, folders: Folders, tmp_path: Path) -> None:
+    """Two catalogs with the same names of toolkits and tools, built into one place by turns, do not
+    mix.
+    """
+    other = Path(shutil.copytree(editor.root, tmp_path / "other", symlinks=True))
+    for file in sorted(other.glob("toolkits/eins/*/*.yaml")):
+        file.write_text(file.read_text().replace("description: Do", "description: No"))
+    first = folders.build()
+    second = build(other, folders.out, folders.site)
+    assert first.digest != second.digest
+    time.sleep(SETTLED)
+    for catalog in (editor.root, other, editor.root):
+        turn = Folders(catalog, tmp_path)
+        turn.assert_as_new(turn.build())
+
+
+def test_with_and_without_a_site(editor: CatalogEditor, folders: Folders) -> None:
+    """A site that was left out, or another one that was made meanwhile, is brought up to date by
+    the next build that has it.
+    """
+    folders.build()
+    for _ in range(3):
+        editor.change_file()
+        build(folders.catalog, folders.out, None)
+        build(folders.catalog, folders.out, folders.folder / "another")
+        assert not build(folders.catalog, folders.out, None).changed
+        folders.assert_as_new(folders.build())
+        assert read_tree(folders.folder / "another") == read_tree(folders.site)
+
+
+def test_folders_that_have_moved(folders: Folders, tmp_path: Path) -> None:
+    """A catalog, its build and its site under another path are what they were; no tool is compiled
+    again.
+    """
+    folders.build()
+    digest, parts = folders.build().digest, sorted(path.name for path in folders.parts())
+    (tmp_path / "moved").mkdir()
+    for folder in (folders.catalog, folders.out, folders.site):
+        folder.rename(tmp_path / "moved" / folder.name)
+    moved = Folders(tmp_path / "moved" / folders.catalog.name, tmp_path / "moved")
+    kept = moved.parts()
+    built = moved.build()
+    assert (built.digest, built.changed) == (digest, False)
+    assert sorted(path.name for path in moved.parts()) == parts
+    assert moved.parts() == kept
+    moved.assert_as_new(built)
+
+
+def test_another_program_takes_nothing_over(
+    editor: CatalogEditor, folders: Folders, tmp_path: Path
+) -> None:
+    """After one byte of the program has changed, everything is made by the new one."""
+    package = Path(
+        shutil.copytree(
+            ROOT / "src" / "toolcatalog",
+            tmp_path / "program" / "toolcatalog",
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
+    )
+    arguments = ("build", "--catalog", editor.root, "--out", folders.out, "--site", folders.site)
+    env = {"PYTHONPATH": str(package.parent)}
+    run_successfully(*arguments, env=env)
+    parts = folders.parts()
+    template = package / "site" / "templates" / "base.html"
+    template.write_text(template.read_text().replace("</main>", "<p>New.</p></main>"))
+    run_successfully(*arguments, env=env)
+    assert len(parts) == len(folders.parts()) > 8
+    assert not parts.keys() & folders.parts().keys()
+    assert all(
+        "<p>New.</p>" in page.read_text() for page in folders.site.glob("tools/*/index.html")
+    )
+
+
+# Files that change meanwhile
+
+
+@pytest.mark.parametrize(
+    "stage", ["Looking for changes", "Reading tools", "Writing the snapshot", "Making pages"]
+)
+def test_edits_while_a_build_is_at_work(stage: str, tmp_path: Path) -> None:
+    """A build says that files have changed, tells what does not fit, or builds; the next build has
+    them all.
+    """
+    editor = CatalogEditor(tmp_path / "catalog", 4)
+    folders = Folders(editor.root, tmp_path)
+    folders.build()
+    for at in range(4):
+        editor.change_title()
+        editor.change_file()
+        meanwhile = edit_at(stage, at, editor, folders.cache / "parts")
+        try:
+            build(folders.catalog, folders.out, folders.site, meanwhile)
+        except (UsageError, InvalidCatalog) as stop:
+            told = str(stop)
+        else:
+            told = ""
+        assert (
+            told == ""
+            or "changed while they were read: build again." in told
+            or "in the catalog" in told
+        )
+        folders.assert_as_new(folders.build())
+
+
+def edit_at(stage: str, at: int, editor: CatalogEditor, parts: Path) -> Progress:
+    """Edit where a stage of a build begins, or where so much of it is done; then the cache goes
+    too.
+    """
+
+    @contextmanager
+    def track(label: str, _: int) -> Iterator[Advance]:
+        done = 0
+
+        def advance(_: int) -> None:
+            nonlocal done
+            done += 1
+            if label == stage and done == at:
+                editor.edit_randomly()
+                shutil.rmtree(parts, ignore_errors=True)
+
+        if label == stage and at == 0:
+            editor.edit_randomly()
+        yield advance
+
+    return track
+
+
+def test_with_several_processes(tmp_path: Path) -> None:
+    """Also where workers make parts and pages."""
+    root = generate_catalog(tmp_path / "catalog", 650)
+    folders = Folders(root, tmp_path)
+    digests = []
+    arguments = ("--catalog", root, "--out", folders.out, "--site", folders.site, "--jobs", 2)
+    for number in range(3):
+        digests.append(run_successfully("build", *arguments).strip())
+        for tool in sorted((root / "toolkits/kit1").glob("KIT1_*"))[number::60]:
+            shutil.rmtree(tool)
+        (root / "toolkits/kit2/toolkit.yaml").write_text(
+            f"name: Kit {number}\nlogo: https://example.com/logo.svg\n"
+        )
+        shutil.rmtree(
+            folders.cache
+            / "parts"
+            / sorted(path.name for path in (folders.cache / "parts").iterdir())[number]
+        )
+    digests.append(run_successfully("build", *arguments).strip())
+    assert len({*digests}) == 4
+    folders.assert_as_new(build(root, folders.out, folders.site))
+    assert (folders.out / "current").readlink().name == digests[-1]

@@ -1,0 +1,155 @@
+"""No input of at most 1 MiB takes long or much: the worst that we know how to write, each in a
+process of its own (`support.worst_inputs`), and what was found once (`corpus`).
+"""
+
+import gzip
+import json
+import shutil
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from support.command import only_errors
+from support.paths import DATA, ROOT
+from support.server import Server
+from support.worst_inputs import BASE, FILE_PATHS, QUICK
+from toolcatalog.build.pipeline import build
+from toolcatalog.validation.checker import check_folder
+
+CORPUS = DATA / "corpus"
+# of a processor: thrice what is promised, for slow machines that are shared
+SECONDS, MEBIBYTES = 6.0, 200.0
+# seconds by the slowness of the machine meanwhile: what is promised, and half as much for what the
+# yardstick does not see
+SCALED = 3.0
+
+linux = pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(),
+    reason="only Linux tells how much memory a process had at most",
+)
+
+
+def measured(*cases: str, timeout: int) -> list[dict[str, Any]]:
+    """What `support.worst_inputs` tells of these cases; of all without any."""
+    command = [sys.executable, "-m", "support.worst_inputs", *cases]
+    done = subprocess.run(
+        command, cwd=ROOT / "tests", capture_output=True, text=True, check=True, timeout=timeout
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@linux
+def test_no_input_takes_long_or_much() -> None:
+    """Of each room the cases that are worst, or were before they were mended; `python
+    tests/support/worst_inputs.py` feeds it all there are.
+    """
+    costs = measured(*QUICK, timeout=300)
+    seen = {cost["case"] for cost in costs}
+    assert {
+        wanted
+        for wanted in QUICK
+        if wanted not in seen and not any(case.startswith(f"{wanted}/") for case in seen)
+    } == set()
+    assert [
+        cost
+        for cost in costs
+        if cost["said"].startswith("!")
+        or cost["seconds"] > SECONDS
+        or cost["mebibytes"] > MEBIBYTES
+    ] == []
+
+
+@linux
+@pytest.mark.deep
+def test_every_case_keeps_the_bounds() -> None:
+    """All there are, by what the machine can do meanwhile."""
+    costs = measured(timeout=7_200)
+    assert len(costs) > 500
+    slow = [cost for cost in costs if cost["seconds"] / cost["slowness"] > SCALED]
+    assert (
+        slow
+        + [cost for cost in costs if cost["said"].startswith("!") or cost["mebibytes"] > MEBIBYTES]
+        == []
+    )
+
+
+@linux
+def test_the_measure_would_see_it() -> None:
+    """A room that takes 300 MiB, one that takes its time and one that fails are told: the test
+    above is no test otherwise.
+    """
+    script = (
+        "import tempfile, pathlib, time\n"
+        "from support import worst_inputs as bounding\n"
+        "rooms = object.__new__(bounding.Rooms)\n"
+        "rooms.folder = pathlib.Path(tempfile.mkdtemp())\n"
+        "def slow(data, folder):\n    end = time.process_time() + 0.2\n    while time.process_time() < end: pass\n"
+        "rooms.named = {'much': lambda data, folder: len(bytearray(300 << 20)), 'slow': slow, 'wrong': lambda data, folder: 1 / 0}\n"
+        "print([list(bounding.forked(rooms, room, b'')) for room in rooms.named])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT / "tests",
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    much, slow, wrong = json.loads(done.stdout.replace("'", '"'))
+    assert much[1] > 250
+    assert slow[0] >= 0.2
+    assert wrong[2].startswith("! ZeroDivisionError")
+
+
+def with_tool(folder: Path, file: Path) -> Path:
+    """A catalog with this file as a version of a tool."""
+    shutil.copytree(BASE, folder / "catalog")
+    shutil.copy(file, folder / "catalog" / FILE_PATHS["tool"])
+    return folder / "catalog"
+
+
+@pytest.mark.parametrize("name", ["description-of-blanks", "description-of-formulas"])
+def test_what_was_found_once_is_built(name: str, tmp_path: Path) -> None:
+    """Odd, and nothing wrong with it."""
+    catalog = with_tool(tmp_path, CORPUS / "tool" / f"{name}.yaml")
+    assert only_errors(check_folder(catalog).problems) == []
+    build(catalog, tmp_path / "build", tmp_path / "site")
+    assert (tmp_path / "site" / "tools" / "MAIL_SEND" / "index.html").exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["choices-by-examples", "branches-by-examples", "pattern-looks-ahead", "pattern-refers-back"],
+)
+def test_what_would_take_long_is_a_problem_in_words(name: str, tmp_path: Path) -> None:
+    """Thousands of examples beside thousands of choices are not compared, nor long ones and
+    patterns that go back; the description is named.
+    """
+    (problem,) = only_errors(
+        check_folder(with_tool(tmp_path, CORPUS / "tool" / f"{name}.yaml")).problems
+    )
+    assert (problem.rule, problem.line) == ("wrong-value", 5)
+    assert "too many values" in problem.message
+    assert "shorten" in problem.help
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+def test_nothing_that_comes_is_unpacked(shipped: Server, coding: str) -> None:
+    """A packed body is bytes that are no JSON: a bomb stays as small as it came."""
+    bomb = {
+        "gzip": gzip.compress(b" " * 40_000_000 + b"{}"),
+        "deflate": zlib.compress(b" " * 40_000_000 + b"{}"),
+    }[coding]
+    url = f"{shipped.url}/api/v3/tool_router/session/trs_playground/tools"
+    found = httpx.request(
+        "GET",
+        url,
+        content=bomb[:60_000],
+        headers={"x-api-key": shipped.key, "content-encoding": coding},
+    )
+    assert (found.status_code, found.json()["error"]["errors"]) == (400, ["body: not JSON."])

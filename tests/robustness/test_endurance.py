@@ -1,0 +1,22 @@
+"""Steady load while everything changes: `tests/support/endurance.py`, for a shorter time."""
+
+from pathlib import Path
+
+from support.endurance import CLIENTS, Plan, run_endurance
+
+
+def test_nothing_fails_but_what_a_killed_worker_held(tmp_path: Path) -> None:
+    """Reloads, rollbacks, killed workers and a store that is away: every request is answered, and
+    each from one snapshot.
+    """
+    plan = Plan(reloads=10, rollbacks=2, kills=1, outages=1, published=2)
+    local, following = run_endurance(tmp_path, plan)
+    assert (local.failed, following.failed, local.inconsistent, following.inconsistent) == (
+        0,
+        0,
+        0,
+        0,
+    )
+    assert local.dropped <= CLIENTS * plan.kills
+    assert following.dropped == 0
+    assert len(local.snapshots) == len(following.snapshots) == 2

@@ -1,0 +1,188 @@
+"""The room `system.signals`: Ctrl-C at moments when Python makes too much of it, or loses it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import pytest
+
+from support.catalogs import generate_catalog
+from support.command import run_toolcatalog
+from support.server import TIMEOUT, create_key, wait_until
+from toolcatalog.system.processes import available_cpus
+from toolcatalog.system.signals import exit_on_interrupt
+
+# Interrupts the program when it begins to load one module: as early, and as late, as somebody may
+# press Ctrl-C.
+AS_IT_LOADS = """
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["click", "toolcatalog.cli.main", "toolcatalog.cli.serve", "uvicorn", "numpy"]
+)
+def test_an_interrupted_start_says_nothing(module: str, tmp_path: Path) -> None:
+    """It ends at once, as by the signal, and without lines of code."""
+    (tmp_path / "sitecustomize.py").write_text(AS_IT_LOADS.format(module=module))
+    command = [sys.executable, "-m", "toolcatalog", "serve", "--build", str(tmp_path)]
+    done = subprocess.run(
+        command,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+AS_A_WORKER_LOADS = """
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "toolcatalog.store.store" and os.getpid() != os.getpgrp():
+            os.killpg(os.getpgrp(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+"""
+
+
+def test_a_worker_that_is_interrupted_as_it_loads_says_nothing(
+    shipped_build: Path, tmp_path: Path
+) -> None:
+    """A terminal sends Ctrl-C to all processes: one that has just been begun ends like those that
+    serve already.
+    """
+    (tmp_path / "sitecustomize.py").write_text(AS_A_WORKER_LOADS)
+    with begun(
+        tmp_path, "serve", "--build", shipped_build, "--port", "0", "--workers", "2"
+    ) as process:
+        _, told = process.communicate(timeout=TIMEOUT)
+    assert (process.returncode, "Traceback" in told) == (130, False), told
+
+
+@pytest.mark.parametrize("pause", [0, 0.05])
+@pytest.mark.parametrize(
+    "command",
+    ["serve --build {build}", "serve --build {build} --workers 2", "dev --catalog {catalog}"],
+)
+def test_a_second_interrupt_of_a_server_says_nothing(
+    command: str, pause: float, shipped_build: Path, tmp_path: Path
+) -> None:
+    """Who presses Ctrl-C once more wants it to end at once: it does."""
+    arguments = command.format(
+        build=shipped_build, catalog=generate_catalog(tmp_path / "catalog", 6)
+    ).split()
+    with begun(tmp_path, *arguments, "--port", "0") as process:
+        assert process.stderr
+        said = next(
+            found for line in process.stderr if (found := re.search("http://[0-9.:]+", line))
+        )
+        wait_until(lambda: answers(f"{said[0]}/"))
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(pause)
+        os.killpg(process.pid, signal.SIGINT)
+        _, told = process.communicate(timeout=TIMEOUT)
+    assert (process.returncode in {130, -signal.SIGINT}, "Traceback" in told) == (True, False), told
+
+
+def answers(url: str) -> bool:
+    """Whether there is a server that answers anything."""
+    try:
+        return httpx.get(url).status_code > 0
+    except httpx.TransportError:
+        return False
+
+
+@contextmanager
+def begun(folder: Path, *arguments: object) -> Iterator["subprocess.Popen[str]"]:
+    """A command with processes of its own, as a terminal begins it; with the `sitecustomize` of the
+    folder, and its files there.
+    """
+    env = os.environ | {"PYTHONPATH": str(folder), "TOOLCATALOG_KEYS": str(folder / "keys.json")}
+    command = [sys.executable, "-m", "toolcatalog", *map(str, arguments)]
+    create_key(folder / "keys.json")
+    with subprocess.Popen(
+        command, env=env, cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+AT_ITS_END = """
+import atexit, os, signal
+atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
+"""
+
+
+def test_an_interrupt_at_the_very_end_says_nothing(tmp_path: Path) -> None:
+    """All has been said and written by then: who presses Ctrl-C now ends what is left of the
+    process.
+    """
+    (tmp_path / "sitecustomize.py").write_text(AT_ITS_END)
+    done = run_toolcatalog("completion", "bash", env={"PYTHONPATH": str(tmp_path)})
+    assert (done.returncode, "complete" in done.stdout, done.stderr) == (-signal.SIGINT, True, "")
+
+
+LOADED = """
+import os, sys
+from toolcatalog.__main__ import main
+sys.argv = ["toolcatalog", "--version"]
+main()
+import numpy
+print(len(os.listdir("/proc/self/task")))
+"""
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/task").exists() or available_cpus() < 2,
+    reason="a thread for each core is told by /proc, where there are two",
+)
+@pytest.mark.parametrize(("said", "threads"), [({}, 1), ({"OPENBLAS_NUM_THREADS": "2"}, 2)])
+def test_numpy_begins_no_threads(said: dict[str, str], threads: int) -> None:
+    """It would begin one for each core, and end the process where a container allows fewer; unless
+    somebody wants so many.
+    """
+    env = {
+        name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"
+    } | said
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED], env=env, capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout.split()[-1]) == threads
+
+
+def test_afterwards_an_interrupt_is_heard() -> None:
+    """What has been loaded puts its own things in order."""
+    with exit_on_interrupt():
+        pass
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, lambda *_: None])
+def test_what_others_do_with_interrupts_stays(handler: signal.Handlers) -> None:
+    """A shell has programs in the background ignore them, and who calls us may have a way of its
+    own.
+    """
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with exit_on_interrupt():
+            assert signal.getsignal(signal.SIGINT) == handler
+        assert signal.getsignal(signal.SIGINT) == handler
+    finally:
+        signal.signal(signal.SIGINT, before)

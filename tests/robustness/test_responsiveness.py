@@ -1,0 +1,172 @@
+"""Hostile requests of up to 64 KiB do not hold up the others: a real server of many toolkits and
+auth configs, which is asked for its health meanwhile.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from support.catalogs import add_auth_config, generate_catalog
+from support.command import run_successfully
+from support.server import Server, create_key, start_server
+from toolcatalog.server.query_params import encode_cursor
+
+KITS = 1000
+WAIT = 0.1  # seconds that a look at the health may take
+LINE = 60_000  # bytes of a query
+LIST = "/api/v3/tools"
+ERROR = 16_000  # bytes of an error
+
+
+def names(pattern: str, count: int = 20_000) -> str:
+    """As many names as fit, joined by commas."""
+    text = ",".join(pattern.replace("@", str(number)) for number in range(count))[:LINE]
+    return text.rpartition(",")[0]
+
+
+def pins(toolkit: str, version: str, count: int) -> str:
+    """A version for each of so many toolkits."""
+    every = (f"toolkit_versions[{toolkit}{number}]={version}" for number in range(count))
+    return "&".join(every)[:LINE]
+
+
+HOSTILE = {
+    "unknown toolkits": f"{LIST}?toolkit_slug={names('kat@', 990)}",
+    "very many unknown toolkits": f"{LIST}?toolkit_slug={names('k@')}",
+    "unknown auth configs": f"{LIST}?auth_config_ids={names('ac_confi@', 990)}",
+    "very many unknown auth configs": f"{LIST}?auth_config_ids={names('a@')}",
+    "unknown names in every list": f"{LIST}?toolkit_slug={names('kat@', 900)}"
+    f"&auth_config_ids={names('ac_confi@', 900)}&{pins('ki', '20250101_00', 900)}",
+    "unknown toolkits pinned": f"{LIST}?{pins('ki', '20250101_00', 1000)}",
+    "unknown versions pinned": f"{LIST}?{pins('kit', '20250101_01', 1000)}",
+    "no versions pinned": f"{LIST}?{pins('kit', 'x', 5000)}",
+    "known toolkits pinned": f"{LIST}?{pins('kit', '20250101_00', 1000)}",
+    "all toolkits": f"{LIST}?toolkit_slug={names('kit@', KITS)}&tags={names('tag@', 1000)}",
+    "long names": f"{LIST}?toolkit_slug={names('kit' * 60 + '@')}",
+    "very many tags": f"{LIST}?tags={names('t@')}",
+    "very many slugs": f"{LIST}?tool_slugs={names('A@')}",
+    "a query of unknown words": f"{LIST}?query={'+'.join(f'qwertzuiop{n}asdfghjklyx' for n in range(40))}",
+    "a query of misspelt words": f"{LIST}?query="
+    + "+".join(["thhing", "numberr", "whhat", "doo"] * 40),
+    "a query of white space": f"{LIST}?query=a{'+%0A' * 300}b",
+    "a query of short runs": f"{LIST}?query={'0x' * 500}",
+    "a long query": f"{LIST}?query={'a+' * (LINE // 2)}",
+    "a query in Chinese": f"{LIST}?query={quote(chr(0x6771) * 1000)}",
+    "very many fields": f"{LIST}?{'a=1&' * 15_000}",
+    "percent signs": f"{LIST}?{'%41=%42&' * 4_900}",
+    "a long number": f"{LIST}?limit={'9' * LINE}",
+    "a page far away": f"{LIST}?cursor={quote(encode_cursor(10**17, 1000))}",
+    "an unknown slug": f"{LIST}/KIT1_DO_9999",
+    "a long slug": f"{LIST}/{'KIT_' * 49}",
+    "a slug far too long": f"{LIST}/{'A' * LINE}",
+    "a long session id": f"/api/v3/tool_router/session/trs_{'a' * LINE}/tools",
+}
+DEEP = (
+    b"[" * 60_000,
+    b'{"a":' * 12_000,
+    json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call"}).encode()[:-1]
+    + b',"params":{"name":"search_tools","arguments":{"query":' + b"[" * 900 + b"]" * 900 + b"}}}",
+    json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "search_tools", "arguments": {str(n): n for n in range(4000)}}}).encode(),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A thousand toolkits, a thousand auth configs and two thousand tools."""
+    folder = tmp_path_factory.mktemp("wide")
+    catalog = generate_catalog(folder / "catalog", 2 * KITS, KITS)
+    for number in range(KITS):
+        add_auth_config(catalog, f"ac_config{number}", f"kit{number}")
+    run_successfully("build", "--catalog", catalog, "--out", folder / "build", "--no-site")
+    return folder / "build"
+
+
+@pytest.fixture(scope="module")
+def server(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One process that answers from it, agents too."""
+    with start_server(build, tmp_path_factory.mktemp("server"), "--mcp") as running:
+        yield running
+
+
+class Watch:
+    """Asks for the health over and over, on a connection of its own, and notes how long it takes."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.worst = 0.0
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ends.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        with httpx.Client(base_url=self._url, timeout=60) as client:
+            client.get("/healthz")
+            while not self._ends.is_set():
+                began = time.perf_counter()
+                assert client.get("/healthz").status_code == 200
+                self.worst = max(self.worst, time.perf_counter() - began)
+                time.sleep(0.001)
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_no_request_holds_up_others(server: Server, limited: bool) -> None:
+    """Each of them twice on a kept connection, by a key that sees all and by one that is limited:
+    no answer is a fault, no error is large, and the health is told in time. What is slow is tried
+    again: other programs work on this machine, too.
+    """
+    toolkits = ("--toolkits", ",".join(f"kit{n}" for n in range(0, KITS, 2))) if limited else ()
+    key = create_key(server.keys_file, *toolkits)
+    headers = {"x-api-key": key, "accept-encoding": "identity"}
+    slow = []
+    with httpx.Client(base_url=server.url, headers=headers, timeout=60) as client:
+        while client.get(f"{LIST}?limit=1").status_code == 401:
+            time.sleep(0.05)
+        for name, target in HOSTILE.items():
+            worst = list[float]()
+            while len(worst) < 3 and (not worst or worst[-1] > WAIT):
+                with Watch(server.url) as watch:
+                    for _ in range(2):
+                        answer = client.get(target)
+                        assert answer.status_code < 500, name
+                        assert answer.status_code == 200 or len(answer.content) < ERROR, name
+                        assert len(answer.headers.get("x-suggested-query", "")) <= 1000
+                worst.append(watch.worst)
+            if min(worst) > WAIT:
+                slow.append((name, worst))
+    assert slow == []
+
+
+def test_no_body_holds_up_others(server: Server) -> None:
+    """Nested as deeply as fits, and with very many arguments, for sessions and for agents."""
+    headers = {"x-api-key": server.key, "accept": "application/json, text/event-stream"}
+    with httpx.Client(base_url=server.url, headers=headers, timeout=60) as client:
+        for body in DEEP:
+            worst = list[float]()
+            while len(worst) < 3 and (not worst or worst[-1] > WAIT):
+                with Watch(server.url) as watch:
+                    path = "/api/v3/tool_router/session/trs_none/tools"
+                    session = client.request("GET", path, content=body)
+                    assert session.status_code in {400, 404}
+                    said = client.post(
+                        "/mcp", content=body, headers={"content-type": "application/json"}
+                    )
+                    assert said.status_code < 500
+                    assert len(session.content) < ERROR
+                    assert len(said.content) < ERROR
+                worst.append(watch.worst)
+            assert min(worst) <= WAIT, body[:80]

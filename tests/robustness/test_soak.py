@@ -1,0 +1,48 @@
+"""Slow, half-open, hostile and idle clients beside ordinary ones: `tests/support/soak.py`, for a shorter
+time, and for minutes in the deep profile.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.soak import Plan, SoakResult, run_soak
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/smaps_rollup").exists(),
+    reason="memory and descriptors are read as Linux tells them",
+)
+
+
+def look(seen: SoakResult, log: str) -> None:
+    """Ordinary clients saw nothing of the others, and nothing is left of any."""
+    told = seen.summary()
+    print(told, file=sys.stderr)
+    assert sum(seen.failures.values()) == 0, told
+    assert not [status for status in seen.statuses if status >= 500], told
+    assert "pipelining: wrong" not in seen.connection_ends, told
+    assert seen.connection_ends["pipelining: right"] > 0, told
+    assert seen.descriptor_counts[2] <= seen.descriptor_counts[0], told
+    assert seen.exit_code == 0, told
+    assert "Traceback" not in log
+    assert " ERROR " not in log
+
+
+def test_nobody_feels_the_others(shipped_build: Path, tmp_path: Path) -> None:
+    """A sixth of a minute among some hundred clients that are slow, idle or hostile."""
+    look(*run_soak(shipped_build, tmp_path, Plan(seconds=10)))
+
+
+@pytest.mark.deep
+def test_memory_stays_as_it_is(shipped_build: Path, tmp_path: Path) -> None:
+    """The same for MINUTES, 10 of them unless told otherwise, among thousands: more than 100,000
+    requests, and no more memory at the end.
+    """
+    minutes = float(os.environ.get("MINUTES", "10"))
+    seen, log = run_soak(shipped_build, tmp_path, Plan(seconds=60 * minutes, idle=4000, slow=100))
+    look(seen, log)
+    first, last = seen.memory_thirds
+    assert last < 1.1 * first + 5, seen.summary()
+    assert len(seen.seconds) > 10_000 * minutes, seen.summary()

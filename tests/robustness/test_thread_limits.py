@@ -1,0 +1,166 @@
+"""The room `threads`, and what goes by it: where the system allows no more threads or processes,
+work is done without, or a sentence says so.
+"""
+
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+
+from support.catalogs import generate_catalog
+from support.command import error_sentence
+from support.server import TIMEOUT, create_key, wait_until
+from toolcatalog.build.pipeline import build
+from toolcatalog.errors import UsageError
+from toolcatalog.system import threads
+
+GIB = 1 << 30
+STACK = 4 * GIB  # that a thread takes of the addresses that its process may have
+REST = 3 * GIB  # that all else takes, at most
+TOOLS = 700  # more batches than are compiled without processes
+
+needs_limits = pytest.mark.skipif(
+    sys.platform != "linux"
+    or resource.getrlimit(resource.RLIMIT_STACK)[1] != resource.RLIM_INFINITY,
+    reason="threads can be limited by their addresses on Linux only, where no stack is limited",
+)
+
+
+def limited(most: int, *command: object) -> "subprocess.CompletedProcess[str]":
+    """Run the program where each of its processes may begin so many threads."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_STACK, (STACK, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_AS, (most * STACK + REST,) * 2)
+
+    arguments = [sys.executable, "-m", "toolcatalog", *map(str, command)]
+    return subprocess.run(
+        arguments, preexec_fn=limit, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalog that is worth two processes."""
+    return generate_catalog(tmp_path_factory.mktemp("many") / "catalog", TOOLS)
+
+
+@needs_limits
+@pytest.mark.parametrize("most", [0, 1, 2, 3, 4, 5, 6])
+def test_a_build_does_with_what_it_gets(most: int, catalog: Path, tmp_path: Path) -> None:
+    """With fewer processes than it was told, or none, and never waits for one that cannot come."""
+    done = limited(
+        most,
+        "build",
+        "--catalog",
+        catalog,
+        "--out",
+        tmp_path / "build",
+        "--site",
+        tmp_path / "site",
+        "--jobs",
+        2,
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    assert done.stdout.strip() == build(catalog, tmp_path / "other", None).digest
+
+
+@pytest.fixture
+def without_shared_memory() -> list[str]:
+    """What to begin a command with, for it to have none: some containers have none, or may not
+    write there.
+    """
+    alone = [
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        'mount -t tmpfs -o ro tmpfs /dev/shm && exec "$@"',
+        "sh",
+    ]
+    if (
+        not shutil.which("unshare")
+        or subprocess.run([*alone, "true"], capture_output=True, check=False).returncode
+    ):
+        pytest.skip("this account may not mount a disk for a process of its own")
+    return [*alone, sys.executable, "-m", "toolcatalog"]
+
+
+def test_a_build_does_without_shared_memory(
+    without_shared_memory: list[str], catalog: Path, tmp_path: Path
+) -> None:
+    """It holds the locks that processes share."""
+    command = f"build --catalog {catalog} --out {tmp_path}/build --no-site --jobs 2"
+    done = subprocess.run(
+        [*without_shared_memory, *command.split()],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == build(catalog, tmp_path / "other", None).digest
+
+
+def test_workers_do_without_shared_memory(
+    without_shared_memory: list[str], shipped_build: Path, tmp_path: Path
+) -> None:
+    """They answer, are told that the end is near, and end."""
+    create_key(tmp_path / "keys.json")
+    command = f"serve --build {shipped_build} --keys {tmp_path}/keys.json --port 0 --workers 2 --drain 3600"
+    with (
+        subprocess.Popen(
+            [*without_shared_memory, *command.split()], stderr=subprocess.PIPE, text=True
+        ) as server,
+        ExitStack() as ends,
+    ):
+        ends.callback(server.kill)  # should what follows fail, it would be waited for
+        assert server.stderr
+        url = next(
+            found[0] for line in server.stderr if (found := re.search("http://[0-9.:]+", line))
+        )
+        assert httpx.get(f"{url}/readyz", timeout=TIMEOUT).status_code == 200
+        server.terminate()
+        wait_until(lambda: httpx.get(f"{url}/readyz").status_code == 503)
+        server.terminate()
+        _, said = server.communicate(timeout=TIMEOUT)
+    assert (server.returncode, "Traceback" in said) == (0, False), said
+
+
+@needs_limits
+def test_a_server_says_so(shipped_build: Path, tmp_path: Path) -> None:
+    """It cannot follow its build without a thread."""
+    (tmp_path / "keys.json").write_text('{"format": 1, "keys": []}')
+    done = limited(
+        0, "serve", "--build", shipped_build, "--keys", tmp_path / "keys.json", "--port", 0
+    )
+    assert error_sentence(done).startswith("error: No more threads may be begun here")
+
+
+@needs_limits
+def test_a_library_that_gets_no_thread_is_a_sentence(shipped_build: Path, tmp_path: Path) -> None:
+    """The one that sends objects to a store begins its own."""
+    done = limited(0, "publish", f"file://{tmp_path}/store", "--build", shipped_build)
+    assert error_sentence(done).startswith("error: No more threads may be begun here")
+
+
+def test_room_is_found_and_left() -> None:
+    """As many as are asked for where nothing limits them, and none of them stays."""
+    before = threading.active_count()
+    assert threads.count_available(5) == 5
+    assert threading.active_count() == before
+
+
+def test_a_thread_that_cannot_begin_is_a_sentence() -> None:
+    """Of the library's words for it, and what to raise."""
+    thread = threading.Thread(target=str)
+    thread.start()
+    with pytest.raises(UsageError, match="No more threads may be begun here: raise the limit"):
+        threads.start(thread)

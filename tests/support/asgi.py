@@ -1,0 +1,37 @@
+"""Send a request to an ASGI application."""
+
+import asyncio
+from typing import Any
+from urllib.parse import unquote
+
+Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
+Headers = tuple[tuple[str, str], ...]
+
+
+async def sent_by(app: Any, target: str, headers: Headers = (), method: str = "GET") -> Answer:
+    """The answer of an ASGI application to one request: status, headers and body."""
+    path, _, query = target.partition("?")
+    sent: list[dict[str, Any]] = []
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http", "root_path": "",
+        "server": ("127.0.0.1", 80), "client": ("127.0.0.1", 5000), "path": unquote(path), "raw_path": path.encode(), "query_string": query.encode(),
+        "headers": [(b"host", b"a"), *((name.encode(), value.encode("latin-1")) for name, value in headers)], "state": {},
+    }  # fmt: skip
+
+    body = [{"type": "http.request", "body": b"", "more_body": False}]
+
+    async def receive() -> dict[str, Any]:
+        if not body:
+            await asyncio.Event().wait()  # the client stays
+        return body.pop()
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    assert sent[0]["type"] == "http.response.start"
+    return (
+        sent[0]["status"],
+        [*sent[0]["headers"]],
+        b"".join(message["body"] for message in sent[1:]),
+    )

@@ -1,0 +1,38 @@
+"""Read the metrics of a server."""
+
+import re
+
+import httpx
+from prometheus_client.parser import text_string_to_metric_families as families
+
+from support.server import Server
+
+TOOL, LIST = "/api/v3/tools/GITHUB_CREATE_ISSUE", "/api/v3.1/tools"
+
+Sample = tuple[str, frozenset[tuple[str, str]]]
+
+
+def samples(text: str) -> dict[Sample, float]:
+    """All samples, by name and labels."""
+    return {
+        (one.name, frozenset(one.labels.items())): one.value
+        for family in families(text)
+        for one in family.samples
+    }
+
+
+def sample(name: str, **labels: str) -> Sample:
+    return f"toolcatalog_{name}", frozenset(labels.items())
+
+
+def where(server: Server) -> str:
+    """The address of the metrics, where they have one of their own."""
+    found = re.search(r"Metrics at (http://\S+/metrics)\.", server.log.read_text())
+    assert found
+    return found[1]
+
+
+def scrape(url: str) -> dict[Sample, float]:
+    response = httpx.get(url)
+    assert response.status_code == 200
+    return samples(response.text)

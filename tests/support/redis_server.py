@@ -1,0 +1,99 @@
+"""A real Redis server for tests, on a free loopback port: started, killed, and started again with
+what it had written.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from support.server import TIMEOUT, wait_until
+
+REDIS_SERVER = shutil.which("redis-server")
+needs_redis = pytest.mark.skipif(
+    REDIS_SERVER is None,
+    reason="there is no redis-server here (Debian: apt-get install redis-server)",
+)
+
+
+class RedisServer:
+    """One server; it writes each change down, as it should where keys are kept in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        self.folder = folder
+        self.url = f"redis://127.0.0.1:{self.port}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        assert REDIS_SERVER
+        where = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
+        command = [
+            REDIS_SERVER,
+            *where,
+            "--appendonly",
+            "yes",
+            "--appendfsync",
+            "always",
+            "--save",
+            "",
+        ]
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        wait_until(self._is_answering)
+
+    def kill(self) -> None:
+        """End it as a power failure would."""
+        if self._process:
+            self._process.kill()
+            self._process.wait(timeout=TIMEOUT)
+            self._process = None
+
+    def suspend(self) -> None:
+        """Let it take connections and answer nothing."""
+        assert self._process
+        os.kill(self._process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """End `hang`."""
+        assert self._process
+        os.kill(self._process.pid, signal.SIGCONT)
+
+    def command(self, *words: object, user: str = "") -> Any:
+        """What it answers to one command."""
+        with Redis.from_url(self.url.replace("//", f"//{user}@") if user else self.url) as client:
+            return client.execute_command(*words)
+
+    def _is_answering(self) -> bool:
+        try:
+            return bool(self.command("PING"))
+        except Exception:
+            return False
+
+
+def free_port() -> int:
+    """A port that nobody listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.fixture
+def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
+    """A running server of its own for a test."""
+    server = RedisServer(tmp_path)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()

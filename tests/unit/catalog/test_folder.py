@@ -1,0 +1,71 @@
+"""Where tools lie in a catalog folder, by names alone, and which one was probably meant."""
+
+from pathlib import Path
+
+import pytest
+
+from support.paths import SHIPPED_CATALOG
+from toolcatalog.catalog import folder as catalog_folder
+from toolcatalog.errors import UsageError
+
+
+def test_the_shipped_catalog() -> None:
+    """Every tool, meta tools too, is found where it lies, with its versions in their order."""
+    folders = catalog_folder.list_tools(SHIPPED_CATALOG)
+    assert len(folders) > 100
+    assert any(folder.startswith("meta_tools/") for folder in folders)
+    for folder in folders:
+        found = catalog_folder.get_tool(SHIPPED_CATALOG, folder.rpartition("/")[2])
+        assert found.folder == folder
+        assert found.is_meta_tool == folder.startswith("meta_tools/")
+        assert found.versions == sorted(file.stem for file in (SHIPPED_CATALOG / folder).iterdir())
+        assert (SHIPPED_CATALOG / found.version_path(found.versions[-1])).is_file()
+
+
+def test_what_is_no_tool(tmp_path: Path) -> None:
+    """A folder without a version, a link and a name that leads elsewhere are none."""
+    (tmp_path / "toolkits" / "a" / "A_EMPTY").mkdir(parents=True)
+    (tmp_path / "toolkits" / "a" / "A_ODD").mkdir()
+    (tmp_path / "toolkits" / "a" / "A_ODD" / "notes.yaml").write_text("")
+    (tmp_path / "toolkits" / "a" / "A_LINK").symlink_to(
+        SHIPPED_CATALOG / "toolkits" / "github" / "GITHUB_CREATE_ISSUE"
+    )
+    for slug in ("A_EMPTY", "A_ODD", "A_LINK", "../a", "", "a_b"):
+        assert catalog_folder.find_tool(tmp_path, slug) is None
+        with pytest.raises(UsageError, match="There is no tool"):
+            catalog_folder.get_tool(tmp_path, slug)
+
+
+def test_toolkits_are_those_that_are_described(tmp_path: Path) -> None:
+    """A folder alone makes none; a catalog that is not there has none."""
+    for slug in ("b", "a"):
+        (tmp_path / "toolkits" / slug).mkdir(parents=True)
+    assert catalog_folder.list_toolkits(tmp_path) == []
+    (tmp_path / "toolkits" / "a" / "toolkit.yaml").write_text("")
+    assert catalog_folder.list_toolkits(tmp_path) == ["a"]
+    assert catalog_folder.list_toolkits(tmp_path / "none") == []
+
+
+@pytest.mark.parametrize(
+    ("slug", "toolkit"),
+    [
+        ("GITHUB_X", "github"),
+        ("GITHUB_APPS_X", "github-apps"),
+        ("GITHUB-APPS-X", "github-apps"),
+        ("GITHUBX", ""),
+        ("GIT_X", ""),
+    ],
+)
+def test_the_toolkit_of_a_slug(slug: str, toolkit: str) -> None:
+    """The longest whose words it begins with."""
+    assert catalog_folder.guess_toolkit(slug, ["github", "github-apps", "hub"]) == toolkit
+
+
+def test_the_nearest_among_very_many() -> None:
+    """A typing error finds its tool among a hundred thousand that are nothing like it."""
+    known = [f"KIT{number}_CREATE_THING_{number}" for number in range(100_000)]
+    assert (
+        catalog_folder.nearest_slug("GITHB_CREATE_ISSUE", [*known, "GITHUB_CREATE_ISSUE"])
+        == "GITHUB_CREATE_ISSUE"
+    )
+    assert catalog_folder.nearest_slug("ZZZ", known) == ""

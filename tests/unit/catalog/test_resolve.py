@@ -1,0 +1,311 @@
+"""The catalog as written to what is served: defaults settled, versions listed, sessions filled in."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from support.models import make_catalog, make_meta_tool, make_session, make_tool
+from toolcatalog.build import compiler
+from toolcatalog.catalog import resolve
+from toolcatalog.catalog.model import About, AuthConfig, Selection, Session, Toolkit, ToolVersion
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot.format import Tool
+
+NAMES = {"type": "string", "enum": {"$session": "tools"}}
+
+
+def tools_in(chosen: Session, *metas: Any, **fields: Any) -> tuple[Tool, ...]:
+    """What the session serves in a catalog of two toolkits and these meta tools."""
+    contents = resolve.resolve_catalog(
+        make_catalog(
+            make_tool("CHAT_POST"),
+            make_tool("MAIL_SEND"),
+            meta_tools=metas,
+            sessions=(chosen,),
+            **fields,
+        )
+    )
+    return contents.sessions[0].tools
+
+
+def documents_of(*tools: ToolVersion) -> list[dict[str, Any]]:
+    """The documents of tools, by slug and version."""
+    part = compiler.compile_tools(tools, make_catalog(*tools).toolkits)
+    documents = json.loads(b"[" + b",".join(filter(None, (part.newest, part.older))) + b"]")
+    return sorted(documents, key=lambda document: (document["slug"], document["version"]))
+
+
+def test_a_tool_lists_all_its_versions_and_a_toolkit_those_of_its_tools() -> None:
+    """`available_versions` is the tool's whole list, oldest first, on each version; a toolkit's
+    versions are those of all its tools.
+    """
+    tools = (
+        make_tool("MAIL_SEND", "20250601_00"),
+        make_tool("MAIL_SEND"),
+        make_tool("MAIL_LIST", "20250301_00"),
+        make_tool("CHAT_POST"),
+    )
+    assert [
+        (one["slug"], one["version"], tuple(one["available_versions"]))
+        for one in documents_of(*tools)
+    ] == [
+        ("CHAT_POST", "20250101_00", ("20250101_00",)),
+        ("MAIL_LIST", "20250301_00", ("20250301_00",)),
+        ("MAIL_SEND", "20250101_00", ("20250101_00", "20250601_00")),
+        ("MAIL_SEND", "20250601_00", ("20250101_00", "20250601_00")),
+    ]
+    assert [
+        (one.slug, one.versions) for one in resolve.resolve_catalog(make_catalog(*tools)).toolkits
+    ] == [
+        ("chat", ("20250101_00",)),
+        ("mail", ("20250101_00", "20250301_00", "20250601_00")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("own", "toolkits", "expected"),
+    [(None, True, True), (None, False, False), (False, True, False), (True, False, True)],
+)
+def test_no_auth_is_the_toolkits_where_the_tool_does_not_say(
+    own: bool | None, toolkits: bool, expected: bool
+) -> None:
+    """A tool's own `no_auth` wins over its toolkit's."""
+    toolkit = Toolkit(
+        slug="mail", name="Mail", logo="https://mail.example/logo.png", no_auth=toolkits
+    )
+    said: dict[str, Any] = {} if own is None else {"no_auth": own}
+    assert (
+        resolve.resolve_tool(make_tool("MAIL_SEND", **said), toolkit, ("20250101_00",)).no_auth
+        is expected
+    )
+
+
+def test_deprecation() -> None:
+    """A version that says `deprecation`, even an empty one, is deprecated; the others are not."""
+    tools = (
+        make_tool("MAIL_SEND", deprecation={}),
+        make_tool("MAIL_SEND", "20250601_00"),
+        make_tool("MAIL_LIST", deprecation={"reason": "Old."}),
+    )
+    mail = Toolkit(slug="mail", name="Mail", logo="")
+    assert [resolve.resolve_tool(one, mail, (one.version,)).deprecation for one in tools] == [
+        {"reason": "", "since": "", "sunset": "", "replaced_by": ""},
+        None,
+        {"reason": "Old.", "since": "", "sunset": "", "replaced_by": ""},
+    ]
+    assert [one["is_deprecated"] for one in documents_of(*tools)] == [True, True, False]
+
+
+def test_placeholders_are_filled_for_each_session() -> None:
+    """Allowed toolkits, tools and auth configs become what the session has; its id and user are its
+    own.
+    """
+    find = make_meta_tool(
+        "FIND",
+        description={"$session": "session_id"},
+        tags=["a"],
+        input_parameters={
+            "toolkit": {"type": "string", "enum": {"$session": "toolkits"}, "required": True},
+            "tools": {"type": "array", "items": NAMES},
+            "user": {"type": "string", "default": {"$session": "user_id"}},
+            "account": {"type": "string", "enum": {"$session": "auth_configs"}},
+        },
+    )
+    config = AuthConfig(path="", id="ac_mail", toolkit="mail")
+    chosen = make_session(
+        "trs_x",
+        user_id="ann",
+        toolkits=Selection(enable=("mail",)),
+        auth_configs={"mail": "ac_mail"},
+    )
+    (served,) = tools_in(chosen, find, auth_configs=(config,))
+    assert (served.slug, served.toolkit, served.version, served.description, served.tags) == (
+        "FIND",
+        "router",
+        "20250101_00",
+        "trs_x",
+        ("a",),
+    )
+    assert served.input_parameters == {
+        "toolkit": {"type": "string", "description": "", "required": True, "enum": ["mail"]},
+        "tools": {
+            "type": "array",
+            "description": "",
+            "required": False,
+            "items": {"type": "string", "description": "", "enum": ["MAIL_SEND"]},
+        },
+        "user": {"type": "string", "description": "", "required": False, "default": "ann"},
+        "account": {"type": "string", "description": "", "required": False, "enum": ["ac_mail"]},
+    }
+
+
+EMPTY = {"type": "string", "enum": {"$session": "auth_configs"}}
+PLAIN = {"type": "string"}
+SERVED = {"type": "string", "description": ""}
+
+
+@pytest.mark.parametrize(
+    ("described", "left"),
+    [
+        ({"a": EMPTY, "b": PLAIN}, ["b"]),
+        ({"a": {"type": "array", "items": EMPTY}}, []),
+        ({"a": {"type": "object", "properties": {"b": EMPTY, "c": PLAIN}}}, ["a", "a.c"]),
+        (
+            {
+                "a": {
+                    "type": "array",
+                    "items": {"type": "object", "properties": {"b": EMPTY, "c": PLAIN}},
+                }
+            },
+            ["a", "a[].c"],
+        ),
+        ({"a": {"anyOf": [EMPTY, PLAIN]}}, ["a"]),
+        ({"a": {"anyOf": [EMPTY]}}, []),
+        ({"a": {"oneOf": [EMPTY]}}, []),
+    ],
+)
+def test_a_choice_of_nothing_is_left_out(described: dict[str, Any], left: list[str]) -> None:
+    """Where the session has nothing to choose from, the parameter is not served, at any level: an
+    empty `enum` fits no value.
+    """
+    (served,) = tools_in(
+        make_session(),
+        make_meta_tool("FIND", input_parameters=described, output_parameters=described),
+    )
+
+    def names(parameters: dict[str, Any], before: str = "") -> list[str]:
+        found = []
+        for name, description in parameters.items():
+            found.append(f"{before}{name}")
+            found += names(description.get("properties", {}), f"{before}{name}.")
+            found += names(description.get("items", {}).get("properties", {}), f"{before}{name}[].")
+        return found
+
+    assert names(dict(served.input_parameters)) == left
+    assert names(dict(served.output_parameters)) == left
+    assert '"enum": []' not in str(served)
+    assert "'enum': []" not in str(served)
+
+
+@pytest.mark.parametrize(
+    ("described", "left"),
+    [
+        ({"type": "object", "additionalProperties": EMPTY}, {"additionalProperties": False}),
+        (
+            {
+                "type": "object",
+                "additionalProperties": {"type": "object", "properties": {"b": EMPTY, "c": PLAIN}},
+            },
+            {
+                "additionalProperties": {
+                    "type": "object",
+                    "description": "",
+                    "properties": {"c": {**SERVED, "required": False}},
+                }
+            },
+        ),
+        ({"type": "object", "additionalProperties": True}, {"additionalProperties": True}),
+        ({"anyOf": [EMPTY, PLAIN]}, {"anyOf": [SERVED]}),
+        ({"oneOf": [EMPTY, PLAIN]}, {"oneOf": [SERVED]}),
+    ],
+)
+def test_what_is_left_beside_a_choice_of_nothing(
+    described: dict[str, Any], left: dict[str, Any]
+) -> None:
+    """Of branches the others stay; properties whose value nobody could give may not be added."""
+    (served,) = tools_in(make_session(), make_meta_tool("FIND", input_parameters={"a": described}))
+    assert {
+        key: value for key, value in served.input_parameters["a"].items() if key in left
+    } == left
+
+
+def test_all_else_is_handed_on() -> None:
+    """What the catalog says of itself, but for how it weighs rules; the router; auth configs and
+    sessions with all that they say.
+    """
+    config = AuthConfig(
+        path="auth_configs/ac_mail.yaml",
+        id="ac_mail",
+        toolkit="mail",
+        tools=("MAIL_SEND",),
+        scopes=("send",),
+    )
+    given = make_catalog(
+        make_tool("MAIL_SEND"),
+        auth_configs=(config,),
+        sessions=(make_session("trs_x", project="support"),),
+    )
+    contents = resolve.resolve_catalog(
+        replace(given, about=About(title="Ours", description="All.", rules={"secret": "off"}))
+    )
+    assert contents.about == {"title": "Ours", "description": "All.", "home": "", "repository": ""}
+    assert contents.router is not None
+    assert (contents.router.name, contents.router.logo, contents.router.versions) == (
+        "Router",
+        "https://router.example/logo.png",
+        (),
+    )
+    assert resolve.resolve_catalog(replace(given, router=None, sessions=())).router is None
+    assert contents.auth_configs == (
+        snapshot_format.AuthConfig(
+            id="ac_mail", toolkit="mail", tools=("MAIL_SEND",), scopes=("send",)
+        ),
+    )
+    assert [(one.id, one.project) for one in contents.sessions] == [("trs_x", "support")]
+
+
+def test_a_tool_has_what_its_file_says() -> None:
+    """Every field of a tool version is served as it stands."""
+    said: dict[str, Any] = {
+        "name": "Send",
+        "description": "Send a mail.",
+        "scopes": ["send", "read"],
+        "tags": ["mail"],
+    }
+    served = resolve.resolve_tool(
+        make_tool("MAIL_SEND", **said), Toolkit(slug="mail", name="Mail", logo=""), ("20250101_00",)
+    )
+    assert (served.slug, served.toolkit, served.version) == ("MAIL_SEND", "mail", "20250101_00")
+    assert (served.name, served.description, served.scopes, served.tags) == (
+        "Send",
+        "Send a mail.",
+        ("send", "read"),
+        ("mail",),
+    )
+
+
+METAS = (
+    make_meta_tool("FIND"),
+    make_meta_tool("LINK", when="manage_connections"),
+    make_meta_tool("RUN"),
+    make_meta_tool("RUN", "20250601_00"),
+)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, ["FIND 20250101_00", "RUN 20250601_00"]),
+        ({"manage_connections": True}, ["FIND 20250101_00", "LINK 20250101_00", "RUN 20250601_00"]),
+        ({"meta_tools": ("RUN", "FIND")}, ["RUN 20250601_00", "FIND 20250101_00"]),
+        ({"meta_tools": ("LINK",)}, []),
+        ({"meta_tools": ()}, []),
+    ],
+)
+def test_which_meta_tools(fields: dict[str, Any], expected: list[str]) -> None:
+    """All by default, else those named in their order; the newest version; `when:
+    manage_connections` only where that is enabled.
+    """
+    assert [
+        f"{one.slug} {one.version}" for one in tools_in(make_session(**fields), *METAS)
+    ] == expected
+
+
+def test_available_versions_of_a_meta_tool() -> None:
+    """A meta tool lists all its versions as any tool does."""
+    assert tools_in(make_session(meta_tools=("RUN",)), *METAS)[0].available_versions == (
+        "20250101_00",
+        "20250601_00",
+    )

@@ -1,0 +1,335 @@
+"""One raw value to one record, or to what is wrong with it. What is wrong in which way is shown in
+tests/data/rejects.
+"""
+
+from typing import Any
+
+import pytest
+
+from toolcatalog.catalog.loader import Document, Location
+from toolcatalog.catalog.model import (
+    About,
+    AuthConfig,
+    Deprecation,
+    MetaTool,
+    Selection,
+    Session,
+    Toolkit,
+    ToolSelection,
+    ToolVersion,
+)
+from toolcatalog.catalog.schema import Record, validate
+from toolcatalog.errors import MAX_FINDINGS_PER_FILE
+
+NAMES = {
+    "toolkit": "mail",
+    "tool": "MAIL_SEND",
+    "version": "20250101_00",
+    "auth_config": "ac_1",
+    "session": "trs_1",
+}
+NEEDED = {"name": "Send", "description": "Send a message."}
+
+
+def of(kind: str, value: Any) -> tuple[Record | None, list[str]]:
+    """The record of a value, and the rules that it breaks."""
+    found, findings = validate(Document("x.yaml", Location(kind, NAMES), value, is_readable=True))
+    return found, [finding.rule for finding in findings]
+
+
+def tool_of(path: str = "x.yaml", **fields: Any) -> ToolVersion:
+    empty: dict[str, Any] = {"input_parameters": {}, "output_parameters": {}}
+    return ToolVersion(
+        path=path,
+        slug="MAIL_SEND",
+        toolkit="mail",
+        version="20250101_00",
+        **{**empty, **NEEDED, **fields},
+    )
+
+
+WHOLE_DEPRECATION = {
+    "reason": "Old.",
+    "since": "2025-01-01",
+    "sunset": "2026-01-01",
+    "replaced_by": "MAIL_POST",
+}
+RECORDS: dict[str, tuple[str, Any, Record]] = {
+    "catalog, least": ("catalog", {"title": "T"}, About(title="T")),
+    "catalog, all": (
+        "catalog",
+        {
+            "title": "T",
+            "description": "D",
+            "home": "https://h.example",
+            "repository": "https://r.example/x?y#z",
+        },
+        About(
+            title="T",
+            description="D",
+            home="https://h.example",
+            repository="https://r.example/x?y#z",
+        ),
+    ),
+    "toolkit, least": (
+        "toolkit",
+        {"name": "Mail", "logo": "https://l.example"},
+        Toolkit(slug="mail", name="Mail", logo="https://l.example"),
+    ),
+    "toolkit, all": (
+        "toolkit",
+        {
+            "name": "M",
+            "logo": "https://l.example",
+            "description": "D",
+            "categories": ["a b"],
+            "no_auth": True,
+            "homepage": "https://h.example",
+            "owners": ["@a"],
+        },
+        Toolkit(
+            slug="mail",
+            name="M",
+            logo="https://l.example",
+            description="D",
+            categories=("a b",),
+            no_auth=True,
+            homepage="https://h.example",
+            owners=("@a",),
+        ),
+    ),
+    "tool, least": ("tool", NEEDED, tool_of()),
+    "tool, all": (
+        "tool",
+        {
+            **NEEDED,
+            "scopes": ["https://s.example/a"],
+            "tags": ["b", "a"],
+            "no_auth": False,
+            "deprecation": WHOLE_DEPRECATION,
+            "input_parameters": {"a": {"type": "string"}},
+            "output_parameters": {"b": {"type": "number"}},
+        },
+        tool_of(
+            scopes=("https://s.example/a",),
+            tags=("b", "a"),
+            no_auth=False,
+            deprecation=Deprecation(**WHOLE_DEPRECATION),
+            input_parameters={"a": {"type": "string"}},
+            output_parameters={"b": {"type": "number"}},
+        ),
+    ),
+    "tool, deprecated without words": (
+        "tool",
+        {**NEEDED, "deprecation": {}},
+        tool_of(deprecation=Deprecation()),
+    ),
+    "meta tool": (
+        "meta_tool",
+        {**NEEDED, "when": "manage_connections", "tags": {"$session": "toolkits"}},
+        MetaTool(
+            path="x.yaml",
+            slug="MAIL_SEND",
+            version="20250101_00",
+            when="manage_connections",
+            template={**NEEDED, "when": "manage_connections", "tags": {"$session": "toolkits"}},
+        ),
+    ),
+    "auth config, least": (
+        "auth_config",
+        {"toolkit": "mail"},
+        AuthConfig(path="x.yaml", id="ac_1", toolkit="mail"),
+    ),
+    "auth config, nothing granted": (
+        "auth_config",
+        {"toolkit": "mail", "tools": [], "scopes": []},
+        AuthConfig(path="x.yaml", id="ac_1", toolkit="mail", tools=(), scopes=()),
+    ),
+    "session, least": (
+        "session",
+        {},
+        Session(path="x.yaml", id="trs_1", tools={}, auth_configs={}, toolkit_versions={}),
+    ),
+    "session, all": (
+        "session",
+        {
+            "project": "p",
+            "user_id": "u",
+            "toolkits": {"enable": ["b", "a"]},
+            "tools": {
+                "a": {"disable": ["X"]},
+                "b": {"tags": {"enable": ["t"], "disable": ["u"]}},
+                "c": {},
+            },
+            "tags": {"disable": ["v"]},
+            "auth_configs": {"a": "ac_1"},
+            "toolkit_versions": {"a": "00000000_00"},
+            "manage_connections": {"enable": True},
+            "meta_tools": ["Y", "X"],
+        },
+        Session(
+            path="x.yaml",
+            id="trs_1",
+            project="p",
+            user_id="u",
+            toolkits=Selection(enable=("b", "a")),
+            tools={
+                "a": ToolSelection(tools=Selection(disable=("X",))),
+                "b": ToolSelection(tags=Selection(enable=("t",), disable=("u",))),
+                "c": ToolSelection(),
+            },
+            tags=Selection(disable=("v",)),
+            auth_configs={"a": "ac_1"},
+            toolkit_versions={"a": "00000000_00"},
+            manage_connections=True,
+            meta_tools=("Y", "X"),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("kind", "value", "expected"), RECORDS.values(), ids=RECORDS)
+def test_record(kind: str, value: Any, expected: Record) -> None:
+    """The fields of a file come out as written, with the defaults of the format; the identity comes
+    from the path.
+    """
+    assert of(kind, value) == (expected, [])
+
+
+def test_the_toolkit_of_the_meta_tools_is_the_router() -> None:
+    """meta_tools/toolkit.yaml has no slug in its path."""
+    value = {"name": "R", "logo": "https://l.example"}
+    found, _ = validate(
+        Document("meta_tools/toolkit.yaml", Location("toolkit", {}), value, is_readable=True)
+    )
+    assert isinstance(found, Toolkit)
+    assert found.slug == "router"
+
+
+EVERY_KEYWORD = {
+    "title": "T", "type": "string", "description": "D", "examples": ["ab"], "enum": ["ab", "cd"], "default": "cd", "format": "uuid-like",
+    "pattern": r"^\w+$", "minLength": 0, "maxLength": 9, "nullable": True, "required": True,
+}  # fmt: skip
+FITTING: dict[str, dict[str, Any]] = {
+    "every keyword of a string": EVERY_KEYWORD,
+    "numbers": {
+        "type": "number",
+        "minimum": -1.5,
+        "maximum": 1e9,
+        "exclusiveMinimum": -2,
+        "exclusiveMaximum": 1e10,
+        "examples": [0, 1.5],
+    },
+    "arrays": {
+        "type": "array",
+        "items": {"type": "integer"},
+        "minItems": 1,
+        "maxItems": 2,
+        "uniqueItems": True,
+        "examples": [[1], [1, 2]],
+    },
+    "objects": {
+        "type": "object",
+        "properties": {"a": {"type": "string", "required": True}},
+        "examples": [{"a": "x", "more": 1}],
+    },
+    "a closed object": {
+        "type": "object",
+        "properties": {},
+        "additionalProperties": False,
+        "default": {},
+    },
+    "a map": {
+        "type": "object",
+        "additionalProperties": {"type": "integer"},
+        "examples": [{"a": 1}],
+    },
+    "branches without a type": {
+        "anyOf": [{"type": "string"}, {"type": "integer", "enum": [1]}],
+        "examples": ["a", 1],
+    },
+    "null where nullable": {
+        "type": "integer",
+        "nullable": True,
+        "default": None,
+        "enum": [1],
+        "examples": [None, 1],
+    },
+    "a whole float is an integer": {"type": "integer", "default": 2.0},
+    "known formats": {
+        "type": "string",
+        "format": "date-time",
+        "examples": ["2025-01-01T00:00:00Z"],
+    },
+}
+
+
+@pytest.mark.parametrize("description", FITTING.values(), ids=FITTING)
+def test_a_description_that_fits(description: dict[str, Any]) -> None:
+    """Every keyword that the format allows is taken, with values that fit."""
+    found, rules = of("tool", {**NEEDED, "input_parameters": {"a": description}})
+    assert rules == []
+    assert isinstance(found, ToolVersion)
+    assert found.input_parameters == {"a": description}
+
+
+@pytest.mark.parametrize("sample", [{"default": "mail"}, {"examples": ["mail", "chat"]}])
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_sample_beside_a_choice_that_only_the_session_knows(
+    sample: dict[str, Any], nested: bool
+) -> None:
+    """What the choices are is not known when the file is checked, so nothing is held against them;
+    the type still is.
+    """
+    choice = {"type": "string", "enum": {"$session": "toolkits"}, **sample}
+    described = {"type": "array", "items": choice, "examples": [["mail"]]} if nested else choice
+    assert of("meta_tool", {**NEEDED, "input_parameters": {"a": described}})[1] == []
+    wrong = {"type": "string", "enum": {"$session": "toolkits"}, "default": 5}
+    assert of("meta_tool", {**NEEDED, "input_parameters": {"a": wrong}})[1] == ["misfit-default"]
+
+
+def test_what_is_wrong_with_one_parameter_does_not_hide_another() -> None:
+    """Shape and values are told together, except for the values of a parameter whose description
+    has no sound shape.
+    """
+    described = {
+        "a": {"typ": "string", "default": 1},
+        "b": {"type": "string", "default": 1},
+        "c": {"type": "integer", "pattern": "("},
+    }
+    assert sorted(of("tool", {**NEEDED, "input_parameters": described})[1]) == [
+        "bad-pattern",
+        "misfit-default",
+        "missing-key",
+        "unknown-key",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "rule", "around"),
+    [
+        ({f"k{number}": 1 for number in range(5000)}, "unknown-key", "k{}"),
+        ({"tags": [*range(5000), *range(5000)]}, "wrong-type", "tags/{}"),
+        (
+            {"input_parameters": {f"k{number}": {"type": "x"} for number in range(5000)}},
+            "wrong-value",
+            "input_parameters/k{}/type",
+        ),
+        (
+            {"input_parameters": {"a": {"type": "string", "examples": [*range(5000)]}}},
+            "misfit-examples",
+            "input_parameters/a/examples/{}",
+        ),
+    ],
+)
+def test_findings_stop_where_nobody_would_read_on(
+    value: dict[str, Any], rule: str, around: str
+) -> None:
+    """The first ones of the file, and one more than is told, so that it can be said that there are
+    more.
+    """
+    _, findings = validate(
+        Document("x.yaml", Location("tool", NAMES), {**NEEDED, **value}, is_readable=True)
+    )
+    told = [("/".join(map(str, finding.pointer)), finding.rule) for finding in findings]
+    assert told == [(around.format(number), rule) for number in range(MAX_FINDINGS_PER_FILE + 1)]

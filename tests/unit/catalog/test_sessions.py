@@ -1,0 +1,157 @@
+"""What a session may use: toolkits, tools, tags, auth configs and pinned versions."""
+
+from typing import Any
+
+import pytest
+
+from support.models import make_catalog, make_session, make_tool
+from toolcatalog.catalog.model import AuthConfig, Selection, Session, Toolkit, ToolSelection
+from toolcatalog.catalog.sessions import is_usable, select_toolkits, select_tools, select_versions
+
+TOOLS = (
+    make_tool("MAIL_LIST", tags=["read"]),
+    make_tool("MAIL_SEND", tags=["write", "important"], scopes=["send"]),
+    make_tool("MAIL_SEND", "20250601_00", tags=["write"], scopes=["send", "label"]),
+    make_tool("CHAT_POST", "20250301_00", tags=["write"], scopes=["chat"]),
+    make_tool("CHAT_READ", "20250101_00", tags=["read"]),
+)
+EMPTY = Toolkit(slug="zip", name="Zip", logo="https://zip.example/logo.png")
+CONFIGS = (
+    AuthConfig(path="", id="ac_few", toolkit="mail", tools=("MAIL_LIST",)),
+    AuthConfig(path="", id="ac_send", toolkit="mail", scopes=("send",)),
+    AuthConfig(path="", id="ac_all", toolkit="mail"),
+)
+CATALOG = make_catalog(*TOOLS, toolkits=(EMPTY,), auth_configs=CONFIGS)
+ALL = ["CHAT_POST", "CHAT_READ", "MAIL_LIST", "MAIL_SEND"]
+
+
+def enable(*names: str) -> Selection:
+    return Selection(enable=names)
+
+
+def disable(*names: str) -> Selection:
+    return Selection(disable=names)
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        (Selection(), ["chat", "mail", "zip"]),
+        (enable("mail"), ["mail"]),
+        (enable("zip", "chat"), ["chat", "zip"]),
+        (enable(), []),
+        (disable("mail"), ["chat", "zip"]),
+    ],
+)
+def test_toolkits(choice: Selection, expected: list[str]) -> None:
+    """All toolkits, or those enabled, or those not disabled; sorted, also one without tools."""
+    assert select_toolkits(CATALOG, make_session(toolkits=choice)) == expected
+
+
+CHOICES: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "nothing said": ({}, ALL),
+    "a toolkit enabled": ({"toolkits": enable("chat")}, ["CHAT_POST", "CHAT_READ"]),
+    "a toolkit without tools": ({"toolkits": enable("zip")}, []),
+    "tools enabled in one toolkit": (
+        {"tools": {"mail": ToolSelection(tools=enable("MAIL_LIST"))}},
+        ["CHAT_POST", "CHAT_READ", "MAIL_LIST"],
+    ),
+    "tools disabled in one toolkit": (
+        {"tools": {"chat": ToolSelection(tools=disable("CHAT_READ"))}},
+        ["CHAT_POST", "MAIL_LIST", "MAIL_SEND"],
+    ),
+    "tools of a toolkit that is not": (
+        {"toolkits": enable("chat"), "tools": {"mail": ToolSelection(tools=enable("MAIL_LIST"))}},
+        ALL[:2],
+    ),
+    "tags enabled": ({"tags": enable("read")}, ["CHAT_READ", "MAIL_LIST"]),
+    "tags disabled": ({"tags": disable("write")}, ["CHAT_READ", "MAIL_LIST"]),
+    "tags enabled and disabled": (
+        {"tags": Selection(enable=("read", "write"), disable=("write",))},
+        ["CHAT_READ", "MAIL_LIST"],
+    ),
+    "a toolkit's tags in place of the session's": (
+        {"tags": enable("read"), "tools": {"mail": ToolSelection(tags=enable("write"))}},
+        ["CHAT_READ", "MAIL_SEND"],
+    ),
+    "a toolkit's empty tags lift the session's": (
+        {"tags": enable("read"), "tools": {"mail": ToolSelection(tags=Selection())}},
+        ALL[1:],
+    ),
+    "a toolkit's tools keep the session's tags": (
+        {"tags": enable("read"), "tools": {"mail": ToolSelection(tools=disable())}},
+        ["CHAT_READ", "MAIL_LIST"],
+    ),
+    "an auth config with tools": (
+        {"auth_configs": {"mail": "ac_few"}},
+        ["CHAT_POST", "CHAT_READ", "MAIL_LIST"],
+    ),
+    "an auth config with too few scopes": (
+        {"auth_configs": {"mail": "ac_send"}},
+        ["CHAT_POST", "CHAT_READ", "MAIL_LIST"],
+    ),
+    "an auth config without limits": ({"auth_configs": {"mail": "ac_all"}}, ALL),
+    "scopes of the version in force": (
+        {"auth_configs": {"mail": "ac_send"}, "toolkit_versions": {"mail": "20250101_00"}},
+        ALL,
+    ),
+    "tags of the version in force": (
+        {"tags": enable("important"), "toolkit_versions": {"mail": "20250101_00"}},
+        ["MAIL_SEND"],
+    ),
+    "tags of the newest version": ({"tags": enable("important")}, []),
+    "a version before a tool was there": (
+        {"toolkits": enable("chat"), "toolkit_versions": {"chat": "20250101_00"}},
+        ["CHAT_READ"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("fields", "expected"), CHOICES.values(), ids=CHOICES)
+def test_tools(fields: dict[str, Any], expected: list[str]) -> None:
+    """Toolkits, tools, tags, auth configs and versions each narrow what is left of the others."""
+    assert [one.slug for one in select_tools(CATALOG, make_session(**fields))] == expected
+
+
+@pytest.mark.parametrize(
+    ("pinned", "expected"),
+    [
+        ({}, ["20250301_00", "20250101_00", "20250101_00", "20250601_00"]),
+        ({"mail": "20250101_00"}, ["20250301_00", "20250101_00", "20250101_00", "20250101_00"]),
+        (
+            {"mail": "20250531_99", "chat": "20250101_00"},
+            ["20250101_00", "20250101_00", "20250101_00"],
+        ),
+    ],
+)
+def test_versions_in_force(pinned: dict[str, str], expected: list[str]) -> None:
+    """Of each tool the newest version, or the newest at the session's version of its toolkit."""
+    chosen: Session = make_session(toolkit_versions=pinned)
+    assert [one.version for one in select_versions(CATALOG.tools, chosen)] == expected
+
+
+@pytest.mark.parametrize(
+    ("config", "slug", "scopes", "expected"),
+    [
+        (CONFIGS[0], "MAIL_LIST", ["any"], True),
+        (CONFIGS[0], "MAIL_SEND", [], False),
+        (CONFIGS[1], "MAIL_SEND", ["send"], True),
+        (CONFIGS[1], "MAIL_SEND", ["send", "label"], False),
+        (CONFIGS[1], "MAIL_LIST", [], True),
+        (
+            AuthConfig(path="", id="ac", toolkit="mail", tools=("A",), scopes=("s",)),
+            "A",
+            ["s"],
+            True,
+        ),
+        (
+            AuthConfig(path="", id="ac", toolkit="mail", tools=("A",), scopes=("s",)),
+            "A",
+            ["t"],
+            False,
+        ),
+    ],
+)
+def test_usable(config: AuthConfig, slug: str, scopes: list[str], expected: bool) -> None:
+    """Listed, where tools are listed, and all scopes granted, where scopes are."""
+    assert is_usable(config, slug, scopes) is expected

@@ -1,0 +1,496 @@
+"""Tools in the forms that others use: they mean what the catalog says, they are valid, and what is
+offered to copy runs.
+"""
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import jsonschema_rs
+import pytest
+from hypothesis import given
+
+from support import tool_samples
+from support.api_clients import CLIENT_LIBRARIES
+from support.paths import SHIPPED_CATALOG
+from support.profile import example_settings
+from support.reference_model import ReferenceModel
+from support.server import Server
+from toolcatalog.exports import definitions
+from toolcatalog.parameters import to_served_inputs, to_value_schema
+from toolcatalog.snapshot.format import Tool, tool_from_document
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "to": {"type": "array", "items": {"type": "string", "format": "email"}, "minItems": 2},
+        "head": {
+            "type": ["object", "null"],
+            "description": "What stands above.",
+            "title": "Head",
+            "properties": {
+                "topic": {"type": "string", "minLength": 1},
+                "size": {"type": "integer", "default": 3},
+            },
+            "required": ["topic"],
+            "additionalProperties": {
+                "type": "object",
+                "properties": {"required": {"type": "number"}},
+                "required": ["required"],
+            },
+        },
+        "when": {
+            "anyOf": [{"type": "string", "format": "date"}, {"type": "integer"}, {"type": "null"}],
+            "examples": [7],
+        },
+        "one": {
+            "title": "One",
+            "anyOf": [
+                {"oneOf": [{"type": ["integer", "null"]}, {"type": "string"}], "enum": [1, "a"]},
+                {"type": "null"},
+            ],
+        },
+        "state": {"type": ["string", "null"], "enum": ["open", "closed", None], "default": None},
+    },
+    "required": ["to"],
+}
+ANSWER = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string", "description": "Its id."},
+        "copies": {"type": "object", "properties": {"n": {"type": "integer"}}},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def shipped_tools() -> list[Tool]:
+    """Every version of every tool of the shipped catalog."""
+    return [
+        tool_from_document(json.loads(entry.body), None)
+        for entries in ReferenceModel(SHIPPED_CATALOG).tools.values()
+        for entry in entries
+    ]
+
+
+@pytest.fixture(scope="module")
+def meta_tools(shipped_build: Path) -> list[Tool]:
+    """The meta tools of every session of the shipped catalog."""
+    answers = [
+        json.loads(file.read_bytes())
+        for file in sorted(shipped_build.glob("current/sessions/*.json"))
+    ]
+    return [
+        tool_from_document(document, None) for answer in answers for document in answer["items"]
+    ]
+
+
+# Schemas
+
+
+def test_the_standard_form_of_inputs() -> None:
+    """`required` becomes a list at each level, null a second type or branch; a type taken from
+    branches that differ is no constraint.
+    """
+    assert definitions.input_schema(tool_samples.TOOL.input_parameters) == SCHEMA
+    assert definitions.input_schema({}) == {"type": "object", "properties": {}}
+
+
+def test_the_standard_form_of_outputs() -> None:
+    """Outputs never require anything."""
+    assert definitions.output_schema(tool_samples.TOOL.output_parameters) == ANSWER
+
+
+@example_settings(66)
+@given(tool_samples.parameters(), tool_samples.VALUES)
+def test_a_schema_takes_what_the_author_said(authored: dict[str, Any], value: Any) -> None:
+    """The standard form of what is served is valid, and takes the very values that the author's
+    description takes.
+    """
+    schema = definitions.input_schema(to_served_inputs(authored))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    ours = jsonschema_rs.Draft202012Validator(schema)
+    authors = jsonschema_rs.Draft202012Validator(
+        to_value_schema({"type": "object", "properties": authored})
+    )
+    for tried in (
+        value,
+        *({name: value} for name in authored),
+        definitions.sample_arguments(to_served_inputs(authored)),
+    ):
+        assert ours.is_valid(tried) == authors.is_valid(tried)
+
+
+@example_settings(16)
+@given(tool_samples.parameters())
+def test_a_schema_keeps_what_is_said(authored: dict[str, Any]) -> None:
+    """Descriptions, titles, examples, defaults and limits stay, in the author's words."""
+    for name, schema in definitions.input_schema(to_served_inputs(authored))["properties"].items():
+        kept = {
+            key: value
+            for key, value in authored[name].items()
+            if key in tool_samples.SAYING and key != "enum" and (key, value) != ("description", "")
+        }
+        assert {key: schema[key] for key in kept} == kept
+
+
+def test_schemas_of_the_shipped_catalog(shipped_tools: list[Tool]) -> None:
+    """Every schema is valid by the standard, also those within other forms, and all forms have the
+    same.
+    """
+    assert len(shipped_tools) >= 190
+    hold_schemas(shipped_tools)
+
+
+def test_meta_tools_can_be_exported_too(meta_tools: list[Tool]) -> None:
+    """Filled in for a session, they are like any other tool."""
+    assert meta_tools
+    hold_schemas(meta_tools)
+    hold_samples(meta_tools)
+
+
+def hold_schemas(tools: list[Tool]) -> None:
+    for tool in tools:
+        schema = definitions.input_schema(tool.input_parameters)
+        for one in (
+            schema,
+            definitions.output_schema(tool.output_parameters),
+            definitions.to_json_schema(tool),
+        ):
+            jsonschema.Draft202012Validator.check_schema(one)
+        forms = (
+            definitions.to_openai(tool)["function"]["parameters"],
+            definitions.to_anthropic(tool)["input_schema"],
+            definitions.to_mcp(tool)["inputSchema"],
+        )
+        assert [*forms] == [schema] * 3
+
+
+# Definitions
+
+
+def test_definitions() -> None:
+    """Each form has the fields of its maker, and MCP's the hints that are tags."""
+    told = {"name": "MAIL_SEND", "description": tool_samples.TOOL.description}
+    assert definitions.to_openai(tool_samples.TOOL) == {
+        "type": "function",
+        "function": {**told, "parameters": SCHEMA},
+    }
+    assert definitions.to_anthropic(tool_samples.TOOL) == {**told, "input_schema": SCHEMA}
+    hints = {"destructiveHint": True, "openWorldHint": True}
+    assert definitions.to_mcp(tool_samples.TOOL) == {
+        **told,
+        "title": "Send a mail",
+        "inputSchema": SCHEMA,
+        "outputSchema": ANSWER,
+        "annotations": hints,
+    }
+    assert definitions.to_mcp(replace(tool_samples.TOOL, tags=("x",), output_parameters={})) == {
+        **told,
+        "title": "Send a mail",
+        "inputSchema": SCHEMA,
+    }
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Send a mail",
+        "description": tool_samples.TOOL.description,
+    }
+    assert definitions.to_json_schema(tool_samples.TOOL) == {**head, **SCHEMA}
+
+
+def test_tokens_are_a_quarter_of_the_characters() -> None:
+    """Characters are counted, not bytes, and a begun token is a whole one."""
+    empty = replace(tool_samples.TOOL, description="", input_parameters={})
+    length = len(json.dumps(definitions.to_openai(empty), separators=(",", ":")))
+    counted = {
+        more: definitions.estimate_tokens(replace(empty, description="ü" * more))
+        for more in range(9)
+    }
+    assert counted == {more: (length + more + 3) // 4 for more in range(9)}
+
+
+def test_uses_tell_the_tokens(shipped_tools: list[Tool]) -> None:
+    """The same as when they are asked for alone."""
+    for tool in shipped_tools:
+        assert definitions.build_usage(tool).tokens == definitions.estimate_tokens(tool)
+
+
+# Example arguments
+
+
+@pytest.mark.parametrize(
+    ("description", "expected"),
+    [
+        ({"type": "string", "examples": ["e", "f"], "default": "d", "enum": ["n"]}, "e"),
+        ({"type": "string", "examples": [], "default": "d", "enum": ["n"]}, "d"),
+        ({"type": "string", "enum": ["n", "m"]}, "n"),
+        ({"type": "string", "default": None, "nullable": True}, None),
+        ({"type": "boolean"}, True),
+        ({"type": "string"}, "text"),
+        ({"type": "string", "maxLength": 2}, "te"),
+        ({"type": "string", "minLength": 6}, "textte"),
+        ({"type": "string", "minLength": 10**12}, "text" * 250),
+        ({"type": "string", "format": "email"}, "ada@example.com"),
+        ({"type": "integer"}, 1),
+        ({"type": "integer", "minimum": 3}, 3),
+        ({"type": "integer", "exclusiveMinimum": 3, "maximum": 9}, 4),
+        ({"type": "integer", "maximum": -2.5}, -3),
+        ({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.5}, 0.25),
+        ({"type": "number", "minimum": 2, "maximum": 1}, 1),
+        ({"type": "integer", "minimum": 1e300}, 1),
+        ({"type": "array", "items": {"type": "integer", "minimum": 5}}, [5]),
+        ({"type": "array"}, ["text"]),
+        ({"type": "array", "maxItems": 0}, []),
+        (
+            {
+                "type": "array",
+                "minItems": 2,
+                "items": {"type": "string", "examples": ["a", "b", "c"]},
+            },
+            ["a", "b"],
+        ),
+        (
+            {
+                "type": "array",
+                "minItems": 3,
+                "uniqueItems": True,
+                "items": {"type": "string", "examples": ["a"]},
+            },
+            ["a", "a 2", "a 3"],
+        ),
+        (
+            {"type": "array", "minItems": 3, "uniqueItems": True, "items": {"type": "integer"}},
+            [1, 2, 3],
+        ),
+        ({"type": "array", "minItems": 10**12}, ["text"] * 10),
+        ({"anyOf": [{"type": "integer", "minimum": 2}, {"type": "string"}]}, 2),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"type": "string", "required": True}, "b": {"type": "string"}},
+            },
+            {"a": "text"},
+        ),
+        (
+            {
+                "oneOf": [
+                    {"type": "object", "properties": {"a": {"type": "boolean", "required": True}}}
+                ]
+            },
+            {"a": True},
+        ),
+    ],
+)
+def test_sample(description: dict[str, Any], expected: Any) -> None:
+    """What the author names comes first, and what is made up heeds type, format, bounds and
+    lengths.
+    """
+    served = to_served_inputs({"x": {**description, "required": True}, "y": {**description}})
+    made = definitions.sample_arguments(served)
+    assert json.dumps(made) == json.dumps({"x": expected})
+
+
+def test_a_sample_stays_small() -> None:
+    """Lists within lists, each of which wants a thousand items, do not multiply."""
+    inner: dict[str, Any] = {"type": "string"}
+    for _ in range(20):
+        inner = {"type": "array", "minItems": 1000, "items": inner}
+    assert (
+        len(
+            json.dumps(
+                definitions.sample_arguments(to_served_inputs({"x": {**inner, "required": True}}))
+            )
+        )
+        < 1000
+    )
+
+
+@example_settings(50)
+@given(
+    tool_samples.parameters(
+        but=frozenset(["pattern", "format", "oneOf", "uniqueItems", *tool_samples.SAYING])
+    )
+)
+def test_a_made_up_sample_fits(authored: dict[str, Any]) -> None:
+    """Where nothing is named by the author, what is made up fits."""
+    served = to_served_inputs(authored)
+    jsonschema_rs.Draft202012Validator(definitions.input_schema(served)).validate(
+        definitions.sample_arguments(served)
+    )
+
+
+@pytest.mark.parametrize(
+    "format",
+    ["date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uuid"],
+)
+def test_made_up_texts_have_their_format(format: str) -> None:
+    """What is no text of that format is refused by a validator that asks for it."""
+    served = to_served_inputs({"x": {"type": "string", "format": format, "required": True}})
+    gate = jsonschema_rs.Draft202012Validator(
+        definitions.input_schema(served), validate_formats=True
+    )
+    assert not gate.is_valid({"x": "te xt"})
+    gate.validate(definitions.sample_arguments(served))
+
+
+def test_samples_of_the_shipped_catalog(shipped_tools: list[Tool]) -> None:
+    """Each is valid, and has the required arguments and no others."""
+    hold_samples(shipped_tools)
+
+
+def hold_samples(tools: list[Tool]) -> None:
+    for tool in tools:
+        made = definitions.sample_arguments(tool.input_parameters)
+        jsonschema_rs.Draft202012Validator(
+            definitions.input_schema(tool.input_parameters), validate_formats=True
+        ).validate(made)
+        assert {*made} == {name for name, it in tool.input_parameters.items() if it["required"]}
+
+
+# Texts to copy
+
+
+def test_which_snippets_there_are_and_their_order() -> None:
+    """The three calls, then the definitions; a name can stand in an id."""
+    shown = [
+        (one.name, one.title, one.language)
+        for one in definitions.build_usage(tool_samples.TOOL).snippets
+    ]
+    assert shown == [
+        ("curl", "curl", "bash"),
+        ("python", "Python", "python"),
+        ("typescript", "TypeScript", "typescript"),
+        ("openai", "OpenAI function", "json"),
+        ("anthropic", "Anthropic tool", "json"),
+        ("mcp", "MCP tool", "json"),
+        ("mcp-call", "MCP call", "json"),
+        ("json-schema", "JSON Schema", "json"),
+    ]
+
+
+@example_settings(16)
+@given(tool_samples.tools())
+def test_snippets_of_any_tool_are_sound(tool: Tool) -> None:
+    """Python parses to the one call that is meant, the shell sees three words, and JSON is what the
+    forms say.
+    """
+    texts = {one.name: one.text for one in definitions.build_usage(tool).snippets}
+    calls = [node for node in ast.walk(ast.parse(texts["python"])) if isinstance(node, ast.Call)]
+    constants = [
+        node.value
+        for call in calls
+        for node in (*call.args, *(word.value for word in call.keywords))
+        if isinstance(node, ast.Constant)
+    ]
+    assert sorted(map(str, constants)) == sorted(
+        [definitions.DEFAULT_BASE_URL, tool.slug, tool.version]
+    )
+    assert (
+        texts["curl"]
+        == f"curl -H \"x-api-key: $TOOLCATALOG_KEY\" 'http://127.0.0.1:8000/api/v3/tools/{tool.slug}?version={tool.version}'"
+    )
+    for name, form in (
+        ("openai", definitions.to_openai),
+        ("anthropic", definitions.to_anthropic),
+        ("mcp", definitions.to_mcp),
+        ("json-schema", definitions.to_json_schema),
+    ):
+        assert json.loads(texts[name]) == form(tool)
+    call = json.loads(texts["mcp-call"])
+    assert (call["jsonrpc"], call["method"]) == ("2.0", "tools/call")
+    assert call["params"] == {
+        "name": tool.slug,
+        "arguments": definitions.sample_arguments(tool.input_parameters),
+    }
+
+
+def test_texts_of_the_catalog_are_kept_as_they_are() -> None:
+    """Not escaped beyond what JSON asks for."""
+    assert any(
+        "Send “it” & <wait>." in one.text
+        for one in definitions.build_usage(tool_samples.TOOL).snippets
+        if one.name == "openai"
+    )
+
+
+@pytest.mark.parametrize("name", ["curl", "python", "typescript"])
+def test_a_call_gets_the_tool(
+    name: str, shipped: Server, shipped_tools: list[Tool], tmp_path: Path
+) -> None:
+    """Run as it stands, with the key in the environment, a call prints the very version that the
+    page is of.
+    """
+    tool = next(
+        one
+        for one in shipped_tools
+        if one.slug == "GITHUB_CREATE_ISSUE" and one.version != one.available_versions[-1]
+    )
+    text = next(
+        one.text
+        for one in definitions.request_snippets(tool, f"{shipped.url}/")
+        if one.name == name
+    )
+    suffix, program = {
+        "curl": ("sh", "sh"),
+        "python": ("py", sys.executable),
+        "typescript": ("mjs", "node"),
+    }[name]
+    if shutil.which("curl" if name == "curl" else program) is None or (
+        name == "typescript" and CLIENT_LIBRARIES[2].missing_reason()
+    ):
+        pytest.skip(f"{name} cannot be run here")
+    if name == "typescript":
+        (tmp_path / "node_modules").symlink_to(
+            str(
+                CLIENT_LIBRARIES[2].site_packages
+                and CLIENT_LIBRARIES[2].site_packages.parent.parent
+            )
+        )
+    (tmp_path / f"run.{suffix}").write_text(text)
+    env = {**os.environ, "TOOLCATALOG_KEY": shipped.key, "NO_PROXY": "*"}
+    done = subprocess.run(
+        [program, f"run.{suffix}"],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert (answer["slug"], answer["version"], answer["input_parameters"]) == (
+        tool.slug,
+        tool.version,
+        tool.input_parameters,
+    )
+
+
+def test_a_hostile_base_stays_one_text() -> None:
+    """The address is an operator's, and still no command and no code."""
+    base = "http://h/$(id)'\";`x`\\"
+    texts = {one.name: one.text for one in definitions.request_snippets(tool_samples.TOOL, base)}
+    done = subprocess.run(
+        ["sh", "-c", texts["curl"].replace("curl", "printf '%s\\n'", 1)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=20,
+    )
+    assert done.stdout.splitlines() == [
+        "-H",
+        "x-api-key: ",
+        f"{base}/api/v3/tools/MAIL_SEND?version=20250101_00",
+    ]
+    assert base in [
+        node.value
+        for node in ast.walk(ast.parse(texts["python"]))
+        if isinstance(node, ast.Constant)
+    ]

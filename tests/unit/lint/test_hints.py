@@ -1,0 +1,93 @@
+"""Advice on tags: which verb a tool has, what its hints say, and how many tools are important."""
+
+import pytest
+
+from support.models import make_catalog, make_tool
+from toolcatalog.catalog.model import ToolVersion
+from toolcatalog.lint import hints
+from toolcatalog.lint.texts import ToolView
+
+
+def told(one: ToolVersion) -> list[str]:
+    return [finding.rule for lint in hints.TOOL_RULES for finding in lint.check(ToolView(one))]
+
+
+@pytest.mark.parametrize(
+    ("slug", "name", "destroys"),
+    [
+        ("MAIL_DELETE_ALL", "Empty", True),
+        ("MAIL_FOLDERS_REMOVE", "Tidy", True),
+        ("MAIL-PURGE", "Tidy", True),
+        ("MAIL_FOLDERS", "Delete folders", True),
+        ("DELETE_DELETE_ALL", "Empty", True),  # of the toolkit `delete`
+        ("DELETE_ALL", "Empty", False),
+        ("MAIL_CREATE_REMOVE_TOKEN", "Token", False),
+        ("MAIL_GET_DELETE_RULES", "Delete rules", False),
+        ("MAIL_DELETED_FOLDERS", "Folders", False),
+        ("MAIL_SEND", "Send and delete", False),
+    ],
+)
+def test_the_first_verb_is_what_a_tool_does(slug: str, name: str, destroys: bool) -> None:
+    """The slug's behind the toolkit's words, else the name's; verbs behind a verb are what it is
+    done to.
+    """
+    one = make_tool(slug, name=name, toolkit="delete" if slug.startswith("DELETE") else "mail")
+    assert told(one) == (["hint-missing"] if destroys else [])
+    assert told(make_tool(slug, name=name, toolkit=one.toolkit, tags=["destructiveHint"])) == (
+        ["hint-contradiction"] if slug == "MAIL_GET_DELETE_RULES" else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("slug", "tags", "expected"),
+    [
+        ("MAIL_LIST", ["readOnlyHint", "idempotentHint"], []),
+        ("MAIL_LIST", [], []),
+        ("MAIL_LIST", ["destructiveHint"], ["hint-contradiction"]),
+        ("MAIL_ERASE", ["readOnlyHint"], ["hint-missing", "hint-contradiction"]),
+        ("MAIL_ERASE", ["readOnlyHint", "destructiveHint"], ["hint-contradiction"]),
+        ("MAIL_SEND", ["readOnlyHint", "destructiveHint"], ["hint-contradiction"]),
+        ("MAIL_SEND", ["destructiveHint"], []),
+        ("MAIL_SEND", ["readOnlyHint"], []),
+    ],
+)
+def test_hints(slug: str, tags: list[str], expected: list[str]) -> None:
+    """Each contradiction is told once."""
+    assert told(make_tool(slug, tags=tags)) == expected
+
+
+@pytest.mark.parametrize(
+    ("tools", "important", "expected"),
+    [
+        (5, 0, []),
+        (6, 0, ["important-none"]),
+        (6, 1, []),
+        (6, 3, []),
+        (6, 4, ["important-many"]),
+        (5, 5, []),
+        (7, 4, ["important-many"]),
+    ],
+)
+def test_important(tools: int, important: int, expected: list[str]) -> None:
+    """Of more than a handful at least one, and half at most."""
+    known = make_catalog(
+        *(
+            make_tool(f"MAIL_{number}", tags=["important"] if number < important else [])
+            for number in range(tools)
+        )
+    )
+    found = [finding for survey in hints.CATALOG_RULES for finding in survey.check(known)]
+    assert [finding.rule for finding in found] == expected
+    assert {finding.path for finding in found} <= {"toolkits/mail/toolkit.yaml"}
+
+
+def test_only_the_newest_versions_of_living_tools_count() -> None:
+    """What was important once, and what is deprecated, is not counted."""
+    tools = [make_tool(f"MAIL_{number}") for number in range(6)]
+    once = make_tool("MAIL_0", "20240101_00", tags=["important"])
+    gone = make_tool("MAIL_GONE", tags=["important"], deprecation={})
+    assert [
+        finding.rule
+        for survey in hints.CATALOG_RULES
+        for finding in survey.check(make_catalog(*tools, once, gone))
+    ] == ["important-none"]

@@ -1,0 +1,171 @@
+"""Advice on names: whose a tool is, how long its slug is, and what it may be taken for; and where a
+reference leads.
+"""
+
+import time
+from typing import Any
+
+import pytest
+
+from support.models import make_catalog, make_tool
+from toolcatalog.catalog.model import ROUTER, Toolkit, ToolVersion
+from toolcatalog.lint import identity, quality
+from toolcatalog.lint.texts import ToolView
+
+
+def told(one: ToolVersion) -> list[str]:
+    return [finding.rule for lint in identity.TOOL_RULES for finding in lint.check(ToolView(one))]
+
+
+@pytest.mark.parametrize(
+    ("slug", "toolkit", "expected"),
+    [
+        ("MAIL_SEND", "mail", []),
+        ("MAIL-SEND", "mail", []),
+        ("WEB_MAIL_SEND", "web-mail", []),
+        ("WEB-MAIL_SEND", "web_mail", []),
+        ("MAILBOX_SEND", "mail", ["slug-prefix"]),
+        ("MAIL", "mail", ["slug-prefix"]),
+        ("WEBMAIL_SEND", "web-mail", ["slug-prefix"]),
+        ("SEND", ROUTER, []),
+        ("MAIL_" + "X" * 59, "mail", []),
+        ("MAIL_" + "X" * 60, "mail", ["slug-long"]),
+    ],
+)
+def test_slug(slug: str, toolkit: str, expected: list[str]) -> None:
+    """A slug begins with its toolkit's as a whole word, and has 64 characters at most."""
+    assert told(make_tool(slug, toolkit=toolkit)) == expected
+
+
+def similar(*slugs: str, **fields: Any) -> list[tuple[str, str]]:
+    """Which of the tools, all of one toolkit, are taken for which."""
+    known = make_catalog(*(make_tool(slug, toolkit="mail", **fields) for slug in slugs))
+    found = [finding for survey in identity.CATALOG_RULES for finding in survey.check(known)]
+    assert all(finding.rule == "slug-similar" for finding in found)
+    return [(finding.message.split("`")[1], finding.message.split("`")[3]) for finding in found]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("MAIL_ISSUE_SEARCH", "MAIL_SEARCH_ISSUES"),
+        ("MAIL_GET_AN_ENTRY", "MAIL_GET_ENTRIES"),
+        ("MAIL_GET_THE_BOX", "MAIL_GET_BOXES"),
+        ("MAIL_LIST_CLASS", "MAIL_LIST_CLASSES"),
+        ("MAIL-SEND_ALL", "MAIL_SENDALL"),
+        ("MAIL_ADD_LICENCE", "MAIL_ADD_LICENSE"),
+        ("MAIL_ADD_RECIEVER", "MAIL_ADD_RECEIVER"),
+        ("MAIL_ADD_COMENT_TO_IT", "MAIL_ADD_COMMENT_TO_IT"),
+    ],
+)
+def test_slugs_that_are_alike(one: str, other: str) -> None:
+    """Each pair is told once, at the later slug, and not for tools that are deprecated."""
+    first, second = sorted((one, other))
+    assert similar(one, other) == [(second, first)]
+    assert similar(one, other, deprecation={"reason": "Old."}) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("MAIL_ADD_USER_TO_GROUP", "MAIL_ADD_GROUP_TO_USER"),
+        ("MAIL_GET_RULE", "MAIL_SET_RULE"),
+        ("MAIL_CLOSE_ISSUE", "MAIL_CLONE_ISSUE"),
+        ("MAIL_LIST_V1", "MAIL_LIST_V2"),
+        ("MAIL_LIST_BUS", "MAIL_LIST_BU"),
+        ("MAIL_IMPORT_FILE", "MAIL_EXPORT_FILE"),
+        ("MAIL_ADD_LICENCE", "MAIL_DROP_LICENSE"),
+    ],
+)
+def test_slugs_that_are_not_alike(one: str, other: str) -> None:
+    """Words with an order between them, short words, numbers and two differences."""
+    assert similar(one, other) == []
+
+
+def test_slugs_of_two_toolkits_may_be_alike() -> None:
+    """The toolkit's word tells them apart."""
+    known = make_catalog(
+        make_tool("MAIL_SEARCH_ISSUES", toolkit="mail"),
+        make_tool("MAIL_ISSUE_SEARCH", toolkit="chat"),
+    )
+    assert [*identity.check_similar_slugs(known)] == []
+
+
+def test_many_slugs_are_compared_in_a_moment() -> None:
+    """Twenty thousand tools of one toolkit, with a few that are alike: pair by pair it would take
+    minutes.
+    """
+    words = [
+        "ALPHA",
+        "BRAVOS",
+        "CHARLY",
+        "DELTAS",
+        "ECHOES",
+        "FOXTROT",
+        "GOLFER",
+        "HOTELS",
+        "INDIAN",
+        "JULIET",
+    ]
+    slugs = [f"MAIL_{a}_{b}_{number}" for number in range(200) for a in words for b in words]
+    started = time.process_time()
+    found = similar(*slugs)
+    assert time.process_time() - started < 10
+    assert len(found) == 200 * 45  # of two words in either order the later
+
+
+def test_toolkits() -> None:
+    """Separators alone are no difference."""
+    kits = tuple(
+        Toolkit(slug=slug, name="X", logo="https://x.example")
+        for slug in ("web-mail", "web_mail", "webmail", "webmails")
+    )
+    found = [*identity.check_similar_toolkits(make_catalog(toolkits=kits))]
+    assert [finding.path for finding in found] == [
+        "toolkits/web_mail/toolkit.yaml",
+        "toolkits/webmail/toolkit.yaml",
+    ]
+    assert "`web-mail`" in found[1].message
+
+
+def test_parameters() -> None:
+    """Within one object only, at every level, in whatever case and with whatever separators."""
+    text = {"type": "string"}
+    inner = {"type": "object", "properties": {"ID": text, "to": text, "t-o": text}}
+    one = make_tool(
+        "MAIL_SEND", input_parameters={"id": text, "user_id": text, "in": inner, "User.Id": text}
+    )
+    found = [*identity.check_similar_parameters(ToolView(one))]
+    assert [(finding.pointer[-1], finding.at_key) for finding in found] == [
+        ("t-o", True),
+        ("User.Id", True),
+    ]
+
+
+def test_replacements() -> None:
+    """Told at each version that names a tool which is deprecated in its newest version, with where
+    the chain ends.
+    """
+    known = make_catalog(
+        make_tool("A", "20250101_00", deprecation={"replaced_by": "B"}),
+        make_tool("A", "20250201_00", deprecation={"replaced_by": "B"}),
+        make_tool("B", "20250101_00", deprecation={"replaced_by": "C"}),
+        make_tool("C", "20250101_00", deprecation={"reason": "Was not ready."}),
+        make_tool("C", "20250201_00"),
+        make_tool("D", deprecation={"replaced_by": "E"}),
+        make_tool("E", deprecation={"replaced_by": "D"}),
+        make_tool("F", deprecation={"replaced_by": "G"}),
+        make_tool("G", deprecation={"reason": "Nobody used it."}),
+        make_tool("H", deprecation={"replaced_by": "H"}),
+        make_tool("I", deprecation={"replaced_by": "NOT_THERE"}),
+    )
+    found = [*quality.check_replacement_not_deprecated(known)]
+    assert [finding.path.split("/", 2)[2].removesuffix(".yaml") for finding in found] == [
+        "A/20250101_00",
+        "A/20250201_00",
+        "D/20250101_00",
+        "E/20250101_00",
+        "F/20250101_00",
+    ]
+    assert ["`C`" in finding.help for finding in found] == [True, True, False, False, False]
+    assert {finding.pointer for finding in found} == {("deprecation", "replaced_by")}

@@ -1,0 +1,155 @@
+"""Advice on what some provider refuses: the limits on their two sides, and what counts towards
+them.
+"""
+
+from typing import Any
+
+import pytest
+
+from support.models import make_tool
+from toolcatalog.catalog.model import ToolVersion
+from toolcatalog.lint import portability
+from toolcatalog.lint.texts import ToolView
+
+TEXT: dict[str, Any] = {"type": "string"}
+
+
+def taking(**inputs: Any) -> ToolVersion:
+    return make_tool("MAIL_SEND", input_parameters=inputs)
+
+
+def told(one: ToolVersion) -> list[str]:
+    return [
+        finding.rule for lint in portability.TOOL_RULES for finding in lint.check(ToolView(one))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("slug", "odd"), [("7MAIL_SEND", True), ("-MAIL", True), ("_MAIL", False), ("M7", False)]
+)
+def test_the_first_character_of_a_slug(slug: str, odd: bool) -> None:
+    """A letter or `_`."""
+    assert told(make_tool(slug)) == (["slug-start"] if odd else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "odd"),
+    [
+        ("a.b-c_D9", False),
+        ("x" * 64, False),
+        ("x" * 65, True),
+        ("$top", True),
+        ("filter[id]", True),
+        ("größe", True),
+        ("a b", True),
+        ("a\n", True),
+    ],
+)
+def test_names_of_parameters(name: str, odd: bool) -> None:
+    """At every level of the inputs, and not of the outputs."""
+    nested = {
+        "type": "object",
+        "properties": {
+            "in": {"type": "array", "items": {"type": "object", "properties": {name: TEXT}}}
+        },
+    }
+    for one in (taking(**{name: TEXT}), taking(a=nested)):
+        assert told(one) == (["parameter-name"] if odd else [])
+    assert told(make_tool("MAIL_SEND", output_parameters={name: TEXT})) == []
+
+
+def nested(levels: int) -> dict[str, Any]:
+    return TEXT if levels == 1 else {"type": "object", "properties": {"in": nested(levels - 1)}}
+
+
+def test_depth() -> None:
+    """Five objects within each other, lists between them not counted; told once."""
+    assert told(taking(a=nested(5))) == []
+    assert told(taking(a=nested(6), b=nested(7))) == ["nesting-deep"]
+    assert told(taking(a={"type": "array", "items": {"type": "array", "items": nested(5)}})) == []
+    (finding,) = portability.check_nesting_depth(ToolView(taking(a=nested(8))))
+    assert finding.pointer == ("input_parameters", "a", *("properties", "in") * 5)
+
+
+def test_number() -> None:
+    """A hundred named inputs, nested ones counted, values without a name not."""
+    many = {f"p{number}": {"type": "array", "items": TEXT} for number in range(99)}
+    assert told(taking(**many, more={"type": "object", "properties": {}})) == []
+    assert told(taking(**many, more={"type": "object", "properties": {"one": TEXT}})) == [
+        "parameters-many"
+    ]
+
+
+def test_size() -> None:
+    """Two thousand tokens of four bytes, the description counted too."""
+    frame = len(b'{"a":{"type":"string","description":""}}')
+    fits = make_tool(
+        "MAIL_SEND",
+        description="x" * 1000,
+        input_parameters={"a": {**TEXT, "description": "x" * (7000 - frame)}},
+    )
+    over = make_tool("MAIL_SEND", description="x" * 1001, input_parameters=fits.input_parameters)
+    assert [told(fits), told(over)] == [[], ["definition-large"]]
+    assert (
+        told(
+            make_tool("MAIL_SEND", output_parameters=fits.input_parameters, description="x" * 1001)
+        )
+        == []
+    )
+
+
+def enum(count: int, kind: str = "string") -> dict[str, Any]:
+    return {"type": kind, "enum": [*range(count)]}
+
+
+def test_enums() -> None:
+    """250 values in one and 500 in all; strings only, where a type is said."""
+    assert told(taking(a=enum(250), b=enum(250))) == []
+    assert told(taking(a=enum(251))) == ["enum-large"]
+    assert told(taking(a=enum(250), b=enum(250), c=enum(1))) == ["enum-large"]
+    assert (
+        told(taking(a=enum(2, "integer"), b={"type": "array", "items": enum(2, "number")}))
+        == ["enum-not-text"] * 2
+    )
+    assert told(taking(a={"anyOf": [TEXT], "enum": ["x"]})) == []
+
+
+def test_arrays() -> None:
+    """Each says what it is a list of, also within another."""
+    assert told(taking(a={"type": "array", "items": {"type": "array"}})) == ["array-items"]
+    assert told(taking(a={"type": "array", "items": TEXT})) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "odd"),
+    [
+        (r"^refs/(?:heads|tags)/.*$", ""),
+        (r"^\(?=\d{3}[)]?\w\b$", ""),
+        (r"[(?=!]", ""),
+        (r"[\](?!]x", ""),
+        (r"\\1", ""),
+        (r"a(?=b)", "ahead"),
+        (r"a(?!b)", "ahead"),
+        (r"\\(?=b)", "ahead"),
+        (r"(?<=a)b", "behind"),
+        (r"(?<!a)b", "behind"),
+        (r"(?<year>\d+)", "named group"),
+        (r"(?P<year>\d+)", "named group"),
+        (r"(?i)abc", "flag"),
+        (r"^[^\p{L}]$", "Unicode"),
+        (r"\P{Lu}", "Unicode"),
+        (r"(a)\1", "reference"),
+        (r"\Aa\Z", "anchor"),
+    ],
+)
+def test_patterns(pattern: str, odd: str) -> None:
+    """What is escaped or in brackets is no group."""
+    found = [*portability.check_patterns(ToolView(taking(a={**TEXT, "pattern": pattern})))]
+    assert [odd in finding.message for finding in found] == ([True] if odd else [])
+
+
+def test_formats() -> None:
+    """At each place, those of the list pass."""
+    assert told(taking(a={**TEXT, "format": "date-time"}, b={**TEXT, "format": "uri"})) == [
+        "format-rare"
+    ]

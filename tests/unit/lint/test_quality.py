@@ -1,0 +1,207 @@
+"""Advice on texts. That each rule finds its case and passes the fine one is shown in tests/data/rejects;
+here is what lies between.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.models import make_tool
+from toolcatalog import parameters
+from toolcatalog.catalog.model import ToolVersion
+from toolcatalog.errors import Pointer
+from toolcatalog.lint import quality
+from toolcatalog.lint.texts import ToolView
+
+NAMES = st.sampled_from(["a", "properties", "items", "anyOf", "type", "b c"])
+DESCRIPTIONS = st.recursive(
+    st.fixed_dictionaries({"type": st.just("string")}),
+    lambda inner: st.fixed_dictionaries(
+        {"type": st.just("object")},
+        optional={
+            "properties": st.dictionaries(NAMES, inner, max_size=3),
+            "items": inner,
+            "additionalProperties": st.booleans() | inner,
+            "anyOf": st.lists(inner, min_size=1, max_size=2),
+            "oneOf": st.lists(inner, min_size=1, max_size=2),
+        },
+    ),
+    max_leaves=8,
+)
+
+
+def told(one: ToolVersion) -> list[str]:
+    """What is found of a tool, but for the notes that nearly every short example gets."""
+    found = [finding for lint in quality.TOOL_RULES for finding in lint.check(ToolView(one))]
+    return [finding.rule for finding in found if finding.rule != "description-brief"]
+
+
+@given(st.dictionaries(NAMES, DESCRIPTIONS, max_size=3))
+def test_every_description_has_its_place_and_its_name(described: dict[str, Any]) -> None:
+    """The places are those that `parameters.walk` finds; a parameter may be called as a keyword is."""
+    one = make_tool("MAIL_SEND", input_parameters=described, output_parameters=described)
+    walked = dict(parameters.walk_descriptions(described, ("input_parameters",)))
+    view = ToolView(one)
+    found = view.inputs
+    assert {place.pointer: place.description for place in found} == walked
+    assert len(found) == len(walked) == len(view.outputs)
+    for place in found:
+        assert place.name in ("", place.pointer[-1])
+        assert sum(1 for _ in _objects(described, place.pointer[1:])) == place.depth
+
+
+def _objects(described: Any, pointer: Pointer) -> Iterator[Any]:
+    """The maps of named parameters that a pointer leads through."""
+    yield described
+    rest = list(pointer[1:])
+    value = described[pointer[0]]
+    while rest:
+        key = rest.pop(0)
+        value = value[key]
+        if key == "properties":
+            yield value
+            value = value[rest.pop(0)]
+        elif key in ("anyOf", "oneOf"):
+            value = value[rest.pop(0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("", "description-empty"),
+        ("\n \n", "description-empty"),
+        ("Mail: send!", "description-repeats-name"),
+        ("mail_send", "description-repeats-name"),
+        ("Mail.", "description-short"),
+        ("Sends mail.", "description-short"),
+        ("Envoyé.", ""),  # not all languages can be measured in words
+        ("メールを送る", ""),
+        ("Send a message to many people.", "description-brief"),
+        ("Send a message to many people, one by one.", ""),
+        ("x " * 512, ""),
+        ("x " * 513, "description-long"),
+        ("word" * 256, ""),
+    ],
+)
+def test_one_thing_is_said_of_how_much_a_description_says(text: str, rule: str) -> None:
+    """The worst, and not also what follows from it."""
+    one = make_tool("MAIL_SEND", name="Mail send", description=text)
+    assert [
+        finding.rule for lint in quality.TOOL_RULES for finding in lint.check(ToolView(one))
+    ] == ([rule] if rule else [])
+
+
+@pytest.mark.parametrize(
+    ("start", "is_filler"),
+    [
+        ("This tool sends", True),
+        ("Tool to send", True),
+        ("A tool that sends", True),
+        ("Use this function to send", True),
+        ("Allows you to send", True),
+        ("lets users send", True),
+        ("This message is sent", False),
+        ("Toolbox to send", False),
+        ("Use this where nothing else fits: it sends", False),
+        ("Lets go of", False),
+        ("Tool calls are sent", False),
+    ],
+)
+def test_fillers(start: str, is_filler: bool) -> None:
+    """Only the words that say nothing are told of, and by what they are."""
+    one = make_tool("MAIL_SEND", description=f"{start} one message to all people of a team.")
+    found = [finding for lint in quality.TOOL_RULES for finding in lint.check(ToolView(one))]
+    assert [finding.rule for finding in found] == (["description-filler"] if is_filler else [])
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (
+            {"description": "(deprecated) Send one message to all people of a team."},
+            ["deprecation-unmarked"],
+        ),
+        ({"name": "DEPRECATED: send"}, ["deprecation-unmarked"]),
+        ({"description": "List deprecated tools, newest first, page by page."}, []),
+        (
+            {
+                "description": "Deprecated. Send one message to all people.",
+                "deprecation": {"reason": "Old."},
+            },
+            [],
+        ),
+        ({"deprecation": {"reason": " "}}, ["deprecation-unexplained"]),
+        ({"deprecation": {"sunset": "2026-01-01"}}, ["deprecation-unexplained"]),
+        ({"deprecation": {"replaced_by": "MAIL_POST"}}, []),
+    ],
+)
+def test_deprecation(fields: dict[str, Any], expected: list[str]) -> None:
+    """What prose says the field says too, and it tells what to do."""
+    assert (
+        told(
+            make_tool(
+                "MAIL_SEND",
+                **{"description": "Send one message to all people of a team.", **fields},
+            )
+        )
+        == expected
+    )
+
+
+def test_descriptions_are_missed_where_they_are_missing() -> None:
+    """At the description that is blank, or at the name of what has none; wherever it lies; values
+    without a name need none.
+    """
+    blank = {"type": "string", "description": " "}
+    described = {"type": "object", "description": "Good.", "properties": {"in": {"type": "string"}}}
+    inputs = {
+        "none": {"type": "string"},
+        "blank": blank,
+        "list": {
+            "type": "array",
+            "description": "Good.",
+            "items": {"type": "object", "properties": {"deep": blank}},
+        },
+        "map": {"type": "object", "description": "Good.", "additionalProperties": described},
+        "either": {"description": "Good.", "oneOf": [{"type": "string"}, described]},
+    }
+    one = make_tool(
+        "MAIL_SEND", input_parameters=inputs, output_parameters={"out": {"type": "string"}}
+    )
+    found = [
+        finding
+        for lint in quality.TOOL_RULES
+        for finding in lint.check(ToolView(one))
+        if finding.rule.endswith("undescribed")
+    ]
+    assert [(finding.pointer[1:], finding.at_key) for finding in found] == [
+        (("none",), True),
+        (("blank", "description"), False),
+        (("list", "items", "properties", "deep", "description"), False),
+        (("map", "additionalProperties", "properties", "in"), True),
+        (("either", "oneOf", 1, "properties", "in"), True),
+        (("out",), True),
+    ]
+    assert [finding.rule for finding in found] == 5 * ["parameter-undescribed"] + [
+        "output-undescribed"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "repeats"),
+    [
+        ("user_name", "User name.", True),
+        ("userName", "user-name", True),
+        ("q", "Q", True),
+        ("user_name", "The user name.", False),
+        ("user_name", "Name of the user", False),
+        ("id", "", False),
+    ],
+)
+def test_a_description_that_is_the_name_again(name: str, text: str, repeats: bool) -> None:
+    """Case, spaces and signs make no difference; one more word does."""
+    one = make_tool("MAIL_SEND", input_parameters={name: {"type": "string", "description": text}})
+    assert ("parameter-repeats-name" in told(one)) is repeats

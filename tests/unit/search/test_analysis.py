@@ -1,0 +1,124 @@
+"""The room `analysis`: what a word is, and what it becomes."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.reference_model import STOP_WORDS, extract_terms, extract_words
+from toolcatalog import textutils
+from toolcatalog.search import analysis
+
+
+@pytest.mark.parametrize(
+    ("text", "spelt"),
+    [
+        ("", []),
+        (" .,;-_/ \n", []),
+        ("GITHUB_CREATE_ISSUE", ["github", "create", "issue"]),
+        ("GITHUB-CREATE.issue", ["github", "create", "issue"]),
+        ("createIssueV2", ["create", "issue", "v", "2"]),
+        ("HTTPServer2Go", ["http", "server", "2", "go"]),
+        ("what is the weather like for me", ["weather", "like"]),
+        ("it's an e-mail", ["e", "mail"]),
+        ("Zürich ZÜRICH Straße STRASSE café", ["zurich", "zurich", "strasse", "strasse", "cafe"]),
+        ("cafe\u0301 o\u0308ffnen", ["cafe", "offnen"]),
+        ("天気API 日本語", ["天気", "api", "日本", "本語"]),
+        ("搜", ["搜"]),
+        ("\uff27\uff29\uff34\uff28\uff35\uff22 \ufb01le", ["github", "file"]),
+        ("Ελλάδα ΕΛΛΆΔΑΣ", ["ελλαδα", "ελλαδασ"]),
+        ("한국어 שלום", ["한국어", "שלום"]),
+        ("3.14 ٣٤", ["3", "14", "٣٤"]),
+        ("😀 \u202eabc", ["abc"]),
+    ],
+)
+def test_words(text: str, spelt: list[str]) -> None:
+    """Runs of letters or digits, camelCase and snake_case apart, folded; Chinese and Japanese in
+    pairs; silent words left out.
+    """
+    assert [word.spelling for word in analysis.extract_words(text)] == spelt
+
+
+def test_forms_of_a_word_are_one_term() -> None:
+    """English endings do not matter."""
+    assert {
+        word.term for word in analysis.extract_words("translate translates translating Translated")
+    } == {"translat"}
+
+
+@given(
+    st.text()
+    | st.text(st.characters(codec="ascii"))
+    | st.text(st.sampled_from("aAbBßéÉ日本語ひ1٣_- .\u0301ﬁ\ufdfa"))
+)
+def test_as_another_reading_has_it(text: str) -> None:
+    """Whatever the text, words and terms are those of the plain reading of docs/search.md."""
+    found = analysis.extract_words(text)
+    assert [word.spelling for word in found] == extract_words(text)
+    assert [word.term for word in found] == extract_terms(text)
+    assert [
+        word for piece in analysis.split_pieces(text) for word in analysis.words_in_piece(piece)
+    ] == found
+
+
+def test_each_different_word_of_a_long_piece_is_read_once() -> None:
+    """A million words run together are a million times the same few objects, in their order."""
+    found = analysis.words_in_piece("0xThe" * 200_000)
+    assert found[:4] == (*analysis.extract_words("0xThe0xThe"),)
+    assert len(found) == 400_000
+    assert len({*map(id, found)}) == 2
+
+
+def test_long_runs_of_a_query_are_not_remembered() -> None:
+    """What a client makes up is not kept once it has been read; short words are."""
+    analysis.extract_words("mail " + "\u6771\u4eac" * 50)
+    before = analysis.words_in_piece.cache_info().currsize
+    analysis.extract_words("mail " + "\u4eac\u6771" * 50 + " " + "x" * 65)
+    assert analysis.words_in_piece.cache_info().currsize == before
+
+
+def test_the_parts_of_a_query_cost_as_much_as_it_is_long() -> None:
+    """White space without end is looked through once, and not from each of its characters."""
+    began = time.process_time()
+    for space in (" ", " \n", "\t"):
+        assert " ".join(analysis.split_query(f"a{space * 20_000}b")).split() == ["a", "b"]
+    assert time.process_time() - began < 0.5
+    assert analysis.split_query(f"a{' ' * 20}and then{' ' * 20}b") == ["a", "b"]
+
+
+def test_silent_words_are_those_of_the_page() -> None:
+    """docs/search.md lists them, and each of them is silent."""
+    assert {*analysis._STOP_WORDS} == STOP_WORDS
+    assert analysis.extract_words(" ".join(STOP_WORDS)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("One. Two!  Three?\nFour", ["One.", "Two!", "Three?", "Four"]),
+        ("v1.2 is out", ["v1.2 is out"]),
+        ("", []),
+    ],
+)
+def test_sentences(text: str, said: list[str]) -> None:
+    """A sentence ends with a mark and a blank, or a line."""
+    assert [*textutils.split_sentences(text)] == said
+
+
+def test_names_are_called_alike_whatever_is_between_their_words() -> None:
+    """Case, blanks and marks do not matter; letters do."""
+    assert (
+        analysis.name_checksum("Create an Issue")
+        == analysis.name_checksum("create_AN-issue ")
+        != analysis.name_checksum("create a issue")
+    )
+
+
+@pytest.mark.parametrize(
+    ("term", "is_word"),
+    [("mail", True), ("map", False), ("2024", False), ("日本語で", False), ("ελλαδ", True)],
+)
+def test_what_can_be_misspelt(term: str, is_word: bool) -> None:
+    """Four letters at least, no number, nothing that is written without blanks."""
+    assert analysis.is_word(term) is is_word

@@ -1,0 +1,68 @@
+"""The room `search.explain`: what it says adds up to what the ranking has found."""
+
+from pathlib import Path
+
+import pytest
+
+from toolcatalog.store.open import open_build
+from toolcatalog.store.store import Filters, Store, VersionPins
+
+QUERIES = [
+    "create an issue on github",
+    "Send a message to the team. Then list the files in drive!",
+    "githb isue",
+    "GITHUB_CREATE_ISSUE",
+    "Send an email",
+    "photographs of the weather",
+    "customer",
+]
+
+
+@pytest.fixture(scope="module")
+def store(shipped_build: Path) -> Store:
+    return open_build(shipped_build)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_parts_make_up_the_whole(store: Store, query: str) -> None:
+    """The points of fields are those of their term, and the parts of the score those by which the
+    best tools are ordered.
+    """
+    found = store.search(Filters(query=query), VersionPins())
+    assert found.ranking is not None
+    raised = []
+    for number, score in zip(
+        found.ranking.top_ids.tolist(), found.ranking.top_scores.tolist(), strict=True
+    ):
+        why = store.explain(query, found, number)
+        assert why.score == pytest.approx(score, rel=1e-5)
+        assert [one.points for one in why.contributions] == sorted(
+            (one.points for one in why.contributions), reverse=True
+        )
+        for one in why.contributions:
+            assert sum(one.fields.values()) == pytest.approx(one.points)
+        raised.append(
+            (
+                sum(one.points for one in why.contributions)
+                * (1 + 0.3 * why.name_coverage)
+                * (1 + 0.3 * why.toolkit_coverage),
+                why.query_score,
+            )
+        )
+    highest = max(points for points, _ in raised)
+    assert [whole for _, whole in raised] == pytest.approx(
+        [points / highest for points, _ in raised], rel=1e-4
+    )
+
+
+def test_what_was_typed_is_said(store: Store) -> None:
+    """A slug, the beginning of one, and a name lift a tool, in this order."""
+    lifts = []
+    for query in ("GMAIL_SEND_EMAIL", "GMAIL_SEND_EM", "Send an email", "send email to"):
+        found = store.search(Filters(query=query), VersionPins())
+        lifts.append(
+            store.explain(
+                query, found, int(store.select_page(found, "relevance", True, 0, 1)[0])
+            ).slug_bonus
+        )
+    assert lifts == [4, 3, 2, 0]

@@ -1,0 +1,137 @@
+"""The room `table`: what is packed is found again, and what is damaged is refused, never mistaken."""
+
+import mmap
+import tracemalloc
+from bisect import bisect_left
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.profile import example_settings
+from toolcatalog.errors import SnapshotError
+from toolcatalog.snapshot import tables
+from toolcatalog.snapshot.tables import Table
+
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+SMALL = {"": b"nothing", "a": b"", "ab": b"\0\1\2", "b": b"x" * 40, "größe 日本": b"last"}
+
+
+def packed(values: dict[str, bytes]) -> bytes:
+    names = sorted(values)
+    return b"".join(
+        tables.pack_table(
+            names, [len(values[name]) for name in names], (values[name] for name in names)
+        )
+    )
+
+
+@example_settings(50)
+@given(st.dictionaries(NAMES, st.binary(max_size=30), max_size=40), st.lists(NAMES, max_size=20))
+def test_what_is_packed_is_found(values: dict[str, bytes], others: list[str]) -> None:
+    """Every name has its value and its place, and no other name has any, whatever the names and
+    values are.
+    """
+    opened, names = Table(packed(values)), sorted(values)
+    assert len(opened) == len(names)
+    for place, name in enumerate(names):
+        assert opened.find(name) == (place, values[name])
+        assert opened.get(name) == values[name]
+    for name in others:
+        assert opened.get(name) == values.get(name)
+        assert opened.bisect(name) == bisect_left(names, name)
+    assert opened.names(0, len(names)) == names
+
+
+def test_places_in_a_long_table() -> None:
+    """A name has its place also where only some of the names are looked at first."""
+    names = [f"{number:05}" for number in range(0, 4000, 2)]
+    opened = Table(packed(dict.fromkeys(names, b"")))
+    for asked in ("", *(f"{number:05}" for number in range(4001)), "x"):
+        assert opened.bisect(asked) == bisect_left(names, asked)
+
+
+@pytest.mark.parametrize(
+    ("start", "stop"), [(0, 5), (-3, 2), (1, 3), (4, 99), (7, 9), (3, 3), (4, 1)]
+)
+def test_names_from_place_to_place(start: int, stop: int) -> None:
+    """As far as there are names; nothing counts from the end."""
+    assert Table(packed(SMALL)).names(start, stop) == sorted(SMALL)[max(0, start) : max(0, stop)]
+
+
+def test_many_names_and_long_ones() -> None:
+    """Thousands of names that fall on each other's slots, a name of 100,000 letters, a value of two
+    blocks.
+    """
+    values = {f"name {number}": str(number).encode() for number in range(5000)}
+    values |= {"x" * 100_000: b"long", "value": bytes(2 << 20)}
+    opened = Table(packed(values))
+    assert {name: opened.get(name) for name in values} == values
+    assert [opened.get(f"name {number}") for number in range(5000, 9000)] == [None] * 4000
+    assert opened.get("x" * 99_999) is None
+
+
+@pytest.mark.parametrize("name", ["\udcff", "a\udc80b"])
+def test_a_name_that_is_no_text_is_not_there(name: str) -> None:
+    """What a URL can hold and a catalog cannot is looked up as any other name."""
+    assert Table(packed(SMALL)).get(name) is None
+
+
+def asked(data: bytes, question: str) -> bytes | list[str] | int | str | None:
+    """What a table of these bytes says; "refused" where it does not."""
+    try:
+        opened = Table(data)
+        match question.partition(" "):
+            case "get", _, name:
+                return opened.get(name)
+            case "place", _, name:
+                return opened.bisect(name)
+        return opened.names(0, 9)
+    except SnapshotError:
+        return "refused"
+
+
+QUESTIONS = [f"{verb} {name}" for verb in ("get", "place") for name in [*SMALL, "aa", "zz"]] + [
+    "names"
+]
+
+
+def test_no_flipped_bit_is_mistaken() -> None:
+    """Whichever bit is flipped, each question has its right answer or none, and each bit but those
+    of no meaning is found out.
+    """
+    data = packed(SMALL)
+    good = {question: asked(data, question) for question in QUESTIONS}
+    assert "refused" not in good.values()
+    for bit in range(8 * len(data)):
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        said = {question: asked(bytes(damaged), question) for question in QUESTIONS}
+        assert all(said[question] in (good[question], "refused") for question in QUESTIONS), bit
+        assert "refused" in said.values() or bit // 8 in range(28, 32), bit
+
+
+def test_no_other_length_is_taken() -> None:
+    """A table that was cut off or has grown is refused when it is opened."""
+    data = packed(SMALL)
+    for other in [*(data[:length] for length in range(len(data))), data + b"\0", data + data]:
+        with pytest.raises(SnapshotError):
+            Table(other)
+
+
+def test_opening_copies_nothing(tmp_path: Path) -> None:
+    """Of a table in a file no more comes into memory than a byte for each entry: the rest stays the
+    operating system's.
+    """
+    entries = 100_000
+    file = tmp_path / "table"
+    file.write_bytes(packed({f"{number:06}": b"" for number in range(entries)}))
+    with file.open("rb") as source:
+        data = mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ)
+    tracemalloc.start()
+    opened = Table(data)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert entries <= most < 2 * entries < len(data) / 10
+    assert opened.get("099999") == b""

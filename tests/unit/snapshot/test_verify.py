@@ -1,0 +1,323 @@
+"""The room `snapshot.verify`: every damage to a snapshot is told in words, a whole one has nothing wrong,
+and no path leads out of its folder.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.paths import DATA
+from toolcatalog import encoding
+from toolcatalog.build.pipeline import build
+from toolcatalog.errors import SnapshotError
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot import verify
+from toolcatalog.snapshot.verify import UnsupportedFormat
+
+GOLDEN = DATA / "golden"
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole snapshot with toolkits, sessions and auth configs. Copy it before damaging it."""
+    folder = tmp_path_factory.mktemp("good")
+    build(GOLDEN / "sessions" / "catalog", folder, None)
+    return (folder / "current").resolve()
+
+
+@pytest.fixture
+def copy(good: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(good, tmp_path / "copy"))
+
+
+def every_file(folder: Path) -> list[str]:
+    return sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
+
+
+def sealed(folder: Path, **changes: Any) -> None:
+    """Change facts of a manifest, and seal it again, as somebody who means harm could."""
+    manifest = {
+        key: value
+        for key, value in json.loads((folder / "manifest.json").read_bytes()).items()
+        if key != "digest"
+    } | changes
+    manifest = {"digest": hashlib.sha256(encoding.dump_json(manifest)).hexdigest(), **manifest}
+    (folder / "manifest.json").write_bytes(encoding.dump_json(manifest))
+
+
+def test_a_whole_snapshot_has_nothing_wrong(good: Path) -> None:
+    """Nothing is told, and the bytes gone through are all those of its files, counted beforehand."""
+    steps: list[int] = []
+    assert verify.verify_snapshot(good, steps.append) == []
+    sizes = [
+        path.stat().st_size
+        for path in good.rglob("*")
+        if path.is_file() and path.name != "manifest.json"
+    ]
+    assert sum(steps) == sum(sizes) == verify.count_bytes(good)
+    assert verify.read_manifest(good).digest == good.name
+
+
+def test_one_changed_bit_anywhere_is_found(good: Path, copy: Path) -> None:
+    """Whichever file it is in, and wherever in that, the one file is told and no other."""
+    paths = [path for path in every_file(copy) if path not in ("manifest.json", "files.json")]
+    assert any("/" in path for path in paths)
+    for path in paths:
+        data = (good / path).read_bytes()
+        for place in {0, len(data) // 2, len(data) - 1} if data else {}:
+            (copy / path).write_bytes(data[:place] + bytes([data[place] ^ 16]) + data[place + 1 :])
+            assert verify.verify_snapshot(copy) == [f"{path} has other bytes than were written"]
+        (copy / path).write_bytes(data)
+    assert verify.verify_snapshot(copy) == []
+
+
+def test_all_that_is_wrong_is_told_at_once(copy: Path) -> None:
+    """Missing, cut off, longer, a folder, a pipe, not listed: each in words, and a pipe is not
+    waited for.
+    """
+    (copy / "query.words").unlink()
+    (copy / "query.sets").write_bytes((copy / "query.sets").read_bytes()[:-1])
+    (copy / "tools.json").write_bytes((copy / "tools.json").read_bytes() + b" ")
+    (copy / "query.facts").unlink()
+    (copy / "query.facts").mkdir()
+    (copy / "query.tools").unlink()
+    os.mkfifo(copy / "query.tools")
+    (copy / "notes.txt").write_text("")
+    (copy / "sessions" / "more.json").symlink_to("nowhere")
+    shutil.rmtree(copy / "auth_configs")
+    (copy / "auth_configs").write_text("")
+    wrong = verify.verify_snapshot(copy)
+    cut = (copy / "query.sets").stat().st_size
+    assert {"query.words is missing", "query.facts is not a file", "query.tools is not a file", "notes.txt is not listed",
+            "sessions/more.json is not listed", "auth_configs is not listed",
+            f"query.sets has {cut} bytes and should have {cut + 1}"} < {*wrong}  # fmt: skip
+    assert [one for one in wrong if one.startswith("tools.json has ")]
+    missing = [one for one in wrong if one.startswith("auth_configs/")]
+    assert missing
+    assert all(one.endswith(".json is missing") for one in missing)
+    assert len(wrong) == 8 + len(missing)
+
+
+@pytest.mark.parametrize("damage", ["gone", "changed", "of something else"])
+def test_a_listing_that_is_not_the_one(damage: str, copy: Path) -> None:
+    """Without its listing nothing can be told of the folders, and that is told; the files beside it
+    are verified all the same.
+    """
+    file = copy / "files.json"
+    if damage == "gone":
+        file.unlink()
+    else:
+        file.write_bytes(
+            b"[]" if damage == "of something else" else file.read_bytes().replace(b"1", b"2", 1)
+        )
+    (copy / "query.words").unlink()
+    assert verify.verify_snapshot(copy) == [
+        "files.json is not the one that was written, so what is in the folders cannot be told",
+        "query.words is missing",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "said"),
+    [
+        (None, "There is no finished build in"),
+        (b"", "The manifest of the build in"),
+        (b"[]", "The manifest of the build in"),
+        (b'{"format":4}', "The manifest of the build in"),
+        (
+            b'{"format":4,"digest":"","files":{"a":{"size":"b","sha256":""}}}',
+            "is damaged (manifest.json is not the one",
+        ),
+    ],
+)
+def test_half_a_snapshot_is_one_sentence(manifest: bytes | None, said: str, copy: Path) -> None:
+    """Where there is no manifest to go by, nothing can be verified, and one sentence says so and
+    what to do.
+    """
+    (copy / "manifest.json").unlink()
+    if manifest is not None:
+        (copy / "manifest.json").write_bytes(manifest)
+    with pytest.raises(SnapshotError) as caught:
+        verify.verify_snapshot(copy)
+    assert said in str(caught.value)
+    assert str(copy) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert verify.count_bytes(copy) == 0
+
+
+@pytest.mark.parametrize(
+    ("format", "advice"),
+    [
+        (snapshot_format.FORMAT + 1, "upgrade this one, or run"),
+        (snapshot_format.FORMAT - 1, ": run"),
+    ],
+)
+def test_another_format_is_one_sentence(format: int, advice: str, copy: Path) -> None:
+    """A newer one says that an upgrade helps, an older one that a build does."""
+    sealed(copy, format=format)
+    with pytest.raises(
+        UnsupportedFormat,
+        match=rf"has format {format}, this program reads {snapshot_format.FORMAT}: .*`toolcatalog build`",
+    ) as caught:
+        verify.verify_snapshot(copy)
+    assert advice in str(caught.value)
+    assert ("upgrade" in str(caught.value)) == (format > snapshot_format.FORMAT)
+
+
+@pytest.mark.parametrize(
+    "path", ["../outside", "/outside", "a/../../outside", "a//b", "./a", "a\\..\\b", ""]
+)
+def test_no_path_leads_elsewhere(path: str, copy: Path) -> None:
+    """A manifest sealed by somebody else can name whatever it likes: what lies outside is not even
+    looked at.
+    """
+    (copy.parent / "outside").write_bytes(b"")
+    files = json.loads((copy / "manifest.json").read_bytes())["files"]
+    sealed(copy, files={**files, path: {"size": 0, "sha256": hashlib.sha256(b"").hexdigest()}})
+    with pytest.raises(SnapshotError, match=r"The manifest of the build in .* is damaged"):
+        verify.verify_snapshot(copy)
+
+
+@pytest.mark.parametrize(
+    "files", [[], {"a": 1}, {"a": {"size": "x", "sha256": ""}}, {"a": {"size": 1}}, None]
+)
+def test_a_sealed_manifest_without_sense_is_refused(files: Any, copy: Path) -> None:
+    """A seal says who wrote it, not that it has a meaning."""
+    sealed(copy, files=files)
+    with pytest.raises(SnapshotError, match=r"The manifest of the build in .* is damaged"):
+        verify.verify_snapshot(copy)
+
+
+def odd(change: str, manifest: dict[str, Any]) -> None:
+    """Give a manifest a shape that no build writes."""
+    files, counts = manifest["files"], manifest["counts"]
+    some = {"size": 1, "sha256": "0" * 64}
+    match change.split(" "):
+        case ["without", name]:
+            del files[name]
+        case ["size", value]:
+            files["tools.json"]["size"] = json.loads(value)
+        case ["sha256", value]:
+            files["tools.json"]["sha256"] = json.loads(value)
+        case ["name", name]:
+            files[name] = some
+        case ["count", value]:
+            counts["tools"] = json.loads(value)
+        case ["counts", value]:
+            manifest["counts"] = json.loads(value)
+        case ["about", value]:
+            manifest["about"] = json.loads(value)
+        case ["format", value]:
+            manifest["format"] = json.loads(value)
+        case _:
+            raise AssertionError(change)
+
+
+ODD = [
+    *("without files.json", "without tools.json", "without query.sets"),
+    *(f"size {value}" for value in ("-1", "1.5", "true", "null", '"1"', "9007199254740993", "[]")),
+    *(f"sha256 {value}" for value in ("null", '""', f'"{"A" * 64}"', "[]", "1")),
+    *("name TOOLS.json", "name a/b", "name ..", "name manifest.json", "name a\nb", "name a\x1b[2J"),
+    f"name {'a' * 256}",
+    *(f"count {value}" for value in ("-1", "1.5", "true", '"1"', "null", "1e300")),
+    *("counts {}", "counts []", "counts null", 'counts {"tools":1}'),
+    *('about {"title":1}', "about []", "about null"),
+    *('format "3"', "format 3.0", "format true", "format null", "format [3]"),
+]
+
+
+@pytest.mark.parametrize("change", ODD)
+def test_a_manifest_of_an_odd_shape_is_one_sentence(change: str, copy: Path) -> None:
+    """Types, numbers and names that no build writes are refused wherever a manifest is read."""
+    manifest = json.loads((copy / "manifest.json").read_bytes())
+    odd(change, manifest)
+    sealed(copy, **{name: value for name, value in manifest.items() if name != "digest"})
+    with pytest.raises(
+        SnapshotError, match=r"The manifest of the build in .* is damaged"
+    ) as caught:
+        verify.read_manifest(copy)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_name_that_stands_twice_in_a_manifest_is_refused(copy: Path) -> None:
+    """The seal goes by the last of two equal names; no other reader should go by the first."""
+    manifest = copy / "manifest.json"
+    manifest.write_bytes(manifest.read_bytes().replace(b'"files":', b'"files":{},"files":'))
+    with pytest.raises(SnapshotError, match=r"The manifest of the build in .* is damaged"):
+        verify.read_manifest(copy)
+
+
+def listed(copy: Path, listing: bytes) -> None:
+    """Put another listing, with a manifest that vouches for it."""
+    (copy / "files.json").write_bytes(listing)
+    files = json.loads((copy / "manifest.json").read_bytes())["files"]
+    stated = {"size": len(listing), "sha256": encoding.sha256_hex(listing)}
+    sealed(copy, files={**files, "files.json": stated})
+
+
+ENTRY = b'{"size":1,"sha256":"%b"}' % (b"0" * 64)
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        b"",
+        b"[]",
+        b"{",
+        b"}",
+        b"[{}]",
+        b'{"a/b":%b,}' % ENTRY,
+        b'{"a/b":%b "a/c":%b}' % (ENTRY, ENTRY),
+        b'{"a/b":%b,"a/b":%b}' % (ENTRY, ENTRY),
+        b'{"a":%b}' % ENTRY,
+        b'{"tools.json/a":%b}' % ENTRY,
+        b'{"TOOLS.json/a":%b}' % ENTRY,
+        b'{"manifest.json/a":%b}' % ENTRY,
+        b'{"a/b":%b,"a/b/c":%b}' % (ENTRY, ENTRY),
+        b'{"a/../b":%b}' % ENTRY,
+        b'{"/a/b":%b}' % ENTRY,
+        b'{"a/.git":%b}' % ENTRY,
+        b'{"a/b":{"size":-1,"sha256":"%b"}}' % (b"0" * 64),
+        b'{"a/b":{"size":1e3,"sha256":"%b"}}' % (b"0" * 64),
+        b'{"a/b":{"size":1,"sha256":"0"}}',
+    ],
+)
+def test_a_listing_of_an_odd_shape_is_refused(listing: bytes, copy: Path) -> None:
+    """What no build writes into a listing makes no file, even where a manifest vouches for it."""
+    listed(copy, listing)
+    with pytest.raises(SnapshotError, match=r"files.json is not the one that was written"):
+        verify.list_files(copy, verify.read_manifest(copy))
+
+
+def test_a_listing_is_read_as_it_is_written() -> None:
+    """What `support.mcp_server` writes comes back, and nothing is lost on the way."""
+    files = {
+        "toolkits/a/20250101_00.json": snapshot_format.FileInfo(0, "0" * 64),
+        "sessions/trs_A-b_c.json": snapshot_format.FileInfo(12_345, "f" * 64),
+    }
+    assert snapshot_format.parse_file_list(snapshot_format.render_file_list(files)) == files
+    assert snapshot_format.parse_file_list(b"{}") == {}
+
+
+def test_a_folder_with_the_name_of_another(good: Path, tmp_path: Path) -> None:
+    """A whole snapshot under another's digest is not that."""
+    other = shutil.copytree(good, tmp_path / ("0" * 64))
+    assert verify.verify_snapshot(other) == [f"manifest.json is that of {good.name}"]
+
+
+def test_what_can_be_seen_without_reading(good: Path, copy: Path) -> None:
+    """Sizes alone find what is missing or cut off, and nothing else."""
+    files = verify.list_files(copy, verify.read_manifest(copy))
+    assert sorted(files) == [path for path in every_file(good) if path != "manifest.json"]
+    assert [*verify.check_file_sizes(copy, files)] == []
+    (copy / "query.sets").unlink()
+    data = (copy / "tools.json").read_bytes()
+    (copy / "tools.json").write_bytes(data[::-1])
+    assert [*verify.check_file_sizes(copy, files)] == ["query.sets is missing"]

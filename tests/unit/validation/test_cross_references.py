@@ -1,0 +1,217 @@
+"""What must hold between files. What each rule finds in a file is shown in tests/data/rejects; here is
+what the rules see of each other.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from support.models import make_catalog, make_meta_tool, make_session, make_tool
+from toolcatalog.catalog.model import (
+    UNKNOWN_TOOLKIT,
+    About,
+    AuthConfig,
+    Catalog,
+    Selection,
+    Toolkit,
+    ToolSelection,
+)
+from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding
+from toolcatalog.validation.cross_references import check_all
+
+SOUND = make_catalog(
+    make_tool("MAIL_SEND"),
+    make_tool("MAIL_SEND", "20250601_00", deprecation={"replaced_by": "CHAT_POST"}),
+    make_tool("CHAT_POST"),
+    meta_tools=(
+        make_meta_tool("FIND"),
+        make_meta_tool("FIND", "20250601_00", deprecation={"replaced_by": "RUN"}),
+        make_meta_tool("RUN"),
+    ),
+    auth_configs=(AuthConfig(path="", id="ac_1", toolkit="mail", tools=("MAIL_SEND",)),),
+    sessions=(
+        make_session(
+            toolkits=Selection(enable=("mail",)),
+            tools={
+                "mail": ToolSelection(tools=Selection(disable=())),
+                "chat": ToolSelection(tools=Selection(enable=("CHAT_POST",))),
+            },
+            auth_configs={"mail": "ac_1"},
+            toolkit_versions={"mail": "20250601_00"},
+            meta_tools=("RUN",),
+        ),
+    ),
+)
+
+
+def test_a_sound_catalog() -> None:
+    """Several versions of a tool are one tool; everything that is named is there."""
+    assert check_all(SOUND, set()) == []
+
+
+def told(checked: Catalog, *broken: str) -> list[str]:
+    return [f"{finding.path} {finding.rule}" for finding in check_all(checked, broken)]
+
+
+def test_nothing_more_is_said_of_a_broken_file() -> None:
+    """A stub stands for a broken file, and what the stub lacks is not told."""
+    broken = make_catalog(
+        make_tool("MAIL_SEND"),
+        auth_configs=(
+            AuthConfig(path="auth_configs/ac_1.yaml", id="ac_1", toolkit=UNKNOWN_TOOLKIT),
+        ),
+        sessions=(make_session(auth_configs={"mail": "ac_1"}),),
+    )
+    assert told(broken, "auth_configs/ac_1.yaml") == []
+    assert told(broken) == ["auth_configs/ac_1.yaml reference"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://good.example",
+        "https://good.example:8443/",
+        "https://good.example/a/b/",
+        "https://good.example/.well-known/a..b/...",
+        "https://bücher.example/%C3%BC/a=1&b=2/@team;v=1",
+    ],
+)
+def test_addresses_of_folders(url: str) -> None:
+    """These are, and links may begin with them."""
+    assert check_all(replace(SOUND, about=About(title="T", home=url, repository=url)), set()) == []
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "good.example//evil.example",
+        "good.example/a//evil.example",
+        "good.example//",
+        "good.example/%2Fevil.example",
+        "good.example/%2f/evil.example",
+        "good.example/%5Cevil.example",
+        "good.example/..",
+        "good.example/../a",
+        "good.example/./a",
+        "good.example/%2e%2e/a",
+        "good.example/a?b",
+        "good.example/a#b",
+        "good.example\\evil.example",
+        "good.example/\\evil.example",
+        "good.example@evil.example",
+        "good.example:secret@evil.example/",
+        "good.example%2F@evil.example",
+        "/good.example",
+    ],
+)
+def test_addresses_that_lead_elsewhere(rest: str) -> None:
+    """No `home` and no `repository` has a path that is a host to browsers, nor what hides its
+    host.
+    """
+    for key in ("home", "repository"):
+        fields: dict[str, Any] = {key: f"https://{rest}"}
+        [finding] = check_all(replace(SOUND, about=About(title="T", **fields)), set())
+        assert (finding.path, finding.pointer, finding.rule) == (
+            "catalog.yaml",
+            (key,),
+            "wrong-value",
+        )
+
+
+@pytest.mark.parametrize("key", ["logo", "homepage"])
+def test_links_of_toolkits_name_their_host(key: str) -> None:
+    """A path may be anything, for nothing is appended to it; the host stands openly."""
+    fine, hidden = "https://a.example/x//y?z=1#a@b", "https://a.example\\@b.example/"
+    for url, rules in ((fine, []), (hidden, ["wrong-value"])):
+        fields: dict[str, Any] = {"logo": "https://a.example/", key: url}
+        kit = Toolkit(slug="mail", name="Mail", **fields)
+        checked = replace(SOUND, toolkits={**SOUND.toolkits, "mail": kit})
+        assert [finding.rule for finding in check_all(checked, set())] == rules
+        routed = replace(SOUND, router=replace(kit, slug="router"))
+        assert [finding.rule for finding in check_all(routed, set())] == rules
+
+
+def test_ids_differ_in_more_than_case() -> None:
+    """Of sessions, and of auth configs; a session and an auth config are two things."""
+    session_of = SOUND.sessions[0]
+    twins = replace(
+        SOUND,
+        sessions=(session_of, replace(session_of, id="trs_ONE", path="sessions/trs_ONE.yaml")),
+        auth_configs=(
+            *SOUND.auth_configs,
+            *(
+                AuthConfig(path=f"auth_configs/{id}.yaml", id=id, toolkit="mail")
+                for id in ("ac_x", "ac_X")
+            ),
+        ),
+    )
+    assert told(twins) == ["sessions/trs_one.yaml slug-taken", "auth_configs/ac_x.yaml slug-taken"]
+
+
+def test_totals_wait_until_every_file_is_read() -> None:
+    """Whether a session is left without tools is not known while some file is broken."""
+    empty = make_catalog(
+        make_tool("MAIL_SEND"), sessions=(make_session(tags=Selection(enable=("none",))),)
+    )
+    assert told(empty) == ["sessions/trs_one.yaml session-empty"]
+    assert told(empty, "toolkits/mail/MAIL_SEND/20250101_00.yaml") == []
+
+
+def test_a_session_that_names_what_is_not_there_is_not_also_empty() -> None:
+    """One mistake, one problem; another session's is told beside it."""
+    sessions = (
+        make_session(toolkits=Selection(enable=("mial",))),
+        make_session("trs_two", toolkits=Selection(enable=())),
+    )
+    assert told(make_catalog(make_tool("MAIL_SEND"), sessions=sessions)) == [
+        "sessions/trs_one.yaml reference",
+        "sessions/trs_two.yaml session-empty",
+    ]
+
+
+def test_each_further_folder_of_a_taken_slug_is_told_once() -> None:
+    """However many versions it has; the first folder by name keeps the slug."""
+    taken = make_catalog(
+        make_tool("X", toolkit="b"),
+        make_tool("X", "20250601_00", toolkit="b"),
+        make_tool("X", toolkit="a"),
+        make_tool("X", toolkit="c"),
+    )
+    assert told(taken) == [
+        "toolkits/b/X/20250101_00.yaml slug-taken",
+        "toolkits/c/X/20250101_00.yaml slug-taken",
+    ]
+
+
+@pytest.mark.parametrize("toolkit", ["router", "mail"])
+def test_router(toolkit: str) -> None:
+    """The meta tools' toolkit has its slug for itself, also in a catalog without meta tools."""
+    described = Toolkit(slug=toolkit, name="X", logo="https://x.example")
+    assert told(make_catalog(toolkits=(described,))) == (
+        ["toolkits/router/toolkit.yaml slug-taken"] if toolkit == "router" else []
+    )
+
+
+def test_a_message_lists_few_names_and_counts_many() -> None:
+    """What was expected is written out where that helps."""
+
+    def expected(number: int) -> str:
+        tools = [make_tool(f"MAIL_{index}") for index in range(number)]
+        config = AuthConfig(path="a", id="ac_1", toolkit="mail", tools=("OTHER",))
+        (finding,) = check_all(make_catalog(*tools, auth_configs=(config,)), set())
+        return finding.expected
+
+    assert expected(2) == "one of MAIL_0, MAIL_1"
+    assert expected(1234) == "one of the 1,234 that are there"
+
+
+def test_looking_up_near_names_stops_where_nobody_would_read_on() -> None:
+    """A session file with thousands of unknown names is told of as far as anybody reads, in
+    moments.
+    """
+    unknown = tuple(f"MAIL_{number}" for number in range(20_000))
+    found: list[Finding] = check_all(
+        make_catalog(make_tool("MAIL_SEND"), sessions=(make_session(meta_tools=unknown),)), set()
+    )
+    assert len(found) == MAX_FINDINGS_PER_FILE + 1

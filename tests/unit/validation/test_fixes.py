@@ -1,0 +1,194 @@
+"""The room `validation.fixes`: what has one right answer is mended where it stands, and nothing else is
+touched.
+"""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.command import run_toolcatalog
+from support.profile import DEEP_PROFILE
+from support.rejects import ALL
+from toolcatalog.errors import Problem
+from toolcatalog.validation import checker, fixes
+
+TOOL = "toolkits/mail/MAIL_SEND/20250202_00.yaml"
+HEAD = "name: Send\ndescription: Send a message.\n"
+CASES = {
+    "number as text": ("name: 5 # five\ndescription: x\n", 'name: "5" # five\ndescription: x\n'),
+    "as it was written": ("name: 1.50\ndescription: x\n", 'name: "1.50"\ndescription: x\n'),
+    "a word for a boolean": (
+        f"{HEAD}no_auth:   'Yes'  # keep\n",
+        f"{HEAD}no_auth:   true  # keep\n",
+    ),
+    "two in a line": (
+        f"{HEAD}input_parameters: {{a: {{type: string, description: 1, title: 2, examples: [x]}}}}\n",
+        f'{HEAD}input_parameters: {{a: {{type: string, description: "1", title: "2", examples: [x]}}}}\n',
+    ),
+    "a number in quotes": (
+        f"{HEAD}input_parameters:\r\n  a: {{type: array, items: {{type: string}}, minItems: '3'}}",
+        f"{HEAD}input_parameters:\r\n  a: {{type: array, items: {{type: string}}, minItems: 3}}",
+    ),
+    "an example": (
+        f"\ufeff{HEAD}input_parameters:\n  a:\n    type: string\n    examples: [true]\n",
+        f'\ufeff{HEAD}input_parameters:\n  a:\n    type: string\n    examples: ["true"]\n',
+    ),
+    "what could be anything": (
+        f"{HEAD}no_auth: perhaps\ntags: 5\nscopes: [a, a]\n",
+        f"{HEAD}no_auth: perhaps\ntags: 5\nscopes: [a, a]\n",
+    ),
+}
+
+
+def problems(root: Path, text: str) -> list[Problem]:
+    (root / TOOL).parent.mkdir(parents=True, exist_ok=True)
+    (root / TOOL).write_bytes(text.encode())
+    return [*checker.check_file(root, TOOL).problems]
+
+
+@pytest.mark.parametrize(("text", "expected"), CASES.values(), ids=CASES)
+def test_fixed(text: str, expected: str, tmp_path: Path) -> None:
+    """Comments, order, line ends and whatever else stays; mending once more changes nothing."""
+    found = fixes.fix_once(text.encode(), problems(tmp_path, text))
+    assert found.data.decode() == expected
+    assert found.fix_count == sum(problem.fix is not None for problem in problems(tmp_path, text))
+    again = problems(tmp_path, expected)
+    assert not any(problem.fix is not None for problem in again)
+    assert fixes.fix_once(found.data, again) == fixes.FixResult(found.data, 0, 0)
+
+
+def test_a_line_that_has_changed_is_left_alone(tmp_path: Path) -> None:
+    """Between checking and mending an editor may have written."""
+    found = problems(tmp_path, "name: 5\ndescription: x\n")
+    assert fixes.fix_once(b"name: 50\ndescription: x\n", found) == fixes.FixResult(
+        b"name: 50\ndescription: x\n", 0, 0
+    )
+
+
+# Once is enough
+
+
+HIDDEN = (
+    f"{HEAD}input_parameters:\n  a:\n    type: string # a text\n    pattern: 0\n    default: 0\n"
+)
+
+
+def test_what_hides_behind_another_fault_is_mended_too(tmp_path: Path) -> None:
+    """Whether a default fits is not asked while its description is no sound one: one run of `--fix`
+    is enough all the same.
+    """
+    problems(tmp_path, HIDDEN)
+    (tmp_path / "catalog.yaml").write_text("title: Test\n")
+    out = tmp_path.parent / f"{tmp_path.name}-build"
+    done = run_toolcatalog("check", "--fix", "--catalog", tmp_path, "--out", out)
+    assert "Mended 2 problem(s) in 1 file(s)" in done.stderr
+    assert (tmp_path / TOOL).read_text() == HIDDEN.replace("pattern: 0", 'pattern: "0"').replace(
+        "default: 0", 'default: "0"'
+    )
+
+
+FIXABLE = [case for case in ALL if (case / "catalog").exists()]
+
+
+def mended(root: Path, path: str) -> bytes:
+    """A file of a catalog with all mended that can be, as one run of `check --fix` does it."""
+
+    def look(data: bytes) -> list[Problem]:
+        (root / path).write_bytes(data)
+        return [*checker.check_file(root, path).problems]
+
+    data = (root / path).read_bytes()
+    return fixes.fix_until_stable(data, look(data), look).data
+
+
+def twice(root: Path, path: str) -> tuple[bytes, bytes]:
+    """A file of a catalog mended once, and twice."""
+    once = mended(root, path)
+    (root / path).write_bytes(once)
+    return once, mended(root, path)
+
+
+@pytest.mark.parametrize("rule", sorted({case.parent.name for case in FIXABLE}))
+def test_mending_twice_is_mending_once(rule: str, tmp_path: Path) -> None:
+    """Of every file that shows what a rule finds: what was mended is left alone by the next run."""
+    for case in FIXABLE:
+        if case.parent.name == rule:
+            root = Path(shutil.copytree(case / "catalog", tmp_path / case.name))
+            for file in sorted(root.rglob("*.yaml")):
+                once, again = twice(root, file.relative_to(root).as_posix())
+                assert again == once, case
+                assert [
+                    one
+                    for one in checker.check_file(root, file.relative_to(root).as_posix()).problems
+                    if one.fix is not None
+                ] == [], case
+
+
+ODD = st.sampled_from(
+    ["yes", "No", "true", "0", "3", "1.50", "", "x", 0, 1, 7, -3, 1.5, True, False, None]
+)
+KEYS = {
+    "string": ["minLength", "maxLength", "pattern", "format"],
+    "integer": ["minimum", "maximum"],
+    "number": ["minimum", "exclusiveMaximum"],
+    "boolean": [],
+    "array": ["minItems", "uniqueItems"],
+    "object": ["additionalProperties"],
+}
+
+
+@st.composite
+def odd_parameter(draw: st.DrawFn) -> dict[str, Any]:
+    """A parameter with values of the wrong kind here and there."""
+    kind = draw(st.sampled_from([*KEYS]))
+    keys = [*KEYS[kind], "description", "title", "required", "nullable", "default"]
+    said = draw(st.dictionaries(st.sampled_from(keys), ODD, max_size=4))
+    lists = draw(
+        st.dictionaries(
+            st.sampled_from(["enum", "examples"]), st.lists(ODD, min_size=1, max_size=2), max_size=2
+        )
+    )
+    return {
+        "type": kind,
+        **({"items": {"type": "string"}} if kind == "array" else {}),
+        **said,
+        **lists,
+    }
+
+
+@st.composite
+def odd_tool(draw: st.DrawFn) -> dict[str, Any]:
+    """The value of a tool's file with values of the wrong kind here and there."""
+    more = draw(
+        st.dictionaries(
+            st.sampled_from(["no_auth", "scopes", "tags", "deprecation"]),
+            ODD | st.lists(ODD, max_size=2),
+            max_size=2,
+        )
+    )
+    inputs = draw(st.dictionaries(st.sampled_from(["a", "b", "c"]), odd_parameter(), max_size=2))
+    return {"name": draw(ODD), "description": draw(ODD), **more, "input_parameters": inputs}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalog whose one tool anybody may write."""
+    folder = tmp_path_factory.mktemp("odd")
+    (folder / TOOL).parent.mkdir(parents=True)
+    return folder
+
+
+@settings(max_examples=2_000 if DEEP_PROFILE else 40)
+@given(value=odd_tool(), indent=st.sampled_from([None, 1]))
+def test_mending_any_file_twice_is_mending_it_once(
+    value: dict[str, Any], indent: int | None, root: Path
+) -> None:
+    """Whatever is of the wrong kind in a file, on one line or on many."""
+    (root / TOOL).write_text(json.dumps(value, indent=indent))
+    once, again = twice(root, TOOL)
+    assert again == once
