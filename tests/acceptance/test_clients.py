@@ -53,7 +53,7 @@ def clients(
     scope="session", params=CLIENT_LIBRARIES, ids=lambda kind: kind.name.replace(" ", "-")
 )
 def client(request: pytest.FixtureRequest, clients: Mapping[ClientLibrary, ApiClient]) -> ApiClient:
-    if why := request.param.missing():
+    if why := request.param.missing_reason():
         pytest.skip(f"{request.param.name}: {why}")
     return clients[request.param]
 

@@ -445,7 +445,7 @@ def test_what_a_killed_supervisor_left_goes_with_the_next(tmp_path: Path) -> Non
 
 def supervisor() -> tuple[subprocess.Popen[str], Path]:
     """A process that has a folder, and the folder."""
-    program = "import time\nfrom toolcatalog.server.metrics import workers as ledger\nwith ledger.create_folder() as f:\n print(f, flush=True)\n time.sleep(60)"
+    program = "import time\nfrom toolcatalog.server.metrics import workers\nwith workers.create_folder() as f:\n print(f, flush=True)\n time.sleep(60)"
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert process.stdout
     with process.stdout as told:

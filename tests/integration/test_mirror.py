@@ -297,7 +297,7 @@ def test_real_clients(
             client.call_ok("tools", {"toolkit_slug": "github", "limit": 1000})
             == live.get("/api/v3/tools?toolkit_slug=github&limit=1000").json()
         )
-        options = {} if kind.strict_on_sessions else {"strict": False}
+        options = {} if kind.requires_session_pages else {"strict": False}
         session = client.call_ok("session", {"session_id": "trs_playground"}, **options)
         assert session == host.get("/api/v3/tool_router/session/trs_playground/tools").json()
         assert client.call("tool", {"tool_slug": "NO_SUCH_TOOL"})["error"] == "NotFoundError"

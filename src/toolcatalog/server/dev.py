@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from functools import partial
+from importlib import resources
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -109,7 +110,7 @@ def create_dev_app(
 
     async def script(request: Request) -> Response:  # noqa: ARG001 - likewise
         return Response(
-            read_(resources.files("toolcatalog.server") / "live.js").read_bytes(),
+            (resources.files("toolcatalog.server") / "live.js").read_bytes(),
             media_type="text/javascript",
         )
 
