@@ -1,7 +1,8 @@
 """Connection limit: file descriptors for clients and for the server itself.
 
-Some no client gets: without them a revoked key would be good, and an old build served, for as long
-as somebody holds all others.
+Some descriptors are reserved for the server. Otherwise clients could hold all of them, and the
+server could no longer read the key file or open a new snapshot: a revoked key would stay valid and
+an old build would stay in service.
 """
 
 import logging
@@ -14,22 +15,23 @@ from toolcatalog.errors import UsageError
 
 try:
     import resource
-except ImportError:  # pragma: no cover - nobody limits open files on this system
-    resource = None  # type: ignore[assignment]  # a module elsewhere
+except ImportError:  # pragma: no cover - this system has no limit of open files
+    resource = None  # type: ignore[assignment]  # a module on other systems
 
-_RESERVED = 64  # descriptors for what a server itself reads and writes, or half of what there are
-_LOG_INTERVAL = 60.0  # seconds between two lines of the log that say the same
+_RESERVED = 64  # descriptors for the server itself, at most half of the limit
+_LOG_INTERVAL = 60.0  # seconds between two log lines with the same message
 _log = logging.getLogger("toolcatalog.server")
 
 
 def compute_limit() -> int:
-    """How many descriptors clients may hold: what the limit of open files leaves."""
+    """Return how many descriptors clients may use under the limit of open files."""
     return max(_open_file_limit() - _RESERVED, _open_file_limit() // 2)
 
 
 def check_limit() -> None:
-    """Raises UsageError where the limit leaves too few for the server alone: it would fail at one
-    file or another, now or later.
+    """Check that the limit of open files is large enough for the server itself.
+
+    Raises UsageError if it is not: the server would fail on one file or another, at once or later.
     """
     if _open_file_limit() < _RESERVED:
         few = f"This process may have {_open_file_limit()} files open, and a server needs {_RESERVED} for itself"
@@ -42,16 +44,20 @@ def _open_file_limit() -> int:
 
 
 class ConnectionLimit:
-    """A count of them, which may be above the `most` for as long as it takes to refuse somebody."""
+    """A count of connections with a maximum.
+
+    The count exceeds `limit` while connections are being rejected.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._used = 0
-        self._last_logged = -_LOG_INTERVAL  # when the log last said that there are no more
+        self._last_logged = -_LOG_INTERVAL  # when the log last reported that the limit is reached
 
     def acquire(self) -> bool:
-        """Count one more, and tell whether there is room for it. It is to be given back in any
-        case.
+        """Count one more and return whether it is within the limit.
+
+        Call `release` afterwards in either case.
         """
         self._used += 1
         if self._used > self.limit:
@@ -64,7 +70,7 @@ class ConnectionLimit:
 
     @contextmanager
     def reserve(self) -> Iterator[bool]:
-        """One more for a while; whether there is room for it."""
+        """Count one more within a `with` block; yields whether it is within the limit."""
         try:
             yield self.acquire()
         finally:
@@ -82,4 +88,4 @@ class ConnectionLimit:
             )
 
 
-CLIENT_LIMIT = ConnectionLimit(compute_limit())  # of this process
+CLIENT_LIMIT = ConnectionLimit(compute_limit())  # shared by all clients of this process

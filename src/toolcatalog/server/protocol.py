@@ -1,19 +1,22 @@
 """The HTTP protocol: uvicorn's, with limits on slow and oversized clients and the fast path.
 
-uvicorn reads a head of any length, waits for the rest of a request for ever, and keeps an answer
-until somebody takes it; so a few lines of somebody's script would hold all memory or all
-descriptors. Time is bounded by a look at each connection every so often, which costs a request next
-to nothing. A request that is still the same one, and not whole, at the second look ends its
-connection, and so does a client that has taken nothing of its answer for six. A connection for
-which there is no descriptor (`server.connection_limit`) is refused.
+uvicorn reads a head of any length, waits for the rest of a request without a limit, and keeps a
+response until the client reads it. A few clients could therefore use all memory or all file
+descriptors. `BoundedProtocol` bounds sizes (`MAX_HEAD_SIZE`, `MAX_REQUEST_SIZE`) and checks each
+connection every `check_interval` seconds, which costs almost nothing per request. It closes a
+connection whose request is still incomplete and unchanged at the second check, and one whose client
+has read nothing of its response for six checks. It rejects a connection for which there is no file
+descriptor (`server.connection_limit`).
 
-The task, the event and the messages that ASGI needs for each request cost more than an answer of
-the short way does. What `FastPath` answers is written at once, with the very bytes that uvicorn would
-write; all else goes on as if this were not here: HTTP/1.0, a connection that is to close, an
-upgrade, a second request in the same packet, or a client that reads too slowly. A packet whose head
-is known (`server.fast_path`) is not even parsed: it goes past the parser, which stands between two requests
-before and after. It leans on the insides of uvicorn's HttpToolsProtocol, whose version is pinned;
-without this room (`http=Bounded`) a server answers the same, more slowly.
+The task, the event and the messages that ASGI needs for each request cost more than a response of
+the fast path. `FastProtocol` writes what `FastPath` answers at once, with the same bytes that
+uvicorn would write. Everything else takes the ASGI path: HTTP/1.0, a connection that is to be
+closed, an upgrade, a second request in the same packet, or a client that reads too slowly. A packet
+whose head is known (`server.fast_path`) is not parsed at all; this is possible because the parser
+is between two requests before and after it.
+
+This module depends on internals of uvicorn's HttpToolsProtocol, whose version is pinned. Without it
+the server gives the same responses, but more slowly.
 """
 
 import asyncio
@@ -38,43 +41,47 @@ from toolcatalog.server.responses import (
     make_error_response,
 )
 
-MAX_HEAD_SIZE = 64 * 1024  # bytes, beside the packet in which it begins
-# bytes of a request with its body, of which nobody here needs more than 64 KiB
+MAX_HEAD_SIZE = 64 * 1024  # bytes, not counting the packet in which it begins
+# bytes of a request with its body; no operation needs a body of more than 64 KiB
 MAX_REQUEST_SIZE = 8 * 1024 * 1024
-# bytes of an answer whose taking counts: systems tell in lumps that there is room again
+# bytes of a response that a client must read to count as progress: the system reports free buffer
+# space in large steps only
 MIN_WRITE_PROGRESS = 64 * 1024
-_MAX_STALLED_CHECKS = 6  # for which a client may take nothing
+_MAX_STALLED_CHECKS = 6  # checks during which a client may read nothing
 _CLOSE_HEADER: Header = (b"connection", b"close")
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection."""
+    """One connection with limits on its time and sizes."""
 
-    check_interval = 10.0  # seconds between two looks
+    check_interval = 10.0  # seconds between two checks
     connection_limit = CLIENT_LIMIT
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._is_between_requests = True  # requests: nothing of a next one has been read
-        self._is_in_head = False  # of a request
-        self._request_size = 0  # bytes of the request at hand, beside the packet in which it began
-        # grows with each request that begins, and each time that a client has taken what there was
+        self._is_between_requests = True  # no byte of the next request has been read
+        self._is_in_head = False  # a head is incomplete
+        self._request_size = 0  # bytes of the current request, without its first packet
+        # grows with each request that begins, and each time a client has read what was buffered
         self._progress = 0
-        # steps, and bytes still to be taken, when something had last changed
+        # `_progress`, and bytes still buffered, at the last change
         self._last_progress = (-1, 0)
-        self._stalled_checks = 0  # looks since
+        self._stalled_checks = 0  # checks since the last change
         self._check_task: Any = None
-        self._active_cycle: Any = None  # what answers just now; `cycle` is what came last
+        self._active_cycle: Any = None  # the running request; `cycle` is the newest one
 
-    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as the library has it
-        """Begin to look, where there is room."""
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as uvicorn
+        """Start the periodic check; reject the connection if the limit is reached."""
         super().connection_made(transport)
         self._check_task = self.loop.call_later(self.check_interval, self._check_progress)
         if not self.connection_limit.acquire():
             self._send_error(too_many_connections())
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Look no more; and tell what answers, which uvicorn does only where nothing came after it."""
+        """Stop the checks and tell the running request that the client is gone.
+
+        uvicorn tells it only if no other request came after it.
+        """
         self.connection_limit.release()
         self._check_task.cancel()
         if self._active_cycle is not None and not self._active_cycle.response_complete:
@@ -83,7 +90,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read on, and end what is too large."""
+        """Parse the data, and close the connection if the request is too large."""
         self._request_size += len(data)
         super().data_received(data)
         if self._is_between_requests or self.transport.is_closing():
@@ -101,18 +108,18 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def on_message_begin(self) -> None:
-        """Note it."""
+        """Record that a request begins."""
         self._is_between_requests, self._is_in_head, self._request_size = False, True, 0
         self._progress += 1
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Note it."""
+        """Record that the head is complete."""
         self._is_in_head = False
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """Note it; after an upgrade nothing is as before."""
+        """Record that the request is complete; after an upgrade it never is."""
         self._is_between_requests = not self.parser.should_upgrade()
         super().on_message_complete()
 
@@ -121,12 +128,12 @@ class BoundedProtocol(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def resume_writing(self) -> None:
-        """Note that the client has taken what there was."""
+        """Record that the client has read what was buffered."""
         self._progress += 1
         super().resume_writing()
 
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the same text for all that is no HTTP
-        """Refuse what is no HTTP in the envelope of all errors, and close."""
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - one text for every parse error
+        """Send an error envelope for data that is not HTTP, and close."""
         self._send_error(
             invalid_request(
                 "request: not HTTP/1.1.",
@@ -135,7 +142,7 @@ class BoundedProtocol(HttpToolsProtocol):
         )
 
     def _check_progress(self) -> None:
-        """End the connection where it waits for its client, and nothing has changed."""
+        """Close the connection if it waits for its client and nothing has changed."""
         steps, left = self._progress, self.transport.get_write_buffer_size()
         if (
             steps == self._last_progress[0]
@@ -145,7 +152,7 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             self._last_progress, self._stalled_checks = (steps, left), 0
         if left and self._stalled_checks >= _MAX_STALLED_CHECKS:
-            self.transport.abort()  # what is left has nobody to take it
+            self.transport.abort()  # the client does not read
         elif (
             self._stalled_checks
             and not left
@@ -156,8 +163,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._check_task = self.loop.call_later(self.check_interval, self._check_progress)
 
     def _end_stalled(self) -> None:
-        """Tell a client that it took too long for a head, and close; others know what they were
-        about.
+        """Close a stalled connection.
+
+        The client gets a 408 if the head is incomplete, and nothing if the body is.
         """
         if self._is_in_head:
             self._send_error(
@@ -169,17 +177,18 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _is_idle(self) -> bool:
-        """Tell whether nothing is to be sent before an answer."""
+        """Return whether nothing has to be sent before a new response."""
         cycle = self.cycle
         return (cycle is None or cycle.response_complete) and not self.flow.write_paused
 
     def _current_digest(self) -> bytes:
-        """What an answer names as its snapshot; nothing is known of that here."""
+        """Return the digest that responses name as their snapshot; unknown (empty) here."""
         return b""
 
     def _can_respond(self) -> bool:
-        """Tell whether an answer would stand alone: nothing of another has been sent, and none
-        comes before it.
+        """Return whether a response can be written now.
+
+        It cannot while another response is partly sent or has to be sent before it.
         """
         running = self._active_cycle
         is_first = (
@@ -190,10 +199,10 @@ class BoundedProtocol(HttpToolsProtocol):
         return is_first and not self.flow.write_paused
 
     def _send_error(self, error: ErrorDetail) -> None:
-        """Close, with a last answer where it would stand alone."""
+        """Close the connection, with an error response if one can be written."""
         if self._can_respond():
             if self._active_cycle is not None:
-                self._active_cycle.disconnected = True  # whatever it was about to say
+                self._active_cycle.disconnected = True  # drop its response
             status, headers, body = make_error_response(
                 [error],
                 ResponseContext(assign_request_id(None), self._current_digest()),
@@ -211,30 +220,31 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
 
-# stands for a request that has been answered
+# replaces the ASGI cycle of a request that was answered here
 _COMPLETED_CYCLE: Any = SimpleNamespace(response_complete=True, message_event=asyncio.Event())
-# pieces of a body: more are put together first, which is quicker than to hand each to the system
+# chunks of a body; more than this are joined first, which is faster than passing each to the system
 _MAX_WRITELINES = 4
 
 
 class FastProtocol(BoundedProtocol):
-    """One connection."""
+    """One connection that answers plain requests without ASGI."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._fast_path: Any = (
             self.app.app if isinstance(self.app, ProxyHeadersMiddleware) else self.app
         )
-        self._requests_in_packet = 0  # requests in the packet at hand
-        self._was_answered = False  # whether the last one was answered here, and well
-        self._known_head: RequestHead | None = None  # of the last one that was
-        self._last_replay = 0.0  # when `_again` answered last
-        # the headers that the server gives to all, and their lines
+        self._requests_in_packet = 0  # requests in the current packet
+        self._was_answered = False  # whether the last one was answered here with 200 or 304
+        self._known_head: RequestHead | None = None  # of the last request answered here
+        self._last_replay = 0.0  # when `_replay` last answered
+        # the default headers of the server, and their encoded lines
         self._default_headers: tuple[Any, bytes] = (None, b"")
 
     def data_received(self, data: bytes) -> None:
-        """Answer a request whose head is known without parsing it; remember the head of one that
-        was parsed and answered here.
+        """Replay a request whose head is known; else parse it.
+
+        Remembers the head of a request that was parsed and answered here.
         """
         if (
             self._known_head is not None
@@ -263,8 +273,9 @@ class FastProtocol(BoundedProtocol):
         return snapshot
 
     def _starts_with_request_line(self, data: bytes) -> bool:
-        """Tell whether a packet begins with the line of the request: an empty line before it is
-        passed over by the parser.
+        """Return whether a packet begins with the request line.
+
+        The parser skips an empty line before it.
         """
         return data.startswith(
             b"%b %b HTTP/1.1\r\n" % (self.scope["method"].encode("ascii"), self.url)
@@ -283,8 +294,9 @@ class FastProtocol(BoundedProtocol):
         return True
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close a connection that has been idle for so long. `_again` only notes the time, which is
-        cheaper than a new timer.
+        """Close a connection that has been idle for the keep-alive timeout.
+
+        `_replay` only records the time, which is cheaper than a new timer.
         """
         left = self._last_replay + self.timeout_keep_alive - self.loop.time()
         if left > 0:
@@ -295,12 +307,12 @@ class FastProtocol(BoundedProtocol):
             super().timeout_keep_alive_handler()
 
     def on_message_begin(self) -> None:
-        """Note it."""
+        """Count the requests of the packet."""
         self._requests_in_packet += 1
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Answer, or leave it to ASGI."""
+        """Answer from the fast path, or leave the request to ASGI."""
         found = self._respond() if self._can_answer_now() else None
         if found is None:
             super().on_headers_complete()
@@ -315,8 +327,12 @@ class FastProtocol(BoundedProtocol):
         self.on_response_complete()
 
     def _can_answer_now(self) -> bool:
-        """Tell whether nothing stands before this request, and nothing special comes after it."""
-        # not since this packet came: another request of it has just been answered
+        """Return whether this request can be answered without ASGI.
+
+        Nothing may be pending before it, and the connection must stay an HTTP/1.1 connection after
+        it.
+        """
+        # the timer was started after this packet came: another request of it was just answered
         if self.timeout_keep_alive_task is not None:
             return False
         parser = self.parser
@@ -348,7 +364,7 @@ class FastProtocol(BoundedProtocol):
             self.transport.write(b"".join((head, *body)))
 
     def _encode_default_headers(self) -> bytes:
-        headers = self.server_state.default_headers  # another list each second, for its date
+        headers = self.server_state.default_headers  # a new list each second, for `date`
         if headers is not self._default_headers[0]:
             self._default_headers = (headers, encode_headers(headers))
         return self._default_headers[1]

@@ -1,11 +1,13 @@
 """Rate limits shared by several servers in Redis.
 
-Each server asks Redis for each list, and waits half a second at most. Where no answer comes, this
-process counts by itself at once and says so once; it asks Redis again in the background, every
-second, and no request waits for that. Redis measures the time: the clocks of the servers do not
-matter. Where its own clock is set back by less than a window, the slice that was reached stays the
-current one until the clock comes to it again; by more, the counts are thrown away, so a wrong clock
-locks nobody out for longer than a window.
+Each server asks Redis for each list request and waits half a second at most. If Redis does not
+answer, this process counts alone at once and logs it once. It probes Redis in the background every
+second; no request waits for that.
+
+Redis measures the time, so the clocks of the servers do not matter. If the clock of Redis is set
+back by less than a window, the slice that was reached stays the current one until the clock reaches
+it again. If it is set back by more, the counts are dropped, so a wrong clock locks out a client for
+at most one window.
 """
 
 import asyncio
@@ -14,19 +16,19 @@ import logging
 from toolcatalog.keys.redis import RedisAddress
 from toolcatalog.server.rate_limit import SLICES, LimitStatus, LocalRateLimiter, Rate
 
-# seconds for all that one request asks of Redis, a first connection included: some 30 ms on a busy
+# seconds for the Redis call of one request, including a first connection: about 30 ms on a busy
 # machine
 _TIMEOUT = 0.5
-_PROBE_INTERVAL = 1.0  # second between two tries while Redis is away
-# requests of a process that ask; others queue before their patience begins, or a busy process would
-# take Redis for gone
+_PROBE_INTERVAL = 1.0  # second between two probes while Redis is unavailable
+# Redis calls of a process at once; the others wait before their timeout begins, or a busy process
+# would conclude that Redis is unavailable
 _MAX_CONCURRENT = 4
 _PREFIX = "toolcatalog:limits"
-_PROBE_KEY = "probe"  # stands for a key's id, which begins otherwise
+_PROBE_KEY = "probe"  # used in place of a key id; no key id equals it
 _MICROSECONDS = 1_000_000  # in a second
-# KEYS: the counts of a key, as "slice:count ...", oldest first. ARGV: the amount, how many
-# microseconds a slice has, how many slices a window has. Gives whether the request is within the
-# rate, how many more are, and in how many microseconds there will be more.
+# KEYS: the counts of a key, as "slice:count ...", oldest first. ARGV: the limit, the microseconds
+# of a slice, the slices of a window. Returns whether the request is within the rate, how many more
+# requests are, and in how many microseconds there will be more.
 _COUNT = """
 local amount, length, slices = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local time = redis.call('TIME')
@@ -68,10 +70,13 @@ _log = logging.getLogger("toolcatalog.limits")
 
 
 class RedisRateLimiter:
-    """The limits of all servers that use this Redis; `own` counts while it is away."""
+    """The rate limits of all servers that use this Redis.
+
+    `fallback` counts while Redis is unavailable.
+    """
 
     def __init__(self, address: RedisAddress, rate: Rate, fallback: LocalRateLimiter) -> None:
-        from redis.asyncio import ConnectionPool, Redis  # noqa: PLC0415 - there with the extra only
+        from redis.asyncio import ConnectionPool, Redis  # noqa: PLC0415 - needs the optional extra
         from redis.asyncio.retry import Retry  # noqa: PLC0415
         from redis.backoff import NoBackoff  # noqa: PLC0415
 
@@ -79,7 +84,7 @@ class RedisRateLimiter:
             address.url,
             socket_timeout=_TIMEOUT,
             socket_connect_timeout=_TIMEOUT,
-            # whoever tries again within a request makes its client wait
+            # a retry would make the client wait
             retry=Retry(NoBackoff(), 0),
         )
         self._count = Redis(connection_pool=pool).register_script(_COUNT)
@@ -91,17 +96,17 @@ class RedisRateLimiter:
         self._probe_task: asyncio.Task[None] | None = None
 
     async def hit(self, key_id: str) -> LimitStatus:
-        """As `server.rate_limit.Limits` says."""
+        """Count a request; see `server.rate_limit.RateLimiter.hit`."""
         async with self._semaphore:
             if self._probe_task is None:
                 try:
                     return await self._hit_redis(key_id)
-                except Exception as error:  # noqa: BLE001 - whatever is wrong with Redis, a list is answered
+                except Exception as error:  # noqa: BLE001 - a Redis fault must not fail a request
                     self._switch_to_fallback(error)
         return self._fallback.count(key_id)
 
     async def aclose(self) -> None:
-        """Ask no more, and close the connections."""
+        """Stop probing and close the connections."""
         if self._probe_task:
             self._probe_task.cancel()
         await self._pool.disconnect()
@@ -115,7 +120,7 @@ class RedisRateLimiter:
         return LimitStatus(self._rate, bool(is_within), max(remaining, 0), wait / _MICROSECONDS)
 
     def _switch_to_fallback(self, error: Exception) -> None:
-        if self._probe_task is None:  # requests that were under way together find it out together
+        if self._probe_task is None:  # several requests may fail at the same time
             _log.warning(
                 "%s does not count (%s): each process counts by itself",
                 self._address,
@@ -129,6 +134,6 @@ class RedisRateLimiter:
             try:
                 await self._hit_redis(_PROBE_KEY)
                 self._probe_task = None
-            except Exception as error:  # noqa: BLE001 - whatever is wrong with Redis, it is asked again
+            except Exception as error:  # noqa: BLE001 - probe again after any fault
                 _log.debug("%s does not count yet (%s)", self._address, error)
         _log.warning("%s counts again for all servers", self._address)

@@ -1,9 +1,7 @@
 """HTTP responses: status, headers and body with ETag, 304 and caching; trace context.
 
-It is
-passed on as it came, where it is sane.
-
-Knows nothing of tools, and no framework.
+A well-formed `traceparent` header is returned unchanged. This module does not depend on the catalog
+or on a web framework.
 """
 
 import hashlib
@@ -23,9 +21,7 @@ _TRACEPARENT = re.compile(
 
 
 def validate_traceparent(value: bytes | None) -> bytes | None:
-    """A `traceparent` that is well formed (W3C Trace Context, 3.2); None for any other, and for
-    none.
-    """
+    """Return a `traceparent` if it is well formed (W3C Trace Context, 3.2), else None."""
     return value if value is not None and _TRACEPARENT.fullmatch(value) else None
 
 
@@ -34,19 +30,21 @@ BodyChunk = bytes | memoryview
 RawResponse = tuple[int, list[Header], bytes]  # status, headers in lower case, body
 
 _JSON = (b"content-type", b"application/json")
-_REVALIDATE = (b"cache-control", b"private, no-cache")  # keep it, but ask each time: a 304 is cheap
+_REVALIDATE = (b"cache-control", b"private, no-cache")  # revalidate each time: a 304 is cheap
 _NO_STORE = (b"cache-control", b"no-store")
 _VARY = (b"vary", b"Accept-Encoding, x-api-key, Origin")
 _VARY_ERROR = (b"vary", b"Origin")
-_PLAIN = string.punctuation.replace("%", "") + " "  # of a header
+_PLAIN = string.punctuation.replace("%", "") + " "  # characters that need no encoding in a header
 _LONGEST_SUGGESTION = 1000  # bytes
 _POLICY = b"default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 SECURITY_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"content-security-policy", _POLICY))
 
 
 class ResponseContext(NamedTuple):
-    """What every answer names: its request, the snapshot that it comes from (empty where none is
-    open), and the trace it is part of.
+    """What every response names: the request id, the snapshot and the trace.
+
+    `snapshot` is empty if no snapshot is open; `traceparent` is None if the request is not part of
+    a trace.
     """
 
     request_id: bytes
@@ -55,7 +53,7 @@ class ResponseContext(NamedTuple):
 
     @property
     def headers(self) -> list[Header]:
-        """The same as headers."""
+        """The context as headers, without those that are empty."""
         named = (
             (b"x-request-id", self.request_id),
             (b"x-catalog-snapshot", self.snapshot),
@@ -67,8 +65,9 @@ class ResponseContext(NamedTuple):
 def make_response(
     body: bytes, tag: bytes, if_none_match: bytes | None, context: ResponseContext
 ) -> RawResponse:
-    """200 with the bytes and their tag, or 304 where the client holds them: `held` is its own
-    `If-None-Match`, or None.
+    """Return 200 with the body and its ETag, or 304 if the client has that ETag.
+
+    `tag` is the ETag without its quotes; `if_none_match` is the client's header, or None.
     """
     if if_none_match is not None and _matches_etag(if_none_match, _ETAG_FORMAT % tag):
         return 304, _not_modified_headers(_ETAG_FORMAT % tag, context.headers), b""
@@ -78,8 +77,10 @@ def make_response(
 def encode_response(
     body: list[BodyChunk], tag: bytes, if_none_match: bytes | None, context: ResponseContext
 ) -> tuple[int, bytes, list[BodyChunk]]:
-    """As `answer`, ready to be sent: the headers as lines, the body in pieces. For answers from a
-    snapshot that are part of no trace.
+    """Return the same response as `make_response`, ready to be sent.
+
+    The headers are encoded lines and the body is a list of chunks. Only for responses that name a
+    snapshot and no trace.
     """
     if if_none_match is not None and _matches_etag(if_none_match, _ETAG_FORMAT % tag):
         return 304, _NOT_MODIFIED_TEMPLATE % (tag, context.request_id, context.snapshot), []
@@ -91,16 +92,17 @@ def encode_response(
 
 
 def suggested(query: str) -> list[Header]:
-    """The header with a query that was perhaps meant; whatever is not plain ASCII in it, and `%`,
-    is percent-encoded. None where that takes more than 1 KB: proxies refuse an answer with a large
-    head.
+    """Return the `X-Suggested-Query` header for a corrected query.
+
+    Characters other than plain ASCII, and `%`, are percent-encoded. Returns no header if the value
+    is empty or takes more than 1000 bytes: proxies reject a response with a large head.
     """
     value = quote(query, safe=_PLAIN).encode()
     return [(b"x-suggested-query", value)] if 0 < len(value) <= _LONGEST_SUGGESTION else []
 
 
 def encode_headers(headers: Sequence[Header]) -> bytes:
-    """Headers as they are sent."""
+    """Return headers as lines of an HTTP/1.1 message."""
     return b"".join(b"%b: %b\r\n" % header for header in headers)
 
 
@@ -121,7 +123,7 @@ def _not_modified_headers(etag: bytes, context_headers: Sequence[Header]) -> lis
 
 
 _CONTEXT_TEMPLATE = ResponseContext(b"%b", b"%b").headers
-_ETAG_FORMAT = b'"%b"'  # of these very bytes; coded ones have another (see `server.compression`)
+_ETAG_FORMAT = b'"%b"'  # `server.compression` adds a suffix for compressed bodies
 _FULL_TEMPLATE, _NOT_MODIFIED_TEMPLATE = (
     encode_headers(_full_headers(_ETAG_FORMAT, b"%d", _CONTEXT_TEMPLATE)),
     encode_headers(_not_modified_headers(_ETAG_FORMAT, _CONTEXT_TEMPLATE)),
@@ -129,7 +131,7 @@ _FULL_TEMPLATE, _NOT_MODIFIED_TEMPLATE = (
 
 
 def _matches_etag(if_none_match: bytes, etag: bytes) -> bool:
-    """Weak comparison (RFC 9110, 13.1.2): a tag matches with or without a `W/` before it."""
+    """Compare weakly (RFC 9110, 13.1.2): a tag matches with or without `W/`."""
     if if_none_match == etag:
         return True
     tags = [one.strip().removeprefix(b"W/") for one in if_none_match.split(b",")]
@@ -139,7 +141,10 @@ def _matches_etag(if_none_match: bytes, etag: bytes) -> bool:
 def make_error_response(
     errors: Sequence[ErrorDetail], context: ResponseContext, *extra_headers: Header
 ) -> RawResponse:
-    """The error envelope under its status. Errors are never cached."""
+    """Return the error envelope under the status of its primary error.
+
+    Errors are never cached.
+    """
     body = render_envelope(errors, context.request_id.decode())
     headers = [
         _NO_STORE,
@@ -154,7 +159,8 @@ def make_error_response(
 
 
 def compute_tag(body: bytes) -> bytes:
-    """The tag of a body, or of the tag and the text that a body is made of: 128 bits in
-    hexadecimal.
+    """Return the tag of a body: 128 bits in hexadecimal.
+
+    `body` may also be a tag and text that together determine the body.
     """
     return hashlib.blake2b(body, digest_size=16).hexdigest().encode()

@@ -1,7 +1,7 @@
 """Metric counters of one server process.
 
-All of them are bounded: routes are templates, statuses are ours, keys are those of the key file.
-Nothing here goes by the wall clock.
+All of them are bounded: routes are templates, statuses are those that the server sends, keys are
+those of the key file. Nothing here uses the wall clock.
 """
 
 import threading
@@ -31,7 +31,7 @@ BUCKET_BOUNDS = (
     5.0,
     10.0,
 )
-NO_KEY = "none"  # whose request it is where no good key came with it
+NO_KEY = "none"  # the key id of a request without a valid key
 RELOADS, REFUSED_SNAPSHOTS = "reloads", "refused_snapshots"
 CACHE_HITS, CACHE_MISSES = "remembered_hits", "remembered_misses"
 LOG_LINES_DROPPED = "access_log_dropped"
@@ -46,14 +46,18 @@ _EVENTS = (
     STORE_FAILURES,
 )
 
-# how many answers took at most each bound, one more for all above, and their seconds together
+# the number of responses in each bucket, one more for those above the last bound, and the sum of
+# their seconds
 Histogram = list[float]
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """How a process is just now: its id, the snapshot that it serves (empty: none), since when
-    (monotonic, seconds), answers remembered.
+    """The current status of a process.
+
+    `process` is its process id, `snapshot` the digest that it serves (empty if none), `opened` the
+    monotonic time in seconds when it opened that snapshot, and `remembered` the number of cached
+    responses.
     """
 
     process: int
@@ -64,8 +68,10 @@ class WorkerStatus:
 
 @dataclass(frozen=True, slots=True)
 class CounterValues:
-    """What was counted until now, in one process or in several: cells by `STATUS ROUTE`, requests
-    by key, events; `now` of each process.
+    """The values of all counters, of one process or of several.
+
+    `requests` maps `STATUS ROUTE` to a histogram, `keys` maps key ids to numbers of requests,
+    `events` maps events to numbers. `workers` has the status of each process.
     """
 
     requests: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -75,8 +81,9 @@ class CounterValues:
 
 
 class Counters:
-    """Counters of one process. `answered` and `hits` are for the event loop's thread alone, the
-    rest for any.
+    """The counters of one process.
+
+    `count_request` and `cache_hits` are for the event loop's thread only; the rest is thread-safe.
     """
 
     def __init__(self) -> None:
@@ -84,12 +91,13 @@ class Counters:
         self._keys: defaultdict[str, int] = defaultdict(int)
         self._events = dict.fromkeys(_EVENTS, 0)
         self._lock = threading.Lock()
-        # answers that were remembered: by itself, because each call more is felt there
+        # cached responses that were sent; an attribute, because a method call takes too long
         self.cache_hits = 0
 
     def count_request(self, route: str, status: int, seconds: float, key: str) -> None:
-        """Count one request that was answered: with this status, in so long, to the holder of the
-        key of this id, or NOBODY.
+        """Count one answered request.
+
+        `seconds` is its duration; `key` is the id of its API key, or NO_KEY.
         """
         cell = self._histograms.get((route, status))
         if cell is None:
@@ -99,16 +107,16 @@ class Counters:
         self._keys[key] += 1
 
     def count_event(self, event: str, times: int = 1) -> None:
-        """Count an event. May be called in any thread."""
+        """Count an event. Thread-safe."""
         with self._lock:
             self._events[event] += times
 
     def count_reload(self, ok: bool) -> None:
-        """Count a new snapshot: taken over, or refused."""
+        """Count a new snapshot that was opened (`ok`) or rejected."""
         self.count_event(RELOADS if ok else REFUSED_SNAPSHOTS)
 
     def get_values(self, *workers: WorkerStatus) -> CounterValues:
-        """All as it is now. May be called in any thread."""
+        """Return the current values. Thread-safe."""
         cells = {
             f"{status} {route}": [*cell]
             for (route, status), cell in self._histograms.copy().items()
@@ -119,7 +127,10 @@ class Counters:
 
 
 def sum_values(values: Iterable[CounterValues]) -> CounterValues:
-    """Counts of several processes as one: numbers added, `now` side by side."""
+    """Return the sum of the values of several processes.
+
+    Numbers are added; the statuses of the processes are concatenated.
+    """
     answered: dict[str, list[float]] = {}
     keys: defaultdict[str, int] = defaultdict(int)
     events = dict.fromkeys(_EVENTS, 0)
@@ -140,7 +151,7 @@ def sum_values(values: Iterable[CounterValues]) -> CounterValues:
 
 
 def parse_values(fields: Mapping[str, Any]) -> CounterValues:
-    """Counts that were written as JSON."""
+    """Parse values that were written as JSON."""
     return CounterValues(
         fields["answered"],
         fields["keys"],

@@ -1,18 +1,17 @@
 """Prometheus exposition: counters in text form, at `/metrics` or at an address of its own.
 
-The library's own way with several processes is a file of a megabyte for each process that ever was,
-all of them read at each scrape; a server that runs for years and replaces its workers has `server.metrics.workers`
-for that.
+The multiprocess mode of the Prometheus client library needs a file of one megabyte for each process
+that ever ran, and reads all of them at each scrape. That does not suit a server that runs for years
+and replaces its workers, so `server.metrics.workers` is used instead.
 
-Nobody needs a key there, so it must be plain that nobody else comes in: the connection is from the
-own machine, the host asked for is the own machine, and no header says that a proxy passes on
-somebody's request. Everybody else is told that there is nothing. A proxy on the same machine that
-says nothing of itself cannot be told from a neighbour: behind one, `--metrics` moves this to an
-address of its own.
+`/metrics` needs no key, so only local requests are accepted: the client address and the requested
+host are loopback, and no header says that a proxy forwards the request. All others get 404. A proxy
+on the same machine that adds no such header cannot be distinguished from a local client: behind
+one, `--metrics` moves the metrics to an address of their own.
 
-A browser on this machine must not fetch them for a page of somebody else: what has an `Origin`, or
-a `Sec-Fetch-Site` other than `same-origin` or `none`, is told that there is nothing as well (404),
-and no answer here has a CORS header.
+A browser on this machine must not fetch the metrics for a page of another origin: a request with an
+`Origin`, or with a `Sec-Fetch-Site` other than `same-origin` or `none`, gets 404 as well, and no
+response here has a CORS header.
 """
 
 import ipaddress
@@ -58,10 +57,8 @@ if TYPE_CHECKING:
 
 
 _TIMEOUT = 10.0  # seconds for a scrape to send its request
-ReadAllCounts = Callable[
-    [], Sequence[CounterValues]
-]  # the counts of all processes, as they are now
-ReadCounts = Callable[[], CounterValues]  # those of one
+ReadAllCounts = Callable[[], Sequence[CounterValues]]  # the current counts of all processes
+ReadCounts = Callable[[], CounterValues]  # the current counts of one process
 
 _EVENT_METRICS = {
     RELOADS: ("toolcatalog_snapshot_reloads", "New snapshots taken over, by each process."),
@@ -84,32 +81,36 @@ _EVENT_METRICS = {
 
 
 class MetricsText(NamedTuple):
-    """What a scrape is answered with, and its content type."""
+    """The body of a scrape response, and its content type."""
 
     body: bytes
     content_type: str
 
 
 def render_metrics(read_all: ReadAllCounts, accept: str) -> MetricsText:
-    """The metrics in the format that an `Accept` header asks for: Prometheus's text, or
-    OpenMetrics. Takes some milliseconds.
+    """Return the metrics in the format that an `Accept` header asks for.
+
+    The formats are Prometheus text and OpenMetrics. Takes some milliseconds.
     """
-    from prometheus_client.exposition import choose_encoder  # noqa: PLC0415 - only who is scraped needs it
+    from prometheus_client.exposition import choose_encoder  # noqa: PLC0415 - needed only by a scrape
 
     encode, kind = choose_encoder(accept)
     return MetricsText(encode(_create_registry(read_all)), kind)
 
 
 def is_of_page(origin: str | None, site: str | None) -> bool:
-    """Tell by `Origin` and `Sec-Fetch-Site` whether a browser sends a request for a page of another
-    origin; a person who types the address, and a scraper, send neither.
+    """Return whether a browser sends a request for a page of another origin.
+
+    `origin` and `site` are the headers `Origin` and `Sec-Fetch-Site`. A scraper, and a person who
+    types the address, send neither.
     """
     return origin is not None or site not in (None, "none", "same-origin")
 
 
 def serve_metrics(read_all: ReadAllCounts, listener: socket.socket) -> None:
-    """Answer scrapes, and nothing else, on a socket of their own, in threads of this process, until
-    it ends. A browser that asks for a page of another origin gets 403.
+    """Serve metrics on a socket of their own, in threads of this process, until it ends.
+
+    A browser that asks for a page of another origin gets 403.
     """
     from prometheus_client import make_wsgi_app  # noqa: PLC0415
 
@@ -130,11 +131,11 @@ class _MetricsHandler(WSGIRequestHandler):
     timeout = _TIMEOUT
 
     def log_message(self, *args: object) -> None:
-        """Say nothing: a scrape every few seconds is no news."""
+        """Log nothing: a scrape every few seconds is not worth a line."""
 
 
 class _MetricsServer(ThreadingMixIn, WSGIServer):
-    """The standard library's, on a socket that listens already."""
+    """The standard library's WSGI server, on a socket that is already listening."""
 
     daemon_threads = True
 
@@ -142,7 +143,7 @@ class _MetricsServer(ThreadingMixIn, WSGIServer):
         super().__init__(listener.getsockname()[:2], _MetricsHandler, bind_and_activate=False)
         self.socket.close()
         self.socket = listener
-        # by itself it would ask the DNS for a name
+        # the base class would look up a host name in the DNS
         self.server_name, self.server_port = listener.getsockname()[:2]
         self.setup_environ()
 
@@ -160,7 +161,7 @@ class _Collector:
         self._read_all = read_all
 
     def collect(self) -> Iterator["Metric"]:
-        """All metrics, from counts that were taken once."""
+        """Yield all metrics, from counts that are read once."""
         counts = sum_values(self._read_all())
         yield from _request_metrics(counts)
         yield from _event_metrics(counts)
@@ -243,7 +244,10 @@ def _process_metrics(processes: Sequence[WorkerStatus]) -> Iterator["Metric"]:
 
 
 def _resident_memory(pid: int) -> int:
-    """The memory of a process, in bytes; 0 where this system does not tell, or the process is gone."""
+    """Return the resident memory of a process in bytes.
+
+    Returns 0 if the system does not report it, or if the process has ended.
+    """
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError):
@@ -263,7 +267,7 @@ _PORT = re.compile(r":[0-9]*\Z")
 
 
 def create_metrics_route(read_all: ReadAllCounts) -> Route:
-    """The route; `every` tells the counts of all processes."""
+    """Return the `/metrics` route; `read_all` reads the counts of all processes."""
 
     async def scrape(request: Request) -> Response:
         if not is_local_request(request):
@@ -277,8 +281,9 @@ def create_metrics_route(read_all: ReadAllCounts) -> Route:
 
 
 def is_local_request(request: Request) -> bool:
-    """Tell whether a request comes from the own machine, and neither a proxy nor a page of somebody
-    else is behind it.
+    """Return whether a request comes from this machine directly.
+
+    Returns False if a proxy, or a page of another origin, is behind it.
     """
     host = _PORT.sub("", request.headers.get("host", "")).strip("[]")
     client = request.client.host if request.client else ""

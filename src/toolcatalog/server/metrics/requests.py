@@ -13,8 +13,10 @@ from toolcatalog.server.responses import ResponseContext
 
 
 class RequestRecord(NamedTuple):
-    """A request that was answered: `path` with its query, as it came; `size` of the body as sent;
-    `began` by `perf_counter`.
+    """An answered request.
+
+    `path` is the raw path with its query, `size` the bytes of the body as sent, `started` a time of
+    `perf_counter`.
     """
 
     context: ResponseContext
@@ -29,7 +31,7 @@ class RequestRecord(NamedTuple):
 
 
 class RequestObserver:
-    """Sees all answers of one process, on its event loop."""
+    """Observes all requests of one process, on its event loop."""
 
     def __init__(self) -> None:
         self.counters = Counters()
@@ -37,7 +39,7 @@ class RequestObserver:
         self.worker_page: WorkerPage | None = None
 
     def record(self, answered: RequestRecord) -> None:
-        """Count an answer and note it."""
+        """Count a request and write it to the access log."""
         self.counters.count_request(
             answered.route,
             answered.status,
@@ -47,7 +49,7 @@ class RequestObserver:
         self.log_request(answered)
 
     def log_request(self, answered: RequestRecord) -> None:
-        """Note an answer that is counted already."""
+        """Write a request that is already counted to the access log, if there is one."""
         if self.access_log is None:
             return
         marks, method, path, client, route, key, status, size, began = answered
@@ -68,7 +70,7 @@ class RequestObserver:
         self.access_log.enqueue(AccessLogEntry(time(), perf_counter() - began, *told))
 
     def close(self) -> None:
-        """Write down what is still to be: nothing more will be seen."""
+        """Write what is still pending. Nothing may be recorded afterwards."""
         if self.access_log:
             self.access_log.close()
         if self.worker_page:
@@ -76,6 +78,6 @@ class RequestObserver:
 
 
 def request_target(scope: Scope) -> bytes:
-    """The path of a request with its query, as it came."""
+    """Return the raw path of a request with its query."""
     path: bytes = scope.get("raw_path") or scope["path"].encode("latin-1", "replace")
     return b"%b?%b" % (path, scope["query_string"]) if scope["query_string"] else path

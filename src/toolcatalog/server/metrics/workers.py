@@ -1,13 +1,18 @@
 """Worker metrics: counters of several processes in one shared folder.
 
-A page is replaced in one step, so it is always whole. The supervisor adds the pages of processes
-that have ended to one page of the past, which names them: a reader that meets both in the middle of
-that counts them once. So no number ever goes back when a process ends, is killed or is replaced; a
-killed one takes what it counted since its last page with it, half a second at most.
+Each process writes its counters to a page, a file that is replaced in one step and is therefore
+always complete. The supervisor adds the pages of ended processes to one file, which lists their
+names: a reader that sees both a page and that file in the middle of this counts the page once. So
+no number ever decreases when a process ends, is killed or is replaced. A killed process loses what
+it counted since its last page, half a second at most.
 
-The folder is in memory where there is such a file system (`/dev/shm`): nothing is flushed to a
-disk, and none is needed. Its supervisor holds a lock in it, so that the next one knows what a
-killed one has left.
+The folder is in memory if there is such a file system (`/dev/shm`): nothing is flushed to a disk,
+and nothing needs to be. The supervisor holds a lock in it, so that the next one can recognize what
+a killed one has left.
+
+<pid>-<random>.page    the counters of one process, as JSON
+past.json              the sum of the counters of ended processes, and the names of their pages
+lock                   locked by the supervisor
 """
 
 import contextlib
@@ -30,14 +35,17 @@ from toolcatalog.system import files, threads
 WRITE_INTERVAL = 0.5  # seconds
 _FOLDER_PREFIX, _LOCK_FILE, _ENDED_FILE = "toolcatalog-", "lock", "past.json"
 _MIN_AGE = 60.0  # seconds
-_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - the folder made in it has a name of its own and mode 0700
-_MAX_ENDED_NAMES = 1000  # pages added to the past last, by name: no reader is that slow
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - folders in it have unique names and mode 0700
+_MAX_ENDED_NAMES = 1000  # names of added pages that are kept: no reader is that slow
 _log = logging.getLogger("toolcatalog.server")
 
 
 @contextlib.contextmanager
 def create_folder() -> Iterator[Path]:
-    """A folder for the pages, gone in the end. Raises UsageError where none can be made."""
+    """Create a folder for the pages and remove it in the end.
+
+    Raises UsageError if no folder can be created.
+    """
     try:
         within = (
             _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
@@ -57,8 +65,9 @@ def create_folder() -> Iterator[Path]:
 
 
 def _remove_stale_folders(parent: Path) -> None:
-    """Remove what supervisors of this account that were killed have left: nobody holds its lock.
-    One that is new may not be held yet.
+    """Remove the folders of killed supervisors of this account: nobody locks them.
+
+    A folder that is new may not be locked yet, so it is kept.
     """
     for place in parent.glob(f"{_FOLDER_PREFIX}*"):
         with contextlib.suppress(OSError):
@@ -69,23 +78,27 @@ def _remove_stale_folders(parent: Path) -> None:
 
 
 def _is_own_and_stale(status: os.stat_result) -> bool:
-    """Tell whether this account has made a folder, and not just now: anybody may put one, or a
-    link, where it stands.
+    """Return whether this account created a folder, and not just now.
+
+    Any account may put a folder or a link there.
     """
     ours = stat.S_ISDIR(status.st_mode) and hasattr(os, "geteuid") and status.st_uid == os.geteuid()
     return ours and status.st_mtime < time.time() - _MIN_AGE
 
 
 def read_all_counts(folder: Path) -> list[CounterValues]:
-    """All pages, and the past. Raises FileNotFoundError where the folder is gone."""
+    """Return the counts of all pages, and those of ended processes.
+
+    Raises FileNotFoundError if the folder is gone.
+    """
     if not folder.is_dir():
-        # the server is about to end: a scrape that fails is better than numbers that go back
+        # the server is stopping: a failed scrape is better than numbers that decrease
         raise FileNotFoundError(folder)
     found = {}
     for file in folder.glob("*.page"):
-        with contextlib.suppress(FileNotFoundError):  # it has just become the past
+        with contextlib.suppress(FileNotFoundError):  # it has just been folded
             found[file.name] = file.read_bytes()
-    past = _read_ended(folder)  # after the pages: what has become the past meanwhile is named there
+    past = _read_ended(folder)  # after the pages: those added meanwhile are listed there
     return [
         past.counts,
         *(
@@ -97,8 +110,9 @@ def read_all_counts(folder: Path) -> list[CounterValues]:
 
 
 def fold_ended(folder: Path, alive_pids: Collection[int | None]) -> None:
-    """Add the pages of all processes but these to the past. For the supervisor alone, when it has
-    replaced who died. Raises OSError.
+    """Add the pages of all processes except `alive_pids` to those of ended processes.
+
+    Only the supervisor calls this, after it has replaced dead workers. Raises OSError.
     """
     dead = [
         file for file in folder.glob("*.page") if int(file.name.partition("-")[0]) not in alive_pids
@@ -132,7 +146,7 @@ def fold_ended(folder: Path, alive_pids: Collection[int | None]) -> None:
 
 
 class _EndedWorkers:
-    """What ended processes have counted, and the names of their pages."""
+    """The counts of ended processes, and the names of their pages."""
 
     def __init__(self, names: list[str], counts: CounterValues) -> None:
         self.page_names = names
@@ -163,8 +177,9 @@ def _replace_file(file: Path, data: bytes) -> None:
 
 
 class WorkerPage:
-    """The page of this process: what `counted` says is written there now, and twice a second where
-    it has changed.
+    """The page of this process.
+
+    It is written at once, and then twice a second if the counts have changed.
     """
 
     def __init__(self, folder: Path, get_counts: Callable[[], CounterValues]) -> None:
@@ -183,8 +198,9 @@ class WorkerPage:
             self.write()
 
     def write(self) -> None:
-        """Write it now. Where that fails, what was counted stays in memory for the next time: the
-        log says so once.
+        """Write the page now.
+
+        If that fails, the counts stay in memory for the next time, and the log reports it once.
         """
         with self._lock:
             data = orjson.dumps(_counts_to_dict(self._get_counts()))
@@ -206,6 +222,6 @@ class WorkerPage:
                 self._is_writable = False
 
     def read_all(self) -> list[CounterValues]:
-        """The counts of all processes, this one's as they are now."""
+        """Return the counts of all processes; those of this process are current."""
         self.write()
         return read_all_counts(self._folder)
