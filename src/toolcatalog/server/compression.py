@@ -15,20 +15,20 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-ENCODINGS = ("zstd", "gzip")  # the better one first
-_MIN_SIZE = 1024  # bytes: less is not worth it
-# bytes packed at once, in half a millisecond; more goes to a thread, and others are answered
-# meanwhile
+ENCODINGS = ("zstd", "gzip")  # the preferred one first
+_MIN_SIZE = 1024  # bytes; smaller bodies are not compressed
+# bytes compressed on the event loop, in half a millisecond; larger bodies go to a thread, and other
+# requests are answered meanwhile
 _MAX_INLINE_SIZE = 64 * 1024
-_GZIP_LEVEL = 3  # a third of the time of level 6 for a seventh more bytes
+_GZIP_LEVEL = 3  # a third of the time of level 6, for a seventh more bytes
 _ZSTD_LEVEL = 3  # on a page of 3 MB a fifth of the time of gzip's level 3, and 0.6 of its bytes
 
 
 def negotiate_encoding(header: str) -> str:
-    """The coding to answer in for an Accept-Encoding: `zstd`, `gzip`, or empty for none.
+    """Return the coding for an Accept-Encoding header: `zstd`, `gzip`, or empty for none.
 
-    It must be named, or `*` be, with a weight above 0 (RFC 9110, 12.5.3). Of several the one of the
-    greatest weight; of equal ones, zstd.
+    The header must name the coding, or `*`, with a weight above 0 (RFC 9110, 12.5.3). Of several
+    codings the one with the greatest weight is chosen; of equal ones, zstd.
     """
     weights: dict[str, float] = {}
     for part in header.lower().split(","):
@@ -45,8 +45,10 @@ def _parse_weight(parameter: str) -> float:
 
 
 class CompressionMiddleware:
-    """Wraps an application: its answers in one coding. The tag of coded bytes ends with its name,
-    which the application never sees.
+    """Wraps an application and compresses its responses with one coding.
+
+    The ETag of a compressed body ends with the name of the coding. The application never sees that
+    suffix.
     """
 
     def __init__(self, app: ASGIApp, encoding: str) -> None:
@@ -96,7 +98,7 @@ class _ZstdResponder(IdentityResponder):
         self._compressor: Any = None
 
     async def apply_compression(self, body: bytes, *, more_body: bool) -> bytes:
-        """A piece of the body, packed; the last one ends the frame."""
+        """Return a chunk of the body, compressed; the last one ends the frame."""
         if len(body) >= _MAX_INLINE_SIZE:
             return await run_in_threadpool(self._compress, body, more_body)
         return self._compress(body, more_body)

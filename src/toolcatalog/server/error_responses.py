@@ -1,6 +1,7 @@
 """Error responses: what the server rejects, as values, and the error envelope.
 
-An error body stays below 16 KB, whatever the request names and whatever the catalog contains.
+The body of an error stays below 16 KB, whatever the request names and whatever the catalog
+contains.
 """
 
 from collections.abc import Sequence
@@ -20,15 +21,16 @@ _MESSAGES = {
 }
 
 
-_MOST_LINES = 20  # in `errors`, and fixes in `suggested_fix`
-# bytes of JSON: one line with its fix takes 1 KB, and 20 of them with all else less than 16 KB
+_MOST_LINES = 20  # lines in `errors`, and fixes in `suggested_fix`
+# bytes of JSON: 20 lines, the fixes and all other fields take less than 16 KB
 _LONGEST_LINE, _LONGEST_FIX, _LONGEST_FIXES = 400, 1000, 4000
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorDetail:
-    """One problem of a request: the HTTP status, the slug of the error, the problem in one line,
-    and how to mend it.
+    """One problem of a request.
+
+    It has the HTTP status, the slug of the error, the problem in one line, and how to fix it.
     """
 
     status: int
@@ -38,7 +40,7 @@ class ErrorDetail:
 
 
 class RequestError(Exception):
-    """Stops a request; `server.error_responses` are all that is wrong with it, at least one."""
+    """Stops a request; `errors` are all of its problems, at least one."""
 
     def __init__(self, *errors: ErrorDetail) -> None:
         super().__init__(*(refusal.message for refusal in errors))
@@ -46,18 +48,22 @@ class RequestError(Exception):
 
 
 def invalid_request(message: str, fix: str) -> ErrorDetail:
-    """A malformed parameter, cursor, slug or body."""
+    """Return the error for a malformed parameter, cursor, slug or body."""
     return ErrorDetail(400, "invalid_request", message, fix)
 
 
 def unauthorized() -> ErrorDetail:
-    """One text for a key that is missing, unknown, expired or revoked: it tells a guesser nothing."""
+    """Return the error for a request without a valid key.
+
+    The text is the same for a missing, unknown, expired or revoked key, so that guessing reveals
+    nothing.
+    """
     fix = "Send an active project API key in the header x-api-key; `toolcatalog keys create` makes one."
     return ErrorDetail(401, "unauthorized", "x-api-key: missing, unknown, expired or revoked.", fix)
 
 
 def not_ready() -> ErrorDetail:
-    """No snapshot is open yet."""
+    """Return the error for a server that has not opened a snapshot yet."""
     return ErrorDetail(
         503,
         "not_ready",
@@ -67,14 +73,14 @@ def not_ready() -> ErrorDetail:
 
 
 def server_draining() -> ErrorDetail:
-    """The server answers what still comes, and then ends."""
+    """Return the error for a server that still answers but is about to stop."""
     return ErrorDetail(
         503, "draining", "The server is about to end.", "Send further requests to another one."
     )
 
 
 def too_many_connections() -> ErrorDetail:
-    """No more connections fit."""
+    """Return the error for a server that accepts no more connections."""
     return ErrorDetail(
         503,
         "too_many_connections",
@@ -84,16 +90,17 @@ def too_many_connections() -> ErrorDetail:
 
 
 def primary_error(errors: Sequence[ErrorDetail]) -> ErrorDetail:
-    """The refusal that gives the answer its status: the lowest one (a malformed request goes before
-    what it asks for).
+    """Return the error that determines the status: the one with the lowest status.
+
+    A malformed request therefore takes precedence over what it asks for.
     """
     return min(errors, key=lambda refusal: refusal.status)
 
 
 def render_envelope(errors: Sequence[ErrorDetail], request_id: str) -> bytes:
-    """The body of an error answer, all seven fields: less than 16 KB of JSON.
+    """Return the body of an error response, with all seven fields: less than 16 KB of JSON.
 
-    Only the first 20 problems get a line; one more line says how many others there are.
+    Only the first 20 problems get a line each; one more line counts the others.
     """
     chief, shown = primary_error(errors), errors[:_MOST_LINES]
     lines = [_shortened(refusal.message, _LONGEST_LINE) for refusal in shown]
@@ -115,7 +122,7 @@ def render_envelope(errors: Sequence[ErrorDetail], request_id: str) -> bytes:
 
 
 def _shortened(text: str, most: int) -> str:
-    """A text that takes at most `most` bytes as JSON, cut at its end where it takes more."""
+    """Return a text, cut at its end so that it takes at most `most` bytes as JSON."""
     length = min(len(text), most)
     while len(orjson.dumps(text[:length])) > most:
         length -= length // 8 + 1

@@ -6,8 +6,10 @@ from starlette.types import Message, Receive
 
 
 async def receive_lifespan(receive: Receive) -> Message:
-    """What the server says next to an application's lifespan: the end, too, when uvicorn only
-    breaks off, as it does at a second Ctrl-C.
+    """Return the next lifespan message.
+
+    If uvicorn cancels the application without a message, as it does at a second Ctrl-C, returns a
+    shutdown message.
     """
     try:
         return await receive()

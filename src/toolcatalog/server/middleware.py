@@ -39,15 +39,16 @@ _EXPOSED_HEADERS = (
     "X-Suggested-Query",
     "X-Catalog-Snapshot",
 )
-# of this process: a worker is spawned, not forked, and has one of its own
+# unique for this process: workers are spawned, not forked, so each has its own
 _PROCESS_PREFIX = secrets.token_hex(8).encode()
 _REQUEST_NUMBERS = itertools.count()
 _log = logging.getLogger("toolcatalog.server")
 
 
 class RequestMiddleware:
-    """Wraps the application. What it answers from, and with which marks, is settled here for the
-    whole request.
+    """Wraps the application and prepares each request.
+
+    The snapshot and the context of the response are chosen here, once for the whole request.
     """
 
     def __init__(self, app: ASGIApp, state: AppState) -> None:
@@ -100,7 +101,7 @@ class RequestMiddleware:
             _log.info(
                 "request %s: the client went away before it had sent its body", request_id.decode()
             )
-        except Exception:  # noqa: BLE001 - whatever it is, the client gets an answer, and the log all of it
+        except Exception:  # noqa: BLE001 - the client gets an error response, the log the traceback
             _log.exception(
                 "request %s: %s %r failed%s",
                 request_id.decode(),
@@ -123,8 +124,9 @@ class RequestMiddleware:
             self.state.observer.record(RequestRecord(*told, status, size, began))
 
     async def _call_app(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and note what was found out about it: a coding hands on a copy of the
-        scope.
+        """Pass a request on and keep what the application learns about it.
+
+        The compression middleware passes on a copy of the scope, so the scope itself is not enough.
         """
         try:
             await self._cors(scope, receive, send)
@@ -132,8 +134,9 @@ class RequestMiddleware:
             scope["request_info"].update(scope)
 
     async def _handle_lifespan(self, receive: Receive, send: Send) -> None:
-        """Begin and end with the server: in the end all has been answered, and what is still to be
-        written down is.
+        """Handle the lifespan of the server.
+
+        At shutdown all requests have been answered; the observer then writes what is pending.
         """
         while (await receive_lifespan(receive))["type"] == "lifespan.startup":
             await send({"type": "lifespan.startup.complete"})
@@ -142,21 +145,21 @@ class RequestMiddleware:
 
 
 class _RequestInfo:
-    """What the application finds out about a request: which of its routes leads there, and whose
-    key came with it.
-    """
+    """What the application learns about a request: its route and its API key."""
 
     def __init__(self) -> None:
         self.key: ApiKey | None = None
         self._route_path = ""
 
     def update(self, scope: Scope) -> None:
-        """Take over what the scope says in the end."""
+        """Copy the key and the route from the scope."""
         self.key, self._route_path = scope.get("key"), getattr(scope.get("route"), "path", "")
 
     def route_label(self, method: str, status: int) -> str:
-        """The route as it is counted: its template; `site` for pages and `preflight`, which have
-        none; `none` where nothing is.
+        """Return the route for the metrics: its path template.
+
+        Without a route it is `site` for pages, `preflight` for CORS preflights, and `none` for
+        errors.
         """
         if self._route_path or status >= 400:
             return self._route_path or "none"
@@ -168,7 +171,10 @@ def _format_trace(traceparent: bytes | None) -> str:
 
 
 def _complete_headers(headers: Sequence[Header], context: ResponseContext) -> list[Header]:
-    """What is in every answer, added where it is not there yet: pages, and what CORS answers."""
+    """Return the headers with those of every response added where they are missing.
+
+    They are missing in pages and in the responses of the CORS middleware.
+    """
     found = [*map(_deduplicate_vary, headers)]
     there = {name for name, _ in found}
     return [
@@ -178,7 +184,7 @@ def _complete_headers(headers: Sequence[Header], context: ResponseContext) -> li
 
 
 def _deduplicate_vary(header: Header) -> Header:
-    """A `Vary` that several hands have written says each name once."""
+    """Return a header; a `Vary` that was extended several times names each header once."""
     name, value = header
     return (
         (name, b", ".join(dict.fromkeys(one.strip() for one in value.split(b","))))
@@ -188,8 +194,10 @@ def _deduplicate_vary(header: Header) -> Header:
 
 
 class _CorsMiddleware(CORSMiddleware):
-    """Any origin may read, but not the metrics. A preflight is never an error: the browser reads
-    the lists and refuses by itself.
+    """CORS for any origin, except for the metrics.
+
+    A preflight is never an error: the browser reads the allowed methods and headers, and rejects
+    the request itself.
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -205,7 +213,10 @@ class _CorsMiddleware(CORSMiddleware):
 
 
 def make_fault_response(context: ResponseContext) -> Response:
-    """The answer to a fault of ours: no internals; the log has the trace under the same request id."""
+    """Return the 500 response to an unexpected exception.
+
+    It shows no internals; the log has the traceback under the same request id.
+    """
     fix = (
         f"Try again; if it lasts, report request id {context.request_id.decode()} to the operator."
     )
@@ -218,7 +229,7 @@ def make_fault_response(context: ResponseContext) -> Response:
 
 
 def to_starlette_response(raw_response: RawResponse) -> Response:
-    """An answer as Starlette sends it, with these headers and no others."""
+    """Return a response for Starlette with exactly these headers."""
     status, headers, body = raw_response
     found = Response(body, status)
     found.raw_headers = headers
@@ -226,16 +237,18 @@ def to_starlette_response(raw_response: RawResponse) -> Response:
 
 
 def get_context(request: Request) -> ResponseContext:
-    """What the answer to a request names: the id, the caller's own where it is sane, and the
-    snapshot.
+    """Return the context of the response to a request.
+
+    Its request id is that of the client if it is valid.
     """
     found: ResponseContext = request.scope["context"]
     return found
 
 
 def assign_request_id(client_id: bytes | None) -> bytes:
-    """The id that a request came with where it is sane, else a new one: no two requests to any
-    server have the same.
+    """Return the client's request id if it is valid, else a new one.
+
+    No two requests to any server get the same new id.
     """
     return (
         client_id

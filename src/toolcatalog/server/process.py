@@ -1,4 +1,4 @@
-"""One server process: the application with all its parts."""
+"""One server process: create the application with its store, key ring, metrics and logs."""
 
 import socket
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ from toolcatalog.store.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """What a server is told at its start; it travels to every worker. `waits`: there may be no
-    build yet, it is being fetched.
+    """The settings of a server; they are sent to every worker.
 
-    `drain`: seconds for which a server goes on after SIGTERM, while `/readyz` says 503. `mcp`:
-    agents are answered at `/mcp`. `scraped_apart`: metrics have a socket of their own. `pages`: the
-    folder where several processes write down what they count. `rate`: how often a key may list.
-    `redis`: the URL of what several servers share their keys and counts through. `verify_keys`:
-    only a snapshot is served that one of them has signed.
+    `wait_for_build`: the server may start without a build, which is still being fetched.
+    `drain_seconds`: how long it keeps answering after SIGTERM, while `/readyz` answers 503. `mcp`:
+    serve MCP at `/mcp`. `separate_metrics`: the metrics have a socket of their own.
+    `metrics_folder`: where several processes write their counters. `rate`: how often a key may list
+    tools. `redis`: the URL of the Redis through which several servers share keys and counts.
+    `verify_keys`: serve only snapshots that one of these keys has signed.
     """
 
     build: Path
@@ -54,10 +54,13 @@ def create_worker_app(
     metrics_listener: socket.socket | None = None,
     read_extra_counts: prometheus.ReadCounts | None = None,
 ) -> ASGIApp:
-    """What answers in one process, and follows the build. Raises SnapshotError or KeyFileError."""
+    """Return the ASGI application of one process, and start to follow the build.
+
+    Raises SnapshotError or KeyFileError.
+    """
     seen = read_current_identity(
         settings.build
-    )  # before it is opened: what comes between is opened once more
+    )  # read first: a snapshot that is published in between is opened again
     store = open_or_wait(
         settings.build, settings.verify_keys, wait_for_build=settings.wait_for_build
     )
@@ -65,7 +68,7 @@ def create_worker_app(
         api_keys.KeyRing(settings.keys), store, draining, _create_rate_limiter(settings)
     )
     if store is None and settings.verify_keys:
-        seen = None  # a snapshot that is here already may still get its signature
+        seen = None  # the current snapshot may still get its signature
     SnapshotReloader(live, settings.build, seen, settings.verify_keys).start()
     every = _create_counts_reader(live, settings, read_extra_counts)
     if metrics_listener:
@@ -79,13 +82,16 @@ def create_worker_app(
 
 
 def _create_rate_limiter(settings: ServerSettings) -> RateLimiter | None:
-    """Who counts in this process: it alone, for its share of the rate, or Redis for all."""
+    """Return the rate limiter of this process, or None if there is no rate.
+
+    Without Redis the process counts alone, and gets its share of the rate.
+    """
     if settings.rate is None:
         return None
     own = LocalRateLimiter(settings.rate.divide(settings.workers))
     if settings.redis is None:
         return own
-    from toolcatalog.keys.redis import RedisAddress  # noqa: PLC0415 - only where there is a Redis
+    from toolcatalog.keys.redis import RedisAddress  # noqa: PLC0415 - needed only with Redis
     from toolcatalog.server.redis_rate_limit import RedisRateLimiter  # noqa: PLC0415
 
     return RedisRateLimiter(RedisAddress(settings.redis), settings.rate, own)
@@ -94,7 +100,10 @@ def _create_rate_limiter(settings: ServerSettings) -> RateLimiter | None:
 def _create_counts_reader(
     state: AppState, settings: ServerSettings, read_extra_counts: prometheus.ReadCounts | None
 ) -> prometheus.ReadAllCounts:
-    """What tells the counts of all processes; the access log begins, where there is to be one."""
+    """Return a function that reads the counts of all processes.
+
+    Also starts the access log, if there is one.
+    """
     if settings.access_log:
         state.observer.access_log = AccessLog(settings.access_log, state.observer.counters)
     if settings.metrics_folder is None:
@@ -104,7 +113,7 @@ def _create_counts_reader(
 
 
 def _create_mcp_routes(state: AppState) -> list[BaseRoute]:
-    from toolcatalog.server.mcp import route  # noqa: PLC0415 - it comes with an extra, and takes a while to load
+    from toolcatalog.server.mcp import route  # noqa: PLC0415 - optional, slow to import
 
     return [route.create_mcp_route(state)]
 
@@ -112,8 +121,9 @@ def _create_mcp_routes(state: AppState) -> list[BaseRoute]:
 def open_or_wait(
     build: Path, verify_keys: VerifyKeys | None = None, *, wait_for_build: bool
 ) -> Store | None:
-    """The snapshot in force in a build, signed by one of the keys where there are any. Raises
-    SnapshotError where there is none; where one is waited for, None says so.
+    """Return the current snapshot of a build, signed by one of the keys if there are any.
+
+    Raises SnapshotError if there is none; with `wait_for_build`, returns None instead.
     """
     try:
         return trusted_pointers.open_verified_build(build, verify_keys)

@@ -1,8 +1,8 @@
 """Query parameters: query strings and bodies to typed requests, cursors, and validation errors.
 
-Every spelling that the client libraries use is read alike: lists by commas, by repetition and by
-`[]`, mixed; objects by brackets, percent-encoded or not; an empty value is an absent one; an
-unknown parameter is ignored.
+Every spelling that client libraries use is accepted. Lists may be separated by commas, repeated,
+written with `[]`, or any mix of these. Objects use brackets, percent-encoded or not. An empty value
+counts as absent, and an unknown parameter is ignored.
 """
 
 import base64
@@ -20,7 +20,7 @@ from toolcatalog import names, versions
 from toolcatalog.server.error_responses import ErrorDetail, invalid_request
 from toolcatalog.store.store import Filters, VersionPins
 
-MAX_PAGE_SIZE = 1000  # on a page, and in each list of names that a request contains
+MAX_PAGE_SIZE = 1000  # items of a page, and of each list of names in a request
 DEFAULT_PAGE_SIZE = 20
 MAX_QUERY_LENGTH = 1000  # characters
 MAX_BODY_SIZE = 64 * 1024  # bytes
@@ -35,26 +35,30 @@ _BRACKETS = re.compile(r"toolkit_versions\[([^\]]*)\]")
 
 
 class Page(NamedTuple):
-    """A page asked for: its number, from 1, and how many items a page has."""
+    """A requested page: its number, from 1, and its number of items."""
 
     number: int
     size: int
 
     @property
     def start(self) -> int:
-        """How many items go before the page."""
+        """The number of items before the page."""
         return (self.number - 1) * self.size
 
 
 def encode_cursor(number: int, size: int) -> bytes:
-    """A page as a cursor: "a base64 encoded string of the page number and the page size"."""
+    """Return the cursor of a page.
+
+    A cursor is "a base64 encoded string of the page number and the page size".
+    """
     return binascii.b2a_base64(b"%d:%d" % (number, size), newline=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolParams:
-    """Get one tool in which version: `version` None where none is asked for by the parameter of
-    that name.
+    """The parameters of get: the version of the tool.
+
+    `version` is None if the parameter `version` is absent or asks for the newest.
     """
 
     version: str | None
@@ -63,15 +67,19 @@ class ToolParams:
 
 @dataclass(frozen=True, slots=True)
 class SessionParams:
-    """List a session's meta tools: all of them where no page is asked for."""
+    """The parameters of a session's list of meta tools.
+
+    `page` is None if the request asks for all of them.
+    """
 
     id: str
     page: Page | None
 
 
 class ListParams(NamedTuple):
-    """List tools: every parameter, well formed; whether what it names exists is not asked here.
-    Slugs go before filters.
+    """The parameters of list, all well formed; whether the named items exist is not checked here.
+
+    If `slugs` is given, the filters are ignored.
     """
 
     slugs: tuple[str, ...] | None
@@ -83,18 +91,18 @@ class ListParams(NamedTuple):
 
 
 def parse_tool_params(query: bytes) -> tuple[ToolParams, Sequence[ErrorDetail]]:
-    """Read the query string of get: the question, and all that is wrong with it."""
+    """Parse the query string of get; return the parameters and all errors."""
     reader = _QueryReader(query)
     asked = reader.read_text("version")
     version, pins = reader.parse_version("version", asked), reader.read_pins()
-    # `version` wins
+    # `version` takes precedence over the pins
     return ToolParams(version, VersionPins() if asked == versions.LATEST else pins), tuple(
         reader.errors
     )
 
 
 def invalid_slug_error(slug: str) -> ErrorDetail:
-    """What is wrong with the path of get where its last part is no tool slug."""
+    """Return the error for a path of get whose last part is not a tool slug."""
     capitals = slug.upper().replace(" ", "_")
     example = (
         f": try {capitals}."
@@ -106,7 +114,7 @@ def invalid_slug_error(slug: str) -> ErrorDetail:
 
 
 def parse_list_params(query: bytes) -> tuple[ListParams, Sequence[ErrorDetail]]:
-    """Read the query string of list: the question, and all that is wrong with it."""
+    """Parse the query string of list; return the parameters and all errors."""
     reader = _QueryReader(query)
     text = reader.read_query()
     sort_by = reader.read_choice("sort_by", SORT_KEYS) or ("relevance" if text else "slug")
@@ -132,8 +140,9 @@ def parse_list_params(query: bytes) -> tuple[ListParams, Sequence[ErrorDetail]]:
 def parse_session_params(
     session_id: str, query: bytes, body: bytes
 ) -> tuple[SessionParams, Sequence[ErrorDetail]]:
-    """Read the path, query string and body of the session operation: the question, and all that is
-    wrong with it.
+    """Parse the path, query string and body of the session operation.
+
+    Returns the parameters and all errors.
     """
     reader = _QueryReader(query)
     if not names.is_valid(names.SESSION_ID, session_id):
@@ -150,7 +159,10 @@ def parse_session_params(
 
 
 def _validate_body(body: bytes) -> str:
-    """What is wrong with the optional body of a GET. Its fields are all ignored."""
+    """Return what is wrong with the optional body of a GET, or an empty string.
+
+    All of its fields are ignored.
+    """
     if len(body) > MAX_BODY_SIZE:
         return "more than 64 KiB"
     try:
@@ -166,13 +178,15 @@ def _invalid_parameter(name: str, value: str, expected: str, fix: str) -> ErrorD
 
 
 class _QueryReader:
-    """One query string. Each method reads one parameter, notes what is wrong with it and then gives
-    the default.
+    """Reads one query string.
+
+    Each method reads one parameter. If the parameter is invalid, the method records an error and
+    returns the default.
     """
 
     def __init__(self, query: bytes) -> None:
         self.errors: list[ErrorDetail] = []
-        self.values: dict[str, list[str]] = {}  # by the name as it is written
+        self.values: dict[str, list[str]] = {}  # by the exact name
         self.list_values: dict[str, list[str]] = {}  # by the name without `[]` or `[0]`
         for name, value in self._parse_pairs(query) if query else ():
             if value:
@@ -204,7 +218,7 @@ class _QueryReader:
         self.errors.append(_invalid_parameter(name, value, expected, fix))
 
     def read_text(self, name: str) -> str | None:
-        """The value of a parameter that is given once; None where it is absent or empty."""
+        """Return the value of a single-valued parameter; None if it is absent or empty."""
         values = self.values.get(name)
         if values is None:
             return None
@@ -218,7 +232,7 @@ class _QueryReader:
         return values[0]
 
     def read_list(self, name: str) -> tuple[str, ...]:
-        """The values of a list parameter in every spelling, in the order given, each once."""
+        """Return the distinct values of a list parameter in the given order."""
         values = self.list_values.get(name)
         if values is None:
             return ()
@@ -227,7 +241,10 @@ class _QueryReader:
         return () if self.is_too_long(name, len(words)) else words
 
     def is_too_long(self, name: str, count: int) -> bool:
-        """Refuse a list of more than 1000 values; its caller then looks at none of them."""
+        """Return whether a list has more than 1000 values, and record an error if it has.
+
+        The caller then ignores all of its values.
+        """
         if count > MAX_PAGE_SIZE:
             self.errors.append(
                 invalid_request(
@@ -261,8 +278,9 @@ class _QueryReader:
         return value.lower() in ("true", "1")
 
     def read_query(self) -> str:
-        """The text searched for, empty where there is none. `query` goes before `search`; white
-        space alone is nothing.
+        """Return the search text, stripped; empty if there is none.
+
+        `query` takes precedence over `search`.
         """
         texts = {}
         for name in ("query", "search"):
@@ -279,8 +297,9 @@ class _QueryReader:
         return Page(1, size) if cursor is None else self.decode_cursor(cursor)
 
     def read_limit(self) -> int:
-        """Items on a page: a whole number from 1, also written as `50.0`; more than 1000 counts as
-        1000.
+        """Return the page size: a whole number from 1, also written as `50.0`.
+
+        More than 1000 counts as 1000.
         """
         value = self.read_text("limit")
         if value is None:
@@ -298,7 +317,7 @@ class _QueryReader:
         return MAX_PAGE_SIZE if number > MAX_PAGE_SIZE else int(number)
 
     def decode_cursor(self, value: str) -> Page:
-        """The page that a cursor names; its page size wins over `limit`."""
+        """Return the page of a cursor; its page size takes precedence over `limit`."""
         try:
             match = _CURSOR.fullmatch(
                 base64.b64decode(value.encode("ascii"), validate=True).decode("ascii")
@@ -321,7 +340,7 @@ class _QueryReader:
         return page
 
     def parse_version(self, name: str, value: str | None) -> str | None:
-        """A version, or None for the newest."""
+        """Return a version, or None for the newest."""
         if value is None or value == versions.LATEST:
             return None
         if versions.is_version(value):
@@ -330,8 +349,10 @@ class _QueryReader:
         return None
 
     def read_pins(self) -> VersionPins:
-        """`toolkit_versions`: a plain value for every toolkit, a bracket for one toolkit, or both,
-        where the bracket goes before.
+        """Return the version pins of `toolkit_versions`.
+
+        A plain value applies to every toolkit, a bracket to one toolkit. A bracket takes
+        precedence.
         """
         everywhere = self.parse_version("toolkit_versions", self.read_text("toolkit_versions"))
         keys = {

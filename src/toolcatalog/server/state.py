@@ -1,11 +1,10 @@
-"""Server state: the snapshot in service, and the cache of its answers.
+"""Server state: the snapshot in service, and the cache of its responses.
 
-A store
-never changes, so they stay right.
+A store never changes, so cached responses stay valid.
 
-A request takes `now` once and goes by that to its end, so no answer is put together from two
-snapshots. What was served before goes when the last request that holds it is done: its files are
-mapped, and the mapping ends with the last piece of it that is still to be sent.
+A request reads `AppState.current` once and uses it to its end, so no response is made from two
+snapshots. The previous snapshot is freed when the last request that uses it ends: its files are
+mapped into memory, and the mapping ends when its last chunk has been sent.
 """
 
 import os
@@ -21,16 +20,17 @@ from toolcatalog.server.operations import OperationResult, Operations
 from toolcatalog.server.rate_limit import RateLimiter
 from toolcatalog.store.store import Store
 
-# of all answers together, in units of about a hundred bytes: a unit for each piece, and for what
-# stands around them
+# the size of all results together, in units of about a hundred bytes: one for each chunk, and some
+# for each entry
 _MAX_SIZE = 1 << 17
 _ENTRY_OVERHEAD = 4
-_MAX_CHUNKS = 128  # pieces of one answer
+_MAX_CHUNKS = 128  # chunks of one result
 
 
 class ResponseCache(dict[Hashable, OperationResult]):
-    """Answers by what was asked, and by whom as far as that matters. The oldest go when there are
-    too many.
+    """A cache of results by request and, where it matters, by what the key may see.
+
+    The oldest entries are removed when the cache is full.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class ResponseCache(dict[Hashable, OperationResult]):
         self._size = 0
 
     def add(self, key: Hashable, result: OperationResult) -> None:
-        """Remember an answer, unless it has very many pieces."""
+        """Add a result, unless it has more than `_MAX_CHUNKS` chunks."""
         if key in self or len(result.chunks) > _MAX_CHUNKS:
             return
         self[key] = result
@@ -48,15 +48,15 @@ class ResponseCache(dict[Hashable, OperationResult]):
 
 
 class Flag(Protocol):
-    """Something that is said once and heard by all who ask: an event of threads, or of processes."""
+    """A flag that is set once: an event of threads, or of processes."""
 
     def is_set(self) -> bool:
-        """Whether it has been said."""
+        """Return whether the flag is set."""
         ...
 
 
 class ServedSnapshot:
-    """One opened snapshot with all that belongs to it and to no other."""
+    """An open snapshot with its operations and its cache."""
 
     def __init__(self, store: Store, keys: KeyRing) -> None:
         self.store = store
@@ -67,10 +67,10 @@ class ServedSnapshot:
 
 
 class AppState:
-    """What is served `now` (None: nothing is open yet), to the holders of which keys, and whether
-    this server is about to end.
+    """The state of a server process: the snapshot, the keys and the limits.
 
-    `limits` count the lists of each key; None: nobody does.
+    `current` is None if no snapshot is open yet. `draining` is set when the server is about to
+    stop. `rate_limiter` counts the list requests of each key; None means no limit.
     """
 
     def __init__(
@@ -87,17 +87,17 @@ class AppState:
         self.observer = RequestObserver()
 
     def switch_snapshot(self, store: Store) -> None:
-        """Answer from this store from the next request on. May be called in any thread."""
+        """Serve this store from the next request on. Thread-safe."""
         self.current = ServedSnapshot(store, self.keys)
 
     @property
     def digest(self) -> bytes:
-        """The digest of what is served now; empty where nothing is open."""
+        """The digest of the current snapshot; empty if none is open."""
         now = self.current
         return now.digest if now else b""
 
     def get_counts(self) -> CounterValues:
-        """What this process has counted until now, and how it is. May be called in any thread."""
+        """Return the counts and the status of this process. Thread-safe."""
         now = self.current
         about = (now.store.digest, now.opened_at, len(now.cache)) if now else ("", 0.0, 0)
         return self.observer.counters.get_values(WorkerStatus(os.getpid(), *about))

@@ -30,11 +30,11 @@ from toolcatalog.server.state import Flag
 from toolcatalog.system import threads
 from toolcatalog.system.signals import defer_interrupts, unblock_interrupts
 
-_SHUTDOWN_TIMEOUT = 10  # seconds for the requests under way
+_SHUTDOWN_TIMEOUT = 10  # seconds for the requests in progress
 _HEALTHCHECK_TIMEOUT = (
     10  # seconds after which a worker that does not answer its supervisor is replaced
 )
-_RESTART_DELAY = 1.0  # second before a worker that cannot start is tried again
+_RESTART_DELAY = 1.0  # second before a worker that cannot start is started again
 _log = logging.getLogger("toolcatalog.serve")
 
 
@@ -44,10 +44,11 @@ def run_server(
     metrics_listener: socket.socket | None = None,
     read_extra_counts: prometheus.ReadCounts | None = None,
 ) -> None:
-    """Answer until told to stop; `scraped` is a socket of its own for metrics, `beside` tells what
-    is counted beside the answering.
+    """Serve until a signal stops the process.
 
-    Raises SystemExit where that was by SIGTERM, and KeyboardInterrupt where it was by Ctrl-C.
+    `metrics_listener` is a separate socket for metrics; `read_extra_counts` reads counts of this
+    process that do not come from serving requests. Raises SystemExit after SIGTERM, and
+    KeyboardInterrupt after Ctrl-C.
     """
     configure_logging()
     if settings.redis:
@@ -63,7 +64,7 @@ def run_server(
             )
     else:
         draining = threading.Event()
-        # uvicorn drains, then raises the signal again: that is a good end
+        # uvicorn drains, then raises the signal again: exit with status 0
         signal.signal(signal.SIGTERM, _exit_on_signal)
         _DrainingServer(
             _create_config(
@@ -75,8 +76,8 @@ def run_server(
 
 
 def _start_key_sync(redis: str, file: Path) -> None:
-    """Keep the key file in step with Redis, from before the first request on."""
-    from toolcatalog.keys.redis import KeySync, RedisAddress, RedisKeyStorage  # noqa: PLC0415 - only where there is a Redis
+    """Start to sync the key file with Redis; the first sync ends before the first request."""
+    from toolcatalog.keys.redis import KeySync, RedisAddress, RedisKeyStorage  # noqa: PLC0415 - optional
 
     relay = KeySync(RedisKeyStorage(RedisAddress(redis)), file)
     relay.sync_once()
@@ -86,20 +87,20 @@ def _start_key_sync(redis: str, file: Path) -> None:
 
 
 def configure_logging() -> None:
-    """Let this process say what happens, on standard error; keys are redacted, in traces too."""
+    """Log to standard error. API keys are redacted, in tracebacks too."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Redacting("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
 class _Redacting(logging.Formatter):
-    """Lines without API keys, whichever library logs them."""
+    """A formatter that redacts API keys, whichever library logs them."""
 
     def format(self, record: logging.LogRecord) -> str:
         return redact(super().format(record))
 
 
-def _exit_on_signal(number: int, frame: object) -> NoReturn:  # noqa: ARG001 - what a signal handler is given
+def _exit_on_signal(number: int, frame: object) -> NoReturn:  # noqa: ARG001 - required
     raise SystemExit(0)
 
 
@@ -111,19 +112,22 @@ def _create_config(app: ASGIApp | Callable[[], ASGIApp], workers: int = 1) -> uv
         http=FastProtocol,
         ws="none",
         loop="auto",
-        lifespan="on",  # in the end, what the last requests leave to be written down is
+        lifespan="on",  # at shutdown the access log and the counters are written
         log_config=None,
         log_level="warning",
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # nobody here asks where a request came from
+        proxy_headers=False,  # the client address is used as it is
         timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT,
         timeout_worker_healthcheck=_HEALTHCHECK_TIMEOUT,
     )
 
 
 class _DrainingServer(uvicorn.Server):
-    """uvicorn's, which goes on for a while after the first SIGTERM and lets it be known."""
+    """A uvicorn server that keeps answering for a while after the first SIGTERM.
+
+    It sets `draining` at once.
+    """
 
     def __init__(
         self, config: uvicorn.Config, draining: threading.Event, drain_seconds: float
@@ -152,8 +156,9 @@ class _DrainingServer(uvicorn.Server):
 
 
 class _SharedFlag:
-    """A flag that all processes see: a file that is there from when it is set. One that is killed
-    leaves nothing held.
+    """A flag that all processes see: it is set while a file exists.
+
+    A process that is killed leaves no lock behind.
     """
 
     def __init__(self, file: Path) -> None:
@@ -177,12 +182,12 @@ class _SharedFlag:
 
 
 def _run_workers(settings: ServerSettings, listener: socket.socket, draining: _SharedFlag) -> None:
-    """Run processes that share the listening socket, until this one is told to stop."""
+    """Run workers that share the listening socket, until this process is stopped."""
     config = _create_config(partial(_create_app_in_worker, settings, draining), settings.workers)
     supervisor = _Supervisor(
         config, [listener], draining, settings.drain_seconds, settings.metrics_folder
     )
-    # here, not in the workers: who started, who died, who is waited for
+    # here, not in the workers: log which workers start, die or are waited for
     logging.getLogger("uvicorn.error").setLevel(logging.INFO)
     try:
         supervisor.run()
@@ -199,7 +204,9 @@ def _run_workers(settings: ServerSettings, listener: socket.socket, draining: _S
 
 
 class _Supervisor(Multiprocess):
-    """uvicorn's: it starts the workers, replaces one that dies or hangs, all in turn on SIGHUP, and
+    """A uvicorn supervisor.
+
+    It starts the workers, replaces one that dies or hangs, replaces all in turn on SIGHUP, and
     drains them on SIGTERM and SIGINT.
     """
 
@@ -219,7 +226,7 @@ class _Supervisor(Multiprocess):
         self._drain_seconds = drain_seconds
 
     def init_processes(self) -> None:
-        # it would let interrupts in again, where the first worker begins it
+        # if the first worker started it, it would unblock interrupts
         resource_tracker.ensure_running()
         with defer_interrupts():
             super().init_processes()
@@ -233,15 +240,16 @@ class _Supervisor(Multiprocess):
             super().keep_subprocess_alive()
         if self._metrics_folder is None:
             return
-        with contextlib.suppress(OSError):  # then their pages stay, and count all the same
+        with contextlib.suppress(OSError):  # then their pages stay, and are still counted
             workers.fold_ended(
                 self._metrics_folder, {os.getpid(), *(process.pid for process in self.processes)}
             )
 
     @contextlib.contextmanager
     def _tolerate_start_failures(self) -> Iterator[None]:
-        """Let those that there are answer where the system refuses another process: one that is
-        missing is begun as soon as it may be.
+        """Keep the running workers if the system refuses another process.
+
+        The missing one is started as soon as the system allows it.
         """
         try:
             with defer_interrupts():
@@ -266,8 +274,9 @@ class _Supervisor(Multiprocess):
             super().handle_term()
 
     def kill_workers(self) -> None:
-        """End the workers at once: this process would wait for them, and nobody would watch over
-        them.
+        """Kill the workers at once.
+
+        Otherwise this process would wait for them at exit, with nothing watching over them.
         """
         for process in self.processes:
             process.process.kill()
@@ -275,16 +284,17 @@ class _Supervisor(Multiprocess):
     def terminate_all(self) -> None:
         self._draining.set()
         for listener in self.sockets:
-            # else a connection made from now on would wait for a worker that never comes
+            # else a new connection would wait for a worker that never accepts it
             listener.close()
         super().terminate_all()
 
 
 def _create_app_in_worker(settings: ServerSettings, draining: Flag) -> ASGIApp:
-    """What a worker runs, made in its own process. One that cannot start says why, and is tried
-    again: the others answer meanwhile.
+    """Create the application of a worker, in its own process.
+
+    A worker that cannot start logs the reason and is started again; the others answer meanwhile.
     """
-    unblock_interrupts()  # by now uvicorn takes Ctrl-C; while the process was begun it had to wait
+    unblock_interrupts()  # deferred while the process was started; uvicorn now handles Ctrl-C
     configure_logging()
     try:
         threads.start(threading.Thread(target=_exit_with_supervisor, name="ending", daemon=True))
@@ -292,14 +302,15 @@ def _create_app_in_worker(settings: ServerSettings, draining: Flag) -> ASGIApp:
     except ToolcatalogError as error:
         _log.error("A worker cannot start: %s", error)
         time.sleep(_RESTART_DELAY)
-        # at once: an interpreter that winds down is alive and answers no health check, and the
+        # at once: an interpreter that shuts down is alive but answers no health check, and the
         # supervisor would wait for it
         os._exit(1)
 
 
 def _exit_with_supervisor() -> None:
-    """End as by SIGTERM when nobody watches over this process any more: it would keep the port from
-    whoever is started next.
+    """Stop as by SIGTERM when the supervisor has ended.
+
+    Otherwise this process would keep the port from the next server.
     """
     if supervisor := multiprocessing.parent_process():
         supervisor.join()

@@ -92,7 +92,7 @@ def render_metrics(read_all: ReadAllCounts, accept: str) -> MetricsText:
 
     The formats are Prometheus text and OpenMetrics. Takes some milliseconds.
     """
-    from prometheus_client.exposition import choose_encoder  # noqa: PLC0415 - needed only by a scrape
+    from prometheus_client.exposition import choose_encoder  # noqa: PLC0415 - only for a scrape
 
     encode, kind = choose_encoder(accept)
     return MetricsText(encode(_create_registry(read_all)), kind)

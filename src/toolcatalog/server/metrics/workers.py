@@ -13,6 +13,7 @@ a killed one has left.
 <pid>-<random>.page    the counters of one process, as JSON
 past.json              the sum of the counters of ended processes, and the names of their pages
 lock                   locked by the supervisor
+draining               exists while the server drains (`server.supervisor`)
 """
 
 import contextlib
