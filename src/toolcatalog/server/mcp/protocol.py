@@ -1,7 +1,6 @@
 """MCP protocol messages, with the official SDK.
 
-Needs the
-extra `mcp`; knows no transport.
+Needs the extra `mcp`; does not depend on a transport.
 """
 
 import logging
@@ -17,7 +16,7 @@ from toolcatalog.server.error_responses import ErrorDetail, RequestError
 from toolcatalog.server.mcp import tools
 from toolcatalog.server.mcp.tools import CallResult, CatalogAccess
 
-# the SDK tells of each transport that begins and ends: lines for every request
+# the SDK logs the start and end of each transport, which is once per request
 logging.getLogger("mcp").setLevel(logging.WARNING)
 _log = logging.getLogger("toolcatalog.mcp")
 _INTERNAL_ERROR = CallResult(
@@ -34,11 +33,11 @@ def create_server(
     session: str = "",
     check_limit: Callable[[], Awaitable[ErrorDetail | None]] = _no_limit,
 ) -> Server[Any]:
-    """A server of MCP that answers from what `look` gives, asked once for each request; it lists
-    this session's meta tools too.
+    """Return an MCP server that answers from `get_access`, which is called once per request.
 
-    Where the session is not there, the catalog's own tools are all that is listed, and the log says
-    so. `count` counts a search, which is a list by another name, and refuses one too many.
+    With `session`, it lists the meta tools of that session, too. If the session does not exist, it
+    lists only the catalog's own tools and logs a warning. `check_limit` counts a search as a list
+    request, and returns an error if the key has reached its limit.
     """
 
     async def list_tools(
@@ -58,7 +57,7 @@ def create_server(
         if name == "search_tools" and (refusal := await check_limit()):
             return tools.make_error_result(seen, refusal)
         if seen.store.has_semantic_search:
-            # meanwhile others are answered
+            # other requests are answered meanwhile
             await anyio.to_thread.run_sync(tools.encode_search, seen, name, arguments)
         return tools.call_tool(seen, name, arguments, session)
 
@@ -66,7 +65,7 @@ def create_server(
         seen, arguments = get_access(), params.arguments or {}
         try:
             said = await answered(seen, params.name, arguments)
-        except Exception:  # noqa: BLE001 - whatever it is, the agent gets an answer, and the log all of it
+        except Exception:  # noqa: BLE001 - the agent gets an error, the log the traceback
             _log.exception("%.200r failed", params.name)
             said = _INTERNAL_ERROR
         if said is None:

@@ -2,10 +2,10 @@
 
 Needs the extra `mcp`.
 
-Each request stands by itself: whose key it is, from which snapshot it is answered, and a transport
-of the SDK that lives as long as the request. Nothing is kept between two, so any worker and any
-replica may answer the next one, and the server needs no lifespan. Who is no guest here is refused
-in the API's envelope; what is wrong with a message is answered in MCP's own way.
+Each request is independent: it has its own key, snapshot and SDK transport, which lives as long as
+the request. Nothing is kept between requests, so any worker and any replica may answer the next
+one, and the route needs no lifespan. A request without access gets the error envelope of the API;
+an invalid message gets an MCP error.
 """
 
 import re
@@ -30,8 +30,10 @@ _BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE)
 
 
 def create_mcp_route(state: AppState) -> Route:
-    """The route to the endpoint. A GET would open a stream of news, and a DELETE end a session:
-    there are none, so both are 405.
+    """Return the route to the endpoint.
+
+    GET would open an event stream, and DELETE would end a session. The server has neither, so both
+    are 405.
     """
     return Route(PATH, McpEndpoint(state), methods=["POST"])
 
@@ -43,8 +45,9 @@ class McpEndpoint:
         self.state = state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request. Raises Refused for one without a good key, and from a page of another
-        origin.
+        """Answer one request.
+
+        Raises RequestError if it has no valid key, or comes from a page of another origin.
         """
         request = Request(scope, receive)
         _check_origin(request.headers.get("origin"))
@@ -64,7 +67,11 @@ class McpEndpoint:
             await talking.handle_request(scope, _ReplayedBody(body, receive), send)
 
     def _authenticate(self, request: Request) -> ApiKey:
-        """Whose request it is: by the header of the API, or by the one that clients of MCP send."""
+        """Return the API key of a request.
+
+        It is in the header of the API, or in the `Authorization` header that MCP clients send.
+        Raises RequestError (401) if there is no valid key.
+        """
         bearer = _BEARER.fullmatch(request.headers.get("authorization", ""))
         secret = request.headers.get("x-api-key") or (bearer[1] if bearer else "")
         request.scope["key"] = key = (
@@ -73,8 +80,9 @@ class McpEndpoint:
         return key
 
     async def _apply_rate_limit(self, key: ApiKey) -> ErrorDetail | None:
-        """Count a search as a list of this key, where lists are counted; what is said to one too
-        many.
+        """Count a search as a list request of this key, if there is a limit.
+
+        Returns an error if the key has reached its limit.
         """
         if self.state.rate_limiter is None:
             return None
@@ -90,7 +98,7 @@ def _get_access(request: Request, key: ApiKey) -> CatalogAccess:
 
 
 class _ReplayedBody:
-    """A body that has been read, and then whatever else comes from the client."""
+    """A receive function that returns a body already read, then further messages of the client."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:
         self.body: bytes | None = body
@@ -106,8 +114,9 @@ class _ReplayedBody:
 
 
 def _check_origin(origin: str | None) -> None:
-    """Refuse what a page in a browser sends, unless it is a page of the own machine, as inspectors
-    of MCP are.
+    """Raise RequestError (403) for a request from a page in a browser.
+
+    Pages of this machine are allowed, for example MCP inspectors.
     """
     if origin and not _LOCAL_ORIGIN.fullmatch(origin):
         fix = "Call it from a program, or from a page at localhost."
@@ -119,7 +128,7 @@ def _check_origin(origin: str | None) -> None:
 
 
 async def _read_body(request: Request) -> bytes:
-    """The request's body. Raises Refused as soon as it is too large."""
+    """Read the body of a request. Raises RequestError as soon as it is too large."""
     data = b""
     async for chunk in request.stream():
         data += chunk
