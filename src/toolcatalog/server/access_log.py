@@ -1,10 +1,11 @@
 """The access log: one JSON line for each request, written by a thread.
 
-A line tells whose key it was by the key's id. The key itself is replaced wherever a client wrote
-it, in the path or in the id of a request, and all other headers never come here. Lines of several processes stay whole: each write is of whole lines, to a file opened to
-append, or no larger than a pipe takes in one piece. A file that was renamed or removed (logrotate)
-is opened anew before the next lines. Where lines cannot be written, they are dropped and counted,
-and the log says so.
+A line names the API key by its id. The key itself is redacted wherever a client wrote it, in the
+path or in the request id; no other header is logged except a valid `traceparent`. Lines of several
+processes stay whole: each write consists of whole lines, to a file opened to append, or is no
+larger than a pipe takes in one piece. A file that was renamed or removed (logrotate) is opened
+again before the next lines. Lines that cannot be written are dropped and counted, and the server
+log says so.
 """
 
 import contextlib
@@ -28,20 +29,22 @@ from toolcatalog.system import threads
 
 STANDARD_OUTPUT = Path("-")
 _FLUSH_INTERVAL = 0.2  # seconds
-_FLUSH_LINES = 192  # lines that are not left lying so long: some 64 KiB
-_MAX_QUEUED = 16_384  # lines that wait while a disk hangs; more are dropped
+_FLUSH_LINES = 192  # queued lines that are written without waiting: about 64 KiB
+_MAX_QUEUED = 16_384  # lines queued while a disk hangs; more are dropped
 _MAX_WRITE_SIZE = 64 * 1024  # bytes of one write
 _MAX_PATH_LENGTH = 2048  # bytes of a path with its query
 # bytes that a pipe takes in one piece
 _PIPE_WRITE_SIZE = select.PIPE_BUF if hasattr(select, "PIPE_BUF") else 512
-_SHORT_PATH_LENGTH = 256  # bytes of a path, where the line would be longer than that
-_CLOSE_TIMEOUT = 2.0  # seconds that the end of a process waits for the last lines
+_SHORT_PATH_LENGTH = 256  # bytes of a path if the line would be larger than that
+_CLOSE_TIMEOUT = 2.0  # seconds that `close` waits for the last lines
 _log = logging.getLogger("toolcatalog.server")
 
 
 class AccessLogEntry(NamedTuple):
-    """One answered request. `at`: seconds since 1970; `size`: of the body, as sent; `key`,
-    `project`: empty where no good key came.
+    """One answered request.
+
+    `timestamp`: seconds since 1970. `duration`: seconds. `size`: bytes of the body as sent. `key`
+    and `project` are empty if the request had no valid key.
     """
 
     timestamp: float
@@ -60,8 +63,9 @@ class AccessLogEntry(NamedTuple):
 
 
 def format_line(entry: AccessLogEntry) -> bytes:
-    """The line of a request, with its line break. What a client sent stands in JSON strings:
-    whatever could end a line is escaped there.
+    """Return the line of a request, with its line break.
+
+    JSON strings escape whatever a client sent that could end a line.
     """
     whole = _format_json(entry, _MAX_PATH_LENGTH)
     return whole if len(whole) <= _PIPE_WRITE_SIZE else _format_json(entry, _SHORT_PATH_LENGTH)
@@ -72,7 +76,7 @@ def _format_json(entry: AccessLogEntry, max_path_length: int) -> bytes:
         "time": datetime.fromtimestamp(entry.timestamp, UTC).isoformat(timespec="milliseconds"),
         "request_id": redact(entry.request_id.decode("latin-1")),
         "method": entry.method,
-        # first redacted: half a key is one, too
+        # redacted before it is cut: a part of a key is secret, too
         "path": redact(entry.path.decode("latin-1"))[:max_path_length],
         "route": entry.route,
         "status": entry.status,
@@ -89,7 +93,7 @@ def _format_json(entry: AccessLogEntry, max_path_length: int) -> bytes:
 
 
 def check_writable(file: Path) -> None:
-    """Raises UsageError where the access log cannot be written."""
+    """Check that the access log can be written. Raises UsageError if it cannot."""
     if file == STANDARD_OUTPUT:
         return
     try:
@@ -108,7 +112,10 @@ def _open_file(file: Path | None) -> int:
 
 
 class AccessLog:
-    """The access log of one process; it writes from now on, and drops what it cannot (see `check`)."""
+    """The access log of one process.
+
+    It starts its thread at once, and drops lines that cannot be written.
+    """
 
     def __init__(self, file: Path, counters: Counters) -> None:
         self._file = None if file == STANDARD_OUTPUT else file.absolute()
@@ -116,14 +123,17 @@ class AccessLog:
         self._queue: deque[AccessLogEntry] = deque()
         self._wake = threading.Event()
         self._is_closing = False
-        self._has_partial_line = False  # whether a write has ended within a line
+        self._has_partial_line = False  # whether the last write ended within a line
         self._is_writable = True
         self._handle: int | None = None
         self._thread = threading.Thread(target=self._run, name="access-log", daemon=True)
         threads.start(self._thread)
 
     def enqueue(self, entry: AccessLogEntry) -> None:
-        """Have a request written down, soon. For the event loop's thread: never waits, never fails."""
+        """Queue a request to be written soon.
+
+        Only for the thread of the event loop. Never blocks and never fails.
+        """
         waiting = self._queue
         if len(waiting) < _MAX_QUEUED:
             waiting.append(entry)
@@ -133,7 +143,7 @@ class AccessLog:
             self._counters.count_event(LOG_LINES_DROPPED)
 
     def close(self) -> None:
-        """Write all that is still to be written, for some seconds at most. No more may be noted."""
+        """Write all queued lines, for two seconds at most. Nothing may be queued afterwards."""
         self._is_closing = True
         self._wake.set()
         self._thread.join(_CLOSE_TIMEOUT)
@@ -144,12 +154,12 @@ class AccessLog:
             self._wake.clear()
             try:
                 self._flush()
-            except Exception:  # noqa: BLE001 - whatever it is, the next lines may do better
+            except Exception:  # noqa: BLE001 - the thread must go on
                 _log.exception("lines of the access log are lost")
         self._flush()
 
     def _flush(self) -> None:
-        """Write all that waits just now."""
+        """Write all lines that are queued now."""
         lines = [format_line(self._queue.popleft()) for _ in range(len(self._queue))]
         if not lines:
             return
@@ -163,8 +173,9 @@ class AccessLog:
             self._write(handle, batch)
 
     def _reopen_if_rotated(self) -> int:
-        """Where to write: a new file where the old one was renamed or removed. Raises OSError where
-        there is neither.
+        """Return the file to write to: a new one if the old one was renamed or removed.
+
+        If no new one can be opened, returns the old one. Raises OSError if there is neither.
         """
         held = self._handle
         if held is None or self._file is None:
@@ -205,7 +216,7 @@ class AccessLog:
 
 
 def _batch_lines(lines: Iterable[bytes], max_size: int) -> Iterator[list[bytes]]:
-    """Lines in runs of at most so many bytes, a longer line by itself."""
+    """Yield lines in batches of at most `max_size` bytes; a longer line gets its own batch."""
     batch: list[bytes] = []
     size = 0
     for one in lines:

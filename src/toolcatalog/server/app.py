@@ -1,7 +1,7 @@
 """The Starlette application: its routes, and errors that Starlette raises itself.
 
-Every operation is a line or
-two: who asks, what, the answer.
+Each endpoint authenticates the request, calls an operation (`server.operations`) and makes the
+response.
 """
 
 from collections.abc import Sequence
@@ -45,8 +45,9 @@ from toolcatalog.server.state import AppState, ServedSnapshot
 def create_app(
     state: AppState, site: Path | None, extra_routes: Sequence[BaseRoute] = ()
 ) -> ASGIApp:
-    """The ASGI application that answers from what is live, at more routes too, and serves the site
-    at `/` where there is one.
+    """Return the ASGI application, with the fast path.
+
+    It serves the current snapshot and the extra routes, and the site at `/` if there is one.
     """
     return FastPath(state, create_full_app(state, site, extra_routes))
 
@@ -54,7 +55,7 @@ def create_app(
 def create_full_app(
     state: AppState, site: Path | None, extra_routes: Sequence[BaseRoute] = ()
 ) -> ASGIApp:
-    """The same application without its short way."""
+    """Return the same application without the fast path."""
     api = ApiEndpoints(state)
     routes: list[BaseRoute] = [*extra_routes]
     for prefix in openapi.API_PREFIXES:
@@ -79,7 +80,7 @@ def create_full_app(
 
 
 class ApiEndpoints:
-    """The endpoints."""
+    """The endpoints of the API."""
 
     def __init__(self, state: AppState) -> None:
         self.state = state
@@ -103,7 +104,7 @@ class ApiEndpoints:
         )
         await self._apply_rate_limit(request, key)
         if operations.store.has_semantic_search:
-            await run_in_threadpool(operations.encode_query, query)  # meanwhile others are answered
+            await run_in_threadpool(operations.encode_query, query)  # does not block others
         return _make_response(request, operations.list_tools(key, query))
 
     async def list_session_tools(self, request: Request) -> Response:
@@ -111,24 +112,24 @@ class ApiEndpoints:
         key, operations = (
             self._authenticate(request),
             _get_operations(request),
-        )  # before the body is read
+        )  # checked before the body is read
         id, query = request.path_params["id"], request.scope["query_string"]
         return _make_response(
             request, operations.list_session_tools(key, id, query, await _read_body(request))
         )
 
     async def get_openapi(self, request: Request) -> Response:
-        """The OpenAPI document."""
+        """Return the OpenAPI document."""
         return _make_response(request, self.openapi_result)
 
     async def get_health(self, request: Request) -> Response:
-        """Whether the process is alive."""
+        """Answer 200 while the process is alive."""
         return _make_response(request, self.health_result)
 
     async def get_readiness(self, request: Request) -> Response:
-        """Whether the server wants requests, and from which snapshot it answers.
+        """Answer 200 if the server accepts requests, with the digest of its snapshot.
 
-        Raises Refused (503) while it has none, and when it is about to end.
+        Raises RequestError (503) if no snapshot is open, and while the server drains.
         """
         if self.state.draining.is_set():
             raise RequestError(server_draining())
@@ -138,18 +139,19 @@ class ApiEndpoints:
         )
 
     def _authenticate(self, request: Request) -> ApiKey:
-        """Whose request it is; refuses a stranger's."""
+        """Return the API key of a request. Raises RequestError (401) if it has none."""
         key = self.state.keys.find(_get_header(request, "x-api-key") or b"") or raise_unauthorized()
         request.scope["key"] = key
         return key
 
     async def _apply_rate_limit(self, request: Request, key: ApiKey) -> None:
-        """Count a list where lists are counted; refuses one too many. Where the key stands is told
-        with whatever answer comes.
+        """Count a list request. Raises RequestError (429) if the key has reached its limit.
+
+        Every response to the request then has the rate limit headers.
         """
         if (
             self.state.rate_limiter and "limits" not in request.scope
-        ):  # the short way may have counted it
+        ):  # the fast path may have counted it
             now = await self.state.rate_limiter.hit(key.id)
             request.scope["limits"] = now.headers()
             if not now.is_allowed:
@@ -157,7 +159,10 @@ class ApiEndpoints:
 
 
 def _get_operations(request: Request) -> Operations:
-    """What answers a request; refuses it while no snapshot is open."""
+    """Return the operations for a request.
+
+    Raises RequestError (503) if no snapshot is open.
+    """
     serving: ServedSnapshot | None = request.scope["serving"]
     if serving is None:
         raise RequestError(not_ready())
@@ -177,7 +182,7 @@ def _make_response(request: Request, result: OperationResult) -> Response:
 
 
 def _rate_limit_headers(request: Request) -> list[Header]:
-    """Where the key stands that has asked, where that is counted."""
+    """Return the rate limit headers of a request, if its key was counted."""
     told: list[Header] = request.scope.get("limits", [])
     return told
 
@@ -188,7 +193,7 @@ def _get_header(request: Request, name: str) -> bytes | None:
 
 
 async def _read_body(request: Request) -> bytes:
-    """The request's body, read no further than it takes to see that it is too large."""
+    """Read the body of a request, but only until it is known to be too large."""
     data = b""
     async for chunk in request.stream():
         data += chunk
@@ -198,8 +203,9 @@ async def _read_body(request: Request) -> bytes:
 
 
 class _SiteFiles(StaticFiles):
-    """Starlette's, but what is not there is refused as everywhere, unless a browser asks: people
-    get the site's own page about that.
+    """Static files with the error envelope for a missing path.
+
+    A browser gets the 404 page of the site instead.
     """
 
     async def get_response(self, path: str, scope: Scope) -> Response:
@@ -210,7 +216,7 @@ class _SiteFiles(StaticFiles):
             found, FileResponse
         ):
             raise HTTPException(404)
-        # whole, also where a range of a page was asked for
+        # the whole page, even if the request asks for a range
         page = await run_in_threadpool(Path(found.path).read_bytes)
         return HTMLResponse(page, 404, {"cache-control": "no-store"})
 
@@ -222,7 +228,7 @@ class _Site:
         self.files = _SiteFiles(directory=folder, html=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # files of our own, and of others, that are no pages
+        # hidden files are not pages
         if scope["path"].startswith("/api/") or "/." in scope["path"]:
             raise HTTPException(404)
         with CLIENT_LIMIT.reserve() as has_room:
@@ -232,14 +238,17 @@ class _Site:
 
 
 _SITE_POLICY = (
-    # logos lie elsewhere
+    # logos may come from other hosts
     b"default-src 'self'; img-src 'self' https: data:; base-uri 'none'; form-action 'self'; "
     b"frame-ancestors 'none'"
 )
 
 
 async def _send_with_policy(send: Send, message: Message) -> None:
-    """Pages may run the site's own script, and nothing else."""
+    """Send a message with the content security policy of pages.
+
+    Pages may run only the site's own scripts.
+    """
     if message["type"] == "http.response.start":
         message["headers"] = [*message["headers"], (b"content-security-policy", _SITE_POLICY)]
     await send(message)
@@ -257,12 +266,12 @@ async def _handle_request_error(request: Request, error: Exception) -> Response:
     )
 
 
-async def _handle_exception(request: Request, error: Exception) -> Response:  # noqa: ARG001 - Starlette raises it again, and the edge logs it
+async def _handle_exception(request: Request, error: Exception) -> Response:  # noqa: ARG001 - unused
     return make_fault_response(get_context(request))
 
 
 async def _handle_http_error(request: Request, error: Exception) -> Response:
-    """Status Starlette refuses by itself: paths and methods that are not there."""
+    """Return the error envelope for errors that Starlette raises, such as 404 and 405."""
     assert isinstance(error, HTTPException)
     where, status = request.url.path[:200], error.status_code
     if status == 405:

@@ -1,14 +1,15 @@
 """The fast path: plain get and list requests, answered without Starlette.
 
-A client on a kept connection sends the same headers with each request, so parsing them is most of
-the work of a small answer. What is remembered is the bytes and what they said: whose request it is,
-by the digest of the key. Whether that key is still good is asked each time. One line may have
-another value each time, and is read by itself: `If-None-Match`.
+A client on a persistent connection sends the same headers with each request, and parsing them is
+most of the work of a small response. The fast path remembers the bytes of a head and the digest of
+its key. Whether that key is still valid is checked each time. One header may have another value
+each time and is parsed separately: `If-None-Match`.
 
-It does no work of its own: the operations, the answers and the headers are those of the long way,
-through Edge and Starlette, and so are the bytes. What is not plain goes the long way: another path
-or method, an `Origin`, a coding asked for, a query whose meaning is to be found, a list for which
-Redis counts, every fault, and everything while no snapshot is open.
+The operations, results and headers are those of the full application (`RequestMiddleware` and
+Starlette), and so are the bytes of each response. All requests that are not plain go to the full
+application: another path or method, an `Origin`, a content coding, a query that needs semantic
+search, a list that Redis counts, every unexpected exception, and everything while no snapshot is
+open.
 """
 
 import re
@@ -42,14 +43,16 @@ from toolcatalog.server.responses import (
 )
 from toolcatalog.server.state import AppState, ServedSnapshot
 
-_TAG_PATTERN = rb"[!-+\x2d-~]{1,80}"  # no white space, and no comma: one tag, or `*`
+_TAG_PATTERN = rb"[!-+\x2d-~]{1,80}"  # no white space and no comma: one tag, or `*`
 _IF_NONE_MATCH = re.compile(rb"\n[Ii]f-[Nn]one-[Mm]atch: (?=(%b)\r)" % _TAG_PATTERN)
 _is_tag = re.compile(_TAG_PATTERN).fullmatch
 
 
 class RequestHead(NamedTuple):
-    """A packet that held one request and nothing else, from the end of its request line on: all of
-    it, or what stands around the tag.
+    """The rest of a packet with exactly one request, from the end of its request line on.
+
+    `prefix` is all of it if `suffix` is None; otherwise they are the bytes before and after the
+    value of `If-None-Match`.
     """
 
     prefix: bytes
@@ -57,7 +60,7 @@ class RequestHead(NamedTuple):
     key_digest: str
 
     def matches(self, rest: bytes) -> tuple[bool, bytes | None]:
-        """Tell whether this is the same head, and the tag that the client holds now."""
+        """Return whether this is the same head, and the current value of `If-None-Match`."""
         if self.suffix is None:
             return rest == self.prefix, None
         if not (rest.startswith(self.prefix) and rest.endswith(self.suffix)):
@@ -67,8 +70,9 @@ class RequestHead(NamedTuple):
 
 
 def learn_head(rest: bytes, headers: Sequence[Header]) -> RequestHead | None:
-    """The head of a packet that was parsed to these headers, names in lower case; None where it
-    will not come again, or is not plain.
+    """Return the head of a packet that was parsed to these headers, with names in lower case.
+
+    Returns None if the head is not plain, or differs with each request.
     """
     found = dict(reversed(headers))
     held, digest = found.get(b"if-none-match"), hash_secret(found.get(b"x-api-key", b""))
@@ -83,7 +87,7 @@ def learn_head(rest: bytes, headers: Sequence[Header]) -> RequestHead | None:
 
 
 _LIST_ROUTES = frozenset(f"{prefix}/tools" for prefix in API_PREFIXES)
-# the route of a tool, as the long way has it
+# the route of a tool, as in the full application
 _TOOL_ROUTES = {tools: f"{tools}/{{slug}}" for tools in _LIST_ROUTES}
 _METHODS = ("GET", "HEAD")  # the server leaves out the body of an answer to HEAD
 _MAX_QUERY_LENGTH = 256  # bytes of a query string
@@ -95,8 +99,10 @@ _REQUEST_LINE = re.compile(
 
 
 class _PlainRequest(NamedTuple):
-    """A plain request: what answers it, the tool that it asks for (None: a list), its route, and
-    its headers, names in lower case.
+    """A plain request.
+
+    It has the snapshot, the slug of the tool (None: a list), the route, and the headers with names
+    in lower case.
     """
 
     served: ServedSnapshot
@@ -106,7 +112,7 @@ class _PlainRequest(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """The line of a plain request: the tool that it asks for (None: a list), its query, its route."""
+    """A parsed request line: the slug of the tool (None: a list), the query and the route."""
 
     slug: str | None
     query: bytes
@@ -114,17 +120,17 @@ class _Line(NamedTuple):
 
 
 class FastPath:
-    """Wraps the application, `rest`."""
+    """Wraps the full application and answers plain requests itself."""
 
     def __init__(self, state: AppState, full_app: ASGIApp) -> None:
         self.state = state
         self.full_app = full_app
         self._counters = state.observer.counters
-        # at once, in memory
+        # counts in memory
         self._local_limiter = (
             state.rate_limiter if isinstance(state.rate_limiter, LocalRateLimiter) else None
         )
-        # Redis, for each list: that is no short way
+        # Redis counts each list, which takes too long for the fast path
         self._uses_shared_limits = state.rate_limiter is not None and self._local_limiter is None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -138,8 +144,10 @@ class FastPath:
         await send({"type": "http.response.body", "body": body})
 
     def respond(self, scope: Scope) -> RawResponse | None:
-        """The answer to a plain request; None for any other, and where something fails: the long
-        way tells and logs it.
+        """Return the response to a plain request, or None.
+
+        None is for any other request, and for an unexpected exception: the full application raises
+        it again and logs it.
         """
         began, plain = perf_counter(), self._parse_request(scope)
         if plain is None:
@@ -155,7 +163,7 @@ class FastPath:
             answered = self._respond_to(scope, plain, key, marks)
         except RequestError as refused:
             answered = make_error_response(refused.errors, marks, *scope.get("limits", ()))
-        except Exception:  # noqa: BLE001 - whatever it is, it comes again on the long way, which tells it
+        except Exception:  # noqa: BLE001 - the full application raises and logs it again
             return None
         if answered:
             size = 0 if scope["method"] == "HEAD" else len(answered[2])
@@ -174,7 +182,7 @@ class FastPath:
         return answered
 
     def _parse_request(self, scope: Scope) -> _PlainRequest | None:
-        """A request that is answered here, as far as its head tells; None for any other."""
+        """Return a request if it is plain, else None."""
         path, query, now = scope["path"], scope["query_string"], self.state.current
         above, _, slug = path.rpartition("/")
         is_one = above in _LIST_ROUTES and slug != ""
@@ -201,11 +209,11 @@ class FastPath:
     def _respond_to(
         self, scope: Scope, request: _PlainRequest, key: ApiKey, context: ResponseContext
     ) -> RawResponse:
-        """The answer for the holder of a key. Raises Refused."""
+        """Return the response for the holder of a key. Raises RequestError."""
         limits: Sequence[Header] = ()
         if self._local_limiter and request.slug is None:
             standing = self._local_limiter.count(key.id)
-            # for the long way too: a list is counted once
+            # also for the full application, so that a list is counted once
             limits = scope["limits"] = standing.headers()
             if not standing.is_allowed:
                 raise RequestError(standing.to_error())
@@ -218,11 +226,11 @@ class FastPath:
     def replay(
         self, packet: bytes, head: RequestHead, client: tuple[str, int] | None = None
     ) -> tuple[int, bytes, list[BodyChunk]] | None:
-        """The answer to a packet whose head is this one: status, lines of headers, body; None for
-        any other.
+        """Return the response to a packet that has a known head, or None for any other.
 
-        A list is counted before anything is searched, and what is refused is answered here too:
-        nothing is worked out twice.
+        The response is the status, the encoded headers and the chunks of the body. A list is
+        counted before it is searched, and errors are answered here too, so nothing is computed
+        twice.
         """
         began = perf_counter()
         line, _, rest = packet.partition(b"\r")
@@ -241,7 +249,7 @@ class FastPath:
                 return None
             marks, route = ResponseContext(assign_request_id(None), now.digest), asked.route
             answered = self._again(now, key, line, asked, held, marks)
-        except Exception:  # noqa: BLE001 - the way of a request whose head is new tells it
+        except Exception:  # noqa: BLE001 - the full application raises and logs it again
             return None
         self._counters.count_request(route, answered[0], perf_counter() - began, key.id)
         if self.state.observer.access_log:
@@ -262,7 +270,7 @@ class FastPath:
         held: bytes | None,
         marks: ResponseContext,
     ) -> tuple[int, bytes, list[BodyChunk]]:
-        """The same for the holder of a key who asks what is remembered, or for the first time."""
+        """Return the response to a replayed request, from the cache or by running the operation."""
         limits: Sequence[Header] = ()
         try:
             if self._local_limiter and asked.route in _LIST_ROUTES:
@@ -288,7 +296,10 @@ class FastPath:
 
 
 def _plain_line(now: ServedSnapshot, line: bytes, *, only_one: bool) -> _Line | None:
-    """What a line asks for; None where it is not plain, or a list for which Redis is asked."""
+    """Parse a request line; return None if it is not plain.
+
+    With `only_one`, a list is not plain either: Redis has to count it.
+    """
     match = _REQUEST_LINE.fullmatch(line)
     if match is None:
         return None
@@ -300,9 +311,7 @@ def _plain_line(now: ServedSnapshot, line: bytes, *, only_one: bool) -> _Line | 
 
 
 def _is_slow_query(served: ServedSnapshot, query: bytes) -> bool:
-    """Tell whether a query string takes long to answer: where there is a text to find the meaning
-    of.
-    """
+    """Return whether a query string takes long to answer: semantic search, or a long query."""
     return len(query) > _MAX_QUERY_LENGTH or (
         served.store.has_semantic_search and (b"query=" in query or b"search=" in query)
     )

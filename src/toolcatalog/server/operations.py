@@ -1,12 +1,11 @@
 """The API operations: get, list and session tools for one API key, as bytes with an ETag.
 
-No HTTP.
+This module does not depend on HTTP. Both paths through the server, `server.fast_path` and
+`server.app`, call these operations.
 
-A toolkit that the key may not see behaves as if it were not there, with three exceptions that are
-403: to list its tools by `toolkit_slug`, to list by an auth config of it, and to ask for a session
-that allows it.
-
-Both ways through the server, `server.fast_path` and `app`, call these; neither has an operation of its own.
+A toolkit that the key may not see behaves as if it did not exist, with three exceptions that are
+403: to list its tools by `toolkit_slug`, to list by one of its auth configs, and to ask for a
+session that allows it.
 """
 
 from bisect import bisect_left
@@ -38,21 +37,24 @@ from toolcatalog.snapshot.tables import ToolIds
 from toolcatalog.store.store import Store, ToolEntry, VersionPins
 
 _NEARBY_NAMES = 500  # known names before and after an unknown one that are compared with it
-_MAX_SUGGESTIONS = 5  # unknown names of a request for which the nearest known ones are looked up
-_MOST_VERSIONS = 20  # that a fix names
+_MAX_SUGGESTIONS = 5  # unknown names of a request for which similar ones are searched
+_MOST_VERSIONS = 20  # versions that a fix lists
 _LOOK_UP = "Look its slug up on the site."
 _CHECK = "Check the id with the catalog's owner."
 
 
 class CatalogView:
-    """`visible` are the toolkits that may be seen; None: all of them."""
+    """The part of a catalog that a key may see.
+
+    `visible_toolkits` are the slugs of the visible toolkits; None means all of them.
+    """
 
     def __init__(self, store: Store, visible_toolkits: Collection[str] | None) -> None:
         self.store = store
         self.visible_toolkits = None if visible_toolkits is None else frozenset(visible_toolkits)
 
     def find_tool(self, slug: str, params: ToolParams) -> int | ErrorDetail:
-        """The number of one tool in the version asked for."""
+        """Return the id of a tool in the requested version, or an error."""
         entry = self.store.get_tool(slug)
         if entry is None or self._is_hidden(entry.toolkit):
             return (
@@ -94,9 +96,7 @@ class CatalogView:
         )
 
     def list_tools(self, params: ListParams) -> tuple[ToolIds, int]:
-        """The numbers of the tools on the page that a list question asks for, and how many tools
-        there are on all pages.
-        """
+        """Return the ids of the tools on the requested page, and the total on all pages."""
         start, size = params.page.start, params.page.size
         if params.slugs is not None:
             named = self.store.resolve_slugs(params.slugs, params.pins, self.visible_toolkits)
@@ -110,8 +110,9 @@ class CatalogView:
         )
 
     def suggest_query(self, params: ListParams) -> str:
-        """A corrected spelling of a query that found nothing, if with that it finds something; else
-        empty.
+        """Return a corrected spelling of a query that matched nothing, or an empty string.
+
+        A correction is returned only if it matches something.
         """
         query = params.filters.query if params.slugs is None else ""
         corrected = self.store.correct_query(query, self.visible_toolkits) if query else ""
@@ -125,8 +126,9 @@ class CatalogView:
         )
 
     def validate(self, params: ListParams) -> list[ErrorDetail]:
-        """What a list question names that is not there, or not for this key. Where slugs are asked
-        for, the filters do not count.
+        """Return an error for each named item that does not exist, or is not for this key.
+
+        If slugs are given, the filters are not checked.
         """
         refusals: list[ErrorDetail] = []
         self._check_pins(params.pins, refusals)
@@ -145,7 +147,7 @@ class CatalogView:
             )
         for toolkit, version in pins.toolkits.items():
             if version is None:
-                continue  # the newest is in force anyway
+                continue  # the newest is the default
             known = None if self._is_hidden(toolkit) else self.store.get_toolkit_versions(toolkit)
             if known is None:
                 refusals.append(
@@ -192,7 +194,10 @@ class CatalogView:
                 )
 
     def get_session(self, id: str, project: str | None) -> bytes | ErrorDetail:
-        """What is answered for a session of this project (None: of any)."""
+        """Return the response body for a session, or an error.
+
+        The session must belong to `project`; None allows any project.
+        """
         session = self.store.get_session(id)
         if session is None:
             return ErrorDetail(
@@ -237,7 +242,10 @@ class CatalogView:
         return _suggest_name(id, self._names_near("auth_config", id)) or _CHECK
 
     def _names_near(self, kind: str, name: str) -> Sequence[str]:
-        """The visible toolkits or auth configs (`kind`) whose names sort nearest to this one."""
+        """Return the visible toolkits or auth configs that sort nearest to a name.
+
+        `kind` is `toolkit` or `auth_config`.
+        """
         if self.visible_toolkits is None:
             return self.store.nearby_names(kind, name, _NEARBY_NAMES)
         names = self._visible_names[kind]
@@ -266,7 +274,7 @@ def _forbidden(message: str) -> ErrorDetail:
 
 
 def _versions_hint(existing: Sequence[str]) -> str:
-    """How to fix a version: the existing versions, oldest first, of many only the newest."""
+    """Return how to fix a version: the existing ones, oldest first, of many only the newest."""
     if not existing:
         return "Use latest."
     older = len(existing) - _MOST_VERSIONS
@@ -283,8 +291,10 @@ def _did_you_mean(matches: Sequence[str]) -> str:
 
 
 class OperationResult(NamedTuple):
-    """A body, in pieces, its tag, the query that was perhaps meant where nothing was found, and,
-    where it is remembered, by which route.
+    """The result of an operation: a body in chunks, and its tag.
+
+    `suggestion` is a corrected query if a list matched nothing. `route` is set in the cached
+    results of the fast path.
     """
 
     chunks: list[BodyChunk]
@@ -293,12 +303,13 @@ class OperationResult(NamedTuple):
     route: str = ""
 
 
-_VIEW_CACHE_SIZE = 256  # sets of toolkits that keys are limited to
+_VIEW_CACHE_SIZE = 256  # different sets of toolkits to which keys are limited
 
 
 class Operations:
-    """What the read API answers from one store, to the holders of these keys. Each raises Refused
-    with all that is wrong.
+    """The read API on one store, for the holders of these keys.
+
+    Each operation raises RequestError with all problems of the request.
     """
 
     def __init__(self, store: Store, keys: KeyRing) -> None:
@@ -307,8 +318,9 @@ class Operations:
         self._get_view = lru_cache(maxsize=_VIEW_CACHE_SIZE)(partial(CatalogView, store))
 
     def get_tool(self, key: ApiKey, slug: str, query: bytes) -> OperationResult:
-        """Get tool by slug: its document. Raises Refused with what is wrong with the question, or
-        where the key may see no such tool.
+        """Return the document of a tool.
+
+        Raises RequestError if the query string is invalid or the key can see no such tool.
         """
         question, refusals = query_params.parse_tool_params(query)
         found = self._get_view(key.toolkits).find_tool(slug, question)
@@ -320,7 +332,10 @@ class Operations:
         return OperationResult([document], tag)
 
     def list_tools(self, key: ApiKey, query: bytes) -> OperationResult:
-        """List available tools: a page. Raises Refused with all that is wrong with the question."""
+        """Return a page of the list of tools.
+
+        Raises RequestError with all problems of the request.
+        """
         question, refusals = query_params.parse_list_params(query)
         view = self._get_view(key.toolkits)
         if problems := [*refusals, *view.validate(question)]:
@@ -330,7 +345,7 @@ class Operations:
         return OperationResult(pieces, tag, "" if total else view.suggest_query(question))
 
     def encode_query(self, query: bytes) -> None:
-        """Find out what a list's query means, before it is answered. May be called in any thread."""
+        """Encode the text of a list request for semantic search, ahead of time. Thread-safe."""
         question, refusals = query_params.parse_list_params(query)
         if question.filters.query and not refusals:
             self.store.encode_query(question.filters.query)
@@ -338,8 +353,9 @@ class Operations:
     def list_session_tools(
         self, key: ApiKey, session_id: str, query: bytes, body: bytes
     ) -> OperationResult:
-        """List meta tools for a tool router session. Raises Refused with all that is wrong with the
-        question, the session among it.
+        """Return the meta tools of a tool router session.
+
+        Raises RequestError with all problems of the request, including those of the session.
         """
         question, refusals = query_params.parse_session_params(session_id, query, body)
         if problems := [*refusals, *self._check_session(question.id, key)]:
@@ -361,20 +377,22 @@ class Operations:
 
 
 def raise_unauthorized() -> NoReturn:
-    """Refuse a request without a good key: raises Refused (401)."""
+    """Raise RequestError (401) for a request without a valid key."""
     raise RequestError(unauthorized())
 
 
 def tag_body(body: bytes) -> OperationResult:
-    """A body and its tag, where none is at hand: it costs a hash of the whole body."""
+    """Return a body with its tag; hashes the whole body."""
     return OperationResult([body], compute_tag(body))
 
 
 def render_list_page(
     items: Sequence[BodyChunk], tag: bytes, page: Page, total: int
 ) -> tuple[list[BodyChunk], bytes]:
-    """A page of a list: its items, to be joined by commas, with their tag, among `total` items on
-    all pages.
+    """Return the chunks of a list page, and its tag.
+
+    `items` are the JSON documents of the page, `tag` is their tag, and `total` is the number of
+    items on all pages.
     """
     pages = -(-total // page.size)
     following = (
