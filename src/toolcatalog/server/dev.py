@@ -1,7 +1,7 @@
 """The development server: rebuild the site after each change and reload browsers.
 
-Where the catalog has problems, the last good pages stay and show what is wrong, where, and what to
-do. Pages get one more script; the site on disk is the one that any build makes.
+If the catalog has problems, the last good pages stay and show what is wrong, where, and how to fix
+it. The server adds one script to each page; the site on disk is the same as that of any build.
 """
 
 import asyncio
@@ -28,20 +28,20 @@ from watchfiles import awatch
 from toolcatalog.errors import InvalidCatalog, Problem, ToolcatalogError
 from toolcatalog.server.lifespan import receive_lifespan
 
-_MAX_PROBLEMS = 20  # problems
+_MAX_PROBLEMS = 20  # problems sent to a browser
 _SCRIPT = b'<script src="/_dev/live.js"></script></head>'
 _PORT = re.compile(r":[0-9]*\Z")
 _MISDIRECTED = (
     "This server answers to localhost, and to the host that was given with --host, and to no other "
     "name: open the address that `toolcatalog dev` shows.\n"
 )
-_DEBOUNCE_MS = 100  # milliseconds without a change: an editor writes a file in several steps
-BuildFunction = Callable[[], str]  # builds the site; the digest of the snapshot
+_DEBOUNCE_MS = 100  # milliseconds without a change; editors write a file in several steps
+BuildFunction = Callable[[], str]  # builds the site and returns the digest of the snapshot
 ReportFunction = Callable[[str], None]
 
 
 class LiveReload:
-    """What browsers are told: how often the site has changed, and what is wrong now."""
+    """The events for browsers: how often the site has changed, and the current problems."""
 
     def __init__(self) -> None:
         self.change_count = 0
@@ -49,14 +49,14 @@ class LiveReload:
         self._changed = asyncio.Event()
 
     def notify(self, problems: Sequence[dict[str, object]], *, changed: bool) -> None:
-        """Tell all who listen."""
+        """Send an event to all browsers."""
         self.change_count += changed
         self.problems = problems
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def stream_events(self) -> AsyncIterator[bytes]:
-        """What there is, and whatever comes, as server-sent events."""
+        """Yield the current state, and then each new one, as server-sent events."""
         while True:
             news = self._changed
             yield b"data: %b\n\n" % orjson.dumps(
@@ -66,7 +66,7 @@ class LiveReload:
 
 
 def rebuild(build: BuildFunction) -> tuple[str, list[dict[str, object]]]:
-    """Build: the digest, empty where that failed, and what is wrong."""
+    """Build the site; return the digest, empty if the build failed, and the problems."""
     try:
         return build(), []
     except InvalidCatalog as invalid:
@@ -87,16 +87,16 @@ def create_dev_app(
     report: ReportFunction,
     host: str = "127.0.0.1",
 ) -> ASGIApp:
-    """The application that serves the site, and builds it again when a file of the catalog changes;
-    `digest`: what is built by now, `host`: the address that it listens on.
+    """Return the application that serves the site and rebuilds it when the catalog changes.
 
-    A request whose `Host` is neither this machine nor `host` is refused with 421: a web page can
-    give its own name the address of this machine, and would read the catalog and its problems.
+    `digest` is that of the current build; `host` is the address that the server listens on. A
+    request whose `Host` is neither this machine nor `host` gets 421: a web page can point its own
+    host name to the address of this machine, and could then read the catalog and its problems.
     """
     live = LiveReload()
 
     @asynccontextmanager
-    async def watching(app: Starlette) -> AsyncIterator[None]:  # noqa: ARG001 - what Starlette gives
+    async def watching(app: Starlette) -> AsyncIterator[None]:  # noqa: ARG001 - required
         task = asyncio.create_task(_watch_catalog(catalog, build, digest, live, report))
         yield
         task.cancel()
@@ -133,8 +133,10 @@ def create_dev_app(
 
 
 def is_trusted(header: str, host: str) -> bool:
-    """Tell whether a `Host` header names this machine: a loopback address, `localhost`, or the host
-    that was given with `--host`. An address that stands for all (0.0.0.0, ::) is any address.
+    """Return whether a `Host` header names this machine.
+
+    That is a loopback address, `localhost`, or the host given with `--host`. If that is an address
+    for all interfaces (0.0.0.0, ::), any address is accepted.
     """
     name = _PORT.sub("", header.strip().lower()).strip("[]")
     if name in ("localhost", host.lower()):
@@ -171,7 +173,7 @@ def _format_status(problems: Sequence[dict[str, object]], *, changed: bool) -> s
 
 
 class _ReloadingPages:
-    """Serves files; a page gets the script that loads it again."""
+    """Serves files, and adds the reload script to pages."""
 
     def __init__(self, files: ASGIApp) -> None:
         self.files = files

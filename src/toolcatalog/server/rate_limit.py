@@ -1,12 +1,13 @@
 """Rate limits: list requests for each API key.
 
-The promise: no window of that length, wherever it begins, contains more requests than the rate
-allows. The clock's time is divided into slices, a hundredth of the window each, and a request is
-within the rate if the slice in which it comes and the hundred slices before it contain fewer
-requests than the rate: all of each slice counts, also where the window covers a part of it. So the
-promise is exact, who asks evenly gets at least 99 hundredths of the rate, and a key costs at most
-101 counts whatever the rate. The clock is the monotonic one: a clock that is set, or jumps, lets
-nobody in and locks nobody out. `server.redis_rate_limit` keeps the same counts in Redis.
+No window of the rate's length, wherever it begins, contains more requests than the rate allows.
+Time is divided into slices of a hundredth of the window each. A request is within the rate if its
+slice and the hundred slices before it contain fewer requests than the rate. Slices count in full,
+even if the window covers only a part of them. So the limit is exact, evenly spaced requests get at
+least 99 hundredths of the rate, and a key needs at most 101 counts whatever the rate.
+
+The clock is monotonic: setting the system clock neither lets a client in nor locks one out.
+`server.redis_rate_limit` keeps the same counts in Redis.
 """
 
 import math
@@ -22,26 +23,29 @@ from toolcatalog.server.responses import Header
 SLICES = 100  # of a window
 NANOSECONDS = 1_000_000_000  # in a second
 _UNITS = {"s": 1, "m": 60, "h": 3600}  # seconds
-_MAX_RETRY_AFTER = 59  # seconds of Retry-After: what clients of this API wait for at most
+_MAX_RETRY_AFTER = 59  # seconds of Retry-After: clients of this API wait no longer
 _is_rate = re.compile(r"([1-9][0-9]{0,8})/([smh])").fullmatch
 
 
 class Rate(NamedTuple):
-    """So many requests in so many seconds."""
+    """A number of requests (`limit`) in a number of seconds (`period`)."""
 
     limit: int
     period: int
 
     def divide(self, processes: int) -> "Rate":
-        """What each of so many processes may let through, so that all together let through no more
-        than this.
+        """Return the rate of each of several processes.
+
+        Together they allow no more than this rate.
         """
         return Rate(self.limit // processes, self.period)
 
 
 class LimitStatus(NamedTuple):
-    """Where a key stands after a request: if that was within the rate, how many more are, and in
-    how many seconds there will be more.
+    """The status of a key after a request.
+
+    `is_allowed`: the request was within the rate. `remaining`: how many more are. `reset_after`:
+    seconds until there will be more.
     """
 
     rate: Rate
@@ -50,8 +54,9 @@ class LimitStatus(NamedTuple):
     reset_after: float
 
     def headers(self) -> list[Header]:
-        """`RateLimit-Policy` and `RateLimit` as structured fields, and `Retry-After` where the
-        request is refused.
+        """Return `RateLimit-Policy` and `RateLimit` as structured fields.
+
+        If the request is rejected, `Retry-After` is added.
         """
         told: list[Header] = [
             (b"ratelimit-policy", b'"list";q=%d;w=%d' % self.rate),
@@ -60,7 +65,7 @@ class LimitStatus(NamedTuple):
         return told if self.is_allowed else [*told, (b"retry-after", b"%d" % self._retry_after())]
 
     def to_error(self) -> ErrorDetail:
-        """What is told to a client that asks too often."""
+        """Return the error for a request beyond the rate."""
         line = f"x-api-key: this key may list {self.rate.limit} times in {self.rate.period} s, and has done so."
         return ErrorDetail(
             429, "rate_limited", line, f"Try again in {self._retry_after()} s, as Retry-After says."
@@ -74,33 +79,33 @@ class LimitStatus(NamedTuple):
 
 
 class RateLimiter(Protocol):
-    """Who counts."""
+    """Counts the list requests of each key."""
 
     async def hit(self, key_id: str) -> LimitStatus:
-        """Count a request of the key with this id, if it is within the rate, and tell where the key
-        stands now.
-        """
+        """Count a request of a key if it is within the rate; return the status of the key."""
         ...
 
 
 def parse_rate(text: str) -> Rate | None:
-    """`100/s`, `100/m` or `100/h` as a rate; None where it is nothing of that."""
+    """Parse `100/s`, `100/m` or `100/h`; return None for anything else."""
     found = _is_rate(text)
     return Rate(int(found[1]), _UNITS[found[2]]) if found else None
 
 
 class Slices:
-    """What is kept of a key: how many requests were within the rate in each slice of the last
-    window, oldest first, and in all of them.
+    """The requests of one key that were within the rate in the last window.
+
+    There is a count for each slice, oldest first, and their total.
     """
 
     def __init__(self) -> None:
-        self._counts: deque[list[int]] = deque()  # slice and count, where there is a count
+        self._counts: deque[list[int]] = deque()  # slice and count, only for slices with a count
         self._total = 0
 
     def count(self, rate: Rate, now: int) -> LimitStatus:
-        """Count a request at this moment (in nanoseconds, never less than before), if it is within
-        the rate.
+        """Count a request if it is within the rate; return the status of the key.
+
+        `now` is a time in nanoseconds that never decreases.
         """
         counts, length = self._counts, rate.period * NANOSECONDS // SLICES
         current = now // length
@@ -118,7 +123,7 @@ class Slices:
 
 
 class LocalRateLimiter:
-    """The limits of one process, in its memory: an entry for each key that has listed."""
+    """The rate limits of one process, in memory: an entry for each key that has listed tools."""
 
     def __init__(self, rate: Rate, clock: Callable[[], int] = time.monotonic_ns) -> None:
         self.rate = rate
@@ -126,11 +131,11 @@ class LocalRateLimiter:
         self._slices: dict[str, Slices] = {}
 
     async def hit(self, key_id: str) -> LimitStatus:
-        """As `RateLimiter` says."""
+        """Count a request; see `RateLimiter.hit`."""
         return self.count(key_id)
 
     def count(self, key_id: str) -> LimitStatus:
-        """The same, at once."""
+        """Count a request as `hit` does, without awaiting."""
         slices = self._slices.get(key_id)
         if slices is None:
             slices = self._slices[key_id] = Slices()

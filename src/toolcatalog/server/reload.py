@@ -18,17 +18,20 @@ from toolcatalog.system import threads
 
 POLL_INTERVAL = 0.5  # seconds
 _RETRY_DELAY = (
-    30.0  # seconds until what was refused is tried again: a disk that was away may be back
+    30.0  # seconds until a rejected snapshot is tried again: its disk may be available again
 )
-_MAX_LOGGED_PROBLEMS = 3  # things that are wrong with a snapshot, in the log
+_MAX_LOGGED_PROBLEMS = 3  # problems of a snapshot that are logged
 _log = logging.getLogger("toolcatalog.server")
 
-# a snapshot as `current` names it: its folder, and which manifest lies there
+# the folder that `current` names, and the inode and modification time of its manifest
 SnapshotIdentity = tuple[str, int, int]
 
 
 def read_current_identity(build: Path) -> SnapshotIdentity | None:
-    """What `build/current` names, be it whole or not; None where there is no such link."""
+    """Return the identity of the snapshot that `build/current` names.
+
+    The snapshot may be damaged. Returns None if there is no such link.
+    """
     current = build / "current"
     folder = current.resolve()
     try:
@@ -39,8 +42,10 @@ def read_current_identity(build: Path) -> SnapshotIdentity | None:
 
 
 class SnapshotReloader:
-    """Keeps what is live in step with a build. `seen` is what was named when the store that is live
-    was opened. With `verify_keys` a snapshot is taken over only where one of them has signed it.
+    """Keeps the served snapshot in step with a build.
+
+    `last_seen` is the identity that was current when the served store was opened. With
+    `verify_keys`, a snapshot is served only if one of them has signed it.
     """
 
     def __init__(
@@ -58,7 +63,7 @@ class SnapshotReloader:
         self._rejected_at = 0.0
 
     def start(self) -> None:
-        """Look twice a second from now on, until the process ends."""
+        """Check twice a second from now on, until the process ends."""
         threads.start(threading.Thread(target=self._run, name="reloading", daemon=True))
 
     def _run(self) -> None:
@@ -66,11 +71,11 @@ class SnapshotReloader:
             time.sleep(POLL_INTERVAL)
             try:
                 self.check_once()
-            except Exception:  # noqa: BLE001 - whatever it is: the next look may do better, and what is live stays
+            except Exception:  # noqa: BLE001 - keep serving, and check again
                 _log.exception("looking for a new build failed")
 
     def check_once(self) -> None:
-        """Look once: where another snapshot is named than before, take it over, or say why not."""
+        """Serve the current snapshot if it is another one, or log why it is rejected."""
         found, now = read_current_identity(self.build), time.monotonic()
         is_due = self._rejected_at and now - self._rejected_at >= _RETRY_DELAY
         if (
@@ -93,8 +98,9 @@ class SnapshotReloader:
             )
 
     def _is_accepted(self, found: SnapshotIdentity) -> bool:
-        """Tell whether a snapshot has the signature that it needs. It may come later, so one that
-        has none is looked at each time, and told of once.
+        """Return whether a snapshot has the required signature.
+
+        A signature may come later, so an unsigned snapshot is checked each time, and logged once.
         """
         if self._verify_keys is None:
             return True
@@ -117,7 +123,7 @@ class SnapshotReloader:
 
 
 def _open_verified(folder: Path, build: Path) -> Store:
-    """A snapshot, verified from its first byte to its last. Raises SnapshotError."""
+    """Open a snapshot and verify all of its bytes. Raises SnapshotError."""
     store = store_open.open_snapshot(folder, build)
     if wrong := verify.verify_snapshot(folder):
         told = "; ".join(wrong[:_MAX_LOGGED_PROBLEMS]) + (

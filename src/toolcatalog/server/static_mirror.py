@@ -1,20 +1,25 @@
-"""Static mirror: the API's answers as files for any static host.
+"""Static mirror: the API's responses as files for any static host.
 
-mirror.json                       the snapshot, the toolkits and sessions that were chosen, the sizes of pages
-    tools/<SLUG>.json                 the newest version
-    tools/<SLUG>.<version>.json       each version
-    list/<cursor>.json                the list of all tools, page by page; the first page has a cursor as well
-    toolkits/<toolkit>.<cursor>.json  the list of one toolkit
-    sessions/<id>.json                the meta tools of a session
+A mirror is a folder with one tree per snapshot and selection:
 
-A cursor is the one of the API without the `=` at its end. No name of a tool, a toolkit or a version
-holds a dot, so none is mistaken.
+current                       a link to the current tree, replaced in one step
+current.json                  the same for hosts without links:
+                              {"snapshot": "<digest>", "tree": "snapshots/..."}
+404.json                      the error envelope, for hosts that serve a file for missing paths
+snapshots/<digest>-<choice>/  a tree: complete or absent; it never changes once it has its name
+.mirror                       marks the folder as a mirror; locked by the process that writes to it
 
-current                       a link to the tree in force, moved in one step current.json
-the same for hosts without links: {"snapshot": "<digest>", "tree": "snapshots/..."} 404.json
-the error envelope, for hosts that take a file for what is not there snapshots/<digest>-<choice>/  a
-tree (see `server.static_mirror`): complete, or not there; it never changes once it has its name .mirror
-says that the folder is a mirror, and is locked by who writes to it
+A tree contains:
+
+mirror.json                       the snapshot, the selected toolkits and sessions, the page sizes
+tools/<SLUG>.json                 the newest version
+tools/<SLUG>.<version>.json       each version
+list/<cursor>.json                the pages of the list of all tools; the first has a cursor, too
+toolkits/<toolkit>.<cursor>.json  the pages of the list of one toolkit
+sessions/<id>.json                the meta tools of a session
+
+A cursor is that of the API without the `=` at its end. No name of a tool, a toolkit or a version
+contains a dot, so the file names are unambiguous.
 """
 
 import re
@@ -40,11 +45,11 @@ from toolcatalog.server.query_params import (
 from toolcatalog.store.store import Filters, Store, VersionPins
 from toolcatalog.system import files
 
-# of pages: what is asked for without a limit, and what comes for the largest
+# the default page size and the largest one
 PAGE_SIZES = (DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE)
 FOLDERS = ("tools", "list", "toolkits", "sessions")
 INFO_FILE = "mirror.json"
-_FORMAT = 1  # of a tree
+_FORMAT = 1  # the format version of a tree
 _NEARBY_NAMES = 500  # known names before and after an unknown one that are compared with it
 _NOT_FOUND = ErrorDetail(
     404,
@@ -56,8 +61,9 @@ _NOT_FOUND = ErrorDetail(
 
 
 class MirrorSelection(NamedTuple):
-    """What is mirrored: which toolkits (None: all), as a key that is limited to them would see
-    them, and which sessions, by id.
+    """What is mirrored: toolkit slugs (None: all) and session ids.
+
+    The mirror shows what a key that is limited to these toolkits would see.
     """
 
     toolkits: tuple[str, ...] | None
@@ -65,8 +71,9 @@ class MirrorSelection(NamedTuple):
 
 
 class MirrorFile(NamedTuple):
-    """A file of a tree: its path there, its bytes, and the path of an earlier file that may hold
-    the same ones; empty: none does.
+    """A file of a tree: its path in the tree, and its bytes.
+
+    `same_as` is the path of an earlier file that may have the same bytes; empty if there is none.
     """
 
     path: str
@@ -77,8 +84,9 @@ class MirrorFile(NamedTuple):
 def make_selection(
     store: Store, toolkits: tuple[str, ...] | None, sessions: tuple[str, ...] | None
 ) -> MirrorSelection:
-    """A choice from a store, sorted, each once; None for all. Raises UsageError with a sentence for
-    each name that is not there.
+    """Return a selection from a store, sorted and without duplicates; None selects all.
+
+    Raises UsageError with a sentence for each unknown name.
     """
     faults = [
         _unknown_name_message(store, "toolkit", slug)
@@ -108,7 +116,7 @@ def _unknown_name_message(store: Store, kind: str, name: str) -> str:
 
 
 def render_info(store: Store, selection: MirrorSelection) -> bytes:
-    """`mirror.json`: equal trees, equal bytes."""
+    """Return the bytes of `mirror.json`; equal trees have equal bytes."""
     made_from = {
         "snapshot": store.digest,
         "toolkits": selection.toolkits,
@@ -118,23 +126,22 @@ def render_info(store: Store, selection: MirrorSelection) -> bytes:
 
 
 def tree_name(store: Store, selection: MirrorSelection) -> str:
-    """The name of a tree: the snapshot's digest, and eight hex digits that tell choices from one
-    another.
+    """Return the name of a tree.
+
+    It is the digest of the snapshot, and eight hexadecimal digits that depend on the selection.
     """
     return f"{store.digest}-{encoding.sha256_hex(render_info(store, selection))[:8]}"
 
 
 def render_not_found_body() -> bytes:
-    """`404.json`."""
+    """Return the bytes of `404.json`."""
     return render_envelope([_NOT_FOUND], "mirror")
 
 
 def generate_files(
     store: Store, selection: MirrorSelection, progress: Progress
 ) -> Iterator[MirrorFile]:
-    """All files of a tree, one after another. Raises SnapshotError where a document is not what was
-    written.
-    """
+    """Yield all files of a tree. Raises SnapshotError if a document is damaged."""
     view = CatalogView(store, selection.toolkits)
     yield from _tool_files(view, progress)
     yield from _all_list_files(
@@ -147,7 +154,7 @@ def generate_files(
 
 
 def _tool_files(view: CatalogView, progress: Progress) -> Iterator[MirrorFile]:
-    """Every version of every tool, and the newest under the name of the tool alone."""
+    """Yield every version of every tool, and the newest under the slug alone."""
     _, total = view.list_tools(_list_params("", Page(1, MAX_PAGE_SIZE)))
     with progress("Mirroring tools", total) as advance:
         for number in range(1, _count_pages(total, MAX_PAGE_SIZE) + 1):
@@ -175,7 +182,7 @@ def _version_files(store: Store, newest: dict[str, Any]) -> Iterator[MirrorFile]
 def _all_list_files(
     view: CatalogView, toolkits: Sequence[str], progress: Progress
 ) -> Iterator[MirrorFile]:
-    """The list of all tools and that of each toolkit."""
+    """Yield the list of all tools and that of each toolkit."""
     with progress("Mirroring lists", 1 + len(toolkits)) as advance:
         for toolkit in ("", *toolkits):
             yield from _list_files(view, toolkit)
@@ -183,7 +190,10 @@ def _all_list_files(
 
 
 def _list_files(view: CatalogView, toolkit: str) -> Iterator[MirrorFile]:
-    """Every page of a list, in each size. A list that fits on the smaller page is the same in both."""
+    """Yield every page of a list, in each size.
+
+    A list that fits on a page of the smaller size is the same in both.
+    """
     for size in PAGE_SIZES:
         number, pages = 1, 1
         while number <= pages:
@@ -200,7 +210,7 @@ def _list_path(toolkit: str, page: Page) -> str:
 
 
 def _list_params(toolkit: str, page: Page) -> ListParams:
-    """A list as it is asked for without parameters, or with `toolkit_slug` alone."""
+    """Return the parameters of a list without filters, or with `toolkit_slug` alone."""
     return ListParams(
         None, Filters(toolkits=(toolkit,) if toolkit else None), VersionPins(), page, "slug", False
     )
@@ -222,7 +232,7 @@ _TREE_NAME = re.compile(r"[0-9a-f]{64}-[0-9a-f]{8}")
 
 
 class MirrorResult(NamedTuple):
-    """The tree in force now, relative to the mirror, and whether another one was before."""
+    """The current tree, relative to the mirror, and whether it has changed."""
 
     tree: str
     changed: bool
@@ -231,12 +241,12 @@ class MirrorResult(NamedTuple):
 def update_mirror(
     store: Store, folder: Path, selection: MirrorSelection, timestamp: int, progress: Progress
 ) -> MirrorResult:
-    """Bring a mirror to a snapshot; `now`: seconds since 1970. What was served before is kept,
-    older trees go.
+    """Update a mirror to a snapshot.
 
-    A tree that is there already is read through, and made again where it is not whole. Raises
-    UsageError where the folder cannot be used, and SnapshotError where the snapshot is damaged;
-    then the tree in force stays.
+    The previous tree is kept and older ones are removed. A tree that already exists is read, and
+    written again if it is incomplete. `timestamp` is in seconds since 1970. Raises UsageError if
+    the folder cannot be used, and SnapshotError if the snapshot is damaged; the current tree then
+    stays.
     """
     with _lock_mirror(folder):
         _remove_leftovers(folder)
@@ -256,8 +266,9 @@ def update_mirror(
 
 @contextmanager
 def _lock_mirror(folder: Path) -> Iterator[None]:
-    """Alone with a folder that is a mirror or may become one, and with words for what may go wrong
-    there.
+    """Lock a folder that is a mirror or may become one.
+
+    Raises UsageError for a folder that cannot be used, and for any OSError inside the block.
     """
     try:
         theirs = [
@@ -285,24 +296,24 @@ def _lock_mirror(folder: Path) -> Iterator[None]:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove what a command that was killed has left."""
+    """Remove the temporary files of a command that was killed."""
     files.remove_temporary_files(folder)
     for left_over in (folder / _TREES_FOLDER).glob(f"*{_PARTIAL_SUFFIX}"):
         files.remove(left_over)
 
 
 def _current_tree(folder: Path) -> Path | None:
-    """The tree that `current` names; None where there is none."""
+    """Return the tree that `current` names; None if there is none."""
     link = folder / _CURRENT_LINK
     tree = folder / _TREES_FOLDER / (link.readlink().name if link.is_symlink() else "")
     return tree if _TREE_NAME.fullmatch(tree.name) and tree.is_dir() else None
 
 
 def _newest_timestamp(folder: Path) -> int:
-    """When the newest tree was made.
+    """Return the modification time of the newest tree, in seconds; 0 if there is none.
 
-    A host tells files apart by size and second of change. A new tree is always later than all
-    before it, whatever the clock says, so two files of one name never look alike.
+    A host distinguishes files by their size and second of change. A new tree is always later than
+    all before it, whatever the clock says, so two files with the same name never look equal.
     """
     return max(
         (int(about.stat().st_mtime) for about in folder.glob(f"{_TREES_FOLDER}/*/{INFO_FILE}")),
@@ -317,8 +328,9 @@ def _is_complete(tree: Path, expected: Iterable[MirrorFile]) -> bool:
 def _write_tree(
     tree: Path, previous: Path | None, timestamp: int, new_files: Iterable[MirrorFile]
 ) -> None:
-    """Make a tree beside, sharing what is as it was before, and give it its name when it is
-    complete.
+    """Write a tree under a temporary name, and rename it when it is complete.
+
+    Unchanged files are linked from the previous tree.
     """
     made, damaged = (
         tree.with_name(f"new{_PARTIAL_SUFFIX}"),
@@ -341,7 +353,7 @@ def _write_tree(
 
 
 def _set_current(folder: Path, tree: str, digest: str) -> bool:
-    """Put a complete tree in force; tell whether another one was."""
+    """Make a complete tree the current one; return whether another one was."""
     target, link = f"{_TREES_FOLDER}/{tree}", folder / _CURRENT_LINK
     changed = not (link.is_symlink() and str(link.readlink()) == target)
     if changed:
@@ -354,8 +366,9 @@ def _set_current(folder: Path, tree: str, digest: str) -> bool:
 
 
 def _prune_trees(folder: Path, tree: Path, previous: Path | None) -> None:
-    """Remove all trees but this one and the one before it, which requests may still be at, and to
-    which caches may come back.
+    """Remove all trees but this one and the previous one.
+
+    Requests may still read the previous tree, and caches may return to it.
     """
     others = [
         path
