@@ -228,7 +228,7 @@ class _Site:
         self.files = _SiteFiles(directory=folder, html=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # hidden files are not pages
+        # API paths and hidden files are not pages
         if scope["path"].startswith("/api/") or "/." in scope["path"]:
             raise HTTPException(404)
         with CLIENT_LIMIT.reserve() as has_room:
@@ -266,7 +266,8 @@ async def _handle_request_error(request: Request, error: Exception) -> Response:
     )
 
 
-async def _handle_exception(request: Request, error: Exception) -> Response:  # noqa: ARG001 - unused
+async def _handle_exception(request: Request, error: Exception) -> Response:  # noqa: ARG001 - required
+    # Starlette raises the error again, and the middleware logs it
     return make_fault_response(get_context(request))
 
 

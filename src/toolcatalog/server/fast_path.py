@@ -89,7 +89,7 @@ def learn_head(rest: bytes, headers: Sequence[Header]) -> RequestHead | None:
 _LIST_ROUTES = frozenset(f"{prefix}/tools" for prefix in API_PREFIXES)
 # the route of a tool, as in the full application
 _TOOL_ROUTES = {tools: f"{tools}/{{slug}}" for tools in _LIST_ROUTES}
-_METHODS = ("GET", "HEAD")  # the server leaves out the body of an answer to HEAD
+_METHODS = ("GET", "HEAD")  # uvicorn and `protocol` omit the body of a response to HEAD
 _MAX_QUERY_LENGTH = 256  # bytes of a query string
 _PATH_PATTERN = b"|".join(re.escape(path.encode()) for path in sorted(_LIST_ROUTES))
 _REQUEST_LINE = re.compile(

@@ -236,7 +236,7 @@ class FastProtocol(BoundedProtocol):
         )
         self._requests_in_packet = 0  # requests in the current packet
         self._was_answered = False  # whether the last one was answered here with 200 or 304
-        self._known_head: RequestHead | None = None  # of the last request answered here
+        self._known_head: RequestHead | None = None  # that of the last request answered here
         self._last_replay = 0.0  # when `_replay` last answered
         # the default headers of the server, and their encoded lines
         self._default_headers: tuple[Any, bytes] = (None, b"")

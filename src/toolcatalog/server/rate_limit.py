@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol
 from toolcatalog.server.error_responses import ErrorDetail
 from toolcatalog.server.responses import Header
 
-SLICES = 100  # of a window
+SLICES = 100  # slices of a window
 NANOSECONDS = 1_000_000_000  # in a second
 _UNITS = {"s": 1, "m": 60, "h": 3600}  # seconds
 _MAX_RETRY_AFTER = 59  # seconds of Retry-After: clients of this API wait no longer

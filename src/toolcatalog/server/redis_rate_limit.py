@@ -24,7 +24,7 @@ _PROBE_INTERVAL = 1.0  # second between two probes while Redis is unavailable
 # would conclude that Redis is unavailable
 _MAX_CONCURRENT = 4
 _PREFIX = "toolcatalog:limits"
-_PROBE_KEY = "probe"  # used in place of a key id; no key id equals it
+_PROBE_KEY = "probe"  # used in place of a key id; key ids begin differently
 _MICROSECONDS = 1_000_000  # in a second
 # KEYS: the counts of a key, as "slice:count ...", oldest first. ARGV: the limit, the microseconds
 # of a slice, the slices of a window. Returns whether the request is within the rate, how many more

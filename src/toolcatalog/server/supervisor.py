@@ -117,7 +117,7 @@ def _create_config(app: ASGIApp | Callable[[], ASGIApp], workers: int = 1) -> uv
         log_level="warning",
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # the client address is used as it is
+        proxy_headers=False,  # forwarded client addresses are ignored
         timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT,
         timeout_worker_healthcheck=_HEALTHCHECK_TIMEOUT,
     )

@@ -36,7 +36,7 @@ from toolcatalog.system import files, threads
 WRITE_INTERVAL = 0.5  # seconds
 _FOLDER_PREFIX, _LOCK_FILE, _ENDED_FILE = "toolcatalog-", "lock", "past.json"
 _MIN_AGE = 60.0  # seconds
-_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - folders in it have unique names and mode 0700
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - our folder has a unique name, mode 0700
 _MAX_ENDED_NAMES = 1000  # names of added pages that are kept: no reader is that slow
 _log = logging.getLogger("toolcatalog.server")
 
