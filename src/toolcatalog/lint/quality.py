@@ -11,7 +11,8 @@ from functools import lru_cache
 
 from toolcatalog.catalog.model import Catalog, ToolVersion
 from toolcatalog.errors import Finding
-from toolcatalog.lint.rule import CatalogRule, ParameterNode, ToolRule, iter_newest
+from toolcatalog.lint.parameter_nodes import ParameterNode
+from toolcatalog.lint.rule import CatalogRule, ToolRule, iter_newest
 from toolcatalog.lint.texts import ToolView
 
 _MIN_WORDS = 3  # words: with less it is a title

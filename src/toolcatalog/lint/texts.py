@@ -14,7 +14,7 @@ import orjson
 
 from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.errors import Finding, Pointer
-from toolcatalog.lint.rule import Description, ParameterNode, collect_nodes
+from toolcatalog.lint.parameter_nodes import Description, ParameterNode, collect_nodes
 
 _PRINTABLE_ASCII = bytes(range(0x20, 0x7F))
 _TEXT_KEYS = ("description", "title")
