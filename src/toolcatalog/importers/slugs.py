@@ -41,7 +41,7 @@ def _plain_slug(toolkit: str, name: str) -> str:
 
 
 def _make_unique(slug: str, identity: str, is_shared: bool) -> str:
-    # a slug ends with `_` if the name has no letters or digits
+    # the slug ends with `_` if the name has no ASCII letters or digits
     if len(slug) <= MAX_LENGTH and not is_shared and not slug.endswith("_"):
         return slug
     digest = sha256_hex(identity.encode("utf-8", "surrogatepass"))[:_DIGEST_LENGTH].upper()
