@@ -16,6 +16,7 @@ else:
     from backports import zstd
 
 ENCODINGS = ("zstd", "gzip")  # the better one first
+_MAX_HEADER_LENGTH = 1000  # characters of an Accept-Encoding; clients send some dozen
 _MIN_SIZE = 1024  # bytes: less is not worth it
 # bytes packed at once, in half a millisecond; more goes to a thread, and others are answered
 # meanwhile
@@ -28,8 +29,11 @@ def negotiate_encoding(header: str) -> str:
     """The coding to answer in for an Accept-Encoding: `zstd`, `gzip`, or empty for none.
 
     It must be named, or `*` be, with a weight above 0 (RFC 9110, 12.5.3). Of several the one of the
-    greatest weight; of equal ones, zstd.
+    greatest weight; of equal ones, zstd. A header of more than 1000 characters is not read: the
+    answer is not coded.
     """
+    if len(header) > _MAX_HEADER_LENGTH:
+        return ""
     weights: dict[str, float] = {}
     for part in header.lower().split(","):
         coding, _, parameter = part.partition(";")
