@@ -104,7 +104,10 @@ def _walk(
 
 
 def is_catalog_file(path: str) -> bool:
-    """Return whether a file at this path is part of the catalog: not hidden, and not documentation."""
+    """Return whether a file at this path is part of the catalog.
+
+    Hidden files and documentation, such as README.md, are not.
+    """
     return "/." not in f"/{path}" and _IGNORED.isdisjoint(path.split("/"))
 
 
@@ -122,7 +125,7 @@ def _scan_folder(root: Path, folder: str, findings: list[Finding]) -> list[os.Di
 
 
 def file_digest(root: Path, path: str) -> str:
-    """Return the SHA-256 of a file's bytes, equal to `Document.digest`; empty if it is unreadable."""
+    """Return the SHA-256 of a file's bytes, as in `Document.digest`; empty if it is unreadable."""
     data = read_file(root, path)
     return "" if isinstance(data, Finding) else hashlib.sha256(data).hexdigest()
 
@@ -210,7 +213,10 @@ def check_link(root: Path, path: str) -> Finding | None:
 
 
 def target_of(path: str, target: str) -> str:
-    """Return the path that a link names, relative to the catalog like `path`, from its text alone."""
+    """Return the path that a link names, relative to the catalog, from its text alone.
+
+    `path` is the path of the link, also relative to the catalog.
+    """
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
 
 
@@ -284,7 +290,7 @@ def list_toolkits(root: Path) -> list[str]:
 
 
 def find_tool(root: Path, slug: str) -> ToolFolder | None:
-    """Return the folder of a tool, or None if there is no tool with this slug or it has no version."""
+    """Return the folder of a tool, or None if there is no such tool or it has no version."""
     if not names.is_valid(names.TOOL_SLUG, slug):
         return None
     for folder in [

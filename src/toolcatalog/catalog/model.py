@@ -157,7 +157,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSelection:
-    """A session's selection from the tools of one toolkit; if `tags` is None, `Session.tags` apply."""
+    """A session's selection from the tools of one toolkit.
+
+    If `tags` is None, the tags of the session apply.
+    """
 
     tools: Selection = Selection()
     tags: Selection | None = None

@@ -1,6 +1,6 @@
 """Resolve the catalog as written into the contents of a snapshot.
 
-The only bridge between the two vocabularies, `model` and `snapshot`.
+This is the only module that converts `catalog.model` records to `snapshot.format` records.
 """
 
 from collections import defaultdict

@@ -75,7 +75,7 @@ def validate(document: Document) -> tuple[Record | None, list[Finding]]:
 
 
 def _limit_findings(findings: Iterator[Finding]) -> list[Finding]:
-    """Return at most MAX_FINDINGS_PER_FILE + 1 findings, so that the caller can see there are more."""
+    """Return at most MAX_FINDINGS_PER_FILE + 1 findings, to show whether there are more."""
     return [*islice(findings, MAX_FINDINGS_PER_FILE + 1)]
 
 
@@ -111,7 +111,7 @@ def _file_validator(kind: str) -> jsonschema_rs.Draft202012Validator:
 def _schema_findings(path: str, kind: str, value: Any) -> list[Finding]:
     if _file_validator(kind).is_valid(value):
         return []
-    from toolcatalog.catalog import schema_validator  # noqa: PLC0415 - its library loads slowly, and valid files do not need it
+    from toolcatalog.catalog import schema_validator  # noqa: PLC0415 - slow import, rarely needed
 
     found = _limit_findings(
         finding

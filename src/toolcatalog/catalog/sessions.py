@@ -91,7 +91,10 @@ def select_toolkits(catalog: Catalog, session: Session) -> list[str]:
 
 
 def select_tools(catalog: Catalog, session: Session) -> list[ToolSummary]:
-    """Return the tool versions that the session may use, sorted by slug: one version of each tool."""
+    """Return the tool versions that the session may use, sorted by slug.
+
+    There is one version of each tool, the effective one.
+    """
     toolkits = {*select_toolkits(catalog, session)}
     configs = {config.id: config for config in catalog.auth_configs}
     allowed = []

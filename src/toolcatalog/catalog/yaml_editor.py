@@ -187,7 +187,7 @@ class _File:
         return lines
 
     def verify(self, lines: list[str], pointer: Pointer, value: Any) -> bytes:
-        """Return the bytes of the changed lines. Raises UnsafeEdit if more than the value changed."""
+        """Return the changed lines as bytes. Raises UnsafeEdit if more than the value changed."""
         text = "".join(line if line.endswith("\n") else line + self.newline for line in lines)
         if not self.lines[-1].endswith("\n"):
             text = text.removesuffix("\n").removesuffix("\r")

@@ -38,8 +38,8 @@ _LITERALS = {"": None, "null": None, "true": True, "false": False}
 _LITERAL_FIRST_CHARS = "-0123456789ntf"
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-# Includes the line ends that YAML counts and editors do not, so that reported line numbers are those
-# that an editor shows.
+# Includes the line ends that YAML counts and editors do not, so that reported line numbers are
+# those that an editor shows.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufffe\uffff]|\r(?!\n)")
 _BOM = "\ufeff"
 _SAFE_BYTES = (
@@ -83,7 +83,10 @@ _STARTED_EARLIER = {"could not find expected ':'", "found unexpected end of stre
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something in a file that is not accepted: `line` and `column` from 1, `length` in characters."""
+    """Something in a file that is not accepted.
+
+    `line` and `column` count from 1, `length` is in characters.
+    """
 
     line: int
     column: int
@@ -258,7 +261,7 @@ def parse(data: bytes, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES)
 
 
 def _join_surrogates(pair: re.Match[str]) -> str:
-    """Return a JSON surrogate pair as the one escape that libyaml accepts for the same character."""
+    """Return a JSON surrogate pair as the one escape that libyaml accepts for the character."""
     high, low = int(pair[2], 16), int(pair[3], 16)
     return f"{pair[1]}\\U{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00):08X}"
 
@@ -340,7 +343,7 @@ class _StopParsing(Exception):
 
 
 class _Constructor:
-    """Constructs values from events. Each instance parses one file."""
+    """Constructor of values from events. Each instance parses one file."""
 
     def __init__(
         self, text: str, max_depth: int, max_values: int, joins_surrogates: bool = False
