@@ -10,10 +10,10 @@ Description = Mapping[str, Any]
 
 
 class ParameterNode(NamedTuple):
-    """One parameter description and how to come to it from the file's root.
+    """One parameter description and its pointer from the file's root.
 
-    `name` is empty where the value has none: items, other properties, a branch. `level` counts the
-    objects that it lies in.
+    `name` is empty for a value without a name: items, additional properties, a branch. `depth`
+    counts the objects that contain the value; the arguments object is the first.
     """
 
     pointer: Pointer
@@ -23,7 +23,7 @@ class ParameterNode(NamedTuple):
 
 
 def collect_nodes(parameters: Mapping[str, Description], root: str) -> Sequence[ParameterNode]:
-    """List all descriptions of a map of parameters, each before those within it."""
+    """Return the nodes of all descriptions in a map of parameters, parents before children."""
     places: list[ParameterNode] = []
     for name, description in parameters.items():
         _add_nodes(places, ParameterNode((root, name), name, description, 1))
@@ -31,7 +31,7 @@ def collect_nodes(parameters: Mapping[str, Description], root: str) -> Sequence[
 
 
 def _add_nodes(nodes: list[ParameterNode], node: ParameterNode) -> None:
-    """Append a description and all within it. Only the properties of an object are a level deeper."""
+    """Append a node and all nodes below it. Only properties of an object are one level deeper."""
     nodes.append(node)
     for steps, name, description in children(node.description):
         level = node.depth + (steps[0] == "properties")

@@ -1,8 +1,8 @@
-"""Lint rule types, and the tools of a catalog that rules look at.
+"""Lint rule types, and iterators over the tools of a catalog.
 
-A `ToolRule` looks at one version of a tool, as written; what it finds is kept in the build's cache with
-the tool, so it must not depend on anything else. A `CatalogRule` looks at the whole catalog, in which
-tools are no more than listed, each time.
+A `ToolRule` checks one version of a tool as written. Its findings are cached with the tool, so it
+must not depend on anything else. A `CatalogRule` checks the whole catalog on every run and sees
+only summaries of the tools.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +15,7 @@ from toolcatalog.lint.texts import ToolView
 
 
 class ToolRule(NamedTuple):
-    """A rule for one version of a tool. `severity`: error, warning or note."""
+    """A rule for one version of a tool. `severity` is error, warning or note."""
 
     rule: str
     severity: str
@@ -23,7 +23,7 @@ class ToolRule(NamedTuple):
 
 
 class CatalogRule(NamedTuple):
-    """A rule for the whole catalog. `severity`: error, warning or note."""
+    """A rule for the whole catalog. `severity` is error, warning or note."""
 
     rule: str
     severity: str
@@ -38,18 +38,18 @@ HISTORY_SEVERITIES: Mapping[str, str] = {
     "history-toolkit-removed": "error",
     "history-breaking": "warning",
     "history-not-compared": "warning",
-    # the severities of the rules in `history`, which takes long to load, and without a revision to
-    # compare with nobody needs it
+    # the severities of the rules in `history` are here because that package loads slowly and is
+    # needed only to compare with an earlier revision
 }
 
 
 def iter_newest(catalog: Catalog) -> Iterator[ToolSummary]:
-    """Each tool in its newest version."""
+    """Yield the newest version of each tool."""
     for tool, following in zip_longest(catalog.tools, islice(catalog.tools, 1, None)):
         if following is None or following.slug != tool.slug:
             yield tool
 
 
 def iter_active(catalog: Catalog) -> Iterator[ToolSummary]:
-    """Each tool in its newest version, but those that are deprecated in it."""
+    """Yield the newest version of each tool, without deprecated tools."""
     return (tool for tool in iter_newest(catalog) if tool.replaced_by is None)
