@@ -60,7 +60,7 @@ def test_a_word_that_is_spelt_right_is_not_corrected(store: Store) -> None:
 
 def test_only_so_many_letters_are_corrected(tmp_path: Path) -> None:
     """Each letter of an unknown word costs some fifty lookups. So words are corrected up to 48
-    letters together, and those of a slug up to 12.
+    letters together, and those of a slug up to 8.
     """
     catalog = generate_catalog(tmp_path / "catalog", 1)
     words = [letter * 3 + "ybcdfghklmnprtvwxz" for letter in "aeiou"]

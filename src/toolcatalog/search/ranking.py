@@ -48,7 +48,7 @@ _MAX_TERMS = 100  # of a query
 _MAX_UNKNOWN_TERMS = 5  # terms of a query that are in no tool and for which others are looked up
 # Letters of unknown terms for which spellings that differ by a letter are looked up. Each letter
 # costs some fifty lookups. A slug is looked up by requests that have no rate limit.
-_MAX_CORRECTED_LETTERS, _MAX_SLUG_LETTERS = 48, 12
+_MAX_CORRECTED_LETTERS, _MAX_SLUG_LETTERS = 48, 8
 _MAX_LONGER_TERMS = 16  # terms that begin with an unknown one
 # words that are corrected, letters that must be right, words that are compared
 _MAX_CORRECTIONS, _SHARED_PREFIX_LENGTH, _MAX_CANDIDATES = 3, 2, 300
