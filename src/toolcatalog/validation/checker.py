@@ -249,7 +249,7 @@ def _limit_problems(problems: list[Problem]) -> list[Problem]:
     """Return the problems of one file, or the worst of them if there are too many.
 
     At most MAX_FINDINGS_PER_FILE are kept, sorted by position, and one more says that there are
-    more.
+    more. It has the severity of the worst problem that is left out.
     """
     if len(problems) <= MAX_FINDINGS_PER_FILE:
         return problems
@@ -266,7 +266,6 @@ def _limit_problems(problems: list[Problem]) -> list[Problem]:
             message=message,
             expected="",
             help=help,
-            severity="error",
         ),
     ]
 

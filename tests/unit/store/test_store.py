@@ -235,7 +235,10 @@ QUESTIONS: dict[str, Callable[[Store], Any]] = {
     },
     **{slug: by_name("get_toolkit_versions", slug) for slug in ("alpha", "beta", "gamma", "nope")},
     **{id: by_name("get_session", id) for id in ("trs_all", "trs_some", "trs_then", "trs_nope")},
-    **{id: by_name("get_auth_config_toolkit", id) for id in ("ac_all", "ac_listed", "ac_read-only", "ac_nope")},
+    **{
+        id: by_name("get_auth_config_toolkit", id)
+        for id in ("ac_all", "ac_listed", "ac_read-only", "ac_nope")
+    },
     **{
         f"word {word}": listed(Filters(query=word))
         for word in ("alpha", "read", "write", "gamma reads", "nope")
