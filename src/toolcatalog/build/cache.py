@@ -132,7 +132,7 @@ def load_batch(cache: Path, key: str, sections: Collection[str] = SECTIONS) -> C
     """
     with (
         contextlib.suppress(OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError),
-        batch_path(cache, key).open("rb") as file,
+        files.open_regular(batch_path(cache, key)) as file,
     ):
         seal = file.read(_PREFIX_SIZE)
         size = min(

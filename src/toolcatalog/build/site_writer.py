@@ -286,7 +286,8 @@ def load_generated(site: Path) -> tuple[set[str], bool]:
         data = files.read_sealed(listing)
         is_ours = data is not None
         if data is None:  # the list of another user, machine or version, perhaps without a seal
-            data = listing.read_bytes()
+            with files.open_regular(listing) as file:
+                data = file.read()
             data = data[max(0, data.find(b"[")) :]
         return {
             path for path in map(str, orjson.loads(data)) if _PAGE_PATH.fullmatch(path)

@@ -20,6 +20,7 @@ from toolcatalog.snapshot import verify
 from toolcatalog.snapshot.format import Tool
 from toolcatalog.store.open import open_snapshot
 from toolcatalog.store.store import Store
+from toolcatalog.system import files
 
 
 class _OpenBuild(NamedTuple):
@@ -76,7 +77,7 @@ def _open_build(folder: Path) -> _OpenBuild:
 def _read_verified(folder: Path, path: str, digest: str) -> bytes:
     """Return the bytes of a file after verifying its digest."""
     try:
-        data = (folder / path).read_bytes()
+        data = files.read_plain_file(folder / path)
     except OSError as error:
         raise SnapshotError(
             f"The build in {folder} is damaged ({path}: {error.strerror}): {REBUILD_HINT}"
