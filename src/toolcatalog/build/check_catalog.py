@@ -301,7 +301,9 @@ def _collect_results(
 def _separate_invalid(
     tasks: Sequence[Task], results: Mapping[tuple[str, ...], CompileResult]
 ) -> tuple[list[Task], list[CompileResult]]:
-    """Return the tasks whose compiled batches are in the cache now, and the results of all others."""
+    """Return the tasks whose compiled batches are in the cache now, and the results of all
+    others.
+    """
     sound, broken = [], []
     for task in tasks:
         result = results.get(task.folders) or CompileResult(cache_entry=task.cache_entry)

@@ -47,7 +47,9 @@ class WorkerRequirements(NamedTuple):
 
 
 def worker_requirements(paths: BuildPaths) -> WorkerRequirements:
-    """Return what a build with these paths requires of its workers; create missing output folders."""
+    """Return what a build with these paths requires of its workers; create missing output
+    folders.
+    """
     written = [paths.cache, *([paths.site] if paths.site else [])]
     for folder in written:
         folder.mkdir(parents=True, exist_ok=True)

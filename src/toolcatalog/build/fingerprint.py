@@ -1,4 +1,4 @@
-"""Program fingerprint: a digest of this program and its libraries, which cached results depend on."""
+"""Program fingerprint: a digest of this program and its libraries, for cached results."""
 
 import hashlib
 import os

@@ -136,7 +136,9 @@ def _pack_table(values: Mapping[str, bytes]) -> Iterator[bytes]:
 
 
 def _document_pieces(batches: Iterable[CompiledBatch], older_file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the documents as one JSON array: the newest version of each tool, then the older ones."""
+    """Yield the documents as one JSON array: the newest version of each tool, then the older
+    ones.
+    """
     before = b"["
     for part in batches:
         if part.newest:
