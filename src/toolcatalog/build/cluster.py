@@ -89,7 +89,7 @@ def _program_digest() -> str:
     All modules are loaded first, so that the digest describes the code that runs, even if another
     version is installed later.
     """
-    from toolcatalog.build import rebuild  # noqa: F401, PLC0415 - slow to import, and only workers need all of it here
+    from toolcatalog.build import rebuild  # noqa: F401, PLC0415 - slow, workers only
 
     return fingerprint.compute()
 
@@ -171,7 +171,7 @@ class ClusterWorkers:
             sent = deque(islice(futures, max(_MIN_TASKS_AHEAD, _TASKS_AHEAD * len(self._workers))))
         return self._results(sent, futures)
 
-    def shutdown(self, *, wait: bool = True, cancel_futures: bool = False) -> None:  # noqa: ARG002 - the signature of Executor.shutdown; there is only one way to leave
+    def shutdown(self, *, wait: bool = True, cancel_futures: bool = False) -> None:  # noqa: ARG002 - as Executor
         """Leave the cluster.
 
         Work that has not started is canceled. A worker finishes what it is doing, and the result is

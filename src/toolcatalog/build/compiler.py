@@ -167,7 +167,7 @@ def _count_words(
     newest: Sequence[bool],
     toolkits: Mapping[str, model.Toolkit],
 ) -> bytes:
-    from toolcatalog.search import term_counts  # noqa: PLC0415 - imports numpy, which a check of changes does not need
+    from toolcatalog.search import term_counts  # noqa: PLC0415 - imports numpy
 
     def said(tool: model.ToolVersion, new: bool) -> term_counts.ToolFields:
         toolkit = tool.toolkit, toolkits[tool.toolkit].name

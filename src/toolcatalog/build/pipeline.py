@@ -175,7 +175,7 @@ def _schema_names(catalog: Path) -> str:
 
 
 def _model_digest() -> str:
-    from toolcatalog.search import encoder  # noqa: PLC0415 - imports numpy, not needed if nothing changed
+    from toolcatalog.search import encoder  # noqa: PLC0415 - imports numpy
 
     return encoder.model_identity()
 

@@ -18,7 +18,7 @@ from toolcatalog.search import index_writer
 from toolcatalog.snapshot.format import FileInfo
 from toolcatalog.system.processes import WorkerPool
 
-# From this number of batches on, word counts and file states are not kept in memory: they take
+# Above this number of batches, word counts and file states are not kept in memory: they take
 # some hundred bytes per tool.
 MANY_BATCHES = 1_000
 
