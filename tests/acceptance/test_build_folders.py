@@ -3,6 +3,7 @@ of it is rendered.
 """
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -225,3 +226,57 @@ def test_a_first_build_that_fails_leaves_no_page(catalog: Path, tmp_path: Path) 
         build(catalog, tmp_path / "build", site)
     assert sorted(path.name for path in site.iterdir()) == [".lock", "tools"]
     assert not (tmp_path / "build/current").exists()
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "build/.cache/seen",
+        "build/.cache/made",
+        "build/.cache/briefs",
+        "build/.cache/lexicon",
+        "build/current/manifest.json",
+        "build/current/files.json",
+        "site/.generated",
+    ],
+)
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_nothing_endless_is_read(kind: str, place: str, catalog: Path, tmp_path: Path) -> None:
+    """What a build reads of an earlier one may be a link or a pipe that never ends: it is made
+    again, or one sentence names it.
+    """
+    arguments = ("--catalog", catalog, "--out", tmp_path / "build", "--site", tmp_path / "site")
+    run_successfully("build", *arguments)
+    os.mkfifo(tmp_path / "endless")
+    path = (tmp_path / place).parent.resolve() / Path(place).name
+    path.unlink()
+    if kind == "link":
+        path.symlink_to(tmp_path / "endless")
+    else:
+        (tmp_path / "endless").rename(path)
+    if not place.endswith("files.json"):  # it is read where nothing has changed
+        add_tool(catalog, "kit0", "KIT0_MORE")
+    done = run_toolcatalog("build", *arguments)
+    if place == "site/.generated":
+        assert f"Cannot write {path}" in error_sentence(done)
+    else:
+        assert done.returncode == 0, done.stderr
+    if place.startswith("build/.cache"):
+        assert path.is_file()
+        assert not path.is_symlink()
+
+
+@pytest.mark.parametrize("place", ["manifest.json", "tools.json", "toolkits", "toolkits/kit0"])
+def test_a_snapshot_has_no_links(place: str, catalog: Path, tmp_path: Path) -> None:
+    """A snapshot that came with a checkout is written again where links stand for files or folders,
+    also where they lead to the very bytes.
+    """
+    run_successfully("build", "--catalog", catalog, "--out", tmp_path / "build", "--no-site")
+    current = (tmp_path / "build/current").resolve()
+    whole = read_tree(current)
+    (current / place).rename(tmp_path / "elsewhere")
+    (current / place).symlink_to(tmp_path / "elsewhere")
+    shutil.rmtree(tmp_path / "build/.cache")
+    run_successfully("build", "--catalog", catalog, "--out", tmp_path / "build", "--no-site")
+    assert not (current / place).is_symlink()
+    assert read_tree(current) == whole

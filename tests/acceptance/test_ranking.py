@@ -58,6 +58,23 @@ def test_a_word_that_is_spelt_right_is_not_corrected(store: Store) -> None:
     assert "STRIPE_CREATE_CHARGE" not in found(store, "change")
 
 
+def test_only_so_many_letters_are_corrected(tmp_path: Path) -> None:
+    """Each letter of an unknown word costs some fifty lookups. So words are corrected up to 48
+    letters together, and those of a slug up to 8.
+    """
+    catalog = generate_catalog(tmp_path / "catalog", 1)
+    words = [letter * 3 + "ybcdfghklmnprtvwxz" for letter in "aeiou"]
+    for number, word in enumerate(words):
+        add_tool(catalog, "kit0", f"KIT0_{word.upper()}", number)
+    build(catalog, tmp_path / "build", None)
+    store = open_build(tmp_path / "build")
+    misspelled = [f"{word[:-1]}q" for word in words]
+    slugs = [f"KIT0_{word.upper()}" for word in words]
+    assert {*found(store, " ".join(misspelled))} == {*slugs[:2]}
+    assert {*found(store, " ".join(misspelled[::-1]))} == {*slugs[3:]}
+    assert store.similar_slugs(misspelled[0].upper(), None) == []
+
+
 def test_each_sentence_has_its_tool_among_the_first(store: Store) -> None:
     """Of two things asked for at once both are near the top."""
     both = found(store, "Get the weather forecast for Oslo. Then send an email with it to Anna.")

@@ -560,7 +560,7 @@ def unchunked(body: bytes) -> bytes:
 @pytest.mark.parametrize(
     "headers",
     [(), ("Accept-Encoding:",), ("Accept-Encoding: identity",), ("Accept-Encoding: *;q=0",), ("Accept-Encoding: gzip;q=0",),
-    ("Accept-Encoding: gzip;q=0.000, *;q=0",), ("Accept-Encoding: identity, gzip;q=0.5, zstd;q=0.9",),
+    ("Accept-Encoding: gzip;q=0.000, *;q=0",), ("Accept-Encoding: identity, gzip;q=0.5, zstd;q=0.9",), ("Accept-Encoding: gzip" + "," * 1000,),
      ("Accept-Encoding: x-gzip",), ("Accept-Encoding: deflate, br",), ("Accept-Encoding: identity, gzip; Q=0.0",)],
 )  # fmt: skip
 def test_no_gzip_where_it_is_not_asked_for(shipped: Server, headers: tuple[str, ...]) -> None:

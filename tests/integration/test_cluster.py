@@ -367,8 +367,8 @@ from toolcatalog.errors import UsageError
 from toolcatalog.build.changes import BuildPaths
 
 catalog = Path(sys.argv[1])
-honest = fitness.worker_requirements(BuildPaths(catalog=catalog, out=Path("build").to_absolute(), site=None))
-seen = honest.seen
+honest = cluster.worker_requirements(BuildPaths(catalog=catalog, out=Path("build").absolute(), site=None))
+seen = honest.inodes
 for needs in (
     honest._replace(inodes={**seen, str(catalog / "nowhere"): 1}),
     honest._replace(inodes={**seen, str(catalog / "toolkits"): seen[str(catalog / "toolkits")] + 1}),

@@ -272,7 +272,7 @@ def test_real_clients(
     """An unmodified client library whose base URL is the mirror's gets tools, walks lists and reads
     a session.
     """
-    if why := kind.missing():
+    if why := kind.missing_reason():
         pytest.skip(f"{kind.name}: {why}")
     at = Server(str(host.base_url), "none", shipped.keys_file, shipped.process, shipped.log)
     client = ApiClient(kind, at, tmp_path / "log")

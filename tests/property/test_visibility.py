@@ -21,6 +21,7 @@ from urllib.parse import unquote, urlencode
 import pytest
 
 from support.catalogs import add_toolkit
+from support.paths import DATA
 from toolcatalog.build.pipeline import build
 from toolcatalog.keys import api_keys
 from toolcatalog.server.app import create_app
@@ -91,7 +92,7 @@ def write_catalog(root: Path) -> Path:
     (root / "sessions").mkdir()
     for id, (toolkits, project) in SESSIONS.items():
         _dump(root / f"sessions/{id}.yaml", {"toolkits": {"enable": toolkits}, "project": project})
-    router = Path(__file__).parent / "golden/sessions/catalog/meta_tools"
+    router = DATA / "golden/sessions/catalog/meta_tools"
     shutil.copytree(router, root / "meta_tools")
     return root
 

@@ -58,7 +58,7 @@ def test_no_input_takes_long_or_much() -> None:
     assert [
         cost
         for cost in costs
-        if cost["said"].startswith("!")
+        if cost["outcome"].startswith("!")
         or cost["seconds"] > SECONDS
         or cost["mebibytes"] > MEBIBYTES
     ] == []
@@ -73,7 +73,11 @@ def test_every_case_keeps_the_bounds() -> None:
     slow = [cost for cost in costs if cost["seconds"] / cost["slowness"] > SCALED]
     assert (
         slow
-        + [cost for cost in costs if cost["said"].startswith("!") or cost["mebibytes"] > MEBIBYTES]
+        + [
+            cost
+            for cost in costs
+            if cost["outcome"].startswith("!") or cost["mebibytes"] > MEBIBYTES
+        ]
         == []
     )
 
@@ -86,11 +90,11 @@ def test_the_measure_would_see_it() -> None:
     script = (
         "import tempfile, pathlib, time\n"
         "from support import worst_inputs as bounding\n"
-        "rooms = object.__new__(bounding.Rooms)\n"
+        "rooms = object.__new__(bounding.Targets)\n"
         "rooms.folder = pathlib.Path(tempfile.mkdtemp())\n"
         "def slow(data, folder):\n    end = time.process_time() + 0.2\n    while time.process_time() < end: pass\n"
         "rooms.named = {'much': lambda data, folder: len(bytearray(300 << 20)), 'slow': slow, 'wrong': lambda data, folder: 1 / 0}\n"
-        "print([list(bounding.forked(rooms, room, b'')) for room in rooms.named])\n"
+        "print([list(bounding.measure_in_subprocess(rooms, room, b'')) for room in rooms.named])\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script],

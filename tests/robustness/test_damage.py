@@ -399,7 +399,7 @@ def test_a_folder_that_has_become_unreadable(file: Path) -> None:
     program = """\
 import os, sys, logging; from pathlib import Path; from toolcatalog.keys import api_keys as keys; from toolcatalog.cli import rich_output as drawing, serve; from toolcatalog.cli.main import main
 keys._CHECK_INTERVAL, file = 0.0, Path(sys.argv[1]); ring = keys.KeyRing(file); known = {*ring._keys}
-logging.basicConfig(format='%(message)s'); os.setuid(65534); ring._look(); assert {*ring._keys} == known
+logging.basicConfig(format='%(message)s'); os.setuid(65534); ring._reload_if_changed(); assert {*ring._keys} == known
 try: keys.KeyRing(file)
 except Exception as error: print(error)
 """

@@ -66,7 +66,17 @@ HOSTILE = {
     "an unknown slug": f"{LIST}/KIT1_DO_9999",
     "a long slug": f"{LIST}/{'KIT_' * 49}",
     "a slug far too long": f"{LIST}/{'A' * LINE}",
+    "a slug of long unknown words": f"{LIST}/{'_'.join('QWERTZUIOPASDFGHJKLYXCV' + c for c in 'BNMQWERT')}",
     "a long session id": f"/api/v3/tool_router/session/trs_{'a' * LINE}/tools",
+}
+HEADS = {
+    "codings": ("/healthz", {"accept-encoding": "," * LINE}),
+    "codings of a list": (f"{LIST}?limit=1", {"accept-encoding": "gzip" + "," * LINE}),
+    "weights": ("/healthz", {"accept-encoding": "a;q=0.123," * (LINE // 10)}),
+    "tags": (f"{LIST}?limit=1", {"if-none-match": '"a",' * (LINE // 4)}),
+    "ranges": ("/index.html", {"range": "bytes=" + "0-," * (LINE // 3)}),
+    "percent signs": (f"/{'%' * LINE}", {}),
+    "a path of many folders": (f"/{'a/' * (LINE // 2)}", {}),
 }
 DEEP = (
     b"[" * 60_000,
@@ -91,8 +101,11 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One process that answers from it, agents too."""
-    with start_server(build, tmp_path_factory.mktemp("server"), "--mcp") as running:
+    """One process that answers from it, agents too, and has a site of one page."""
+    folder = tmp_path_factory.mktemp("server")
+    (folder / "site").mkdir()
+    (folder / "site/index.html").write_text("Hello")
+    with start_server(build, folder, "--mcp", "--site", folder / "site") as running:
         yield running
 
 
@@ -170,3 +183,33 @@ def test_no_body_holds_up_others(server: Server) -> None:
                     assert len(said.content) < ERROR
                 worst.append(watch.worst)
             assert min(worst) <= WAIT, body[:80]
+
+
+def test_no_head_holds_up_others(server: Server) -> None:
+    """Headers and paths of sixty thousand characters, many at once, also without a key."""
+    for name, (path, headers) in HEADS.items():
+        given = {"x-api-key": server.key, "accept-encoding": "identity", **headers}
+
+        def ask(path: str = path, headers: dict[str, str] = given) -> int:
+            return httpx.get(server.url + path, headers=headers, timeout=60).status_code
+
+        worst = list[float]()
+        while len(worst) < 3 and (not worst or worst[-1] > WAIT):
+            with Watch(server.url) as watch:
+                assert ask() < 500, name
+            worst.append(watch.worst)
+        assert min(worst) <= WAIT, name
+
+
+def test_a_long_path_in_the_site_is_not_looked_up(server: Server) -> None:
+    """To resolve thousands of folders takes long, in threads that others wait for: it is refused
+    before, in the time of any other path.
+    """
+    long, short = (f"{server.url}/{'a/' * count}" for count in (LINE // 2, 2))
+    seconds = dict.fromkeys((long, short), 60.0)
+    for _ in range(3):
+        for url in seconds:
+            start = time.perf_counter()
+            assert httpx.get(url, timeout=60).json()["error"]["slug"] == "route_not_found"
+            seconds[url] = min(seconds[url], time.perf_counter() - start)
+    assert seconds[long] < seconds[short] + 0.1

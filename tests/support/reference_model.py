@@ -391,7 +391,7 @@ class ReferenceModel:
         unknown = [
             term for term in dict.fromkeys(extract_terms(text)) if term not in self.vocabulary
         ][:5]
-        found = {*known}
+        found, letters = {*known}, 48
         for term in known:
             kin = sorted(
                 (abs(len(other) - len(term)), other)
@@ -406,7 +406,8 @@ class ReferenceModel:
                 for other in [*longer, *self.vocabulary]
                 if are_related(term, other) and (other in longer or len(other) < len(term))
             }
-            if is_word(asked[term]) and len(asked[term]) <= 24:
+            if is_word(asked[term]) and len(asked[term]) <= min(letters, 24):
+                letters -= len(asked[term])
                 found |= {
                     STEMMER.stemWord(word) for word in one_edit_words(asked[term])
                 } & self.vocabulary

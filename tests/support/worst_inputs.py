@@ -52,7 +52,7 @@ FILE_PATHS = {
 
 
 class Cost(NamedTuple):
-    """What a case took, in seconds of a processor and MiB above what was taken before; `said`: how
+    """What a case took, in seconds of a processor and MiB above what was taken before; `outcome`: how
     it ended, `!` in front of what no case may do.
     """
 

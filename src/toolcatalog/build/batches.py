@@ -1,14 +1,14 @@
 """Batches: how tool files are grouped for compiling, and which files of a batch changed.
 
-What a file holds is known by its SHA-256. A file whose signature is the one that was noted when it
-was read is not read again.
+File contents are identified by SHA-256. A file is not read again while it has the signature that
+was recorded when it was read (see `system.file_state`).
 
-A batch is a run of tools in the order of their slugs. It begins at a slug that is told by its
-checksum, so that a tool more or less moves no boundary but its own, or a few near to it; batches
-are compiled in any order, anywhere, and their parts put together in the order of the slugs. Where
-one tool has changed, all of its batch is compiled; so one that has become large ends at the next of
-many more slugs. The key of a part is the digest of everything that it is made from: this program,
-the toolkits' files, and the tools' files.
+A batch is a run of tools in slug order. It begins at a slug selected by its checksum, so that
+adding or removing a tool moves only boundaries near it. Batches are compiled in any order, by any
+process, and the compiled batches are joined in slug order. If one tool changes, its whole batch is
+compiled; so a batch that has become large ends at the next of many more slugs. The key of a
+compiled batch is the digest of everything that it is made from: this program, the toolkit files,
+and the tool files.
 """
 
 import hashlib
@@ -32,27 +32,25 @@ if TYPE_CHECKING:
     from toolcatalog.catalog import model
 
 
-# of a folder: its path, its signature, and of each file its path, signature and SHA-256
+# the path and signature of a folder, and the path, signature and SHA-256 of each of its files
 FolderRow = Sequence[Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderScan:
-    """The files of some folders: a row for each folder, to be noted, and all problems of looking
-    into them.
-    """
+    """The files of some folders: one row for each folder, and all problems with reading them."""
 
     rows: Sequence[FolderRow]
     problems: Sequence[Problem] = ()
 
     @property
     def files(self) -> list[tuple[str, str]]:
-        """Path and SHA-256 of each file."""
+        """The path and SHA-256 of each file."""
         return [(path, digest) for row in self.rows for path, _, digest in row[2]]
 
 
 def are_files_unchanged(root: Path, folders: Sequence[str], rows: Sequence[FolderRow]) -> bool:
-    """Tell whether these folders are those of the rows, and neither they nor their files have
+    """Return whether the rows describe these folders, and neither folders nor files have
     changed.
     """
     if [row[0] for row in rows] != [*folders]:
@@ -66,7 +64,7 @@ def are_files_unchanged(root: Path, folders: Sequence[str], rows: Sequence[Folde
 
 
 def scan_folders(root: Path, folders: Sequence[str], rows: Sequence[FolderRow]) -> FolderScan:
-    """Look into folders, reading only what has changed since the rows were noted."""
+    """List folders, reading only files that changed since the rows were recorded."""
     noted = {row[0]: row for row in rows}
     seen = [_scan_folder(root, folder, noted.get(folder, (folder, 0, ()))) for folder in folders]
     return FolderScan(
@@ -76,21 +74,22 @@ def scan_folders(root: Path, folders: Sequence[str], rows: Sequence[FolderRow]) 
 
 
 def list_batch_files(root: Path, folders: Sequence[str]) -> FolderScan:
-    """The files of folders, to be read by the caller: without SHA-256."""
+    """List the files of folders without their SHA-256; the caller reads them."""
     now, rows, problems = time.time_ns(), [], []
     for folder in folders:
         mark = compute_signature(f"{root}/{folder}", now)
         found = catalog_folder.list_folder(root, folder)
         files = [(path, compute_signature(f"{root}/{path}", now), "") for path in found.paths]
-        if files:  # a folder without any, as git leaves them, is as good as none
+        if files:  # ignore empty folders, which git leaves behind
             rows.append((folder, 0 if found.has_subfolders else mark, files))
         problems += found.problems
     return FolderScan(rows=rows, problems=problems)
 
 
 def _scan_folder(root: Path, folder: str, previous: FolderRow) -> tuple[FolderRow, list[Problem]]:
-    """A folder looked into. One that has folders in it has no signature to rely on: what happens in
-    those leaves it as it was.
+    """List one folder, and return its row and problems.
+
+    A folder with subfolders gets signature 0 (unreliable), as changes in those do not affect it.
     """
     now = time.time_ns()
     mark = compute_signature(f"{root}/{folder}", now)
@@ -117,18 +116,18 @@ def _scan_file(
     )
 
 
-_BOUNDARY_SPACING = 128  # tools between two slugs, on average, that begin a batch in any case
+_BOUNDARY_SPACING = 128  # average number of tools between slugs that always begin a batch
 _LARGE_BATCH, _LARGE_BATCH_SPACING = (
     64,
     16,
-)  # a batch with so many tools ends at a slug that one in so many is
+)  # from this size on, one slug in 16 begins a new batch
 
 
 class CacheEntry(NamedTuple):
-    """The key of a batch's part, and its files as they were when the part was made, as JSON: there
-    may be a million of them.
+    """The cache entry of a batch: the key of the compiled batch, and the state of its files.
 
-    The key is empty where something else that it was made from has changed since.
+    The key is empty if another input has changed since. The rows stay JSON, because there may be a
+    million files.
     """
 
     key: str
@@ -136,13 +135,13 @@ class CacheEntry(NamedTuple):
 
     @property
     def rows(self) -> Sequence[FolderRow]:
-        """The files: see `build.batches`."""
+        """The folder rows of the batch (see `FolderRow`)."""
         rows: Sequence[FolderRow] = orjson.loads(self.rows_json)
         return rows
 
     @property
     def with_names_only(self) -> "CacheEntry":
-        """The same with nothing of the files but their names."""
+        """The same entry with only the names of the files."""
         rows = [
             (folder, 0, [(path.rpartition("/")[2], 0, "") for path, _, _ in files])
             for folder, _, files in self.rows
@@ -155,11 +154,11 @@ NO_ENTRY = CacheEntry("", b"[]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A batch, and what its part depends on. `heads`: the SHA-256 of each toolkit's file; `known`:
-    from the build before.
+    """A batch to compile, and everything that the result depends on.
 
-    `vectors` is told by `program` too, and so by the key. `words`: they are to be counted in the
-    part.
+    `toolkit_digests` has the SHA-256 of each toolkit's file, and `cache_entry` comes from the
+    previous build. `with_words` is not part of the key: it only adds a section to the compiled
+    batch. The program digest covers `with_vectors`, and so does the key.
     """
 
     root: Path
@@ -174,12 +173,12 @@ class Task:
 
     @property
     def sections(self) -> list[str]:
-        """What the part has to hold."""
+        """The names of the sections that the compiled batch must have."""
         return [name for name in cache.SECTIONS if self.with_words or name != "words"]
 
 
 def split_into_batches(folders: Sequence[str]) -> list[tuple[str, ...]]:
-    """Folders of tools (`toolkits/<toolkit>/<SLUG>`) as batches of 64 or so, sorted by slug."""
+    """Group tool folders (`toolkits/<toolkit>/<SLUG>`) into batches of about 64, sorted by slug."""
     found: list[list[str]] = []
     for slug, folder in sorted((folder.rpartition("/")[2], folder) for folder in folders):
         told = zlib.crc32(slug.encode("utf-8", "surrogateescape"))
@@ -194,12 +193,12 @@ def split_into_batches(folders: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def toolkits_of(paths: Sequence[str]) -> set[str]:
-    """The toolkits that folders or files of tools belong to."""
+    """Return the toolkits that folders or files of tools belong to."""
     return {path.split("/")[1] for path in paths}
 
 
 def find_cached(task: Task) -> CacheEntry | None:
-    """The batch as it stands in the cache; None where it must be compiled."""
+    """Return the current cache entry of a batch; None if it must be compiled."""
     rows = task.cache_entry.rows
     if task.cache_entry.key and are_files_unchanged(task.root, task.folders, rows):
         return task.cache_entry
@@ -215,12 +214,12 @@ def find_cached(task: Task) -> CacheEntry | None:
 
 
 def make_entry(key: str, rows: Sequence[FolderRow]) -> CacheEntry:
-    """What is known of a batch whose part is in the cache."""
+    """Return the cache entry of a compiled batch in the cache."""
     return CacheEntry(key, orjson.dumps(rows))
 
 
 def compute_key(task: Task, files: Sequence[tuple[str, str]]) -> str:
-    """The key of a batch that has these files, given by path and SHA-256."""
+    """Return the key of a batch with these files, given as path and SHA-256."""
     heads = sorted(
         (toolkit, task.toolkit_digests.get(toolkit, ""))
         for toolkit in toolkits_of([path for path, _ in files])

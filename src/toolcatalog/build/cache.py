@@ -1,15 +1,17 @@
 """The build cache: compiled batches, and the rule facts of all batches.
 
-A part holds all that the rest of a build needs to know of its tools: facts for the rules and the
-query tables, the documents as they are served, the rows of the toolkits' indexes, the counts of
-words, advice and, where they are wanted, vectors. It lies in the cache under the digest of
-everything that it was made from. The cache is never trusted: a part names its key, its head has a
-seal that only this user can make (see `seals`), and the SHA-256 of each section is in the head. So
-a part that is missing, cut off, damaged, another part's or somebody else's is as good as none and
-made again. Deleting the cache costs time and nothing else.
+A compiled batch has everything that the rest of a build needs of its tools: facts for the rules and
+the query tables, the documents as served, the rows of the toolkit indexes, the word counts, the
+lint findings and, if wanted, vectors. Its file name is the digest of everything that it was made
+from.
 
-A brief is found by the key of the part that it was taken from, and lies under a seal with the
-others. Where it is missing, damaged or of another part, the part is asked.
+The cache is never trusted. A compiled batch contains its key, its header has a seal that only this
+user can make (see `system.seals`), and the header has the SHA-256 of each section. A batch that is
+missing, truncated, damaged, misplaced or written by another user is compiled again. Deleting the
+cache costs time and nothing else.
+
+The rule facts of all batches are in one sealed file, each under the key of its batch. If the facts
+of a batch are missing or damaged, they are read from the compiled batch.
 """
 
 import contextlib
@@ -28,24 +30,24 @@ from toolcatalog.catalog.model import ToolSummary
 from toolcatalog.encoding import dump_json, dump_json_compact
 from toolcatalog.system import files, seals
 
-_PREFIX_SIZE = seals.SEAL_SIZE + 8  # bytes: that of the head, and how long it is
+_PREFIX_SIZE = seals.SEAL_SIZE + 8  # bytes: the seal of the header and its length
 _MAX_EXCESS_FACTOR, _MAX_EXCESS = 3, 100
 SECTIONS = ("facts", "newest", "older", "rows", "words", "vectors", "advice")
 
 
 class DamagedBatch(Exception):
-    """A part that was whole is not so any more: its key."""
+    """A compiled batch was valid before and no longer is; the argument is its key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolColumns:
-    """What is known of the tool versions of a batch, in columns: a record for each would take
-    longer to make than all the rest.
+    """The facts of the tool versions of a batch, in columns, because one record per version is
+    slow.
 
-    `sizes` and `rows` are bytes of the document and of the row in its toolkit's index; `sets` has
-    the places in the batch of the members of each set that does not depend on other files;
-    `site.lists` are the slugs with the place of their oldest version and their entry; `rules` are
-    those that have advice.
+    `sizes` and `rows` are the sizes in bytes of the document and of the row in its toolkit's index.
+    `checks` are the CRC-32 of the documents. `sets` has the positions in the batch of the members
+    of each set that does not depend on other files. `entries` are the slugs, each with the position
+    of its oldest version and its entry in the slug table. `rules` are the lint rules with findings.
     """
 
     toolkits: Sequence[str] = ()
@@ -71,10 +73,10 @@ class ToolColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledBatch:
-    """A compiled batch, sorted by slug and version. `newest` and `older` are documents with commas
-    between, `rows` index rows without.
+    """A compiled batch, sorted by slug and version.
 
-    `words` is None where nobody has counted them yet: a check has no use for them.
+    `newest` and `older` are documents separated by commas, `rows` index rows without separators.
+    `words` is None if the words have not been counted: a check does not need them.
     """
 
     facts: ToolColumns = field(default_factory=ToolColumns)
@@ -87,12 +89,12 @@ class CompiledBatch:
 
 
 def batch_path(cache: Path, key: str) -> Path:
-    """Where the part with this key lies."""
+    """Return the path of the compiled batch with this key."""
     return cache / "parts" / key[:2] / f"{key}.compiled"
 
 
 def save_batch(cache: Path, key: str, batch: CompiledBatch) -> None:
-    """Keep a part. Raises OSError where it cannot be written."""
+    """Write a compiled batch. Raises OSError if it cannot be written."""
     every = {name: getattr(batch, name) for name in SECTIONS} | {"facts": dump_json(batch.facts)}
     sections = {name: data for name, data in every.items() if data is not None}
     stated = [
@@ -104,20 +106,21 @@ def save_batch(cache: Path, key: str, batch: CompiledBatch) -> None:
 
 
 def _seal_header(key: str, head: bytes) -> bytes:
-    """The seal of a head, which holds the digests of all sections."""
+    """Return the seal of a header, which contains the digests of all sections."""
     return seals.compute_seal(f"{key}.compiled", hashlib.sha256(head).digest())
 
 
 def remove_batches_except(cache: Path, keys: Collection[str]) -> None:
-    """Remove all parts but those with these keys."""
+    """Remove all compiled batches except those with these keys."""
     for place in (cache / "parts").glob("*/*"):
         if place.stem not in keys:
             files.remove(place)
 
 
 def prune_batches(cache: Path, keys: Collection[str]) -> None:
-    """Remove all parts but those with these keys, where others have become many: some may be of a
-    build that is made in another way.
+    """Remove all compiled batches except those with these keys, if there are many others.
+
+    A few others are kept, because they may belong to a build with other options.
     """
     if (
         len([*(cache / "parts").glob("*/*.compiled")])
@@ -127,12 +130,13 @@ def prune_batches(cache: Path, keys: Collection[str]) -> None:
 
 
 def load_batch(cache: Path, key: str, sections: Collection[str] = SECTIONS) -> CompiledBatch | None:
-    """The part with this key, with these of its sections and the others empty; None where there is
-    none that is whole in them.
+    """Return the compiled batch with this key, with only these sections; the others are empty.
+
+    Returns None if there is no such batch or any of the sections is damaged.
     """
     with (
         contextlib.suppress(OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError),
-        batch_path(cache, key).open("rb") as file,
+        files.open_regular(batch_path(cache, key)) as file,
     ):
         seal = file.read(_PREFIX_SIZE)
         size = min(
@@ -158,12 +162,14 @@ def load_batch(cache: Path, key: str, sections: Collection[str] = SECTIONS) -> C
 
 
 _KEY_LENGTH = 64  # characters
-_SEPARATOR = ","  # that no scope and no tag holds
+_SEPARATOR = ","  # neither scopes nor tags contain it
 
 
 class RuleFacts(NamedTuple):
-    """Of the tool versions of a batch what the other files go by, in columns, scopes and tags of
-    each joined; and the rules with advice.
+    """What checks across files need of the tool versions of a batch, in columns.
+
+    The scopes and the tags of each version are joined to one string. `rules` are the lint rules
+    with findings in the batch.
     """
 
     toolkits: Sequence[str]
@@ -175,8 +181,8 @@ class RuleFacts(NamedTuple):
     rules: Sequence[str]
 
     def iter_tools(self, joined_names: "JoinedNames") -> Iterator[ToolSummary]:
-        """The tool versions; what is equal in many of them is one object, and the slug of a tool in
-        its versions.
+        """Return an iterator over the tool versions; equal values share one object, to save
+        memory.
         """
         slugs: dict[str, str] = {}
         texts = (
@@ -189,7 +195,7 @@ class RuleFacts(NamedTuple):
 
 
 class JoinedNames(dict[str, tuple[str, ...]]):
-    """The names that were joined to a text, of each text that has come so far."""
+    """A cache of split names: maps a joined string to its tuple of names."""
 
     def __missing__(self, text: str) -> tuple[str, ...]:
         self[text] = tuple(map(sys.intern, text.split(_SEPARATOR))) if text else ()
@@ -197,7 +203,7 @@ class JoinedNames(dict[str, tuple[str, ...]]):
 
 
 def dump_rule_facts(columns: ToolColumns) -> bytes:
-    """The brief of a batch as JSON. The briefs of a million tools are held so."""
+    """Return the rule facts of a batch as JSON; they stay in this form in memory to save space."""
     scopes, tags = (list(map(_SEPARATOR.join, column)) for column in (columns.scopes, columns.tags))
     return dump_json_compact(
         [
@@ -215,12 +221,12 @@ def dump_rule_facts(columns: ToolColumns) -> bytes:
 
 
 def parse_rule_facts(data: bytes) -> RuleFacts:
-    """The brief that was told so."""
+    """Parse the JSON form of rule facts."""
     return RuleFacts(*orjson.loads(data))
 
 
 def load_rule_facts(cache: Path) -> dict[str, bytes]:
-    """The briefs that were kept last, each as it was told, by the keys of their parts."""
+    """Return the saved rule facts, as JSON, by the keys of their batches."""
     lines = (files.read_sealed(_rule_facts_path(cache)) or b"").split(b"\n")
     return {
         line[:_KEY_LENGTH].decode("ascii", "replace"): line[_KEY_LENGTH:] for line in lines if line
@@ -228,7 +234,7 @@ def load_rule_facts(cache: Path) -> dict[str, bytes]:
 
 
 def save_rule_facts(cache: Path, rule_facts: Mapping[str, bytes]) -> None:
-    """Keep the briefs of all batches, and no others, for the next time. Raises OSError."""
+    """Save the rule facts of exactly these batches for the next build. Raises OSError."""
     cache.mkdir(exist_ok=True)
     files.write_sealed(
         _rule_facts_path(cache),

@@ -19,8 +19,10 @@ from toolcatalog.system.processes import WorkerPool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildPaths:
-    """Where a build reads and writes; `site` None: no pages; `vectors`: tools get them; `words`:
-    all are counted.
+    """The folders of a build, and what to build.
+
+    `site` is None to build no pages. `with_vectors`: encode tools for semantic search.
+    `with_words`: count the words of every batch.
     """
 
     catalog: Path
@@ -31,11 +33,11 @@ class BuildPaths:
 
     @property
     def cache(self) -> Path:
-        """Where parts and memories lie."""
+        """The folder of compiled batches and build state."""
         return self.out / ".cache"
 
     def to_absolute(self) -> "BuildPaths":
-        """The same, told so that processes that work in other folders find them."""
+        """Return the same with absolute paths, for processes with another working directory."""
         return replace(
             self,
             catalog=self.catalog.absolute(),
@@ -46,7 +48,7 @@ class BuildPaths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogListing:
-    """The files that are not tools', the folders of tools, and what cannot be read."""
+    """The files that do not belong to a tool, the folders of tools, and what cannot be read."""
 
     other_paths: Sequence[str]
     tool_folders: Sequence[str]
@@ -55,11 +57,10 @@ class CatalogListing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeSet:
-    """A catalog as it is found: the SHA-256 of each file that is not a tool's, and the tools in
-    batches.
+    """A catalog as found on disk: the SHA-256 of each file outside tool folders, and the batches.
 
-    `known` says of each batch what is in the cache, None where it must be compiled; `site` what is
-    as the last build has left it.
+    `cache_entries` has for each task its cache entry, or None if it must be compiled. `site_state`
+    has the page groups whose files are as the last build left them.
     """
 
     other_digests: Mapping[str, str]
@@ -76,8 +77,9 @@ class ChangeSet:
 
     @property
     def source_digest(self) -> str:
-        """The digest of all that a snapshot is made from; empty where something cannot be read, or
-        must be compiled first.
+        """The digest of everything that a snapshot is made from.
+
+        Empty if something cannot be read or must be compiled first.
         """
         sure = not self.unreadable and all(self.other_digests.values()) and all(self.cache_entries)
         return (
@@ -92,7 +94,7 @@ class ChangeSet:
 def compute_source_digest(
     program_digest: str, other_digests: Mapping[str, str], entries: Sequence[CacheEntry]
 ) -> str:
-    """The digest of all that a snapshot is made from."""
+    """Return the digest of everything that a snapshot is made from."""
     return hashlib.sha256(
         json.dumps(
             [program_digest, sorted(other_digests.items()), [one.key for one in entries]]
@@ -101,7 +103,9 @@ def compute_source_digest(
 
 
 def list_catalog(catalog: Path) -> CatalogListing:
-    """What there is. Raises UsageError where there is no such folder."""
+    """List the files and tool folders of a catalog. Raises UsageError if there is no such
+    folder.
+    """
     paths, folders, unreadable = folder.list_layout(catalog)
     return CatalogListing(other_paths=paths, tool_folders=folders, unreadable=unreadable)
 
@@ -114,8 +118,9 @@ def detect_changes(
     pool: WorkerPool,
     progress: Progress,
 ) -> ChangeSet:
-    """Find out what of the catalog has changed since the build before; `program` is the digest of
-    this one.
+    """Find what has changed in the catalog since the previous build.
+
+    The result has an empty `site_state`.
     """
     others = {path: folder.file_digest(paths.catalog, path) for path in listing.other_paths}
     heads = _toolkit_digests(others)
@@ -132,7 +137,7 @@ def detect_changes(
                 advance(1)
     else:
         known = [None] * len(tasks)
-    # what was known before is said once more in `known`
+    # the previous entries are no longer needed: `known` has the current ones
     forgotten = [replace(task, cache_entry=batches.NO_ENTRY) for task in tasks]
     return ChangeSet(
         other_digests=others,
@@ -147,8 +152,9 @@ def detect_changes(
 def start_site_scan(
     paths: BuildPaths, program_digest: str, pool: WorkerPool
 ) -> Callable[[], SiteState]:
-    """Begin to look at the site; call what comes back for the groups of pages that are as they were
-    left, all of them or not.
+    """Start to check in the background which page groups of the site are unchanged.
+
+    Returns a function that waits for the result.
     """
     return (
         SiteState
@@ -165,8 +171,9 @@ def start_site_scan(
 def _load_unchanged_groups(
     unchanged_groups: Callable[[], Sequence[str]], paths: BuildPaths, program_digest: str
 ) -> SiteState:
-    """What is known of the groups that are left. It is read here too, which is sooner done than
-    sent from one process to another.
+    """Return the state of the unchanged groups.
+
+    This process reads it too, because that is faster than sending it from another process.
     """
     assert paths.site
     noted = state.load_site_state(paths.cache, paths.site, program_digest)
@@ -174,7 +181,7 @@ def _load_unchanged_groups(
 
 
 def _find_unchanged_groups(paths: BuildPaths, program_digest: str) -> list[str]:
-    """The digests of the groups whose files are as they were left."""
+    """Return the digests of the groups whose files are as the last build left them."""
     assert paths.site
     noted = state.iter_site_groups(paths.cache, paths.site, program_digest)
     return [
@@ -193,7 +200,9 @@ def _toolkit_digests(other_digests: Mapping[str, str]) -> dict[str, str]:
 
 
 def _toolkit_slug(path: str) -> str:
-    """The toolkit that is described at a path; empty where none is."""
+    """Return the slug of the toolkit whose toolkit file has this path; empty if it is another
+    file.
+    """
     match path.split("/"):
         case ["toolkits", toolkit, "toolkit.yaml"]:
             return toolkit

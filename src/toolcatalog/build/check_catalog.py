@@ -1,6 +1,4 @@
-"""Check the whole catalog from the cache: compile what changed, report lint findings with
-locations.
-"""
+"""Check the whole catalog from the cache: compile changes, report lint findings with locations."""
 
 import contextlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,13 +24,14 @@ from toolcatalog.validation.checker import CheckedCatalog, CheckedFile
 
 
 def has_cached_findings(task: Task) -> bool:
-    """Whether the places of a batch's advice have been found before."""
+    """Return whether the located findings of a batch are in the cache."""
     return _cache_path(task).exists()
 
 
 def locate_batch_findings(rules: Collection[str], task: Task) -> list[Problem]:
-    """The advice by these rules for a batch whose part is in the cache. Raises OSError where it
-    cannot be kept.
+    """Return the findings of these rules for a compiled batch in the cache, with their locations.
+
+    Raises OSError if they cannot be cached.
     """
     kept = _load_cached(task, rules)
     if kept is not None:
@@ -59,14 +58,17 @@ def _cache_path(task: Task) -> Path:
 
 
 def _rows_by_rule(problems: Iterable[Problem]) -> Iterator[tuple[str, list[tuple[object, ...]]]]:
-    """The problems of each rule, as rows."""
+    """Yield each rule with its problems as rows."""
     for rule, some in groupby(sorted(problems, key=attrgetter("rule")), attrgetter("rule")):
         yield rule, [problem.row for problem in some]
 
 
 def _load_cached(task: Task, rules: Collection[str]) -> list[Problem] | None:
-    """What was told before of this batch in this catalog: its paths are shown with the catalog's
-    name.
+    """Return the cached findings of this batch and these rules; None if there are none for this
+    catalog.
+
+    Paths are displayed with the name of the catalog's folder, so another folder needs other
+    findings.
     """
     with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
         said = orjson.loads(files.read_sealed(_cache_path(task)) or b"")
@@ -85,11 +87,11 @@ _FEW_BATCHES = 8  # batches that a check compiles without counting their words
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledCatalog:
-    """The batches without errors of their own, whose parts are in the cache; what came of the
-    others; and the files that are not tools'.
+    """A compiled catalog: valid batches, results of invalid ones, and the files that are not tools.
 
-    `tools` are those of the sound batches, and `rules`, of each of these batches, those that have
-    advice for it.
+    `tasks` are the batches without errors of their own, whose compiled form is in the cache.
+    `tools` are their tools, and `rules_by_task` has the rules with findings in each of them.
+    `invalid` has the results of all other batches.
     """
 
     tasks: Sequence[Task]
@@ -102,15 +104,16 @@ class CompiledCatalog:
 def compile_changes(
     paths: BuildPaths, changes: ChangeSet, pool: WorkerPool, progress: Progress
 ) -> CompiledCatalog:
-    """Read the whole catalog: compile what has changed. Raises UsageError where files change
-    meanwhile, OSError or BrokenExecutor.
+    """Read the whole catalog and compile what changed.
+
+    Raises UsageError if files change meanwhile, OSError or BrokenExecutor.
     """
     tasks = _plan_tasks(changes)
     missing = [task for task in tasks if not task.cache_entry.key]
     needed = {_toolkit_path(toolkit) for task in missing for toolkit in task.toolkit_digests}
     examined = _check_other_files(paths, changes, changes.other_digests.keys() & needed)
     results = _start_compiling(_with_toolkits(missing, examined), pool)
-    # while the first are compiled, as what follows
+    # this, like what follows, runs while the first batches are compiled
     examined |= _check_other_files(paths, changes, changes.other_digests.keys() - needed)
     tasks, briefed = _with_toolkits(tasks, examined), _RuleFactsReader(paths.cache)
     briefed.load(task for task in tasks if task.cache_entry.key)
@@ -137,10 +140,9 @@ def check_compiled(
     progress: Progress,
     severities: Collection[str],
 ) -> CheckedCatalog:
-    """Hold the catalog against its schemas, the rules, and the advice that weighs as much as one of
-    these.
+    """Check the catalog against its schemas, the rules, and the lint rules of these severities.
 
-    Raises UsageError where files change meanwhile, OSError or BrokenExecutor.
+    Raises UsageError if files change meanwhile, OSError or BrokenExecutor.
     """
     examined = [
         *compiled_catalog.other_files,
@@ -165,7 +167,9 @@ def check_compiled(
 
 
 class _RuleFactsReader:
-    """What the rules go by of batches, as it is heard: from their briefs, or else from their parts."""
+    """Reads the rule facts of batches: from the saved rule facts, or else from the compiled
+    batches.
+    """
 
     def __init__(self, cache_folder: Path) -> None:
         self._cache = cache_folder
@@ -174,7 +178,7 @@ class _RuleFactsReader:
         self._loaded: dict[str, tuple[bytes, list[model.ToolSummary], Sequence[str]]] = {}
 
     def load(self, tasks: Iterable[Task]) -> None:
-        """Hear of batches that are in the cache, but those that have been heard of."""
+        """Load the rule facts of batches in the cache, except those already loaded."""
         for task in tasks:
             key = task.cache_entry.key
             if key not in self._loaded:
@@ -185,8 +189,9 @@ class _RuleFactsReader:
                 self._loaded[key] = told, [*brief.iter_tools(self._names)], brief.rules
 
     def collect(self, tasks: Sequence[Task]) -> tuple[list[model.ToolSummary], list[Sequence[str]]]:
-        """All tools of the tasks, and of each task the rules that have advice for it; the briefs of
-        these are kept.
+        """Return all tools of the tasks, and for each task the rules with findings in it.
+
+        Saves the rule facts of exactly these tasks if the saved ones differ.
         """
         self.load(tasks)
         keys = [task.cache_entry.key for task in tasks]
@@ -205,8 +210,10 @@ def _locate_all_findings(
     pool: WorkerPool,
     progress: Progress,
 ) -> Iterator[Problem]:
-    """All advice at its places: that of batches from the cache or beside, that of all other files
-    here.
+    """Yield all findings of these rules with their locations.
+
+    Findings of batches come from the cache or from the worker pool; those of all other files are
+    located here.
     """
     find = partial(locate_batch_findings, frozenset(rules))
     before = {task.folders for task in tasks if has_cached_findings(task)}
@@ -215,15 +222,17 @@ def _locate_all_findings(
         for found in pool.map(find, new):
             yield from found
             advance(1)
-    # quicker than to begin processes
+    # faster than starting processes
     yield from chain.from_iterable(find(task) for task in tasks if task.folders in before)
     for path, some in suppressions.group_by_path(result.findings).items():
         yield from suppressions.apply(paths.catalog, path, some)
 
 
 def _plan_tasks(changes: ChangeSet) -> list[Task]:
-    """The batches with what is known of them. A build is to find most of its work done, and counts
-    the words of a few by itself.
+    """Return the batches with their cache entries.
+
+    If many batches are not cached, a check also counts their words, so that the next build finds
+    most of its work done; a build counts the words of a few batches by itself.
     """
     many = changes.cache_entries.count(None) > _FEW_BATCHES
     known = zip(changes.tasks, changes.cache_entries, strict=True)
@@ -238,8 +247,9 @@ def _plan_tasks(changes: ChangeSet) -> list[Task]:
 def _check_other_files(
     build_paths: BuildPaths, changes: ChangeSet, paths: Iterable[str]
 ) -> dict[str, CheckedFile]:
-    """Files that are not tools', by path. Raises UsageError where they have changed since they were
-    looked at.
+    """Check files that are not tools, and return the results by path.
+
+    Raises UsageError if they changed since change detection read them.
     """
     found = {path: checker.check_file(build_paths.catalog, path) for path in paths}
     if any(
@@ -252,7 +262,7 @@ def _check_other_files(
 
 
 def _with_toolkits(tasks: Iterable[Task], checked_files: Mapping[str, CheckedFile]) -> list[Task]:
-    """The batches with their toolkits, as far as those are known and sound."""
+    """Return the batches with their toolkits, as far as these were checked and are valid."""
     records = {path: one.record for path, one in checked_files.items() if not one.problems}
     toolkits = {
         record.slug: record
@@ -269,8 +279,9 @@ def _with_toolkits(tasks: Iterable[Task], checked_files: Mapping[str, CheckedFil
 
 
 def _start_compiling(missing: Sequence[Task], pool: WorkerPool) -> Iterable[CompileResult]:
-    """What comes of batches that are not in the cache, as it comes. A single one is compiled beside
-    what this process does meanwhile.
+    """Start compiling the batches that are not in the cache; yield results in order.
+
+    A single batch is compiled in the background while this process does other work.
     """
     if len(missing) == 1:
         alone = pool.submit(partial(compiler.compile_batch, missing[0]))
@@ -290,7 +301,9 @@ def _collect_results(
 def _separate_invalid(
     tasks: Sequence[Task], results: Mapping[tuple[str, ...], CompileResult]
 ) -> tuple[list[Task], list[CompileResult]]:
-    """The tasks whose parts are in the cache now, and what came of the others: problems."""
+    """Return the tasks whose compiled batches are in the cache now, and the results of all
+    others.
+    """
     sound, broken = [], []
     for task in tasks:
         result = results.get(task.folders) or CompileResult(cache_entry=task.cache_entry)

@@ -3,8 +3,8 @@
 Needs the extra `cluster`.
 
 Tasks name files by path, so all workers must see the same folders at the same paths and run the
-same program. That is asked of every worker before any work is sent, and again where each piece of
-work is done: a worker that joins later is held to the same.
+same program. This is checked on every worker before any work is sent, and again with each piece of
+work, so that it also applies to workers that join later.
 """
 
 import contextlib
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 class WorkerRequirements(NamedTuple):
     """What every worker must have.
 
-    `program` is the digest of this program, `model` that of the sentence model, empty where none is
-    wanted; `seen` are folders and files with the inode of each, which tells a shared folder from a
-    copy of it; `written` the folders that results are put into; `secret` seals them, so that the
-    build takes them for its own.
+    `program_digest` identifies this program, and `model_digest` the sentence model (empty if none
+    is needed). `inodes` maps folders and files to their inode, which distinguishes a shared folder
+    from a copy of it. Workers write results to `writable_folders` and seal them with `seal_secret`,
+    so that the build trusts them.
     """
 
     program_digest: str
@@ -47,7 +47,9 @@ class WorkerRequirements(NamedTuple):
 
 
 def worker_requirements(paths: BuildPaths) -> WorkerRequirements:
-    """What a build of these places needs of its workers; folders that are not there yet are made."""
+    """Return what a build with these paths requires of its workers; create missing output
+    folders.
+    """
     written = [paths.cache, *([paths.site] if paths.site else [])]
     for folder in written:
         folder.mkdir(parents=True, exist_ok=True)
@@ -60,7 +62,7 @@ def worker_requirements(paths: BuildPaths) -> WorkerRequirements:
 
 
 def find_unmet_requirement(requirements: WorkerRequirements) -> str:
-    """What this process lacks of what a worker needs, as a clause about it; empty where it has
+    """Return what this process lacks, as a clause for an error message; empty if it meets
     everything.
     """
     if _program_digest() != requirements.program_digest:
@@ -82,16 +84,18 @@ def find_unmet_requirement(requirements: WorkerRequirements) -> str:
 
 @cache
 def _program_digest() -> str:
-    """What this process runs: all is loaded before the digest is taken, so that it means what runs,
-    whatever is installed later.
+    """Return the digest of the running program.
+
+    All modules are loaded first, so that the digest describes the code that runs, even if another
+    version is installed later.
     """
-    from toolcatalog.build import rebuild  # noqa: F401, PLC0415 - it takes a while, and only workers need all of it here
+    from toolcatalog.build import rebuild  # noqa: F401, PLC0415 - slow, workers only
 
     return fingerprint.compute()
 
 
 def _model_digest() -> str:
-    from toolcatalog.search import encoder  # noqa: PLC0415 - it loads numpy
+    from toolcatalog.search import encoder  # noqa: PLC0415 - imports numpy
 
     try:
         return encoder.model_identity()
@@ -106,11 +110,11 @@ def _inode(path: str | Path) -> int:
         return 0
 
 
-_CONNECT_TIMEOUT = 10.0  # seconds that a scheduler is waited for
-_WORKER_TIMEOUT = 60.0  # seconds without any worker: one that is started again needs some
+_CONNECT_TIMEOUT = 10.0  # seconds to wait for the scheduler
+_WORKER_TIMEOUT = 60.0  # seconds without any worker: a restart takes a while
 _POLL_INTERVAL = 1.0  # seconds
-_TASKS_AHEAD = 4  # pieces of work sent ahead for each worker
-_MIN_TASKS_AHEAD = 64  # of them for all: workers may join
+_TASKS_AHEAD = 4  # requests sent ahead for each worker
+_MIN_TASKS_AHEAD = 64  # requests sent ahead in total, because more workers may join
 _BUILD_UNTOUCHED = "the last good build is untouched"
 _REQUIREMENTS_HINT = "All workers need the same folders at the same paths, this very program, and one thread each (docs/operating.md)."
 
@@ -119,11 +123,10 @@ Result = TypeVar("Result")
 
 
 def connect(address: str, paths: BuildPaths, timeout: float = _WORKER_TIMEOUT) -> "ClusterWorkers":
-    """The workers of the scheduler at an address, `tcp://HOST:PORT` or `tls://HOST:PORT`, all of
-    them fit for a build of these places.
+    """Return the workers of the scheduler at `tcp://HOST:PORT` or `tls://HOST:PORT`.
 
-    Waits so many seconds for a worker, now and whenever none is left. Raises UsageError where there
-    is no such scheduler, no worker, or one that is not fit.
+    Waits up to `timeout` seconds for a worker, now and whenever none is left. Raises UsageError if
+    there is no such scheduler, no worker, or a worker that does not meet the requirements.
     """
     needs = worker_requirements(paths)
     client = _client(address)
@@ -136,8 +139,8 @@ def connect(address: str, paths: BuildPaths, timeout: float = _WORKER_TIMEOUT) -
 
 
 class ClusterWorkers:
-    """As `concurrent.futures.Executor`, as far as `system.processes` asks: work in the order of its tasks, and
-    an end to it.
+    """The subset of `concurrent.futures.Executor` that `system.processes` uses: `map` and
+    `shutdown`.
     """
 
     def __init__(
@@ -149,28 +152,30 @@ class ClusterWorkers:
     ) -> None:
         self._client, self._requirements, self._workers = client, requirements, workers
         self._timeout = timeout
-        # pages that were written once may have to be written again
+        # not pure: the same task may have to write its pages again
         self._executor = client.get_executor(pure=False)
 
     def map(
         self, work: Callable[[Task], Result], tasks: Sequence[Task], /, *, chunksize: int
     ) -> Iterator[Result]:
-        """The results of the tasks, in their order, sent as so many at a time at most; only some
-        are under way at once.
+        """Return the results of the tasks, in task order.
 
-        Raises what the work raises, and UsageError where the cluster is lost.
+        Each request carries at most `chunksize` tasks, and only a limited number are under way at
+        once. Raises the exceptions of the work, and UsageError if the cluster is lost.
         """
         size = max(1, min(chunksize, len(tasks) // (_TASKS_AHEAD * len(self._workers))))
         send = partial(self._executor.submit, _run_tasks, self._requirements, work)
         futures = map(send, (tasks[start : start + size] for start in range(0, len(tasks), size)))
         with _scheduler_errors(self._client):
-            # Begun now, not when the first result is asked for.
+            # Start now, not when the first result is requested.
             sent = deque(islice(futures, max(_MIN_TASKS_AHEAD, _TASKS_AHEAD * len(self._workers))))
         return self._results(sent, futures)
 
-    def shutdown(self, *, wait: bool = True, cancel_futures: bool = False) -> None:  # noqa: ARG002 - there is but one way to leave
-        """Leave the cluster. Work that has not begun is taken back; what a worker is at it will
-        finish, and nobody looks at it.
+    def shutdown(self, *, wait: bool = True, cancel_futures: bool = False) -> None:  # noqa: ARG002 - as Executor
+        """Leave the cluster.
+
+        Work that has not started is canceled. A worker finishes what it is doing, and the result is
+        discarded.
         """
         self._client.close()
 
@@ -184,7 +189,7 @@ class ClusterWorkers:
             yield from results
 
     def _result(self, future: "Future[list[Result]]") -> list[Result]:
-        from distributed import KilledWorker  # noqa: PLC0415 - it is there with the extra only
+        from distributed import KilledWorker  # noqa: PLC0415 - installed with the extra only
 
         try:
             self._wait_for(future)
@@ -202,8 +207,9 @@ class ClusterWorkers:
             ) from None
 
     def _wait_for(self, future: "Future[list[Result]]") -> None:
-        """Wait for a result as long as there is any worker, or one may come back. Raises what any
-        work has failed with.
+        """Wait for a result while there is any worker, or one may come back.
+
+        Raises the exception of any failed piece of work, and UsageError if no worker comes back.
         """
         since = time.monotonic()
         while not wait([future], _POLL_INTERVAL).done:
@@ -218,10 +224,10 @@ class ClusterWorkers:
                 )
 
     def _find_failure(self) -> BaseException | None:
-        """What a piece of work has failed with.
+        """Return the exception of a failed piece of work, if there is one.
 
-        The library's executor forgets to tell where a result was lost with its worker and the
-        second try failed: it would be waited for for ever.
+        The executor of the library does not report it if a result was lost with its worker and the
+        second attempt failed: the future would stay pending for ever.
         """
         states = [*self._client.futures.values()]
         return next((state.exception for state in states if state.status == "error"), None)
@@ -230,7 +236,7 @@ class ClusterWorkers:
 def _run_tasks(
     requirements: WorkerRequirements, work: Callable[[Task], Result], tasks: Sequence[Task]
 ) -> list[Result]:
-    """What a worker does with a piece of work."""
+    """Run tasks on a worker, after checking that it meets the requirements."""
     missing = find_unmet_requirement(requirements)
     if missing:
         raise UsageError(
@@ -242,7 +248,7 @@ def _run_tasks(
 
 def _client(address: str) -> "Client":
     try:
-        import distributed  # noqa: PLC0415 - it is there with the extra only
+        import distributed  # noqa: PLC0415 - installed with the extra only
     except ImportError:
         raise UsageError(
             "A cluster is reached through the package distributed: run `pip install "
@@ -252,7 +258,7 @@ def _client(address: str) -> "Client":
     security = _security(address, distributed.Security())
     try:
         with warnings.catch_warnings():
-            # of versions that differ: what must be the same is asked of each worker
+            # about versions that differ: `_check_workers` checks what must be equal
             warnings.simplefilter("ignore")
             return distributed.Client(
                 address,
@@ -269,7 +275,11 @@ def _client(address: str) -> "Client":
 
 
 def _security(address: str, configured: "Security") -> "Security":
-    """What the library's own configuration says of TLS, where the address is one that it can use."""
+    """Return the library's own TLS configuration.
+
+    Raises UsageError if the address is not valid, or if it needs TLS and no certificates are
+    configured.
+    """
     try:
         parts = urlsplit(address)
         usable = parts.scheme in {"tcp", "tls"} and parts.hostname and parts.port
@@ -288,7 +298,7 @@ def _security(address: str, configured: "Security") -> "Security":
 
 
 def _silence_library() -> None:
-    """Let the library say nothing: what it would say is said here, in one sentence."""
+    """Silence the library's logging: this module reports its errors, in one sentence each."""
     for name in [
         name
         for name in logging.root.manager.loggerDict
@@ -304,7 +314,7 @@ def _first_line(error: BaseException) -> str:
 def _check_workers(
     client: "Client", requirements: WorkerRequirements, timeout: float
 ) -> Collection[str]:
-    """The addresses of the workers, all of them fit."""
+    """Return the addresses of the workers, after checking that all meet the requirements."""
     until = time.monotonic() + timeout
     while not (threads := _worker_threads(client)):
         if time.monotonic() > until:
@@ -326,9 +336,7 @@ def _check_workers(
 
 
 def _unfit_reason(answer: str | BaseException, threads: int) -> str:
-    if isinstance(
-        answer, BaseException
-    ):  # what it has is so different that it cannot even be asked
+    if isinstance(answer, BaseException):  # its installation is too different to run the check
         return f"it cannot tell what it has ({type(answer).__name__}: {_first_line(answer)})"
     return answer or (
         f"it works with {threads} threads (start it with --nthreads 1)" if threads > 1 else ""
@@ -337,8 +345,9 @@ def _unfit_reason(answer: str | BaseException, threads: int) -> str:
 
 @contextlib.contextmanager
 def _scheduler_errors(client: "Client") -> Iterator[None]:
-    """Tell by one sentence that the scheduler has ended: the library has many exceptions for that,
-    a bare Exception among them.
+    """Convert the exceptions of a lost scheduler to UsageError.
+
+    The library has many exceptions for this, a bare Exception among them.
     """
     try:
         yield
@@ -353,7 +362,7 @@ def _scheduler_errors(client: "Client") -> Iterator[None]:
 
 
 def _worker_threads(client: "Client") -> Mapping[str, int]:
-    """How many threads each worker has; none has where the scheduler is gone."""
+    """Return the number of threads of each worker; empty if the scheduler is gone."""
     threads: Mapping[str, int] = {}
     with contextlib.suppress(OSError):
         threads = client.nthreads()

@@ -1,7 +1,6 @@
 """Compile a batch of tool files: read, check, resolve and render as JSON.
 
-What worker
-processes do, and all that takes long.
+This is the slow part of a build, and it runs in worker processes.
 """
 
 import zlib
@@ -26,8 +25,10 @@ from toolcatalog.validation.checker import CheckedFile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileResult:
-    """What came of a batch: its part, which is in the cache now, or else the records (parameters
-    left out) and all problems.
+    """The result of compiling a batch.
+
+    A valid batch has a `cache_entry`, and the compiled batch is in the cache. For any other,
+    `checked_files` has the records (without parameters) and all problems.
     """
 
     cache_entry: CacheEntry | None
@@ -36,7 +37,7 @@ class CompileResult:
 
 
 def compile_batch(task: Task) -> CompileResult:
-    """The batch compiled from its files. Raises OSError where its part cannot be kept."""
+    """Compile a batch from its files. Raises OSError if the result cannot be cached."""
     seen = batches.list_batch_files(task.root, task.folders)
     examined = [*checker.check_files(task.root, [path for path, _ in seen.files])]
     digests = {one.path: one.digest for one in examined}
@@ -65,10 +66,9 @@ def compile_batch(task: Task) -> CompileResult:
 
 
 def load_or_compile(task: Task, *sections: str) -> CompiledBatch:
-    """The part of a task that has its key, with these sections: from the cache, or, where that has
-    been damaged, made again.
+    """Return these sections of a compiled batch: from the cache or, if damaged, compiled again.
 
-    Raises UsageError where it cannot be made again, because files have changed since.
+    Raises UsageError if the files have changed since, so that the same batch cannot be compiled.
     """
     found = cache.load_batch(task.cache, task.cache_entry.key, sections)
     if found is None:
@@ -92,13 +92,13 @@ _finding_values = attrgetter(*Finding.__dataclass_fields__)
 
 
 def parse_findings(data: bytes) -> list[Finding]:
-    """The advice that a part holds."""
+    """Parse the lint findings of a compiled batch."""
     rows = (dict(zip(Finding.__dataclass_fields__, row, strict=True)) for row in orjson.loads(data))
     return [Finding(**{**row, "pointer": tuple(row["pointer"])}) for row in rows]
 
 
 def _without_parameters(checked: CheckedFile) -> CheckedFile:
-    """The same without the parameters, which are most of it and which nobody needs any more."""
+    """Return the same without parameters, which are the largest part and no longer needed."""
     if isinstance(checked.record, model.ToolVersion):
         return replace(
             checked,
@@ -116,9 +116,7 @@ def compile_tools(
     with_words: bool = True,
     with_vectors: bool = False,
 ) -> CompiledBatch:
-    """The part of tools without problems, with the counts of their words and their vectors where
-    these are wanted. Pure.
-    """
+    """Return the compiled batch of valid tools, with word counts and vectors if wanted. Pure."""
     ordered = sorted(tools, key=lambda tool: (tool.slug, tool.version))
     groups = [[*group] for _, group in groupby(ordered, key=lambda tool: tool.slug)]
     documents, rows = [], []
@@ -169,7 +167,7 @@ def _count_words(
     newest: Sequence[bool],
     toolkits: Mapping[str, model.Toolkit],
 ) -> bytes:
-    from toolcatalog.search import term_counts  # noqa: PLC0415 - it loads numpy, which a check of what has changed does without
+    from toolcatalog.search import term_counts  # noqa: PLC0415 - imports numpy
 
     def said(tool: model.ToolVersion, new: bool) -> term_counts.ToolFields:
         toolkit = tool.toolkit, toolkits[tool.toolkit].name
@@ -183,7 +181,7 @@ def _count_words(
 def _encode_vectors(
     tools: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolkit]
 ) -> bytes:
-    from toolcatalog.search import encoder  # noqa: PLC0415 - as above
+    from toolcatalog.search import encoder  # noqa: PLC0415 - imports numpy
 
     described = (
         encoder.ToolText(

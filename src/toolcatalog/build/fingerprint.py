@@ -1,4 +1,4 @@
-"""Program fingerprint: a digest of this program and its libraries, which cached results depend on."""
+"""Program fingerprint: a digest of this program and its libraries, for cached results."""
 
 import hashlib
 import os
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-# Libraries whose output is kept.
+# Libraries whose output is cached.
 _LIBRARIES = (
     "jinja2",
     "jsonschema-rs",
@@ -23,11 +23,15 @@ _DIST_INFO = re.compile(r"(.+?)-([^-]+)(?:-.*)?\.(?:dist|egg)-info")
 
 
 def compute(*extra: str) -> str:
-    """The digest of this package's files, of the Python that runs it, and of the libraries and what
-    `more` has a hand in what it makes.
+    """Return a digest of everything that determines what this program produces.
+
+    It covers the files of this package, the running Python, the versions of the libraries in use,
+    and `extra`.
     """
     seen = hashlib.sha256(f"{sys.version}\n{extra!r}\n".encode())
-    versions = dict(reversed([*_installed_versions()]))  # what is found first is what is imported
+    versions = dict(
+        reversed([*_installed_versions()])
+    )  # the first match on `sys.path` is the one imported
     for library in _LIBRARIES:
         seen.update(
             f"{library} {versions.get(library.replace('-', '_')) or _library_version(library)}\n".encode()
@@ -37,8 +41,10 @@ def compute(*extra: str) -> str:
 
 
 def _installed_versions() -> Iterator[tuple[str, str]]:
-    """Libraries and their versions by the names of the folders that say so: to ask Python for nine
-    takes longer than all that follows.
+    """Yield the name and version of each installed library, from the names of its metadata folder.
+
+    Listing folders is faster than `importlib.metadata`: nine queries to it take longer than the
+    rest of `compute`.
     """
     for folder in filter(Path.is_dir, map(Path, sys.path)):
         for path in folder.iterdir():
@@ -47,8 +53,8 @@ def _installed_versions() -> Iterator[tuple[str, str]]:
 
 
 def _library_version(library: str) -> str:
-    """The version of a library that lies elsewhere."""
-    from importlib import metadata  # noqa: PLC0415 - it takes a while to load
+    """Return the version of a library that has no metadata folder on `sys.path`."""
+    from importlib import metadata  # noqa: PLC0415 - slow to import
 
     return metadata.version(library)
 

@@ -1,10 +1,9 @@
-"""The build pipeline: detect changes, compile, check, write the snapshot and the site, switch
-`current`.
+"""The build pipeline: detect changes, compile, check, write snapshot and site, switch `current`.
 
-build/snapshots/<digest>/   complete, or not there: written under another name beside and renamed
-build/current               a link to one of them, moved last and in one step
-build/.cache/               parts of earlier builds, and what those have seen; safe to delete
-site/                       see `site`
+build/snapshots/<digest>/   complete or absent: written under another name, then renamed
+build/current               a link to one of them, switched last and in one step
+build/.cache/               compiled batches and build state; safe to delete
+site/                       see `build.site_writer`
 """
 
 import hashlib
@@ -25,15 +24,13 @@ from toolcatalog.snapshot.directory import UNLIMITED_LOSS_PERCENT, BuildResult
 from toolcatalog.system import files
 from toolcatalog.system.processes import WorkerPool, Workers
 
-_FEW_TOOLS = (
-    4_000  # tools: the pages of fewer are looked at in the time that a process takes to begin
-)
-# tools: to look at fewer takes as long as to begin several, and what is known of fewer is held
-# twice at little cost
+_FEW_TOOLS = 4_000  # tools: checking the pages of fewer takes no longer than starting a process
+# tools: checking fewer takes no longer than starting several processes, and a second copy of
+# their state needs little memory
 _MANY_TOOLS = 100_000
-# brings workers from elsewhere that are fit for a build of these places
+# provides workers that meet the requirements of a build with these paths
 WorkerSource = Callable[[BuildPaths], Workers]
-_LOCK_TIMEOUT = 60.0  # seconds that a check waits for a build
+_LOCK_TIMEOUT = 60.0  # seconds that a check waits for a running build
 
 
 def build(
@@ -47,24 +44,24 @@ def build(
     worker_source: WorkerSource | None = None,
     max_loss_percent: int = UNLIMITED_LOSS_PERCENT,
 ) -> BuildResult:
-    """Build a catalog into `out` and, unless it is None, `site`, with so many processes;
-    `semantic`: to be searched by meaning too.
+    """Build a catalog into `out` and, unless it is None, `site`, with `jobs` processes.
 
-    `hire` brings workers of another kind for all that is done batch by batch, but for looking what
-    has changed.
+    `semantic`: also build vectors for search by meaning. `worker_source` provides other workers for
+    all work on batches, except change detection. `max_loss_percent` is how many percent of the
+    tools of the current snapshot the new one may lack.
 
-    `may_lose`: how many of a hundred tools of the snapshot in force the new one may be without.
-
-    Raises InvalidCatalog with all problems, ShrunkCatalog where more tools than that would be gone,
-    or UsageError where a folder cannot be used; in each case `out/current` and the site stay as
-    they were.
+    Raises InvalidCatalog with all problems, ShrunkCatalog if more tools than that would be lost, or
+    UsageError if a folder cannot be used. In each case `out/current` and the site stay as they
+    were.
     """
     fingerprint = build_fingerprint.compute(
         _schema_names(catalog), *([_model_digest()] if semantic else [])
     )
     places = BuildPaths(catalog=catalog, out=out, site=site, with_vectors=semantic)
     places = places.to_absolute() if worker_source else places
-    outline = changes.list_catalog(catalog)  # before anything is written: there may be no catalog
+    outline = changes.list_catalog(
+        catalog
+    )  # before anything is written, because there may be no catalog
     locks.check_places(catalog, out, site)
     with (
         locks.lock_build(out, "the last good build is untouched. Build"),
@@ -75,7 +72,7 @@ def build(
             crew.start_background(len(outline.tool_folders), _FEW_TOOLS if site else _MANY_TOOLS)
             looked, before = _detect_changes(places, outline, fingerprint, crew, progress)
             built = _reuse_last_build(places, looked, before)
-            # of a million tools that is much, and `looked` has it
+            # large with a million tools, and `looked` has the same entries
             before = replace(before, batches={})
             return built or _rebuild(places, looked, before, crew, progress, max_loss_percent)
 
@@ -87,13 +84,10 @@ def check(
     progress: Progress = no_progress,
     jobs: int = 1,
 ) -> CheckResult:
-    """Check a catalog, with so many processes, and give the advice that weighs as much as one of
-    these.
+    """Check a catalog with `jobs` processes, and report findings of these severities.
 
-    What has not changed since the last time is taken from the cache; where nothing has, all that
-    was found then.
-
-    Writes nothing but that, below `out`. Raises UsageError.
+    Unchanged batches come from the cache, and if nothing has changed, so does the whole result.
+    Writes only the cache, below `out`. Raises UsageError.
     """
     fingerprint = build_fingerprint.compute(_schema_names(catalog))
     places = BuildPaths(catalog=catalog, out=out, site=None, with_words=False)
@@ -115,18 +109,20 @@ def _detect_changes(
     pool: WorkerPool,
     progress: Progress,
 ) -> tuple[ChangeSet, BuildState]:
-    """A catalog as it is found, and what is known of it from the build or the check before."""
+    """Return what has changed in the catalog, and the state that the previous build or check
+    recorded.
+    """
     site = changes.start_site_scan(
         paths, fingerprint, pool
-    )  # begun first: it needs nothing of what follows
+    )  # start this first: it does not depend on the following steps
     for folder in (paths.cache, *(paths.cache / "parts").glob("*")):
         files.remove_temporary_files(folder)
     before = state.load_state(paths.cache, fingerprint)
-    # others: those for what follows begin with all that loaded
+    # a separate pool, so that the workers of later steps start with all modules loaded
     with WorkerPool(pool.jobs if len(outline.tool_folders) > _MANY_TOOLS else 1) as lookers:
         looked = changes.detect_changes(paths, outline, before, fingerprint, lookers, progress)
     if paths.site and not all(looked.cache_entries):
-        # all that compiles, checks and renders, while the site is looked at
+        # import the modules that compile, check and render during the site scan
         import_module("toolcatalog.build.rebuild")
     looked = replace(looked, site_state=site())
     if len(outline.tool_folders) <= _MANY_TOOLS and not all(looked.cache_entries):
@@ -142,7 +138,7 @@ def _check_changes(
     pool: WorkerPool,
     progress: Progress,
 ) -> CheckResult:
-    from toolcatalog.build import cache, check_catalog  # noqa: PLC0415 - it takes a while to load
+    from toolcatalog.build import cache, check_catalog  # noqa: PLC0415 - slow to import
 
     gathered = check_catalog.compile_changes(paths, changes, pool, progress)
     checked = check_catalog.check_compiled(paths, changes, gathered, pool, progress, severities)
@@ -151,7 +147,7 @@ def _check_changes(
         state.save_batches(paths.cache, changes.program_digest, changes.toolkit_digests, now)
         cache.prune_batches(paths.cache, {task.cache_entry.key for task in gathered.tasks})
     verdict = CheckResult(checked.problems, checked.file_count, checked.catalog.about.rules)
-    # else something is wrong, or there is no cache yet
+    # otherwise some batches are invalid, or there are none and no cache folder
     if 0 < len(gathered.tasks) == len(changes.tasks):
         changes = replace(changes, cache_entries=[task.cache_entry for task in gathered.tasks])
         state.save_check_result(paths.cache, _request_digest(paths, changes, severities), verdict)
@@ -159,16 +155,19 @@ def _check_changes(
 
 
 def _request_digest(paths: BuildPaths, changes: ChangeSet, severities: Collection[str]) -> str:
-    """A digest of all that the answer of a check goes by, the name by which paths are shown among
-    it; empty where that is not known.
+    """Return a digest of everything that the result of a check depends on; empty if unknown.
+
+    The name of the catalog's folder is included, because displayed paths begin with it.
     """
     named = json.dumps([changes.source_digest, paths.catalog.resolve().name, [*severities]])
     return hashlib.sha256(named.encode()).hexdigest() if changes.source_digest else ""
 
 
 def _schema_names(catalog: Path) -> str:
-    """The names of the schemas beside a catalog: whether a comment leads to one is all that depends
-    on anything but the catalog's files.
+    """Return the names of the schemas in the catalog's `.schemas` folder.
+
+    Schema comments in files refer to them: the only input of a check besides the catalog's own
+    files.
     """
     return " ".join(
         sorted(str(path.relative_to(catalog)) for path in (catalog / ".schemas").rglob("*.json"))
@@ -176,7 +175,7 @@ def _schema_names(catalog: Path) -> str:
 
 
 def _model_digest() -> str:
-    from toolcatalog.search import encoder  # noqa: PLC0415 - it loads numpy, which a build of what has not changed does without
+    from toolcatalog.search import encoder  # noqa: PLC0415 - imports numpy
 
     return encoder.model_identity()
 
@@ -184,9 +183,7 @@ def _model_digest() -> str:
 def _reuse_last_build(
     paths: BuildPaths, changes: ChangeSet, previous: BuildState
 ) -> BuildResult | None:
-    """What was built before, where it was made from the same and nothing of it has been touched
-    since.
-    """
+    """Return the result of the last build if its source is the same and its output is unchanged."""
     if (
         not changes.source_digest
         or changes.source_digest != previous.made_from
@@ -208,6 +205,6 @@ def _rebuild(
     progress: Progress,
     max_loss_percent: int,
 ) -> BuildResult:
-    from toolcatalog.build import rebuild  # noqa: PLC0415 - all that compiles, checks and renders takes a while to load
+    from toolcatalog.build import rebuild  # noqa: PLC0415 - slow to import
 
     return rebuild.rebuild_catalog(paths, changes, previous, pool, progress, max_loss_percent)

@@ -38,19 +38,17 @@ from toolcatalog.system.processes import WorkerPool, release_free_memory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidCatalog:
-    """A catalog without problems: its contents, its tools as tasks whose parts are in the cache,
-    and how many there are.
-    """
+    """A catalog without problems: its contents, its tools as compiled tasks, and their counts."""
 
     contents: SnapshotContents
     tasks: Sequence[Task]
     source_digest: str
     meta_tools: tuple[MetaToolSummary, ...]
-    tool_counts: Mapping[str, int]  # tools of each toolkit
-    version_counts: Mapping[str, int]  # tool versions of each toolkit
-    # of each toolkit the tools that have several versions, with those
+    tool_counts: Mapping[str, int]  # number of tools of each toolkit
+    version_counts: Mapping[str, int]  # number of tool versions of each toolkit
+    # by toolkit: the tools with several versions, and those versions
     multi_version_tools: Mapping[str, Mapping[str, Sequence[str]]]
-    # the tags and the scopes that tools have in their newest versions, sorted
+    # the tags and the scopes of the newest tool versions, sorted
     labels: Mapping[str, Sequence[str]]
 
 
@@ -62,34 +60,35 @@ def rebuild_catalog(
     progress: Progress,
     max_loss_percent: int,
 ) -> BuildResult:
-    """Make snapshot and site. Raises InvalidCatalog with all problems, ShrunkCatalog, UsageError,
-    OSError or BrokenExecutor.
+    """Build the snapshot and the site.
+
+    Raises InvalidCatalog with all problems, ShrunkCatalog, UsageError, OSError or BrokenExecutor.
     """
     if paths.site and not changes.site_state.groups:
         site_writer.load_generated(
             paths.site
-        )  # a folder of somebody else's is refused before the long work
-        pages.preload()  # for all the processes that make pages; of a few pages most is not needed
+        )  # fail before the long work if the folder has a foreign site
+        pages.preload()  # for all rendering processes; a few pages would not need most of it
     pool.start_background(len(changes.tasks))
     sound, words = _compile_and_check(paths, changes, previous, pool, progress)
-    # Should this build be killed, the next one need not compile again.
+    # If this build is killed, the next one need not compile again.
     state.save_batches(
         paths.cache,
         changes.program_digest,
         changes.toolkit_digests,
         state.batch_entries(sound.tasks, previous),
     )
-    # before the site: its pages go out as they are written
+    # before the site: its pages are public as soon as they are written
     directory.check_shrinkage(paths.out, sum(sound.tool_counts.values()), max_loss_percent)
     if len(sound.tasks) > text_index.MANY_BATCHES:
         sound = _without_file_states(sound)
-        changes.cache_entries.clear()  # it has the same at length, and who has called this holds on to it
+        changes.cache_entries.clear()  # a longer copy of the same, which the caller keeps alive
         release_free_memory()
     if words:
         words.start()
         assembly = SnapshotWriter(directory.make_staging_folder(paths.out), sound.contents)
         _write_documents(assembly, sound, progress)
-        # while the words are written
+        # while the text index is written
         staged = _stage_site(paths, sound, assembly.folder, changes, pool, progress)
         assembly.adopt_files(words.folder, words.result(sound.tasks))
         digest = _finish_snapshot(assembly, sound)
@@ -98,7 +97,7 @@ def rebuild_catalog(
         staged = _stage_site(
             paths, sound, paths.out / "snapshots" / digest, changes, pool, progress
         )
-    # all that can fail for what the catalog says has been done
+    # from here on nothing can fail because of the catalog's contents
     count = _install_site(paths, sound, changes, staged, pool) if staged else 0
     changed = directory.set_current(paths.out, digest)
     stamp = directory.compute_stamp(paths.out / "snapshots" / digest)
@@ -117,8 +116,9 @@ def _compile_and_check(
     pool: WorkerPool,
     progress: Progress,
 ) -> tuple[ValidCatalog, text_index.TextIndexBuild | None]:
-    """The catalog, compiled and found sound, and the words of a new snapshot on their way; None
-    where there is one of the same.
+    """Compile and check the catalog, and start to build the text index of the new snapshot.
+
+    The text index is None if there already is a snapshot of the same source.
     """
     gathered, words = check_catalog.compile_changes(paths, changes, pool, progress), None
     made_from = build_changes.compute_source_digest(
@@ -133,8 +133,9 @@ def _compile_and_check(
 
 
 def _without_file_states(catalog: ValidCatalog) -> ValidCatalog:
-    """The same with less in memory: pages are told by the names of files, and what else is known of
-    those has been noted.
+    """Return the catalog without the file states of its batches, to save memory.
+
+    Pages need only the file names, and the file states are already saved.
     """
     return replace(
         catalog,
@@ -152,7 +153,7 @@ def _check(
     pool: WorkerPool,
     progress: Progress,
 ) -> ValidCatalog:
-    """Hold the whole catalog against the rules."""
+    """Check the whole catalog against the rules. Raises InvalidCatalog with all problems."""
     checked = check_catalog.check_compiled(
         paths, changes, compiled_catalog, pool, progress, ("error",)
     )
@@ -174,7 +175,7 @@ def _check(
 
 
 def _write_documents(writer: SnapshotWriter, catalog: ValidCatalog, progress: Progress) -> None:
-    """Write all of the snapshot but the words."""
+    """Write all files of the snapshot except the text index and vectors."""
     with progress("Writing the snapshot", len(catalog.tasks)) as advance:
         parts_of = (
             compiler.load_or_compile(task, "facts", "newest", "older", "rows")
@@ -187,7 +188,7 @@ def _write_documents(writer: SnapshotWriter, catalog: ValidCatalog, progress: Pr
 
 
 def _finish_snapshot(writer: SnapshotWriter, catalog: ValidCatalog) -> str:
-    """Seal the snapshot and put it in its place: its digest."""
+    """Seal the snapshot, move it to its final place, and return its digest."""
     counts = {
         "toolkits": len(catalog.contents.toolkits),
         "tools": sum(catalog.tool_counts.values()),
@@ -207,9 +208,7 @@ def _stage_site(
     pool: WorkerPool,
     progress: Progress,
 ) -> StagedSite | None:
-    """The pages that are to change, rendered from the snapshot in a folder; None where no site is
-    wanted.
-    """
+    """Render the pages that change, from the snapshot in `folder`; None if no site is wanted."""
     if paths.site is None:
         return None
     return site_writer.stage_site(
@@ -228,7 +227,7 @@ def _install_site(
     staged: StagedSite,
     pool: WorkerPool,
 ) -> int:
-    """Put the pages in their places: how many the site has."""
+    """Move the staged pages to their final places, and return the number of pages of the site."""
     state.delete_site_state(paths.cache, staged.site)
     now = site_writer.install(staged, pool)
     return state.save_site_state(
@@ -283,7 +282,7 @@ def _find_multi_version_tools(catalog: model.Catalog) -> dict[str, dict[str, Seq
 
 
 def _collect_labels(catalog: model.Catalog) -> dict[str, list[str]]:
-    # sorted by slug and version: the newest wins
+    # tools are sorted by slug and version, so the newest version wins
     newest = {tool.slug: tool for tool in catalog.tools}.values()
     return {
         kind: sorted({*chain.from_iterable(map(attrgetter(kind), newest))})
@@ -292,7 +291,7 @@ def _collect_labels(catalog: model.Catalog) -> dict[str, list[str]]:
 
 
 def _newest_meta_tools(catalog: model.Catalog) -> tuple[MetaToolSummary, ...]:
-    """The meta tools in their newest versions, as their files describe them."""
+    """Return the newest versions of the meta tools, as their files describe them."""
     newest = {tool.slug: tool.template for tool in catalog.meta_tools}
     return tuple(
         MetaToolSummary(slug, str(said["name"]), str(said["description"]))

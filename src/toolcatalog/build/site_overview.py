@@ -1,10 +1,8 @@
 """Overview pages of the site: home, lists of tools, tags and scopes, search data, feeds.
 
-A group of the site.
-
-They are made by one worker, because each takes all tools. Lists of tools are most of them, and a
-change concerns few: each is told by a digest of what it is made from, so that `site` need not make
-it again.
+They form one page group, rendered by one worker, because each needs all tools. Most of them are
+lists of tools, and a change affects few lists. So each list has a digest of its input, and the site
+writer renders only the lists whose input changed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,11 +46,11 @@ _FIXED_PATHS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogPages:
-    """All about the whole catalog, from the indexes of its toolkits; `made_from`: what the snapshot
-    is made from.
+    """The pages about the whole catalog, from the indexes of its toolkits.
 
-    `tools` are the tools of each toolkit, and `labels` the tags and the scopes, sorted, that tools
-    have in their newest versions: enough to tell which files there are without reading an index.
+    `source_digest` is the digest of everything that the snapshot is made from. `tool_counts` has
+    the number of tools of each toolkit, and `labels` the sorted tags and scopes of the newest tool
+    versions: enough to list the paths without reading an index.
     """
 
     program_digest: str
@@ -66,12 +64,12 @@ class CatalogPages:
 
     @property
     def digest(self) -> str:
-        """As in Group."""
+        """See `PageGroup.digest`."""
         return compute_digest("whole", self.program_digest, self.source_digest)
 
     @property
     def paths(self) -> Sequence[str]:
-        """As in Group."""
+        """See `PageGroup.paths`."""
         total = self._tool_count
         lists = [pages.list_path(number) for number in range(1, pages.count_list_pages(total) + 1)]
         shards = [
@@ -92,8 +90,10 @@ class CatalogPages:
         return found
 
     def files(self) -> SiteFiles:
-        """As in Group. The tools are gone through once, and only what is told of all of them is
-        kept: there may be very many.
+        """See `PageGroup.files`.
+
+        The tools are read once, and only what all-tool pages need is kept, because there may be
+        very many.
         """
         yield from self._fixed_files()
         kept = _Collected(self.labels)
@@ -113,7 +113,7 @@ class CatalogPages:
         return sum(self.tool_counts.values())
 
     def _fixed_files(self) -> SiteFiles:
-        """What says the same whatever tools there are."""
+        """Yield the files that do not depend on the tools."""
         about, source = self.about, self._source_digest()
         yield SiteFile(
             "sessions/index.html",
@@ -136,9 +136,7 @@ class CatalogPages:
             yield SiteFile("opensearch.xml", lambda: feeds.render_opensearch(about))
 
     def _list_page_files(self, number: int, tools: Sequence[ListedTool]) -> SiteFiles:
-        """A page of the list of all tools, and what is said of those on it for the search in the
-        page.
-        """
+        """Yield a page of the list of all tools, and the search summaries of the tools on it."""
         make = partial(pages.render_tool_list, self.about, number + 1, self._tool_count, tools)
         yield SiteFile(
             pages.list_path(number + 1),
@@ -192,7 +190,7 @@ class CatalogPages:
                 )
 
     def _label_files(self, kind: str, label_tools: Mapping[str, "_LabelTools"]) -> SiteFiles:
-        """All tags, or scopes, and the tools that have each."""
+        """Yield the list of all tags, or scopes, and the page of each."""
         yield SiteFile(
             f"{kind}/index.html",
             lambda: pages.render_labels(
@@ -208,13 +206,15 @@ class CatalogPages:
             )
 
     def _source_digest(self, *values: object) -> str:
-        """What a list of tools is made from: a document says all that is told of its tool in a
-        list, and of its toolkit.
+        """Return the source digest of a list of tools.
+
+        The digest of a tool's document covers everything that a list shows of the tool and its
+        toolkit.
         """
         return compute_digest(self.program_digest, self.about, *values)
 
     def _top_paths(self) -> list[str]:
-        """The pages that a search engine should know, but those of tools."""
+        """Return the pages for search engines, except those of tools."""
         fixed = [
             f"{name}index.html"
             for name in ("", "tools/", "tags/", "scopes/", "sessions/", "reference/", "contribute/")
@@ -223,15 +223,17 @@ class CatalogPages:
 
 
 def _join_digests(tools: Iterable[ListedTool]) -> str:
-    """The digests of tools, one behind the other, for all are of one length: thousands of pages are
-    told by a thousand each.
+    """Return the digests of tools, joined; the result is unambiguous, as all have the same
+    length.
     """
     return "".join([tool.digest for _, tool in tools])
 
 
 @dataclass(slots=True)
 class _LabelTools:
-    """The tools that have a tag or a scope: how many, and the first of them, which are shown."""
+    """The tools that have a tag or a scope: their number, and the first of them, which are
+    shown.
+    """
 
     count: int = 0
     shown: list[ListedTool] = field(default_factory=list)
@@ -243,9 +245,7 @@ class _LabelTools:
 
 
 class _Collected:
-    """What is kept of tools that have gone by: what the search needs, those that changed last, and
-    those that labels show.
-    """
+    """The data collected while tools are read: search data, recent changes, and tools by label."""
 
     def __init__(self, labels: Mapping[str, Sequence[str]]) -> None:
         self.search = search_data.SearchDataBuilder(labels)

@@ -1,8 +1,8 @@
 """Page groups of the site: pages that are rendered together, with a digest of their input.
 
-Here are those of a batch of tools and of a toolkit; `build.site_overview` has those of the whole catalog.
-Pages are made from what is public: the documents in the parts, and the indexes of toolkits in the
-snapshot.
+This module has the groups of a batch of tools and of a toolkit; `build.site_overview` has the group
+of the whole catalog. Pages are rendered from public data only: the documents in the compiled
+batches, and the toolkit indexes in the snapshot.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,8 +32,9 @@ _FEED_LENGTH = 100
 
 
 class SiteFile(NamedTuple):
-    """A file of the site: where it lies, what makes it, and a digest of all that it is made from,
-    where that is told much sooner.
+    """A file of the site: its path, a function that renders it, and a digest of its input.
+
+    The digest is empty unless it is much faster to compute than the file.
     """
 
     path: str
@@ -45,23 +46,23 @@ SiteFiles = Iterator[SiteFile]
 
 
 class PageGroup(Protocol):
-    """Files that are made together."""
+    """Files that are rendered together."""
 
     @property
     def digest(self) -> str:
-        """The digest of all that the files are made from."""
+        """The digest of everything that the files are made from."""
 
     @property
     def paths(self) -> Sequence[str]:
-        """Where they lie in the site."""
+        """The paths of the files in the site."""
 
     def files(self) -> SiteFiles:
-        """The files, each to be made before the next is asked for, or not at all."""
+        """Yield the files; each must be rendered before the next is requested, or not at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchPages:
-    """All about a batch of tools, from its part."""
+    """The HTML and JSON pages of the tools of a batch, from the compiled batch."""
 
     task: Task
     about: Mapping[str, str]
@@ -69,12 +70,12 @@ class BatchPages:
 
     @property
     def digest(self) -> str:
-        """As in Group."""
+        """See `PageGroup.digest`."""
         return compute_digest("tools", self.task.cache_entry.key, self.about)
 
     @property
     def paths(self) -> Sequence[str]:
-        """As in Group."""
+        """See `PageGroup.paths`."""
         found: list[str] = []
         for folder, _, files in self.task.cache_entry.rows:
             versions = sorted(path.rpartition("/")[2].removesuffix(".yaml") for path, _, _ in files)
@@ -82,23 +83,25 @@ class BatchPages:
         return found
 
     def files(self) -> SiteFiles:
-        """As in Group."""
+        """See `PageGroup.files`."""
         for versions in _read_tools(self.task):
             yield from _tool_files(self.about, self.toolkits[versions[-1][0].toolkit], versions)
 
 
 def _tool_paths(slug: str, versions: Sequence[str]) -> Iterator[str]:
-    """The files about a tool that has these versions."""
+    """Yield the paths of the pages of a tool with these versions."""
     more = [f"{version}.{kind}" for version in versions[:-1] for kind in ("html", "json")]
     more += ["history.html"] if len(versions) > 1 else []
     return (pages.tool_path(slug, file) for file in ("index.html", "index.json", *more))
 
 
-ToolVersions = Sequence[tuple[Tool, bytes]]  # of a tool, oldest first, each with its document
+ToolVersions = Sequence[
+    tuple[Tool, bytes]
+]  # the versions of a tool, oldest first, each with its document
 
 
 def _read_tools(task: Task) -> Iterator[ToolVersions]:
-    """The tools of a batch."""
+    """Yield the versions of each tool of a batch."""
     part = compiler.load_or_compile(task, "facts", "newest", "older")
     ends, versions = {True: 0, False: 0}, []
     for newest, size, deprecation in zip(
@@ -131,19 +134,20 @@ def _tool_files(about: Mapping[str, str], toolkit: Toolkit, versions: ToolVersio
         )
 
 
-# of toolkits the tools that have several versions, with those, oldest first
+# by toolkit and tool: the versions of tools with several versions, oldest first
 MultiVersionTools = Mapping[str, Mapping[str, Sequence[str]]]
 
 
 class ToolkitIndex(NamedTuple):
-    """Where the indexes of a toolkit lie, one for each of its versions."""
+    """A toolkit, and the snapshot folder with its indexes, one for each of its versions."""
 
     toolkit: Toolkit
     folder: Path
 
     def read(self, version: str = "") -> ToolkitTools:
-        """The toolkit with the rows of its tools at a version, the newest where none is named; a
-        toolkit without tools has no version.
+        """Return the toolkit with the rows of its tools at a version, by default the newest.
+
+        A toolkit without tools has no version and no rows.
         """
         if not self.toolkit.versions:
             return ToolkitTools(self.toolkit, [])
@@ -157,8 +161,10 @@ class ToolkitIndex(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolkitPages:
-    """All about a toolkit, from its index and the parts with its tools; what is for machines is
-    made for a tool and the toolkit at once.
+    """The pages of a toolkit, from its indexes and the compiled batches with its tools.
+
+    The Markdown pages of its tools belong to this group too, because the toolkit's exports are made
+    from the same definitions.
     """
 
     program_digest: str
@@ -169,7 +175,7 @@ class ToolkitPages:
 
     @property
     def digest(self) -> str:
-        """As in Group."""
+        """See `PageGroup.digest`."""
         return compute_digest(
             "toolkit",
             self.program_digest,
@@ -180,7 +186,7 @@ class ToolkitPages:
 
     @property
     def paths(self) -> Sequence[str]:
-        """As in Group."""
+        """See `PageGroup.paths`."""
         return [
             *self._html_paths,
             *self._export_paths,
@@ -207,7 +213,7 @@ class ToolkitPages:
         return (folder.removeprefix(start) for folder in folders if folder.startswith(start))
 
     def files(self) -> SiteFiles:
-        """As in Group."""
+        """See `PageGroup.files`."""
         toolkit, tools = self.index.read()
         changed = recent_changes(
             (ListedTool(toolkit, tool) for tool in tools), self.multi_version_tools
@@ -230,8 +236,9 @@ class ToolkitPages:
         yield from self._export_files()
 
     def _export_files(self) -> SiteFiles:
-        """The Markdown of each tool, and with it what holds all of them: they are gone through
-        once, for there may be very many.
+        """Yield the Markdown page of each tool, then the files with all tools.
+
+        The tools are read only once, because there may be very many.
         """
         toolkit, told = self.index.toolkit, list[ToolMarkdown]()
         lines: dict[str, list[bytes]] = {form: [] for form in definitions.FORMATS}
@@ -249,14 +256,16 @@ class ToolkitPages:
 
 
 def latest_tools(tools: Iterable[ListedTool], limit: int = _FEED_LENGTH) -> list[ListedTool]:
-    """So many tools at most that changed last, newest first."""
-    # nearly sorted as they come
+    """Return the tools that changed last, newest first, at most `limit`."""
+    # fast, because the input is nearly sorted
     return sorted(tools, key=attrgetter("tool.version", "tool.slug"), reverse=True)[:limit]
 
 
 def recent_changes(tools: Iterable[ListedTool], versions: MultiVersionTools) -> list[ToolChange]:
-    """What has happened to tools last, newest first: to as many at most as changed last, since the
-    last change of each is its newest.
+    """Return the last changes to tools, newest first, at most 100.
+
+    The tools that changed last are enough for this, because the last change of a tool is its
+    newest.
     """
     happened = chain.from_iterable(
         _tool_changes(*one, versions[one.toolkit.slug].get(one.tool.slug, ()))
@@ -267,7 +276,9 @@ def recent_changes(tools: Iterable[ListedTool], versions: MultiVersionTools) -> 
 
 
 def _tool_changes(toolkit: Toolkit, tool: ToolRow, versions: Sequence[str]) -> Iterator[ToolChange]:
-    """What has happened to a tool that has these versions, or only the one it is in."""
+    """Yield the changes of a tool with these versions; if none are given, it has only the
+    current one.
+    """
     about = tool.slug, tool.name, (toolkit.slug, toolkit.name)
     for place, version in enumerate(versions or [tool.version]):
         yield ToolChange(*about, version, "new version" if place else "new tool", tool.description)
@@ -276,5 +287,5 @@ def _tool_changes(toolkit: Toolkit, tool: ToolRow, versions: Sequence[str]) -> I
 
 
 def compute_digest(*values: object) -> str:
-    """What tells whatever pages are made from, as far as JSON holds it, from all else."""
+    """Return a digest of these values, as far as JSON represents them."""
     return encoding.sha256_hex(encoding.dump_json(values))

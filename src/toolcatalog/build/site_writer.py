@@ -1,15 +1,15 @@
 """The site writer: render changed pages, write those that differ, delete the others.
 
-Pages come in groups, each with a digest of all that it is made from. The build's cache notes the
-digests of the groups that were written and the state in which each file was left; a group whose
-files are still in that state is not made again, nor is a list of tools that would be made from the
-same. Without the note every page is made and compared.
+Pages come in groups, each with a digest of everything that it is made from. The build cache records
+the digests of the groups that were written and the state of each file. A group whose files are
+still in that state is not rendered again, nor is a list of tools with the same input. Without this
+record every page is rendered and compared.
 
-`stage` renders what has changed into `.staged` in the site's folder, and `put` moves it to its
-place: whatever fails while pages are rendered leaves the site as it was. `.generated` lists the
-pages, so that those of removed tools go and nobody else's files do; a list that this user did not
-seal removes nothing. It is noted like a group of its own: where it, too, is as it was left, only
-what a change has replaced is held against what comes instead.
+`stage_site` renders what has changed into `.staged` in the site's folder, and `install` moves it
+into place: if rendering fails, the site stays as it was. `.generated` lists the pages, so that
+pages of removed tools are deleted and no other files are; a list that this user did not seal
+deletes nothing. The list is recorded like a group of its own: if it is unchanged too, only the
+groups that were replaced are compared with the new ones.
 """
 
 import errno
@@ -38,16 +38,18 @@ _PATH_SEGMENT = "[A-Za-z0-9_-][A-Za-z0-9_.-]*"
 _PAGE_PATH = re.compile(
     rf"(?:{_PATH_SEGMENT}/)*{_PATH_SEGMENT}\.(?:css|html|js|json|md|svg|txt|xml)"
 )
-# of files by path: the digest of what they are made from, and their state
+# by path: the source digest of a file, and its signature
 KnownFiles = Mapping[str, tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedSite:
-    """A site that can be put in its place: all groups by digest, those among them that are staged,
-    and what is noted of the files that stay; the paths to remove, and whether there are new ones.
+    """A site that is ready to be installed.
 
-    `kept` counts files that an untrusted list names and that are no longer made.
+    `state` is the recorded state of the files that stay, `groups` has all groups by digest, and
+    `staged_groups` those that were rendered. `removed_paths` are the files to delete;
+    `has_new_paths` is true if there are new files. `kept_count` is the number of files that an
+    untrusted list names and that are no longer made.
     """
 
     site: Path
@@ -66,18 +68,17 @@ def stage_site(
     pool: WorkerPool,
     progress: Progress,
 ) -> StagedSite:
-    """Render the pages of these groups that are not there yet; `left` is what is there already. The
-    pages that are in place stay as they are.
+    """Render the pages of the groups that are not in `site_state`, without changing existing pages.
 
-    There may be millions of files: their paths are gone through as often as they are needed, and
-    not held. Raises UsageError where the folder holds a site and it cannot be told whose, or links
-    in the place of folders, and OSError.
+    There may be millions of files, so paths are generated each time they are needed and not kept in
+    memory. Raises OSError, and UsageError if the folder contains a site of unknown origin, or links
+    in the place of folders.
     """
     named = {group.digest: group for group in groups}
     stale = {digest: group for digest, group in named.items() if digest not in site_state.groups}
     gone, is_more, kept = _find_changed_paths(site, named, stale, site_state)
     _require_no_links(site, chain((group.paths for group in stale.values()), [gone]))
-    if not site_state.groups:  # the last build may have been killed while it wrote
+    if not site_state.groups:  # the last build may have been killed while writing
         files.remove_temporary_files(site)
     notes: list[PageGroupState] = []
     if stale:
@@ -102,8 +103,9 @@ def stage_site(
 
 
 def install(staged: StagedSite, pool: WorkerPool) -> Iterator[tuple[str, PageGroupState]]:
-    """Move what is staged to its place, as what there is of each group now is taken. Raises
-    OSError.
+    """Move the staged files into place; yield the new state of each group as it is done.
+
+    Raises OSError.
     """
     site, left, named = staged.site, staged.state, staged.groups
     listing = site / _LISTING_FILE
@@ -130,10 +132,11 @@ def _find_changed_paths(
     missing_groups: Mapping[str, PageGroup],
     site_state: SiteState,
 ) -> tuple[set[str], bool, int]:
-    """The paths to remove, whether there are new ones, and how many files stay that are listed by
-    somebody else.
+    """Return the paths to remove, whether there are new ones, and the number of files to keep.
+
+    Files to keep are no longer made, but listed by another user.
     """
-    # all is as it was left, the list of it too: what stays need not be gone through
+    # the whole site is unchanged, including the list: only replaced groups matter
     if site_state.made_from and _LISTING_FILE in site_state.groups:
         replaced = {
             *filter(_PAGE_PATH.fullmatch, chain.from_iterable(_replaced_paths(site_state, groups)))
@@ -147,7 +150,7 @@ def _find_changed_paths(
 
 
 def _require_no_links(site: Path, groups: Iterable[Collection[str]]) -> None:
-    """Raise UsageError where something else is in the place of a folder of these pages."""
+    """Raise UsageError if anything but a folder is in the place of a folder of these pages."""
     for paths in groups:
         seen: set[str] = set()
         for path in paths:
@@ -161,7 +164,7 @@ def _require_no_links(site: Path, groups: Iterable[Collection[str]]) -> None:
 def _require_folder(folder: str) -> None:
     try:
         mode = os.lstat(folder).st_mode
-    except (FileNotFoundError, NotADirectoryError):  # the folder above it is looked at next
+    except (FileNotFoundError, NotADirectoryError):  # the caller checks the parent folder next
         return
     locks.refuse_link(folder, "--site")
     if not stat.S_ISDIR(mode):
@@ -174,9 +177,7 @@ def _require_folder(folder: str) -> None:
 def _group_paths(
     groups: Mapping[str, PageGroup], site_state: SiteState
 ) -> Iterator[Collection[str]]:
-    """Where the files of each group lie: of groups that are left as they were noted, of the others
-    as they say.
-    """
+    """Yield the paths of each group: from the recorded state if unchanged, else from the group."""
     for digest, group in groups.items():
         yield (
             build_state.decode_signatures(site_state.groups[digest])
@@ -186,9 +187,7 @@ def _group_paths(
 
 
 def _find_removed(before: set[str], now: Iterable[Collection[str]]) -> tuple[set[str], bool]:
-    """Which of the files that were there are no more, and whether there are more now; those of each
-    group at once.
-    """
+    """Return the paths that no longer exist, and whether there are new ones."""
     is_more = False
     for paths in now:
         is_more = is_more or not before.issuperset(paths)
@@ -199,7 +198,7 @@ def _find_removed(before: set[str], now: Iterable[Collection[str]]) -> tuple[set
 def _replaced_paths(
     site_state: SiteState, groups: Mapping[str, PageGroup]
 ) -> Iterator[Collection[str]]:
-    """Where the files lie of groups that are no more."""
+    """Return the paths of the recorded groups that no longer exist."""
     return (
         build_state.decode_signatures(noted)
         for digest, noted in site_state.groups.items()
@@ -208,9 +207,7 @@ def _replaced_paths(
 
 
 def _find_reusable(site_state: SiteState, groups: Mapping[str, PageGroup]) -> KnownFiles:
-    """The files of groups that are no more, but as they were left, and of which it is known what
-    they are made from.
-    """
+    """Return the unchanged files with a source digest of groups that no longer exist."""
     notes = [
         (build_state.decode_signatures(noted), build_state.decode_sources(noted))
         for digest, noted in site_state.groups.items()
@@ -222,8 +219,10 @@ def _find_reusable(site_state: SiteState, groups: Mapping[str, PageGroup]) -> Kn
 
 
 def _stage_group(site: Path, known: KnownFiles, group: PageGroup) -> PageGroupState:
-    """Make the files of a group, but those that are known to be made from the same, and stage those
-    that differ: the state of the files that were not made, and what files are made from.
+    """Render the files of a group and stage those that differ from the site.
+
+    Skips files whose source digest is unchanged. Returns the state of the skipped files, and the
+    source digests.
     """
     folder = site / locks.STAGED / group.digest
     folder.mkdir(exist_ok=True)
@@ -243,9 +242,7 @@ def _stage_group(site: Path, known: KnownFiles, group: PageGroup) -> PageGroupSt
 
 
 def _install_group(site: Path, staged: tuple[PageGroup, PageGroupState]) -> PageGroupState:
-    """Move the files of a group that are staged to their places: the state of all its files, and
-    what they are made from.
-    """
+    """Move the staged files of a group into place; return the state of all its files."""
     group, noted = staged
     folder = f"{site}/{locks.STAGED}/{group.digest}"
     waiting = {file.name for file in Path(folder).iterdir()}
@@ -261,7 +258,7 @@ def _install_group(site: Path, staged: tuple[PageGroup, PageGroupState]) -> Page
 
 
 def _write_listing(listing: Path, groups: Iterable[Collection[str]]) -> None:
-    """Say in the site what is made there, group by group."""
+    """Write the list of generated pages, group by group."""
     paths = (
         orjson.dumps(sorted(some), option=orjson.OPT_INDENT_2)[1:-2] for some in groups if some
     )
@@ -276,17 +273,18 @@ def _with_commas(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def load_generated(site: Path) -> tuple[set[str], bool]:
-    """The pages that the list of an earlier build names, and whether this user has sealed it. Paths
-    that no build makes are left out.
+    """Return the pages that an earlier build listed, and whether this user has sealed the list.
 
-    Raises UsageError where the folder holds a site and it cannot be told whose.
+    Paths that no build makes are left out. Raises UsageError if the folder contains a site of
+    unknown origin.
     """
     listing = site / _LISTING_FILE
     try:
         data = files.read_sealed(listing)
         is_ours = data is not None
-        if data is None:  # the list of another user, machine or version, perhaps without a seal
-            data = listing.read_bytes()
+        if data is None:  # written by another user, machine or version, perhaps without a seal
+            with files.open_regular(listing) as file:
+                data = file.read()
             data = data[max(0, data.find(b"[")) :]
         return {
             path for path in map(str, orjson.loads(data)) if _PAGE_PATH.fullmatch(path)
@@ -301,8 +299,9 @@ def load_generated(site: Path) -> tuple[set[str], bool]:
 
 
 def _remove_pages(site: Path, paths: Iterable[str]) -> None:
-    """Remove pages that are no longer made, and the folders that they leave empty. No folder among
-    them is a link.
+    """Remove pages that are no longer made, and the folders that become empty.
+
+    None of the folders is a link.
     """
     for path in sorted(paths):
         page = site / path

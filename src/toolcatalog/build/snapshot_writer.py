@@ -1,8 +1,8 @@
 """The snapshot writer: compiled batches to the files of a snapshot, batch by batch.
 
-The parts come in the order of their slugs, which is the order of the numbers. Documents of the
-newest versions go to the front of `tools.json` while those of older ones wait in a file of their
-own: what is listed without any filter is one run of bytes.
+Batches arrive in slug order, which is also the order of the tool numbers. The documents of the
+newest versions go to the front of `tools.json`; those of older versions wait in a temporary file.
+So a listing without filters is one contiguous run of bytes.
 """
 
 import sys
@@ -33,8 +33,9 @@ _OLDER_FILE = ".older"
 
 
 class SnapshotWriter:
-    """A snapshot being put together in an empty folder; `files` is what has been written of it so
-    far, by path.
+    """A snapshot under construction in an empty folder.
+
+    `written` maps the path of each file written so far to its size and digest.
     """
 
     def __init__(self, folder: Path, contents: SnapshotContents) -> None:
@@ -44,7 +45,7 @@ class SnapshotWriter:
         self.created_folders: set[str] = set()
 
     def write(self, path: str, pieces: Iterable[bytes]) -> None:
-        """Write one file, and note its size and SHA-256."""
+        """Write one file, and record its size and SHA-256."""
         if "/" in path and path.rpartition("/")[0] not in self.created_folders:
             (self.folder / path).parent.mkdir(parents=True)
             self.created_folders.add(path.rpartition("/")[0])
@@ -53,8 +54,9 @@ class SnapshotWriter:
     def write_tools(
         self, batches: Iterable[CompiledBatch], versions: Mapping[str, int], advance: Advance
     ) -> None:
-        """Write everything about tools but the words. `versions`: how many tool versions each
-        toolkit has.
+        """Write everything about tools except the text index.
+
+        `versions` is the number of tool versions of each toolkit.
         """
         known, indexes = _ToolTables(self.contents), _IndexWriter(self, versions)
 
@@ -74,21 +76,21 @@ class SnapshotWriter:
         self.write(snapshot_format.SETS, known.pack_sets())
 
     def adopt_files(self, folder: Path, written_files: Mapping[str, FileInfo]) -> None:
-        """Take over files that were written into another folder."""
+        """Move files that were written to another folder into the snapshot."""
         for path in written_files:
             files.move(folder / path, self.folder / path)
         self.written |= written_files
 
     def write_other_files(self) -> None:
-        """Write what is not about tools."""
+        """Write the files that are not about tools."""
         for path, data in snapshot_format.render_small_files(self.contents).items():
             self.write(path, [data])
         self.write(snapshot_format.FACTS, _pack_table(snapshot_format.render_facts(self.contents)))
 
     def finish(self, counts: Mapping[str, int]) -> str:
-        """Write the listing and the manifest: the digest that names the snapshot.
+        """Write the file list and the manifest, and return the digest that names the snapshot.
 
-        Raises UsageError where there are more files than a snapshot can list.
+        Raises UsageError if there are more files than a snapshot can list.
         """
         deep = {path: said for path, said in self.written.items() if "/" in path}
         listing = snapshot_format.render_file_list(deep)
@@ -111,17 +113,17 @@ class SnapshotWriter:
 
 
 def write_vectors(folder: Path, batches: Iterable[bytes]) -> dict[str, FileInfo]:
-    """Write the vectors of all tools, from those of all parts."""
+    """Write the vectors of all tools, from those of the batches in order."""
     return write_files(folder, {snapshot_format.VECTORS: vectors.pack_vectors(batches)})
 
 
 def write_files(
     folder: Path, pieces: Mapping[str, Iterable[bytes | memoryview]]
 ) -> dict[str, FileInfo]:
-    """Write files in their order, each from its pieces."""
+    """Write each file from its pieces, in the given order."""
     found = {}
     for path, some in pieces.items():
-        (folder / path).unlink(missing_ok=True)  # of an attempt that came upon damage
+        (folder / path).unlink(missing_ok=True)  # left by an attempt that met a damaged batch
         found[path] = FileInfo(*files.write_new(folder / path, some))
     return found
 
@@ -134,7 +136,9 @@ def _pack_table(values: Mapping[str, bytes]) -> Iterator[bytes]:
 
 
 def _document_pieces(batches: Iterable[CompiledBatch], older_file: IO[bytes]) -> Iterator[bytes]:
-    """The documents as a JSON array: the newest of each tool, then the older ones."""
+    """Yield the documents as one JSON array: the newest version of each tool, then the older
+    ones.
+    """
     before = b"["
     for part in batches:
         if part.newest:
@@ -155,7 +159,7 @@ def _document_pieces(batches: Iterable[CompiledBatch], older_file: IO[bytes]) ->
 
 
 class _ToolTables:
-    """What is known of each tool version, by number."""
+    """The query tables: what the snapshot stores of each tool version, by number."""
 
     def __init__(self, contents: SnapshotContents) -> None:
         self.auth_configs = defaultdict(list)
@@ -182,7 +186,7 @@ class _ToolTables:
         )
         self.names.add(columns.names)
         self.versions += map(sys.intern, columns.versions)
-        self.slugs.add([slug for slug, _, _ in columns.entries])  # they come in their order
+        self.slugs.add([slug for slug, _, _ in columns.entries])  # added in sorted order
         entries = [
             (before + place).to_bytes(4, "little") + entry.encode()
             for _, place, entry in columns.entries
@@ -195,7 +199,7 @@ class _ToolTables:
             self.add_auth_config_members(columns, before)
 
     def add_auth_config_members(self, columns: ToolColumns, first_number: int) -> None:
-        """Add what the auth configs of a toolkit can use."""
+        """Add the tool versions that the auth configs of each toolkit can use."""
         for number, (toolkit, slug, scopes) in enumerate(
             zip(columns.toolkits, columns.slugs, columns.scopes, strict=True), first_number
         ):
@@ -204,12 +208,14 @@ class _ToolTables:
                     self.members[f"auth_config {config.id}"].append(number)
 
     def pack_numbers(self) -> bytes:
-        """The columns of NUMBERS."""
+        """Return the columns of NUMBERS."""
         newest = np.frombuffer(self.newest, bool)
-        number = np.concatenate([np.flatnonzero(newest), np.flatnonzero(~newest)])  # by place
+        number = np.concatenate(
+            [np.flatnonzero(newest), np.flatnonzero(~newest)]
+        )  # tool number by place in `tools.json`
         place = np.empty_like(number)
         place[number] = np.arange(len(number))
-        # with the comma or bracket that follows
+        # each document is followed by a comma or a bracket
         lengths = np.array(self.sizes, np.int64)[number] + 1
         return tables.pack_columns(
             {
@@ -224,7 +230,7 @@ class _ToolTables:
         )
 
     def pack_slugs(self) -> Iterator[bytes]:
-        """The table of slugs."""
+        """Yield the pieces of the slug table."""
         ends = accumulate(self.entry_lengths, initial=0)
         return tables.pack_table(
             self.slugs.to_list(),
@@ -233,14 +239,14 @@ class _ToolTables:
         )
 
     def pack_sets(self) -> Iterator[bytes]:
-        """The table of sets."""
+        """Yield the pieces of the table of sets."""
         return _pack_table(
             {name: _serialize_bitmap(members) for name, members in self.members.items()}
         )
 
 
 class _TextList:
-    """Texts in their order, in the few bytes that they take as JSON: there may be millions of them."""
+    """Texts in insertion order, stored as JSON to save memory: there may be millions of them."""
 
     def __init__(self) -> None:
         self.buffer = bytearray(b"[")
@@ -254,7 +260,7 @@ class _TextList:
 
 
 def _ranks(texts: list[str]) -> list[int]:
-    """Of each text its place among the distinct texts, by code point."""
+    """Return the rank of each text among the distinct texts, by code point."""
     places = {text: place for place, text in enumerate(sorted({*texts}))}
     return [places[text] for text in texts]
 
@@ -267,7 +273,7 @@ def _serialize_bitmap(members: Any) -> bytes:
 
 
 class _IndexWriter:
-    """The indexes of the toolkits, each written as soon as the last of its tools has come."""
+    """Writes the indexes of each toolkit as soon as its last tool version was added."""
 
     def __init__(self, writer: SnapshotWriter, versions: Mapping[str, int]) -> None:
         self.writer = writer
@@ -293,7 +299,7 @@ class _IndexWriter:
     def write_indexes(self, slug: str) -> None:
         toolkit, rows = self.toolkits[slug], self.rows.pop(slug)
         for version in toolkit.versions:
-            # sorted by slug and version: the newest wins
+            # rows are sorted by slug and version, so the newest version wins
             in_force = {tool: row for tool, of, row in rows if of <= version}
             self.writer.write(
                 snapshot_format.toolkit_index_path(slug, version),

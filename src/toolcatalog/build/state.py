@@ -1,7 +1,8 @@
 """Build state: what one build records for the next, in the cache.
 
-Nothing here decides what a build gives, only what it need not do again. A memory that is missing,
-damaged, another program's or somebody else's is none, and everything is looked at anew.
+The state never decides the result of a build, only which work can be skipped. A state that is
+missing, damaged, or written by another program or user is ignored, and the build looks at
+everything again.
 """
 
 import contextlib
@@ -21,18 +22,19 @@ from toolcatalog.system import files
 
 _KEY_LENGTH = 64  # characters
 _BATCHES_FILE, _SNAPSHOT_FILE, _CHECK_FILE = "seen", "made", "found"
-_PAGE_MARK = b'.html":'  # the end of the path of a page in a state
+_PAGE_MARK = b'.html":'  # the end of the path of an HTML page in a state
 
-Signatures = Mapping[str, int]  # the signatures of files by their paths
+Signatures = Mapping[str, int]  # signatures of files by path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildState:
-    """`made_from`: the digest of all that the last snapshot was made from; `stamp`: of the state of
-    its files when it was written.
+    """The state that the last build of this program recorded.
 
-    `batches` are what is known of each, by its first folder; `heads` the SHA-256 of the toolkits'
-    files that they were made with.
+    `made_from` is the digest of everything that the last snapshot was made from, `digest` names the
+    snapshot, and `stamp` is a digest of the state of its files when it was written. `batches` has
+    the cache entry of each batch, by the name of its first folder, and `heads` the SHA-256 of the
+    toolkit files that they were compiled with.
     """
 
     made_from: str = ""
@@ -42,16 +44,18 @@ class BuildState:
     batches: Mapping[bytes, CacheEntry] = field(default_factory=dict)
 
     def find_entry(self, folders: Sequence[str], toolkit_digests: Mapping[str, str]) -> CacheEntry:
-        """What is known of a batch, and of its part where its toolkits' files are the same."""
+        """Return the cache entry of a batch; its key is empty if a toolkit file has changed."""
         known = self.batches.get(_batch_name(folders), NO_ENTRY)
         same = all(self.heads.get(toolkit) == digest for toolkit, digest in toolkit_digests.items())
         return known if same else known._replace(key="")
 
 
 class PageGroupState(NamedTuple):
-    """What is noted of the files of a group of pages, as JSON, for of a million tools there are
-    three million files: the state of each by its path; and, where it is known of a single file, by
-    path, the digest of what that was made from.
+    """The recorded state of the files of a page group, as JSON.
+
+    It stays JSON because a million tools have three million files. `signatures_json` has the
+    signature of each file by path; `sources_json` the source digest of single files by path, where
+    there is one.
     """
 
     signatures_json: bytes
@@ -59,13 +63,13 @@ class PageGroupState(NamedTuple):
 
     @property
     def page_count(self) -> int:
-        """How many HTML pages are among them."""
+        """The number of HTML pages in the group."""
         return self.signatures_json.count(_PAGE_MARK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteState:
-    """Of a site: what all of it was made from, and what is noted of each group of its pages, by
+    """The recorded state of a site: its source digest, and the state of its page groups by
     digest.
     """
 
@@ -74,12 +78,13 @@ class SiteState:
 
     @property
     def page_count(self) -> int:
-        """How many HTML pages there are."""
+        """The number of HTML pages of the site."""
         return sum(noted.page_count for noted in self.groups.values())
 
     def select(self, groups: Collection[str]) -> "SiteState":
-        """The same without the other groups; where there are any, this is no whole site that was
-        made from anything.
+        """Return the state with these groups only.
+
+        If this drops any group, the site is not complete, and `made_from` is empty.
         """
         whole = len(groups) == len(self.groups)
         return (
@@ -88,8 +93,10 @@ class SiteState:
 
 
 class CheckResult(NamedTuple):
-    """What a check has found: all problems, sorted by place; how many files were read; and what
-    catalog.yaml says of rules.
+    """The result of a check.
+
+    `problems` are sorted by place, `files` is the number of files that were read, and `rules` the
+    severities that catalog.yaml sets.
     """
 
     problems: Sequence[Problem]
@@ -98,7 +105,9 @@ class CheckResult(NamedTuple):
 
 
 def load_state(cache: Path, program_digest: str) -> BuildState:
-    """What the last build of this program has left."""
+    """Return the state that the last build of this program recorded; an empty one if there is
+    none.
+    """
     seen, *lines = (files.read_sealed(cache / _BATCHES_FILE) or b"").split(b"\n")
     made = files.read_sealed(cache / _SNAPSHOT_FILE) or b"{}"
     with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
@@ -119,14 +128,14 @@ def save_batches(
     toolkit_digests: Mapping[str, str],
     batches: Mapping[bytes, CacheEntry],
 ) -> None:
-    """Keep what is known of batches for the next build."""
+    """Save the cache entries of batches for the next build."""
     lines = (
         piece
         for first, known in batches.items()
         for piece in (b"\n", first, b"\t", known.key.ljust(_KEY_LENGTH).encode(), known.rows_json)
     )
     cache.mkdir(exist_ok=True)
-    # who only checks need not know that there is a cache
+    # keep the cache out of git, also for users who only run checks
     files.write_unsynced(cache / ".gitignore", b"*\n")
     files.write_sealed(
         cache / _BATCHES_FILE,
@@ -139,7 +148,7 @@ def save_batches(
 def save_snapshot_source(
     cache: Path, program_digest: str, source_digest: str, digest: str, stamp: str
 ) -> None:
-    """Keep what a snapshot was made from."""
+    """Save what a snapshot was made from."""
     files.write_sealed(
         cache / _SNAPSHOT_FILE,
         [
@@ -156,8 +165,9 @@ def save_snapshot_source(
 
 
 def load_check_result(cache: Path, request_digest: str) -> CheckResult | None:
-    """What the last check has found, if it was asked the same: a digest of all that its answer goes
-    by; none where that is empty.
+    """Return the result of the last check if its request had the same digest, otherwise None.
+
+    An empty digest matches nothing.
     """
     data = files.read_sealed(cache / _CHECK_FILE) if request_digest else None
     with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
@@ -170,7 +180,7 @@ def load_check_result(cache: Path, request_digest: str) -> CheckResult | None:
 
 
 def save_check_result(cache: Path, request_digest: str, result: CheckResult) -> None:
-    """Keep what a check has found."""
+    """Save the result of a check."""
     problems = [problem.row for problem in result.problems]
     files.write_sealed(
         cache / _CHECK_FILE,
@@ -186,8 +196,9 @@ def _parse_batch(line: bytes) -> tuple[bytes, CacheEntry]:
 
 
 def batch_entries(tasks: Sequence[Task], previous: BuildState) -> dict[bytes, CacheEntry]:
-    """Batches that are in the cache, as a memory holds them: the part only of one whose words have
-    been counted, now or before.
+    """Return the cache entries of compiled batches, as the build state stores them.
+
+    The key is left out unless the words of the batch have been counted, now or before.
     """
     found: dict[bytes, CacheEntry] = {}
     for task in tasks:
@@ -198,31 +209,31 @@ def batch_entries(tasks: Sequence[Task], previous: BuildState) -> dict[bytes, Ca
 
 
 def _batch_name(folders: Sequence[str]) -> bytes:
-    """What a batch is found by; in ASCII, because a folder may have any name."""
+    """Return the key of a batch in the state; in ASCII, because a folder may have any name."""
     return json.dumps(folders[0]).encode()
 
 
 def encode_group_state(signatures: Signatures, sources: Mapping[str, str]) -> PageGroupState:
-    """The state of the files of a group, and what some of them were made from, as a memory of a
-    site holds them.
+    """Return the signatures and the source digests of a group's files, as a site state stores
+    them.
     """
     return PageGroupState(orjson.dumps(signatures), orjson.dumps(sources))
 
 
 def decode_signatures(group: PageGroupState) -> Signatures:
-    """The state that was noted so."""
+    """Return the recorded signatures of the files of a group, by path."""
     state: Signatures = orjson.loads(group.signatures_json)
     return state
 
 
 def decode_sources(group: PageGroupState) -> Mapping[str, str]:
-    """What was noted that files were made from."""
+    """Return the recorded source digests of files of a group, by path."""
     sources: Mapping[str, str] = orjson.loads(group.sources_json)
     return sources
 
 
 def load_site_state(cache: Path, site: Path, program_digest: str) -> SiteState:
-    """What the last build of this program has left of this site."""
+    """Return the state that the last build of this program recorded for this site."""
     lines = files.iter_sealed_lines(_site_state_path(cache, site))
     with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
         said: dict[str, Any] = orjson.loads(next(lines, b"{}"))
@@ -234,7 +245,7 @@ def load_site_state(cache: Path, site: Path, program_digest: str) -> SiteState:
 def iter_site_groups(
     cache: Path, site: Path, program_digest: str
 ) -> Iterator[tuple[str, PageGroupState]]:
-    """The groups of it one after another, for whoever need not hold them."""
+    """Yield the groups of a site state one by one, without keeping them in memory."""
     lines = files.iter_sealed_lines(_site_state_path(cache, site))
     with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
         if orjson.loads(next(lines, b"{}"))["program"] == program_digest:
@@ -253,9 +264,7 @@ def save_site_state(
     source_digest: str,
     groups: Iterable[tuple[str, PageGroupState]],
 ) -> int:
-    """Keep what is known of a site for the next build, group by group as it comes: how many pages
-    there are.
-    """
+    """Save the state of a site group by group as it arrives, and return the number of pages."""
     pages = 0
 
     def lines() -> Iterator[bytes]:
@@ -270,7 +279,7 @@ def save_site_state(
 
 
 def delete_site_state(cache: Path, site: Path) -> None:
-    """Know nothing of a site: it is about to change."""
+    """Delete the state of a site that is about to change."""
     _site_state_path(cache, site).unlink(missing_ok=True)
 
 

@@ -1,8 +1,9 @@
 """The text index and vectors of a new snapshot, merged from all batches in the background.
 
-They need the parts and nothing else. So they begin as soon as all are there, while the rules are
-still being heard, and in the cache: should the rules object, nothing outside of it has been
-touched. Of very many parts they take long and much memory, and begin when they are told to.
+They need only the compiled batches. So the work starts as soon as all batches are compiled, while
+the rules are still being checked, and it writes to the cache: if a rule fails, nothing outside the
+cache was touched. With very many batches it takes long and needs much memory, and starts only when
+`start` is called.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,16 +18,17 @@ from toolcatalog.search import index_writer
 from toolcatalog.snapshot.format import FileInfo
 from toolcatalog.system.processes import WorkerPool
 
-# batches whose counts of words, and what is noted of their files, are not held in memory: some
-# hundred bytes a tool
+# Above this number of batches, word counts and file states are not kept in memory: they take
+# some hundred bytes per tool.
 MANY_BATCHES = 1_000
 
 WrittenFiles = dict[str, FileInfo]
 
 
 class TextIndexBuild:
-    """The files for which words are needed, on their way into `folder`; the parts of all tasks are
-    in the cache.
+    """A background build of the text index and vectors into `folder`.
+
+    The compiled batches of all tasks must be in the cache.
     """
 
     def __init__(
@@ -48,12 +50,11 @@ class TextIndexBuild:
             self.start()
 
     def start(self) -> None:
-        """Begin, unless that has been done."""
+        """Start the build, unless it was started before."""
         self._pending = self._pending or self._pool.submit(self._write_files)
 
     def result(self, tasks: Sequence[Task]) -> WrittenFiles:
-        """The files, once they are written; parts of these tasks that have been damaged meanwhile
-        are made again.
+        """Wait for the files and return them; compile batches again that were damaged meanwhile.
 
         Raises OSError, UsageError or BrokenExecutor.
         """
@@ -75,8 +76,9 @@ def _write_index(
     *,
     with_vectors: bool,
 ) -> WrittenFiles:
-    """Write the text index, and vectors where they are wanted, from the parts with these keys.
-    Raises DamagedBatch where one is not whole.
+    """Write the text index, and the vectors if wanted, from the batches with these keys.
+
+    Raises DamagedBatch if a batch cannot be loaded.
     """
 
     def counts() -> Iterator[tuple[str, bytes]]:
@@ -86,7 +88,7 @@ def _write_index(
         )
 
     folder.mkdir(parents=True, exist_ok=True)
-    # else they are read each time that they are gone through
+    # otherwise the counts are read from the cache for each pass
     held = [*counts()] if len(keys) <= MANY_BATCHES else None
     found = snapshot_writer.write_files(
         folder,
@@ -104,8 +106,9 @@ def _write_index(
 def _merge_counts(
     cache_folder: Path, program_digest: str, counts: index_writer.BatchCounts
 ) -> index_writer.FilePieces:
-    """The text index, and what it has told of words in the cache for the next build; no longer in
-    memory when the index is written.
+    """Return the pieces of the text index, and save the lexicon for the next build.
+
+    The lexicon is no longer in memory when the index is written.
     """
     known = index_writer.load_lexicon(cache_folder, program_digest)
     found = index_writer.build_index(counts, known)

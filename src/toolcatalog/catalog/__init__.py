@@ -1,1 +1,1 @@
-"""The YAML folder and its records: the only package that reads YAML."""
+"""The catalog folder and its records. This is the only package that reads YAML."""

@@ -3,9 +3,9 @@
 # toolcatalog: ignore[rule-id, rule-id] the reason
     # yaml-language-server: $schema=../../../.schemas/v1/tool.json
 
-The first says which advice its author does not want to hear. It speaks of its own line, or, where
-it stands alone, of the next line that is none. The second stands before all else, and says which
-schema completes and explains the file.
+A suppression comment names the lint rules to suppress. It applies to its own line or, if it is
+alone on its line, to the next line that is not a comment. A schema comment comes before all YAML
+content and names the schema that editors use for completion and help.
 """
 
 import re
@@ -20,14 +20,16 @@ PREFIX = b"# toolcatalog:"
 _COMMENT = re.compile(r"(?:^|(?<=\s))# toolcatalog:(?P<said>.*)")
 _ANY = re.compile(r"(?:^|(?<=\s))#.*")
 _SCHEMA = re.compile(r"#\s*(?:yaml-language-server:\s*\$schema\s*=|\$schema\s*:)\s*(\S*)")
-_HEAD_SIZE = 2000  # bytes, at least, in which such a comment is looked for
+_HEAD_SIZE = 2000  # bytes at the start of a file that are searched for schema comments
 _IGNORE = re.compile(r"ignore\[(?P<rules>[^\]]*)\]\s*(?P<reason>.*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Suppression:
-    """A comment: on which line and column (from 1), of which line it speaks, its rules, the reason,
-    and whether it can be understood.
+    """A suppression comment, valid or not.
+
+    `line` and `column` (from 1) are its position, `target_line` is the line that it applies to.
+    `is_valid` is False if the comment cannot be parsed. `excerpt` is the whole source line.
     """
 
     line: int
@@ -40,15 +42,16 @@ class Suppression:
 
 
 class SchemaComment(NamedTuple):
-    """A comment that names a schema: its line, from 1, and what it names, empty for nothing."""
+    """A schema comment: its line, from 1, and the schema that it names, or an empty string."""
 
     line: int
     target: str
 
 
 def find_schema_comments(data: bytes) -> tuple[SchemaComment, ...]:
-    """The comments at the head of a file that name its schema, as the YAML language server and
-    JetBrains read them.
+    """Return the schema comments at the head of a file.
+
+    Both forms are recognized: that of the YAML language server and that of JetBrains.
     """
     if b"$schema" not in data[:_HEAD_SIZE]:
         return ()
@@ -61,8 +64,9 @@ def find_schema_comments(data: bytes) -> tuple[SchemaComment, ...]:
 
 
 def hidden(data: bytes) -> tuple[tuple[int, str], ...]:
-    """The lines with characters that cannot be seen in their comments, from 1, and those characters.
-    What looks like a comment within a text counts too.
+    """Return the lines whose comments contain hidden characters, from 1, with those characters.
+
+    Text in a scalar that looks like a comment counts too.
     """
     if data.isascii() or not textutils.may_have_hidden(text := data.decode("utf-8", "replace")):
         return ()
@@ -80,7 +84,7 @@ def _is_blank_or_comment(line: str) -> bool:
 
 
 def find_suppressions(data: bytes) -> tuple[Suppression, ...]:
-    """The comments of a file's bytes that are meant for us, in their order."""
+    """Return the suppression comments in the bytes of a file, in order."""
     if PREFIX not in data:
         return ()
     lines = data.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
@@ -94,7 +98,10 @@ def find_suppressions(data: bytes) -> tuple[Suppression, ...]:
 
 
 def _next_code_lines(lines: Sequence[str]) -> list[int]:
-    """Of each line the number of the next one that is no comment; its own where there is none."""
+    """Return for each line the number of the next line that is not a comment.
+
+    A line that no such line follows gets its own number.
+    """
     found, after = [], 0
     for number in range(len(lines), 0, -1):
         found.append(after or number)
@@ -123,7 +130,7 @@ def _is_comment(line: str) -> bool:
 
 
 def suppressed_lines(comments: Iterable[Suppression]) -> set[tuple[str, int]]:
-    """Rule and line of all that is to be passed over. A comment without a reason silences nothing."""
+    """Return the suppressed (rule, line) pairs. A comment without a reason suppresses nothing."""
     return {
         (rule, comment.target_line)
         for comment in comments

@@ -1,13 +1,13 @@
 """JSON Schemas of the catalog's files, and the schema comments that editors use.
 
-`description` of a field is what an editor shows and what an error message says was expected. The
-three shapes of a parameter description differ in one thing only, `required`: a named input may
-carry it, an unnamed value (`items`, a branch) and an output may not.
+Editors show the `description` of a field, and error messages use it as the expected value. The
+three shapes of a parameter description differ only in `required`: a named input may have it; an
+unnamed value (`items`, a branch) and an output may not.
 
-They are generated from `catalog.file_schemas`: the site publishes them as `schemas/v1/<kind>.json`, and
-`toolcatalog new` writes them to a catalog's `.schemas/v1/<kind>.json`, which each file names by a
-relative path. So completion works offline. A schema that would refuse a file that it accepted before
-goes to a new folder, `v2`, and the old ones stay.
+The site publishes the schemas as `schemas/v1/<kind>.json`. `toolcatalog new` writes them to a
+catalog's `.schemas/v1/<kind>.json`, and each file names its schema by a relative path, so that
+completion works offline. A schema that rejects a file which an older one accepted goes to a new
+folder, `v2`, and the old ones stay.
 """
 
 import json
@@ -18,10 +18,10 @@ from toolcatalog import names, versions
 from toolcatalog.parameters import TYPES
 
 Schema = dict[str, Any]
-# tags, scopes and their like in one file: each tag and each scope has a page of its own
+# items of one list of tags, scopes etc.: each tag and each scope has a page of its own
 MAX_WORDS = 100
-# characters: what a matcher sets aside grows with the square of the length, and past that it ends
-# the process
+# characters: the memory of a pattern matcher grows with the square of the length, and a matcher
+# that runs out of memory ends the process
 MAX_PATTERN_LENGTH = 1000
 
 
@@ -198,7 +198,7 @@ def _parameter_map(description: str) -> Schema:
         },
         "additionalProperties": {"$ref": f"#/$defs/{description}"},
         "description": "a mapping of parameter names to descriptions",
-        # editors offer it, validators ignore it
+        # for editors; validators ignore it
         "defaultSnippets": [{"label": f"a new {description}", "body": {"${1:name}": begun}}],
     }
 
@@ -351,13 +351,13 @@ for _kind, _schema in SCHEMAS.items():
     _schema["title"] = f"toolcatalog {_kind.replace('_', ' ')} file"
 
 
-SCHEMA_FOLDER = ".schemas"  # in a catalog: names that begin with a dot are no files of it
+SCHEMA_FOLDER = ".schemas"  # hidden, so its files are not part of the catalog
 SCHEMA_VERSION = "v1"
 SCHEMA_FILES = frozenset(f"{kind}.json" for kind in SCHEMAS)
 
 
 def schema_paths() -> Iterator[tuple[str, str]]:
-    """Yield each kind of file with the path of its schema in the site."""
+    """Yield each kind of file with the path of its schema on the site."""
     return ((kind, f"schemas/{SCHEMA_VERSION}/{kind}.json") for kind in SCHEMAS)
 
 
@@ -368,18 +368,19 @@ def render_schema(kind: str) -> bytes:
 
 
 def catalog_schema_path(kind: str) -> str:
-    """Where the schema of a kind of file lies in a catalog."""
+    """Return the path, within a catalog, of the schema of a kind of file."""
     return f"{SCHEMA_FOLDER}/{SCHEMA_VERSION}/{kind}.json"
 
 
 def relative_schema_path(kind: str, path: str) -> str:
-    """The same, from a file of this kind at `path` in a catalog."""
+    """Return the path of the schema of a kind, relative to a file at `path` in a catalog."""
     return "../" * path.count("/") + catalog_schema_path(kind)
 
 
 def render_schema_comments(kind: str, path: str) -> str:
-    """The first lines of a file of this kind at `path` in a catalog: for the YAML language server
-    (VS Code, Neovim, ...) and JetBrains.
+    """Return the schema comments for a file of this kind at `path` in a catalog.
+
+    There is one for the YAML language server (VS Code, Neovim, ...) and one for JetBrains.
     """
     schema = relative_schema_path(kind, path)
     return f"# yaml-language-server: $schema={schema}\n# $schema: {schema}\n"

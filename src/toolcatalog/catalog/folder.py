@@ -1,11 +1,7 @@
-"""The catalog folder: safe listing and reading of untrusted files, and where each tool's files
-are.
+"""The catalog folder: safe listing and reading of untrusted files, and lookup of tool folders.
 
-The folder is untrusted.
-
-Links that leave it, things that are not plain files, and files over 1 MiB are problems.
-
-No file is read.
+The folder is untrusted. Links that leave it, anything but plain files, and files over 1 MiB are
+reported as problems. Listing does not read any file.
 """
 
 import errno
@@ -26,15 +22,13 @@ MAX_FILE_SIZE = 1024 * 1024  # bytes
 MAX_MESSAGE_LENGTH = 500  # characters of a message
 _READ_SIZE = 4096
 _OPEN_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-# prose and ownership beside the data; names with a leading dot too
+# documentation and ownership files next to the data; names with a leading dot are ignored too
 _IGNORED = {"README.md", "OWNERS", "CODEOWNERS"}
-_TOOLKIT_FOLDER = re.compile("toolkits/[^/]+/")  # what holds the folders of tools
+_TOOLKIT_FOLDER = re.compile("toolkits/[^/]+/")  # parent of tool folders
 
 
 def list_paths(root: Path) -> tuple[list[str], list[Problem]]:
-    """The paths of all files below `root`, sorted and relative to it, and what stands there that
-    cannot be read at all.
-    """
+    """Return the sorted paths of all files below `root`, relative to it, and the problems."""
     paths, folders, problems = list_layout(root)
     for folder in folders:
         found = list_folder(root, folder)
@@ -44,11 +38,10 @@ def list_paths(root: Path) -> tuple[list[str], list[Problem]]:
 
 
 def list_layout(root: Path) -> tuple[list[str], list[str], list[Problem]]:
-    """The paths of all files but those of tools, and the folders of tools
-    (`toolkits/<toolkit>/<tool>`), each sorted, and problems.
+    """Return the paths of all files except those of tools, the folders of tools, and the problems.
 
-    Raises UsageError where `root` is not a folder. A catalog has many folders of tools; each is for
-    `files_in` to look into.
+    Both lists are sorted. The folder of a tool is `toolkits/<toolkit>/<tool>`; a catalog has many,
+    and `list_folder` lists the files of each. Raises UsageError if `root` is not a folder.
     """
     if not root.is_dir():
         raise UsageError(
@@ -61,9 +54,7 @@ def list_layout(root: Path) -> tuple[list[str], list[str], list[Problem]]:
 
 
 class FolderListing(NamedTuple):
-    """The paths of all files below a folder, sorted; whether there are folders in it; and what
-    cannot be read.
-    """
+    """The sorted paths of all files below a folder, whether it has subfolders, and the problems."""
 
     paths: list[str]
     has_subfolders: bool
@@ -71,7 +62,7 @@ class FolderListing(NamedTuple):
 
 
 def list_folder(root: Path, folder: str) -> FolderListing:
-    """What is below one folder."""
+    """List the files below one folder, given relative to `root`."""
     paths, walked, findings = _walk(root, f"{folder}/", None)
     return FolderListing(paths, walked > 1, [make_problem(root, finding) for finding in findings])
 
@@ -79,8 +70,9 @@ def list_folder(root: Path, folder: str) -> FolderListing:
 def _walk(
     root: Path, start: str, tool_folders: list[str] | None
 ) -> tuple[list[str], int, list[Finding]]:
-    """All files from one folder on, and how many folders were walked; where `tools` is a list,
-    folders of tools are put there instead.
+    """Return all files below one folder, the number of folders visited, and the findings.
+
+    If `tool_folders` is a list, the folders of tools are appended to it and not entered.
     """
     paths: list[str] = []
     findings: list[Finding] = []
@@ -112,8 +104,9 @@ def _walk(
 
 
 def is_catalog_file(path: str) -> bool:
-    """Tell whether a file at this path is part of a catalog, and not prose or something hidden
-    beside it.
+    """Return whether a file at this path is part of the catalog.
+
+    Hidden files and documentation, such as README.md, are not.
     """
     return "/." not in f"/{path}" and _IGNORED.isdisjoint(path.split("/"))
 
@@ -132,14 +125,16 @@ def _scan_folder(root: Path, folder: str, findings: list[Finding]) -> list[os.Di
 
 
 def file_digest(root: Path, path: str) -> str:
-    """The SHA-256 of a file's bytes, as `load` tells it; empty where the file cannot be read."""
+    """Return the SHA-256 of a file's bytes, as in `Document.digest`; empty if it is unreadable."""
     data = read_file(root, path)
     return "" if isinstance(data, Finding) else hashlib.sha256(data).hexdigest()
 
 
 def read_file(root: Path, path: str) -> bytes | Finding:
-    """The content of a plain file of at most 1 MiB. A pipe or a device is never opened for reading,
-    a link only if it may be followed.
+    """Return the content of a plain file of at most 1 MiB, or a finding that says what is wrong.
+
+    Pipes and devices are never opened for reading. Links are followed only if `check_link` allows
+    it.
     """
     file = f"{root}/{path}"
     try:
@@ -194,11 +189,13 @@ def _unreadable_finding(path: str, error: OSError) -> Finding:
 
 
 def check_link(root: Path, path: str) -> Finding | None:
-    """Why a link is not followed; None for all else. Links in the place of folders are never
-    followed: `scan` lists them as files.
+    """Return a finding if a link must not be followed, else None.
 
-    A link must name the path of a data file, because only such a link can be followed in an earlier
-    revision too: not a hidden file, nothing behind another link, no absolute path.
+    A link in place of a folder is never followed: `_walk` lists it as a file.
+
+    A link must name the path of a catalog file, because only such a link can also be followed in an
+    earlier Git revision. So it may not be absolute, and may not lead to a hidden file or through
+    another link.
     """
     if not (root / path).is_symlink():
         return None
@@ -216,20 +213,25 @@ def check_link(root: Path, path: str) -> Finding | None:
 
 
 def target_of(path: str, target: str) -> str:
-    """The path that a link names, relative to the catalog as `path` is, by its text alone."""
+    """Return the path that a link names, relative to the catalog, from its text alone.
+
+    `path` is the path of the link, also relative to the catalog.
+    """
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
 
 
 def display_path(root: Path, path: str) -> str:
-    """A path as people see it: relative to the catalog's parent, printable whatever bytes the name
-    has.
+    """Return a path for display, relative to the catalog's parent and printable.
+
+    Unprintable characters are escaped, because file names may contain any bytes.
     """
     return _escape_unprintable(f"{root.resolve().name}/{path}")
 
 
 def _escape_unprintable(text: str) -> str:
-    """The text with escapes for all that a terminal or a log would act on: what a file or its name
-    says is not ours to trust.
+    """Return the text with unprintable characters escaped.
+
+    File contents and names are untrusted, and terminals and logs interpret control characters.
     """
     return (
         text
@@ -239,7 +241,7 @@ def _escape_unprintable(text: str) -> str:
 
 
 def _format_message(text: str) -> str:
-    """The text for a message: on one line, and not longer than anybody reads."""
+    """Return the text as one line of at most MAX_MESSAGE_LENGTH characters."""
     return _escape_unprintable(
         text if len(text) <= MAX_MESSAGE_LENGTH else f"{text[: MAX_MESSAGE_LENGTH - 3]}..."
     )
@@ -248,7 +250,10 @@ def _format_message(text: str) -> str:
 def make_problem(
     root: Path, finding: Finding, line: int = 1, column: int = 1, excerpt: str = "", length: int = 1
 ) -> Problem:
-    """A finding at its place, fit to be shown."""
+    """Return a finding as a Problem at a position.
+
+    Its texts are escaped and shortened for display.
+    """
     return Problem(
         path=display_path(root, finding.path), line=line, column=column, rule=finding.rule, message=_format_message(finding.message),
         expected=_format_message(finding.expected), help=_format_message(finding.help), excerpt=excerpt, length=length, fix=finding.fix,
@@ -266,17 +271,17 @@ class ToolFolder(NamedTuple):
     versions: list[str]
 
     def version_path(self, version: str) -> str:
-        """The file of a version."""
+        """Return the path of the file of a version."""
         return f"{self.folder}/{version}.yaml"
 
     @property
     def is_meta_tool(self) -> bool:
-        """Whether it is a meta tool."""
+        """Whether the tool is a meta tool."""
         return self.folder.startswith(f"{META_TOOLS}/")
 
 
 def list_toolkits(root: Path) -> list[str]:
-    """The slugs of the toolkits that are described, sorted."""
+    """Return the sorted slugs of the toolkits that have a toolkit.yaml."""
     return sorted(
         folder.name
         for folder in _subfolders(root / "toolkits")
@@ -285,7 +290,7 @@ def list_toolkits(root: Path) -> list[str]:
 
 
 def find_tool(root: Path, slug: str) -> ToolFolder | None:
-    """Where a tool lies; None where there is none of this slug, or no version of it."""
+    """Return the folder of a tool, or None if there is no such tool or it has no version."""
     if not names.is_valid(names.TOOL_SLUG, slug):
         return None
     for folder in [
@@ -302,7 +307,7 @@ def find_tool(root: Path, slug: str) -> ToolFolder | None:
 
 
 def get_tool(root: Path, slug: str) -> ToolFolder:
-    """The same. Raises UsageError, with the nearest slug, where there is no such tool."""
+    """Return the folder of a tool. Raises UsageError, with the nearest slug, if there is none."""
     found = find_tool(root, slug)
     if found:
         return found
@@ -316,7 +321,7 @@ def get_tool(root: Path, slug: str) -> ToolFolder:
 
 
 def list_tools(root: Path) -> list[str]:
-    """The folders of all tools, meta tools too. Raises UsageError where there is no catalog."""
+    """Return the folders of all tools and meta tools. Raises UsageError if there is no catalog."""
     paths, folders, _ = list_layout(root)
     metas = {
         path.rpartition("/")[0]
@@ -327,8 +332,9 @@ def list_tools(root: Path) -> list[str]:
 
 
 def nearest_slug(slug: str, candidates: Iterable[str]) -> str:
-    """The slug that was probably meant; empty where none is near. Only what shares the most words
-    is compared closely.
+    """Return the candidate nearest to a slug, or an empty string if none is near.
+
+    Only the candidates that share the most words with the slug are compared letter by letter.
     """
     words = {*slug.casefold().replace("-", "_").split("_")}
     some = heapq.nlargest(
@@ -340,7 +346,7 @@ def nearest_slug(slug: str, candidates: Iterable[str]) -> str:
 
 
 def guess_toolkit(slug: str, toolkits: Iterable[str]) -> str:
-    """The toolkit whose slug a tool's begins with, the longest there is; empty where there is none."""
+    """Return the longest toolkit slug that a tool's slug begins with, or an empty string."""
     lower = slug.lower().replace("-", "_")
     return max(
         (one for one in toolkits if lower.startswith(f"{one.replace('-', '_')}_")),

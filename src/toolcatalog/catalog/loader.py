@@ -1,8 +1,8 @@
 """The catalog loader: file paths to kinds, files to raw documents, findings to lines and columns.
 
-A file's place is its identity, so slugs, versions and ids come from the path here and from nowhere
-else; files that are in no known place are problems. This is also where a finding gets its line and
-column, by reading the one file again.
+The path of a file is its identity: slugs, versions and ids come from the path, and only this module
+derives them. Files at unknown paths are problems. A finding gets its line and column here too, by
+reading its file again.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from toolcatalog.errors import Finding, Problem
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A kind of file and the names that its path gives."""
+    """A kind of file and the names (slugs, version, id) in its path."""
 
     kind: str
     names: Mapping[str, str]
@@ -29,20 +29,21 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file as read: its path relative to the catalog (with `/`), its place and its JSON value,
-    if it is readable.
+    """One file as read: its path relative to the catalog, its location and its JSON value.
+
+    The path is separated by `/`. If `is_readable` is False, `value` is None.
     """
 
     path: str
     location: Location
     value: Any = None
     is_readable: bool = False
-    digest: str = ""  # the SHA-256 of the bytes that were read
-    suppressions: tuple[Suppression, ...] = ()  # that are meant for us
-    schema_comments: tuple[SchemaComment, ...] = ()  # that are meant for editors
+    digest: str = ""  # SHA-256 of the file's bytes
+    suppressions: tuple[Suppression, ...] = ()
+    schema_comments: tuple[SchemaComment, ...] = ()
     hidden: tuple[
         tuple[int, str], ...
-    ] = ()  # lines whose comments have unseen characters, and these
+    ] = ()  # lines whose comments contain hidden characters, with those characters
 
 
 _LAYOUT = (
@@ -79,8 +80,9 @@ _PATTERNS = tuple(
 
 
 def load_file(root: Path, path: str) -> tuple[Document | None, list[Problem]]:
-    """Read one file: the document (None where no file belongs at this path), and what is wrong with
-    it so far.
+    """Read one file and return its document and the problems so far.
+
+    The document is None if no file is expected at this path.
     """
     place = classify_path(path)
     if isinstance(place, Finding):
@@ -91,8 +93,9 @@ def load_file(root: Path, path: str) -> tuple[Document | None, list[Problem]]:
 def parse_file(
     root: Path, path: str, data: bytes | Finding
 ) -> tuple[Document | None, list[Problem]]:
-    """The same for a content that comes from elsewhere, such as an older revision; or for the
-    reason why there is none.
+    """Parse content from another source, such as an older revision, like `load_file`.
+
+    `data` is a Finding if there is no content.
     """
     place = classify_path(path)
     return (
@@ -148,8 +151,9 @@ def _split_lines(data: bytes) -> list[str]:
 
 
 def locate_findings(root: Path, findings: Iterable[Finding]) -> list[Problem]:
-    """Give each finding its line, column and source line. Reads each file concerned once more, so a
-    clean catalog pays nothing.
+    """Return the findings with line, column and source line.
+
+    Each file with findings is read again, so a valid catalog has no extra cost.
     """
     by_path: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
@@ -162,7 +166,7 @@ def locate_findings(root: Path, findings: Iterable[Finding]) -> list[Problem]:
 def locate_in_file(
     root: Path, path: str, findings: Sequence[Finding]
 ) -> tuple[list[Problem], tuple[Suppression, ...]]:
-    """The findings of one file at their places, and the file's comments that are meant for us."""
+    """Return the findings of one file as problems with positions, and its suppression comments."""
     data = folder.read_file(root, path)
     if isinstance(data, Finding):
         return [folder.make_problem(root, finding) for finding in findings], ()
@@ -178,7 +182,7 @@ def locate_in_file(
 def _span(
     node: yaml_reader.Node | None, lines: list[str], finding: Finding
 ) -> tuple[int, int, int]:
-    """Line, column and length of what a finding speaks of: a value, or all that stands on a line."""
+    """Return the line, column and length of a finding: of a value, or of a whole line."""
     if finding.line:
         text = _line_at(lines, finding.line)
         return finding.line, len(text) - len(text.lstrip()) + 1, len(text.strip())
@@ -186,7 +190,7 @@ def _span(
 
 
 def find_line(data: bytes, finding: Finding) -> int:
-    """The line of a finding in a content that comes from elsewhere."""
+    """Return the line of a finding in content from another source."""
     mark = yaml_reader.parse(data).root
     return yaml_reader.locate_value(mark, finding.pointer, finding.at_key)[0] if mark else 1
 
@@ -196,7 +200,7 @@ def _line_at(lines: list[str], number: int) -> str:
 
 
 def classify_path(path: str) -> Location | Finding:
-    """The kind of file that lies at `path`, or why none does."""
+    """Return the location of a file at `path`, or a finding if no file is expected there."""
     for kind, pattern in _PATTERNS:
         if match := pattern.fullmatch(path):
             return _check_names(path, match) or Location(kind, match.groupdict())

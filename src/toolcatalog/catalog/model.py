@@ -1,11 +1,8 @@
 """The catalog model: one frozen record for each kind of YAML file.
 
-Nothing here checks, reads or
-serves.
-
-The shape is that of the YAML files; what clients see is in `snapshot`. Parameter descriptions stay
-plain mappings in the author's form, because what they may hold is JSON Schema's affair;
-`parameters` knows their twists.
+The records have the shape of the YAML files; `snapshot.format` has the shape that clients see. The
+module contains no checks and no I/O. Parameter descriptions stay plain mappings as the author wrote
+them, because their content is JSON Schema; `parameters` handles where they differ from it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,13 +16,13 @@ UNKNOWN_TOOLKIT = ""  # the toolkit of an auth config whose file could not be re
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """catalog.yaml: what this catalog is."""
+    """catalog.yaml: title, description and settings of the catalog."""
 
     title: str
     description: str = ""
     home: str = ""
     repository: str = ""
-    # what rules of advice weigh in this catalog
+    # severity overrides of lint rules
     rules: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -45,7 +42,10 @@ class Toolkit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deprecation:
-    """A tool version that says `deprecation:` is deprecated, whatever stands below it."""
+    """The `deprecation` field.
+
+    Its presence marks a tool version as deprecated, even if it is empty.
+    """
 
     reason: str = ""
     since: str = ""
@@ -65,14 +65,14 @@ class ToolVersion:
     description: str
     scopes: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    no_auth: bool | None = None  # None: the toolkit's
+    no_auth: bool | None = None  # None: as in the toolkit
     deprecation: Deprecation | None = None
     input_parameters: Parameters
     output_parameters: Parameters
 
     @property
     def summary(self) -> "ToolSummary":
-        """The same for the other files."""
+        """The fields that checks of other files need."""
         replaced_by = self.deprecation.replaced_by if self.deprecation else None
         return ToolSummary(
             self.toolkit, self.slug, self.version, self.scopes, self.tags, replaced_by
@@ -82,7 +82,7 @@ class ToolVersion:
     def from_value(
         cls, value: Mapping[str, Any], *, path: str, slug: str, toolkit: str, version: str
     ) -> "ToolVersion":
-        """The record of a file's value that has passed its schema."""
+        """Create the record from a file's value that is valid against its schema."""
         return cls(
             path=path,
             slug=slug,
@@ -100,10 +100,10 @@ class ToolVersion:
 
 
 class ToolSummary(NamedTuple):
-    """One tool version as far as the other files of a catalog are concerned. `replaced_by`: None
-    where it is not deprecated.
+    """The fields of a tool version that other files of a catalog refer to.
 
-    There may be a million of them, so it is the smallest record that there is.
+    `replaced_by` is None if the version is not deprecated. A catalog may have a million of these,
+    so the record is as small as possible.
     """
 
     toolkit: str
@@ -115,14 +115,15 @@ class ToolSummary(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Where its file lies."""
+        """The path of its file."""
         return f"toolkits/{self.toolkit}/{self.slug}/{self.version}.yaml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetaTool:
-    """meta_tools/<slug>/<version>.yaml: a tool version file whose `template` may hold placeholders.
-    `when` None: always.
+    """meta_tools/<slug>/<version>.yaml: a tool version file with placeholders in its `template`.
+
+    If `when` is None, every session offers it.
     """
 
     path: str
@@ -134,8 +135,9 @@ class MetaTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthConfig:
-    """auth_configs/<id>.yaml: which tools of a toolkit one set of credentials can use. None: no
-    limit.
+    """auth_configs/<id>.yaml: the tools of a toolkit that one set of credentials can use.
+
+    `tools` or `scopes` of None means no limit.
     """
 
     path: str
@@ -155,7 +157,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSelection:
-    """What a session says of one toolkit's tools; `tags` None: the session's own tags hold."""
+    """A session's selection from the tools of one toolkit.
+
+    If `tags` is None, the tags of the session apply.
+    """
 
     tools: Selection = Selection()
     tags: Selection | None = None
@@ -180,8 +185,9 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalog:
-    """All files of a catalog. Tool versions are sorted by slug and version, oldest first; the rest
-    by name.
+    """All files of a catalog.
+
+    Tool versions are sorted by slug and version, oldest first; everything else is sorted by name.
     """
 
     about: About

@@ -1,6 +1,6 @@
 """Resolve the catalog as written into the contents of a snapshot.
 
-The only bridge between the two vocabularies, `model` and `snapshot`.
+This is the only module that converts `catalog.model` records to `snapshot.format` records.
 """
 
 from collections import defaultdict
@@ -13,8 +13,9 @@ from toolcatalog.snapshot import format as snapshot_format
 
 
 def resolve_catalog(catalog: model.Catalog) -> snapshot_format.SnapshotContents:
-    """The contents of the snapshot of a catalog without problems, but for the tools, which go
-    through `tool` one by one.
+    """Return the snapshot contents of a catalog without problems, except for its tools.
+
+    Tools are resolved one at a time by `resolve_tool`.
     """
     of_toolkit: defaultdict[str, set[str]] = defaultdict(set)
     for one in catalog.tools:
@@ -34,7 +35,7 @@ def resolve_catalog(catalog: model.Catalog) -> snapshot_format.SnapshotContents:
 def resolve_tool(
     tool: model.ToolVersion, toolkit: model.Toolkit, versions: tuple[str, ...]
 ) -> snapshot_format.Tool:
-    """One tool version as served; `versions` are all those of the tool, oldest first."""
+    """Return one tool version as served; `versions` are all versions of the tool, oldest first."""
     return snapshot_format.Tool(
         slug=tool.slug,
         toolkit=tool.toolkit,
@@ -81,8 +82,9 @@ def _resolve_session(catalog: model.Catalog, session: model.Session) -> snapshot
 
 
 def _offered_meta_tools(catalog: model.Catalog, session: model.Session) -> list[model.MetaTool]:
-    """The newest version of each meta tool that the session offers, in the session's order, else by
-    slug.
+    """Return the newest version of each meta tool that the session offers.
+
+    They are in the session's order if it lists them, else sorted by slug.
     """
     newest = {tool.slug: tool for tool in catalog.meta_tools}
     chosen = [
@@ -109,15 +111,16 @@ def _resolve_meta_tool(
 
 
 def _remove_empty_choices(described: dict[str, Any]) -> dict[str, Any]:
-    """The parameters but those, at any level, whose choice is empty in this session: no value could
-    ever be given for them.
+    """Return the parameters without those that have an empty choice in this session.
+
+    This applies at any level: no value could be given for such a parameter.
     """
     pruned = {name: _prune(description) for name, description in described.items()}
     return {name: description for name, description in pruned.items() if description is not None}
 
 
 def _prune(description: dict[str, Any]) -> dict[str, Any] | None:
-    """The description without empty choices, or None where nothing is left of it."""
+    """Return the description without empty choices, or None if nothing is left of it."""
     kept = dict(description)
     if "properties" in kept:
         kept["properties"] = _remove_empty_choices(kept["properties"])

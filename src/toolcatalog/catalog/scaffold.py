@@ -1,8 +1,8 @@
 """Scaffolding: the text of a new toolkit, tool or catalog file.
 
-The first lines tell editors of the schema (see `catalog.file_schemas`), so a file is completed and explained
-from the first key on. What stands in comments is no part of the value: a new file is sound as it
-is, and nothing that was made up is ever published.
+The first lines are schema comments (see `catalog.file_schemas`), so that editors complete and
+explain the file from the first key on. Sample parameters are in comments only: a new file is valid
+as it is, and made-up values are never published.
 """
 
 from collections.abc import Mapping
@@ -36,8 +36,9 @@ _TRAILING_COMMENTS = {
 
 
 def render_file(path: str, fields: Mapping[str, Any]) -> bytes:
-    """The text of a new file at its path in a catalog; fields that say nothing are left out, but
-    for those that must be there.
+    """Return the content of a new file at its path in a catalog.
+
+    Empty optional fields are left out.
     """
     kind = _locate(path).kind
     whole = SCHEMAS[kind]
@@ -54,13 +55,13 @@ def render_file(path: str, fields: Mapping[str, Any]) -> bytes:
 
 
 def required_fields(path: str) -> list[str]:
-    """The fields that a file at this path must have."""
+    """Return the required fields of a file at this path."""
     needed: list[str] = SCHEMAS[_locate(path).kind]["required"]
     return needed
 
 
 def validate_file(path: str, data: bytes) -> list[Finding]:
-    """What is wrong with a new file; nothing where the catalog takes it."""
+    """Return the findings of a new file; none if it is valid."""
     reading = yaml_reader.parse(data)
     if reading.faults:
         return [
@@ -71,9 +72,7 @@ def validate_file(path: str, data: bytes) -> list[Finding]:
 
 
 def _locate(path: str) -> Location:
-    """The kind of file that lies there. Raises UsageError where the path has a name that no such
-    file can have.
-    """
+    """Return the location of a path. Raises UsageError if no file is expected at it."""
     place = loader.classify_path(path)
     if isinstance(place, Finding):
         raise UsageError(f"{place.message}: {place.help}.")
@@ -81,7 +80,7 @@ def _locate(path: str) -> Location:
 
 
 def title_from_slug(slug: str) -> str:
-    """A slug as people would write it: a name to begin with."""
+    """Return a slug as a display name: with spaces and capitals."""
     words = slug.replace("_", " ").replace("-", " ").split()
     return (
         " ".join(words).capitalize()

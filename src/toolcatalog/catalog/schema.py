@@ -1,8 +1,9 @@
 """Schema validation: a raw value of one file to a record, or to findings.
 
-jsonschema-rs answers "is it valid?" for every file in microseconds; only for a file that is not
-does `support.mcp_server` list what is wrong, and `catalog.schema_errors` says it in the words of the format. Then each
-example, default and enum value is held against its description.
+jsonschema-rs checks every file in microseconds. Only for an invalid file does
+`catalog.schema_validator` list the errors, and `catalog.schema_errors` turns them into messages in
+terms of the file format. Then each example, default and enum value is validated against its
+description.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -31,30 +32,29 @@ from toolcatalog.catalog.model import (
 )
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Pointer
 
-# what leaves a description that no value can be held against
+# findings after which a description cannot validate values
 _UNUSABLE_RULES = {"wrong-type", "wrong-value", "missing-key"}
-# what may be wrong with a description that is well formed
+# keywords that may be wrong although the description fits its schema
 _CHECKED_KEYWORDS = frozenset(("pattern", "enum", "examples", "default"))
-_MAX_COMPARED_CHOICES = 100  # choices among which the one nearest to a wrong value is looked for
-# bytes of a description by bytes of the values that are held against it: each value meets each
-# choice or branch
+_MAX_COMPARED_CHOICES = 100  # choices that are searched for the one nearest to a wrong value
+# bytes of a description times bytes of its values: each value is compared with each choice or
+# branch
 _MAX_STEPS = 200_000_000
-# of one file: characters, and a hundred for each text, that are held against patterns which look
-# around or back
+# per file: characters, plus a hundred per string, that are matched against patterns with
+# lookaround or backreferences
 _MAX_BACKTRACKING = 40_000
-# takes as long as the text; knows neither look-around nor references
+# linear time; supports neither lookaround nor backreferences
 _LINEAR = jsonschema_rs.RegexOptions()
-# knows them, and each step back may go through the whole text
+# supports both, but each backtracking step may scan the whole text
 _BACKTRACKING = jsonschema_rs.FancyRegexOptions(backtrack_limit=2_000)
-# what jsonschema-rs is to say in the place of a value: values are untrusted, and may be a megabyte
-# long
+# stands for the value in messages of jsonschema-rs: values are untrusted and may have a megabyte
 _MASK = "<value>"
 
 Record = About | Toolkit | ToolVersion | MetaTool | AuthConfig | Session
 
 
 def validate(document: Document) -> tuple[Record | None, list[Finding]]:
-    """The record of one document, or None and what is wrong with it."""
+    """Return the record of one document, or None and the findings."""
     kind, value, undecided = document.location.kind, document.value, document.value
     if kind == "meta_tool":
         if findings := _limit_findings(_bad_placeholders(document.path, value)):
@@ -75,9 +75,7 @@ def validate(document: Document) -> tuple[Record | None, list[Finding]]:
 
 
 def _limit_findings(findings: Iterator[Finding]) -> list[Finding]:
-    """As many findings as are told of one file, and one more: whoever tells them can say that there
-    are more.
-    """
+    """Return at most MAX_FINDINGS_PER_FILE + 1 findings, to show whether there are more."""
     return [*islice(findings, MAX_FINDINGS_PER_FILE + 1)]
 
 
@@ -113,15 +111,15 @@ def _file_validator(kind: str) -> jsonschema_rs.Draft202012Validator:
 def _schema_findings(path: str, kind: str, value: Any) -> list[Finding]:
     if _file_validator(kind).is_valid(value):
         return []
-    from toolcatalog.catalog import schema_validator  # noqa: PLC0415 - its library takes long to load, and a build without faults never needs it
+    from toolcatalog.catalog import schema_validator  # noqa: PLC0415 - slow import, rarely needed
 
     found = _limit_findings(
         finding
         for error in schema_validator.iter_errors(kind, value)
         for finding in schema_errors.to_findings(path, error)
     )
-    # The two libraries read a pattern's `$` differently before a final line break: the gate's word
-    # counts.
+    # The two libraries treat a pattern's `$` before a final line break differently; the result of
+    # jsonschema-rs counts.
     return found or [
         _fallback_finding(path, error) for error in _file_validator(kind).iter_errors(value)
     ]
@@ -140,12 +138,11 @@ def _reason(error: jsonschema_rs.ValidationError) -> str:
 def _check_values(
     path: str, tool: Mapping[str, Any], sessionless: Mapping[str, Any], broken: Collection[Pointer]
 ) -> Iterator[Finding]:
-    """Examples, defaults and enum values that do not fit their description, and descriptions that
-    no value can be held against.
+    """Yield findings for values that do not fit their description, and for unusable descriptions.
 
-    `undecided` is the same tool without the choices that only a session knows, which no example can
-    be held against. Parameters that are `broken` are passed over: what does not fit them can be
-    told once they are mended.
+    The values are examples, defaults and enum values. `sessionless` is the same tool without the
+    choices that depend on a session, because examples cannot be validated against those. Parameters
+    in `broken` are skipped: their values can be checked once their descriptions are valid.
     """
     trials = _BacktrackingBudget(_MAX_BACKTRACKING)
     for field in ("input_parameters", "output_parameters"):
@@ -173,8 +170,9 @@ def _check_values(
 
 
 class _ValueValidator(NamedTuple):
-    """What tells whether a value fits; how many patterns it has that look around or back: none
-    where it tells in no time.
+    """A validator, and its number of patterns with lookaround or backreferences.
+
+    The number is 0 if validation takes time linear in the length of the value.
     """
 
     validator: jsonschema_rs.Draft202012Validator
@@ -183,14 +181,14 @@ class _ValueValidator(NamedTuple):
 
 @dataclass(slots=True)
 class _BacktrackingBudget:
-    """How much may still be tried, of one file, on patterns that look around or back."""
+    """The remaining work, for one file, on patterns with lookaround or backreferences."""
 
     remaining: int
 
     def allow(self, validator: _ValueValidator, values: bytes) -> bool:
-        """Tell whether these values, as JSON, may be held against this gate too."""
+        """Spend budget for these values, as JSON; return False if there is not enough left."""
         if validator.pattern_count:
-            # two quotes for each text
+            # each string has two quotes, so this adds 100 per string
             self.remaining -= validator.pattern_count * (len(values) + 50 * values.count(b'"'))
         return self.remaining >= 0
 
@@ -218,7 +216,7 @@ def _check_description(
     except jsonschema_rs.ValidationError as refusal:
         if _has_bad_pattern(description):
             yield _bad_pattern_finding(path, pointer, description)
-        # else it is the pattern of a description within this one, and told there
+        # otherwise the pattern belongs to a nested description, which reports it
         elif "regex" not in refusal.message:
             yield Finding(
                 path=path,
@@ -248,8 +246,9 @@ def _check_description(
 def _collect_values(
     description: Mapping[str, Any], constraint: Mapping[str, Any]
 ) -> list[tuple[bytes, list[tuple[Pointer, Any]], bytes]]:
-    """What values must fit, as JSON; the values, each at its place; and those as JSON. Choices and
-    samples apart.
+    """Return (schema as JSON, values with their pointers, values as JSON), at most two of them.
+
+    Enum values and samples (examples and the default) are validated against different schemas.
     """
     choices: list[tuple[Pointer, Any]] = [
         (("enum", index), value) for index, value in enumerate(description.get("enum", ()))
@@ -286,8 +285,9 @@ def _value_validator(schema: bytes) -> _ValueValidator:
 
 @lru_cache(maxsize=512)
 def _cached_validator(schema: bytes) -> jsonschema_rs.Draft202012Validator:
-    """Making one takes longer than using it, and a whole number from 1 to 100 is a whole number
-    from 1 to 100 in every tool.
+    """Return the validator of a schema from a cache.
+
+    Creating a validator takes longer than using it, and many tools have equal descriptions.
     """
     return jsonschema_rs.Draft202012Validator(
         orjson.loads(schema), validate_formats=True, mask=_MASK
@@ -295,7 +295,7 @@ def _cached_validator(schema: bytes) -> jsonschema_rs.Draft202012Validator:
 
 
 def _pattern_validator(schema: bytes) -> _ValueValidator:
-    """The gate of a description with patterns. It is not kept: it may hold more than a megabyte."""
+    """Return the validator of a description with patterns, uncached: it may use more than 1 MB."""
     description = orjson.loads(schema)
     try:
         linear = jsonschema_rs.Draft202012Validator(
@@ -310,8 +310,9 @@ def _pattern_validator(schema: bytes) -> _ValueValidator:
 
 
 def _has_bad_pattern(description: Mapping[str, Any]) -> bool:
-    """Tell whether its own pattern is none. Asked last: where values are held against it, making
-    the gate has told.
+    """Return whether the description's own pattern is not a regular expression.
+
+    This check is a last resort: creating a validator for the values detects a bad pattern already.
     """
     try:
         jsonschema_rs.Draft202012Validator({"pattern": description.get("pattern", "")})

@@ -1,7 +1,7 @@
-"""JSON Schema errors as sentences: what is wrong, what was expected, and the nearest right name.
+"""JSON Schema errors as messages: what is wrong, what was expected, and the nearest valid name.
 
-A validator's own sentences point at the parent and speak of schemas; a contributor wants the key,
-what was expected there, and the nearest right name.
+A validator's own messages point at the parent value and use the terms of JSON Schema. Contributors
+need the key and the terms of the file format.
 """
 
 import json
@@ -35,7 +35,7 @@ _BOOLEAN_WORDS = {
     "off": "false",
     "false": "false",
 }
-QUOTE_FIX = '"{}"'  # a number or a boolean as a string, in the way that problems are mended
+QUOTE_FIX = '"{}"'  # fix that turns a number or boolean into a string; see `validation.fixes`
 _EMPTY_NAMES: dict[type[Any], str] = {
     dict: "an empty mapping",
     list: "an empty list",
@@ -51,8 +51,10 @@ _FIELD_DESCRIPTIONS["type"] = "one of " + ", ".join(parameters.TYPES)
 
 @dataclass(frozen=True, slots=True)
 class _SchemaError:
-    """The parts of a library's error that are told: where, what stands there, what the keyword
-    wants, and the whole schema there.
+    """The fields of a library's error that messages use.
+
+    `instance` is the value at `pointer`, `keyword_value` the value of the failed keyword, and
+    `schema` the schema that contains the keyword.
     """
 
     path: str
@@ -73,8 +75,9 @@ class _SchemaError:
         expected: str | None = None,
         fix: str | None = None,
     ) -> Finding:
-        """A finding at this place, or at a step below it; expected is what the schema's description
-        says, unless said otherwise.
+        """Return a finding at this value, or at `step` below it.
+
+        `expected` defaults to the description in the schema.
         """
         said = self.schema.get("description", "") if expected is None else expected
         pointer = (*self.pointer, *step)
@@ -92,7 +95,7 @@ class _SchemaError:
 
 
 def to_findings(path: str, error: "ValidationError") -> Iterator[Finding]:
-    """The findings that one error of the library amounts to."""
+    """Yield the findings for one error of the library."""
     pointer: Pointer = (*error.absolute_path,)
     whole: Any = error
     of_key = "propertyNames" in error.absolute_schema_path
@@ -106,7 +109,7 @@ def to_findings(path: str, error: "ValidationError") -> Iterator[Finding]:
 
 
 def describe_value(value: Any) -> str:
-    """A value as a message names it."""
+    """Return a short description of a value for a message."""
     kind = _TYPE_NAMES[type(value)]
     if value in ({}, [], ""):
         return _EMPTY_NAMES[type(value)]
@@ -117,7 +120,7 @@ def describe_value(value: Any) -> str:
 
 
 def quote_hint(value: Any) -> str:
-    """How to write a number or boolean so that it is a string."""
+    """Return the help text for a number or boolean that should be a string."""
     return f"put it in quotes: {json.dumps(json.dumps(value))}"
 
 
@@ -151,7 +154,7 @@ def _unknown_key_findings(error: _SchemaError) -> Iterator[Finding]:
 
 def _missing_key_findings(error: _SchemaError) -> Iterator[Finding]:
     for key in error.keyword_value:
-        # the library gives one error for each missing key
+        # the library reports one error per missing key
         if key not in error.instance and f"'{key}'" in error.message:
             field = error.schema.get("properties", {}).get(key, {})
             expected, help = (
@@ -196,7 +199,7 @@ def _type_findings(error: _SchemaError) -> Iterator[Finding]:
 
 
 def _type_fix(wanted_type: Any, value: Any) -> str | None:
-    """How to write a value of the type that is wanted, where that is beyond doubt."""
+    """Return the replacement that gives a value the wanted type, or None if it is not certain."""
     if wanted_type == "string" and isinstance(value, bool | int | float):
         return QUOTE_FIX
     if wanted_type == "boolean" and isinstance(value, str):

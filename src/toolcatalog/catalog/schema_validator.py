@@ -1,7 +1,7 @@
 """The JSON Schema validator: every validation error of a file's value, lazily, from jsonschema.
 
-Only `schema` loads this, and only for a file that is not valid: the library takes longer to load
-than a small catalog to build.
+Only `catalog.schema` imports this module, and only for an invalid file: loading the library takes
+longer than building a small catalog.
 """
 
 import json
@@ -17,8 +17,9 @@ from toolcatalog.catalog.file_schemas import SCHEMAS
 
 
 def iter_errors(kind: str, value: Any) -> Iterator[ValidationError]:
-    """The library's errors, in the order of the schema's keywords and of the file. Lazy: a hostile
-    file has millions.
+    """Yield the library's errors in the order of the schema's keywords and of the file.
+
+    Errors are computed lazily, because a malicious file can have millions.
     """
     yield from _error_validator(kind).iter_errors(value)
 
@@ -36,8 +37,9 @@ def _error_validator(kind: str) -> Draft202012Validator:
 def _check_additional_properties(
     validator: Any, wanted: Any, instance: Any, schema: Any
 ) -> Iterator[ValidationError]:
-    """`additionalProperties` in the order of the file: the library goes through a set, so the first
-    hundred would be a lottery.
+    """Check `additionalProperties` in the order of the file.
+
+    The library iterates over a set, so the first hundred errors would be random.
     """
     others = (
         [key for key in instance if key not in schema.get("properties", {})]
@@ -52,8 +54,9 @@ def _check_additional_properties(
 
 
 def _check_unique_items(_: Any, wanted: bool, instance: Any, __: Any) -> Iterator[ValidationError]:
-    """`uniqueItems` in one pass: the library compares each item with each, which takes minutes for
-    a long list.
+    """Check `uniqueItems` in one pass.
+
+    The library compares all pairs of items, which takes minutes for a long list.
     """
     if (
         wanted

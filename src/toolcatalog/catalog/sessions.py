@@ -16,7 +16,7 @@ from toolcatalog.snapshot import format as snapshot_format
 
 PLACEHOLDER_KEY = "$session"
 
-# What stands for each while a meta tool is checked as the tool that it will be.
+# Sample values that replace placeholders when a meta tool is checked.
 SAMPLE_VALUES: Mapping[str, Any] = {
     "toolkits": ["toolkit"],
     "tools": ["TOOL"],
@@ -27,8 +27,9 @@ SAMPLE_VALUES: Mapping[str, Any] = {
 
 
 def fill_placeholders(value: Any, values: Mapping[str, Any]) -> Any:
-    """The value with each placeholder replaced by what is given for its name. Raises KeyError for a
-    name that is not given.
+    """Return the value with each placeholder replaced by the value of its name.
+
+    Raises KeyError if `values` does not contain the name.
     """
     if isinstance(value, dict):
         return (
@@ -42,8 +43,9 @@ def fill_placeholders(value: Any, values: Mapping[str, Any]) -> Any:
 
 
 def remove_placeholder_enums(value: Any) -> Any:
-    """The value without each `enum` that is a placeholder: while the session is not known, any
-    value may be one of its choices.
+    """Return the value without each `enum` that is a placeholder.
+
+    Its choices depend on the session, so until the session is known any value may be allowed.
     """
     if isinstance(value, dict):
         return {
@@ -63,7 +65,7 @@ def _is_placeholder(value: Any) -> bool:
 def find_invalid_placeholders(
     value: Any, pointer: Pointer = ()
 ) -> Iterator[tuple[Pointer, dict[str, Any]]]:
-    """Each placeholder that is not one key and a known name: its pointer, and what stands there."""
+    """Yield pointer and value of each placeholder that is not a single key with a known name."""
     if isinstance(value, dict):
         if PLACEHOLDER_KEY in value:
             if (
@@ -84,13 +86,14 @@ _ALL_TOOLS = ToolSelection()
 
 
 def select_toolkits(catalog: Catalog, session: Session) -> list[str]:
-    """The slugs of the session's toolkits, sorted."""
+    """Return the sorted slugs of the session's toolkits."""
     return [slug for slug in sorted(catalog.toolkits) if _is_selected(session.toolkits, (slug,))]
 
 
 def select_tools(catalog: Catalog, session: Session) -> list[ToolSummary]:
-    """The tool versions that the session may use, sorted by slug: one for each tool, the one in
-    force.
+    """Return the tool versions that the session may use, sorted by slug.
+
+    There is one version of each tool, the effective one.
     """
     toolkits = {*select_toolkits(catalog, session)}
     configs = {config.id: config for config in catalog.auth_configs}
@@ -108,8 +111,9 @@ def select_tools(catalog: Catalog, session: Session) -> list[ToolSummary]:
 
 
 def select_versions(tools: Iterable[ToolSummary], session: Session) -> Iterable[ToolSummary]:
-    """Of each tool the newest version, or the newest at the session's version of its toolkit.
-    `tools` is sorted by slug and version.
+    """Return the effective version of each tool: the newest, or the newest up to the pinned one.
+
+    A session pins versions by toolkit. `tools` must be sorted by slug and version.
     """
     pins = session.toolkit_versions
     return {
@@ -122,8 +126,10 @@ def select_versions(tools: Iterable[ToolSummary], session: Session) -> Iterable[
 def is_usable(
     config: AuthConfig | snapshot_format.AuthConfig, slug: str, scopes: Iterable[str]
 ) -> bool:
-    """Tell whether a tool of the config's toolkit is usable with it: listed, where tools are; all
-    scopes granted, where scopes are.
+    """Return whether a tool of the config's toolkit can be used with the config.
+
+    The config must list the tool, if it lists tools, and grant all of its scopes, if it limits
+    scopes.
     """
     return (config.tools is None or slug in config.tools) and (
         config.scopes is None or {*scopes} <= {*config.scopes}

@@ -1,11 +1,10 @@
 """The YAML editor: change one value in a YAML file and keep everything else byte for byte.
 
-The marks of `catalog.yaml_reader.read` say where a value stands, and only those characters are replaced. What
-comes out is read again and held against what was meant; where the two differ, in whatever odd way
-the file is written, `UnsafeEdit` is raised and nothing is lost.
+The positions of values come from `catalog.yaml_reader.parse`, and only the characters of the value
+are replaced. The result is parsed again and compared with the expected value. If they differ,
+`UnsafeEdit` is raised and the file is not changed.
 
-`pointer` leads to the value by keys and indexes, as in a Finding. Files are bytes, as they lie on
-disk.
+`pointer` leads to a value by keys and indexes, as in a Finding. Files are passed as bytes.
 """
 
 import copy
@@ -21,17 +20,17 @@ _BOM = "\ufeff"
 
 
 class UnsafeEdit(Exception):
-    """The change cannot be made without touching what is not meant: a sentence that says why.
-    Whoever wants it must do it by hand.
+    """The change would affect other parts of the file.
+
+    The message is a sentence that says why. The user must make the change by hand.
     """
 
 
 def set_value(data: bytes, pointer: Pointer, value: Any, after: Collection[str] = ()) -> bytes:
-    """Give a key of a mapping a value: the key's lines are replaced by new ones, or added where
-    there are none.
+    """Set a key of a mapping: replace its lines, or add new lines if the key is missing.
 
-    A new key goes behind the last one of `after` that is there, else behind all others. Comments
-    within the old lines go with them. Raises UnsafeEdit.
+    A new key goes after the last key of `after` that exists, else after all keys. Comments within
+    the replaced lines are removed. Raises UnsafeEdit.
     """
     file = _File(data)
     *outer, key = pointer
@@ -59,8 +58,9 @@ def set_value(data: bytes, pointer: Pointer, value: Any, after: Collection[str] 
 
 
 def remove_key(data: bytes, pointer: Pointer) -> bytes:
-    """Take a key and its value out of a mapping, with the comments within; nothing happens where
-    there is none. Raises UnsafeEdit.
+    """Remove a key and its value, with the comments within, from a mapping.
+
+    Returns `data` unchanged if there is no such key. Raises UnsafeEdit.
     """
     file = _File(data)
     if not file.has(pointer):
@@ -73,8 +73,9 @@ def remove_key(data: bytes, pointer: Pointer) -> bytes:
 
 
 def replace_scalar(data: bytes, pointer: Pointer, value: Any) -> bytes:
-    """Replace a text, number, boolean or null by another, on its line, with all that stands beside
-    it. Raises UnsafeEdit.
+    """Replace a string, number, boolean or null in place and keep the rest of its line.
+
+    Raises UnsafeEdit.
     """
     file = _File(data)
     event = file.find_node(pointer).event
@@ -87,7 +88,7 @@ def replace_scalar(data: bytes, pointer: Pointer, value: Any) -> bytes:
     ):
         raise UnsafeEdit("the value is a mapping, a list or a text on lines of its own")
     first, last = file.lines[start.line], file.lines[end.line]
-    # nothing stands there: a null
+    # an empty value (null) needs a space after the colon
     space = " " if start.index == end.index and not first[: start.column].endswith(" ") else ""
     line = f"{first[: start.column]}{space}{_render_inline(value)}{last[end.column :]}"
     return file.verify(
@@ -99,7 +100,7 @@ _REMOVED: Any = object()
 
 
 class _File:
-    """A file as lines, each with its line end, and the places of its values."""
+    """The lines of a file, with their line endings, and the positions of its values."""
 
     def __init__(self, data: bytes) -> None:
         self.reading = yaml_reader.parse(data)
@@ -132,15 +133,16 @@ class _File:
         return mark
 
     def column(self, pointer: Pointer) -> int:
-        """Where a key, or an item of a list, begins on its line."""
+        """Return the column, from 0, at which a key or an item of a list begins."""
         mark = self.find_node(pointer)
         place = (mark.key or mark.event).start_mark
         assert place is not None
         return place.column
 
     def find_block(self, pointer: Pointer) -> tuple[int, int]:
-        """The first line of a key with its value, and the one behind the last; comments before what
-        follows are not among them.
+        """Return the first line of a key and its value, and the line after the last.
+
+        Blank lines and comments that belong to the following key are not part of the block.
         """
         mark, column = self.find_node(pointer), self.column(pointer)
         if (
@@ -156,7 +158,7 @@ class _File:
         return start, end
 
     def next_line(self, pointer: Pointer) -> int:
-        """The line of what comes next in the file."""
+        """Return the first line of the next value in the file."""
         while pointer:
             *outer, last = pointer
             siblings = self.find_node(tuple(outer)).children
@@ -169,8 +171,10 @@ class _File:
         return self.end_line
 
     def render_lines(self, neighbor: Pointer, value: Any, start: int | None) -> list[str]:
-        """The lines of a key and its value, indented as the key `beside`; at `start` in its place,
-        with what stands before it there.
+        """Return the lines of a key and its value, indented like the key `neighbor`.
+
+        If `start` is a line number, they replace that key, and the text before it on its line is
+        kept.
         """
         column = self.column(neighbor)
         new = {neighbor[-1]: value} if start is not None else value
@@ -183,7 +187,7 @@ class _File:
         return lines
 
     def verify(self, lines: list[str], pointer: Pointer, value: Any) -> bytes:
-        """The file of these lines, if it says what was meant and nothing else."""
+        """Return the changed lines as bytes. Raises UnsafeEdit if more than the value changed."""
         text = "".join(line if line.endswith("\n") else line + self.newline for line in lines)
         if not self.lines[-1].endswith("\n"):
             text = text.removesuffix("\n").removesuffix("\r")
@@ -199,8 +203,9 @@ class _File:
 
 
 def _last_line(node: Node) -> int:
-    """The last line on which something of a value surely stands; a text in a block says only where
-    the next thing may begin.
+    """Return the last line that certainly belongs to a value.
+
+    The end mark of a block scalar is the start of the next token, so its first line is returned.
     """
     while node.children:
         node = [*node.children.values()][-1]
@@ -214,9 +219,7 @@ def _last_line(node: Node) -> int:
 
 
 def _is_separator(line: str, column: int) -> bool:
-    """Whether a line is blank, or a comment that does not stand deeper than the keys at this
-    column.
-    """
+    """Return whether a line is blank, or a comment that is not indented deeper than `column`."""
     stripped = line.strip()
     return not stripped or (
         stripped.startswith("#") and len(line) - len(line.lstrip(" ")) <= column
@@ -224,7 +227,7 @@ def _is_separator(line: str, column: int) -> bool:
 
 
 def _render_inline(value: Any) -> str:
-    """A value as it may stand on a line, within brackets too."""
+    """Return a value as YAML that is valid on one line, also within brackets."""
     text = yaml_writer.to_yaml([value]).decode().rstrip("\n")
     return (
         text[1:-1]
@@ -234,7 +237,7 @@ def _render_inline(value: Any) -> str:
 
 
 def _replace_at(whole: Any, pointer: Pointer, value: Any) -> Any:
-    """The same value with another one at the pointer, or with none there."""
+    """Return a copy of the value with another value, or none, at the pointer."""
     changed = copy.deepcopy(whole)
     around = changed
     for step in pointer[:-1]:
@@ -247,5 +250,5 @@ def _replace_at(whole: Any, pointer: Pointer, value: Any) -> Any:
 
 
 def _canonical(value: Any) -> str:
-    """A value so that 1, 1.0 and true are three different ones, and the order of keys is none."""
+    """Return JSON that distinguishes 1, 1.0 and true, and ignores the order of keys."""
     return json.dumps(value, sort_keys=True)

@@ -1,14 +1,14 @@
 """The YAML reader: YAML 1.2 text to JSON values with line and column of each.
 
-The files are untrusted, so this reads less than YAML offers: libyaml's events go into a constructor
-of our own that types nothing but JSON literals (`no`, `012`, `1:30`, `2025-01-01` and `20250909_00`
-stay the strings that they look like), keeps the place of every value, and reports duplicate keys,
-anchors, tags, further documents and deep nesting. It never makes a Python object, never expands an
-alias and stops at 32 levels and at 20,000 values. Keys are always strings.
+The files are untrusted, so this reads only a subset of YAML. A constructor on top of libyaml's
+events converts only JSON literals (`no`, `012`, `1:30`, `2025-01-01` and `20250909_00` stay
+strings), keeps the position of every value, and reports duplicate keys, anchors, tags, further
+documents and deep nesting. It never creates Python objects, never expands an alias, and stops at 32
+levels and at 20,000 values. Keys are always strings.
 
-Nearly every file is sound, so there are two ways. `value` gives the value and nothing else, and
-gives up at the first thing that it does not take; `read` takes nearly twice the time, keeps the
-places and knows the words. Whoever gets no `value` asks `read` why.
+Nearly all files are valid, so there are two parsers. `parse_fast` returns only the value and raises
+NeedsFullParse at the first thing that it does not accept. `parse` takes nearly twice the time,
+keeps positions and reports faults. Callers use `parse` when `parse_fast` gives up.
 """
 
 import math
@@ -31,24 +31,24 @@ from yaml.events import (
 
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Pointer
 
-MAX_DEPTH = 32  # mappings and lists within each other
-MAX_VALUES = 20_000  # in a file, without keys: fifteen times what the largest real definition has
+MAX_DEPTH = 32  # levels of nested mappings and lists
+MAX_VALUES = 20_000  # per file, without keys: 15 times those of the largest real definition
 _LITERALS = {"": None, "null": None, "true": True, "false": False}
-# what a literal that is not empty begins with; the empty string is found in any
+# first characters of nonempty literals; `in` is also true for the empty string
 _LITERAL_FIRST_CHARS = "-0123456789ntf"
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-# Also the line ends that YAML counts and editors do not: every line number given must be the one
-# that an editor shows.
+# Includes the line ends that YAML counts and editors do not, so that reported line numbers are
+# those that an editor shows.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufffe\uffff]|\r(?!\n)")
 _BOM = "\ufeff"
 _SAFE_BYTES = (
     bytes(range(0x20, 0x7F)) + b"\n"
-)  # most bytes of most files, which need no closer look
-# each value but the outermost one stands behind one of these, and no two behind the same
+)  # bytes that need no further check; most files contain few others
+# each value except the root follows one of these, and no two values follow the same one
 _VALUE_INDICATORS = b":?,-[{"
-# JSON writes a character beyond U+FFFF as two escapes. libyaml refuses them, YAML 1.2 holds every
-# JSON text.
+# JSON writes a character beyond U+FFFF as two escapes. libyaml rejects these, although YAML 1.2
+# includes all of JSON.
 _SURROGATE_PAIR = re.compile(
     r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})"
 )
@@ -67,7 +67,7 @@ _FORBIDDEN = (
         "remove it: it may only be the first character of a file",
     ),
 )
-_SYNTAX_HELP = {  # what libyaml says: what most often is the cause
+_SYNTAX_HELP = {  # libyaml's message: help for the most likely cause
     "mapping values are not allowed in this context": "put the whole value in quotes if it holds `: `, or mend the indentation",
     "found character that cannot start any token": "indent with spaces, not tabs; quote values that start with `@`, `%` or a backtick",
     "could not find expected ':'": "write `key: value`; a value that goes on in the next line is indented",
@@ -77,13 +77,16 @@ _SYNTAX_HELP = {  # what libyaml says: what most often is the cause
     "found unexpected end of stream": "close the quote that starts here",
     "found unknown escape character": "use single quotes, or double the backslash",
 }
-# what is wrong is where the key or quote starts
+# errors to be reported where the key or quote starts
 _STARTED_EARLIER = {"could not find expected ':'", "found unexpected end of stream"}
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that this room refuses: `line` and `column` from 1, `length` in characters."""
+    """Something in a file that is not accepted.
+
+    `line` and `column` count from 1, `length` is in characters.
+    """
 
     line: int
     column: int
@@ -95,7 +98,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Where one value stands: its event, the event of its key, and the marks of what it holds."""
+    """The position of one value: its event, the event of its key, and the nodes of its children."""
 
     event: Event
     key: Event | None
@@ -104,8 +107,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class ParseResult:
-    """A file as read: its JSON value (None where there is none), the marks of all its values, and
-    what is wrong with it.
+    """The result of parsing a file.
+
+    `value` is its JSON value and `root` the node with all positions, both None if parsing stopped.
     """
 
     value: Any
@@ -114,16 +118,15 @@ class ParseResult:
 
 
 class NeedsFullParse(Exception):
-    """There is a fault in a file, or something that only a closer look can tell from one: `read`
-    it.
-    """
+    """A file has a fault, or something that only `parse` can distinguish from one."""
 
 
 def parse_fast(data: bytes, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> Any:
-    """The JSON value of a file in which `read` finds no fault, and the same as `read` finds. Raises
-    Doubtful where it cannot tell.
+    """Return the JSON value of a file without faults, equal to that of `parse`.
+
+    Raises NeedsFullParse if the file has, or may have, faults.
     """
-    if _may_exceed_values(data, max_values):  # so that nothing need be counted while it is read
+    if _may_exceed_values(data, max_values):  # so values need not be counted below
         raise NeedsFullParse
     try:
         _check_characters(data)
@@ -141,8 +144,9 @@ def parse_fast(data: bytes, max_depth: int = MAX_DEPTH, max_values: int = MAX_VA
 
 
 def _may_exceed_values(data: bytes, max_values: int) -> bool:
-    """Tell, without reading a file, whether there may be more values in it; where this says no,
-    there are none.
+    """Return whether a file may contain too many values, estimated without parsing.
+
+    If this returns False, the file is certainly within the limit.
     """
     return (
         len(data) >= max_values
@@ -151,8 +155,9 @@ def _may_exceed_values(data: bytes, max_values: int) -> bool:
 
 
 def _check_characters(data: bytes) -> None:
-    """Refuse what must not stand anywhere in a file. What can be printed is none of it, and that is
-    told much faster.
+    """Raise NeedsFullParse if a file contains forbidden characters.
+
+    Printable characters are never forbidden, and `isprintable` is much faster than the patterns.
     """
     text = data.decode("utf-8")
     if not data.translate(None, _SAFE_BYTES).decode("utf-8").isprintable() and any(
@@ -162,8 +167,8 @@ def _check_characters(data: bytes) -> None:
 
 
 def _parse_node(next_event: Callable[[], Any], event: Any, depth: int) -> Any:
-    """The value that begins with `event`, in which mappings and lists may nest `depth` levels deep."""
-    if event.anchor or event.tag:  # an alias has an anchor too: the one that it stands for
+    """Return the value that begins with `event` and nests at most `depth` levels deep."""
+    if event.anchor or event.tag:  # the event of an alias has an anchor too
         raise NeedsFullParse
     kind = type(event)
     if kind is ScalarEvent:
@@ -201,13 +206,17 @@ def _parse_sequence(next_event: Callable[[], Any], depth: int) -> list[Any]:
 
 
 class _NumberTooLarge(Exception):
-    """A number that JSON readers do not hold: what it is, the help, and a number to stand in its
-    place.
+    """A number that JSON readers cannot represent.
+
+    The arguments are a description, a help text, and a number to use in its place.
     """
 
 
 def _resolve_scalar(text: str) -> Any:
-    """The value of a plain scalar: a string, unless it is a JSON literal. Raises _TooLarge."""
+    """Return the value of a plain scalar: a string, unless it is a JSON literal.
+
+    Raises _NumberTooLarge.
+    """
     if text in _LITERALS:
         return _LITERALS[text]
     if _INTEGER.fullmatch(text):
@@ -230,8 +239,10 @@ def _resolve_scalar(text: str) -> Any:
 
 
 def parse(data: bytes, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> ParseResult:
-    """Read one YAML document. A file with faults still gives what could be read of it, so that all
-    is reported at once.
+    """Parse one YAML document.
+
+    A file with faults still gives the value that could be read, so that all its problems are
+    reported at once.
     """
     text, faults = _decode(data)
     if faults:
@@ -250,15 +261,13 @@ def parse(data: bytes, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES)
 
 
 def _join_surrogates(pair: re.Match[str]) -> str:
-    """A surrogate pair as JSON escapes it, in the one escape that libyaml takes for the same
-    character.
-    """
+    """Return a JSON surrogate pair as the one escape that libyaml accepts for the character."""
     high, low = int(pair[2], 16), int(pair[3], 16)
     return f"{pair[1]}\\U{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00):08X}"
 
 
 def has_too_many_values(value: Any) -> bool:
-    """Tell whether a file that holds this JSON value would have more values than are read."""
+    """Return whether a file with this JSON value would exceed MAX_VALUES."""
     found, left = 0, [value]
     while left and found <= MAX_VALUES:
         one = left.pop()
@@ -268,8 +277,9 @@ def has_too_many_values(value: Any) -> bool:
 
 
 def locate_value(node: Node, pointer: Pointer, at_key: bool) -> tuple[int, int, int]:
-    """Line, column (both from 1) and length of the value at `pointer`, or of the nearest value
-    around it that is written down.
+    """Return line, column (both from 1) and length of the value at `pointer`.
+
+    If there is no such value, use its nearest ancestor in the file.
     """
     whole = True
     for step in pointer:
@@ -329,11 +339,11 @@ def _line_and_column(before: str) -> tuple[int, int]:
 
 
 class _StopParsing(Exception):
-    """What follows in this file cannot be given a value."""
+    """The rest of the file cannot be given a value."""
 
 
 class _Constructor:
-    """Events to values. One object reads one file."""
+    """Constructor of values from events. Each instance parses one file."""
 
     def __init__(
         self, text: str, max_depth: int, max_values: int, joins_surrogates: bool = False
@@ -442,7 +452,7 @@ class _Constructor:
         return value, Node(start, key, children)
 
     def parse_scalar(self, event: ScalarEvent) -> Any:
-        """The value of a scalar: a string, unless it is plain and a JSON literal."""
+        """Return the value of a scalar: a string, unless it is plain and a JSON literal."""
         text: str = event.value
         if event.style or not event.implicit[0]:
             return text

@@ -1,9 +1,10 @@
 """The YAML writer: JSON values to YAML text for people.
 
-What comes out is read back by `catalog.yaml_reader.read` as the very value that went in. It is also safe with
-readers of other YAML versions: each string that one of them would take for a number, a date or a
-boolean is quoted. Block style in the order of the keys, short lists on one line, text of several
-lines as it is, no anchors, no folded lines. What it cannot write it refuses, see `emit`.
+`catalog.yaml_reader.parse` reads the output back as the same value. It is also safe with readers of
+other YAML versions: every string that one of them would read as a number, date or boolean is
+quoted. The style is block style in key order, with short lists on one line, multi-line strings as
+literal blocks, and no anchors or folded lines. Values that cannot be written raise ValueError; see
+`to_yaml`.
 """
 
 import json
@@ -13,15 +14,16 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-_MAX_INLINE_LENGTH = 100  # characters of a list that stands on one line
+_MAX_INLINE_LENGTH = 100  # characters of a list on one line
 _TAGS = {str: "str", bool: "bool", int: "int", float: "float", type(None): "null"}
-_SEPARATOR = re.compile("[\u2028\u2029]")  # a line end for YAML, nothing special for an editor
+_SEPARATOR = re.compile("[\u2028\u2029]")  # line ends in YAML, but not in editors
 _BLOCK = re.compile(r"\S[^\n]*\n")
 
 
 class _Dumper(yaml.CSafeDumper):
-    """PyYAML's writer, which quotes what YAML 1.1 would type; of JSON's literals that one leaves
-    out only numbers like `1e5`.
+    """PyYAML's dumper, which quotes strings that YAML 1.1 would convert.
+
+    Among JSON literals, YAML 1.1 misses only numbers such as `1e5`; a resolver below adds those.
     """
 
 
@@ -33,19 +35,20 @@ _Dumper.add_implicit_resolver(
 
 
 def to_yaml(value: Any) -> bytes:
-    """The YAML text, as UTF-8, of a JSON value whose keys are all strings.
+    """Return a JSON value, whose keys are all strings, as YAML text in UTF-8.
 
-    Raises ValueError for what no file can hold: a number that is not finite, a whole number beyond
-    64 bits, half of a surrogate pair. How deep a file may nest is the reader's affair.
+    Raises ValueError for a number that is not finite, an integer beyond 64 bits, and half of a
+    surrogate pair. The nesting depth is not limited here but by the reader.
     """
     text: str = yaml.serialize(_make_node(value), Dumper=_Dumper, allow_unicode=True, width=-1)
-    # a marker that only a further document would need
+    # the end marker is needed only before another document
     return (text[: -len("...\n")] if text.endswith("\n...\n") else text).encode()
 
 
 def _make_node(value: Any) -> Node:
-    """Made anew for each value, also for one that stands in several places, so that none is written
-    as an alias.
+    """Return a new node for a value.
+
+    Nodes are never reused, even for a value that occurs twice, so that none is written as an alias.
     """
     if isinstance(value, dict):
         return MappingNode(
@@ -66,7 +69,7 @@ def _make_literal(value: Any) -> ScalarNode:
 
 
 def _make_text(text: str) -> ScalarNode:
-    text.encode()  # UnicodeEncodeError is a ValueError
+    text.encode()  # raises UnicodeEncodeError, a ValueError, for half of a surrogate pair
     style = (
         '"'
         if _SEPARATOR.search(text)

@@ -17,6 +17,7 @@ from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import Tool, Toolkit
 from toolcatalog.store.open import open_build
 from toolcatalog.store.store import Store
+from toolcatalog.system import files
 
 _EPILOG = """\b
 Examples:
@@ -100,7 +101,9 @@ def _show_tool(folder: Path, data: bytes, toolkit: str, form: str) -> None:
 def _show_toolkit(store: Store, folder: Path, slug: str, version: str, form: str) -> None:
     index = _read_toolkit_index(folder, slug, version)
     if form == "json":
-        click.echo((folder / snapshot_format.toolkit_index_path(slug, version)).read_bytes())
+        click.echo(
+            files.read_plain_file(folder / snapshot_format.toolkit_index_path(slug, version))
+        )
     elif form == "markdown":
         kit = _parse_toolkit(index)
         for piece in markdown_pages.render_llms_full_txt(
@@ -137,7 +140,7 @@ def _read_toolkit_index(folder: Path, toolkit: str, version: str) -> dict[str, A
     """
     path = snapshot_format.toolkit_index_path(toolkit, version)
     try:
-        index: dict[str, Any] = orjson.loads((folder / path).read_bytes())
+        index: dict[str, Any] = orjson.loads(files.read_plain_file(folder / path))
     except (OSError, orjson.JSONDecodeError):
         raise SnapshotError(
             f"The build is damaged ({path} cannot be read): {REBUILD_HINT}"

@@ -6,20 +6,20 @@ from typing import Any, Literal, NamedTuple
 import orjson
 
 Kind = Literal["breaking", "scope", "additive", "text"]
-KINDS: tuple[Kind, ...] = ("breaking", "scope", "additive", "text")  # in this order they are told
+KINDS: tuple[Kind, ...] = ("breaking", "scope", "additive", "text")  # in the order of reports
 
-ABSENT: Any = object()  # where nothing is said of what could be told
+ABSENT: Any = object()  # the value of a keyword that is not set
 _MAX_VALUE_LENGTH = 120  # characters of a value that are shown
 _MAX_VALUES = 10  # values that are shown
 
 
 class Change(NamedTuple):
-    """One change: of which kind, where, and what as a clause that `place` is the subject of.
+    """One change: its kind, its place, and a clause whose subject is the place.
 
-    Values and names of the catalog stand in backquotes, numbers apart; a backquote within is
-    `\\u0060`, so that they always pair. Places are `input a.b`, with `[]` for the items of a list,
-    `.*` for other properties, `.anyOf[0]` for a branch, and the names of the tool's fields; a name
-    that could be mistaken is in quotes, as JSON.
+    Values and names from the catalog are in backquotes, except numbers. A backquote in a value is
+    written as `\\u0060`, so that backquotes always pair. Places are the names of the tool's fields,
+    or `input a.b`, with `[]` for the items of a list, `.*` for additional properties and
+    `.anyOf[0]` for a branch. A name that would be ambiguous is quoted as JSON.
     """
 
     kind: Kind
@@ -28,12 +28,12 @@ class Change(NamedTuple):
 
 
 def describe_text_change(before: str, after: str) -> str:
-    """What became of a text for people that differs."""
+    """Return how a text for people changed."""
     return "was reworded" if before and after else "was added" if after else "was removed"
 
 
 def describe_keyword_change(key: str, before: Any, after: Any) -> str:
-    """That one value of a keyword or field became another; ABSENT where one says nothing of it."""
+    """Return a clause on the change of a keyword or field; ABSENT means that it is not set."""
     was, now = (
         "" if value is ABSENT else str(value) if key == "type" else format_value(value)
         for value in (before, after)
@@ -48,12 +48,12 @@ def describe_keyword_change(key: str, before: Any, after: Any) -> str:
 
 
 def describe_value_change(before: Any, after: Any) -> str:
-    """That one plain value became another."""
+    """Return a clause on the change of a plain value."""
     return f"{format_value(before)} became {format_value(after)}"
 
 
 def format_value(value: Any) -> str:
-    """A value within a sentence: what could be mistaken for its words stands in backquotes."""
+    """Format a value for a sentence, in backquotes unless it is null, a boolean or a number."""
     return (
         _value_text(value)
         if value is None or isinstance(value, (bool, int, float))
@@ -62,20 +62,18 @@ def format_value(value: Any) -> str:
 
 
 def quote_values(values: Sequence[Any]) -> str:
-    """Values in backquotes; of very many the first."""
+    """Return values in backquotes; if there are many, only the first of them."""
     shown = ", ".join(quote_value(value) for value in values[:_MAX_VALUES])
     return shown if len(values) <= _MAX_VALUES else f"{shown} and {len(values) - _MAX_VALUES} more"
 
 
 def quote_value(value: Any) -> str:
-    """A value in backquotes."""
+    """Return a value in backquotes."""
     return f"`{_value_text(value)}`"
 
 
 def _value_text(value: Any) -> str:
-    """A value in JSON; a text as it stands, unless it would read as something else or has what does
-    not show.
-    """
+    """Return a value as JSON, or a string without quotes if it is unambiguous and printable."""
     as_it_is = (
         isinstance(value, str)
         and value.isprintable()
@@ -96,30 +94,30 @@ def _is_json(text: str) -> bool:
 
 
 def format_name(name: str) -> str:
-    """A name within a place; quoted if it has what places are made of."""
+    """Return a name as it is written in a place, quoted if it contains the syntax of places."""
     is_plain = bool(name) and name.isprintable() and not any(char in ' ."[]*`' for char in name)
     return name if is_plain else orjson.dumps(name).decode().replace("`", "\\u0060")
 
 
 def are_equal(before: Any, after: Any) -> bool:
-    """Tell whether two values are equal in JSON, where 1 is 1.0 and not true."""
+    """Return whether two values are equal in JSON, where 1 equals 1.0 but not true."""
     if before is after or ABSENT in (before, after):
         return before is after
-    # most are, written alike: told fast
+    # fast path: most equal values are written the same way
     return orjson.dumps(before) == orjson.dumps(after) or to_canonical(before) == to_canonical(
         after
     )
 
 
 def are_identical(before: Any, after: Any) -> bool:
-    """Tell whether two values are served as the same bytes: the order of keys counts too."""
+    """Return whether two values are served as the same bytes; the order of keys matters."""
     if before is after or ABSENT in (before, after):
         return before is after
     return orjson.dumps(before) == orjson.dumps(after)
 
 
 def to_canonical(value: Any) -> bytes:
-    """A value as the one text that all values equal to it have."""
+    """Return the canonical JSON of a value; equal values have the same text."""
     return orjson.dumps(_normalize(value), option=orjson.OPT_SORT_KEYS)
 
 

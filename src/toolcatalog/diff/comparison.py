@@ -1,8 +1,8 @@
 """Comparison of two sides of a catalog, tool by tool, breaking changes first.
 
-A side has what differs and what is needed to tell how; where that comes from, a revision of git or
-a build, is not known here. What could not be read on either side is an entry like any other,
-because a comparison that could not be made is not the same as no change.
+A side contains what differs and what is needed to compare it. This module does not know whether it
+comes from a git revision or a build. Anything that could not be read on either side gets an entry,
+because a failed comparison is not the same as no change.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ STATUSES: tuple[Status, ...] = (
 
 
 class ToolVersionKey(NamedTuple):
-    """A version of a tool."""
+    """The key of a tool version."""
 
     toolkit: str
     slug: str
@@ -45,12 +45,12 @@ class ToolVersionKey(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Where its file lies."""
+        """The path of its file in the catalog."""
         return f"toolkits/{self.toolkit}/{self.slug}/{self.version}.yaml"
 
 
 class Unreadable(NamedTuple):
-    """Why something that is there could not be read."""
+    """The reason why something that exists could not be read."""
 
     reason: str
 
@@ -61,15 +61,15 @@ _NO_AUTH_CHANGES = {
 }
 
 Versions = Mapping[tuple[str, str], Sequence[str]]  # toolkit and slug to all versions, oldest first
-FileFields = Mapping[str, Any]  # the fields of a file that is not a tool's
+FileFields = Mapping[str, Any]  # the fields of a file that is not a tool version
 
 
 class Side(NamedTuple):
-    """One side: all versions of the tools that differ, those of their versions and the other files,
-    by path, that differ.
+    """One side: all versions of the tools that differ, and the content that differs.
 
-    Beside them, on one side only, the versions that new ones are compared with. What is not there
-    on this side is left out.
+    `tools` are the tool versions and `files` the other files, by path, that differ. One of the
+    sides also contains the versions that new ones are compared with. What does not exist on this
+    side is left out.
     """
 
     versions: Versions
@@ -78,11 +78,11 @@ class Side(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One thing that differs. `slug` is empty for a toolkit, and `toolkit` too for a file of no
-    toolkit.
+    """One difference.
 
-    `before` is the version that a new one is compared with, `why` says why something was not
-    compared, `sunset` is the day from which something removed was announced to be gone.
+    `slug` is empty for a toolkit, and `toolkit` too for a file outside all toolkits.
+    `compared_with` is the version that a new one is compared with, `reason` says why something was
+    not compared, and `sunset` is the day announced for the removal of something that was removed.
     """
 
     status: Status
@@ -97,14 +97,14 @@ class Entry(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The worst kind of its changes; `unknown` where nothing is known of them."""
+        """The most severe kind of its changes; `unknown` if nothing could be compared."""
         if self.status == "not compared":
             return "unknown"
         return min((change.kind for change in self.changes), key=KINDS.index, default="text")
 
 
 class Comparison(NamedTuple):
-    """What differs, the worst first; `before` and `after` say in words what was compared."""
+    """All differences, the most severe first; `before` and `after` are titles of the two sides."""
 
     before: str
     after: str
@@ -112,20 +112,21 @@ class Comparison(NamedTuple):
 
     @property
     def status_counts(self) -> dict[str, int]:
-        """How many entries there are of each sort."""
+        """The number of entries of each status."""
         counted = Counter(entry.status for entry in self.entries)
         return {what: counted[what] for what in STATUSES}
 
     @property
     def kind_counts(self) -> dict[str, int]:
-        """How many changes there are of each kind."""
+        """The number of changes of each kind."""
         counted = Counter(change.kind for entry in self.entries for change in entry.changes)
         return {kind: counted[kind] for kind in KINDS}
 
     @property
     def by_toolkit(self) -> dict[str, list[Entry]]:
-        """The entries by toolkit, the toolkit with the worst one first; those of no toolkit under
-        an empty name.
+        """The entries by toolkit, the toolkit with the most severe entry first.
+
+        Entries outside all toolkits are under an empty name.
         """
         found: dict[str, list[Entry]] = {}
         for entry in self.entries:
@@ -139,7 +140,7 @@ def compare_sides(
     titles: tuple[str, str] = ("before", "after"),
     extra_entries: Iterable[Entry] = (),
 ) -> Comparison:
-    """What differs between two sides, and `more` that is known already."""
+    """Compare two sides, and add `extra_entries` that are already known."""
     tools = chain.from_iterable(
         _compare_tool(*tool, before, after)
         for tool in sorted({*before.versions} | {*after.versions})
@@ -157,8 +158,9 @@ def compare_sides(
 
 
 def predecessors(before: Versions, after: Versions) -> dict[ToolVersionKey, ToolVersionKey]:
-    """Each new version of a tool that was there, and the version that it is compared with: the one
-    before it, on whichever side.
+    """Return each new version of an existing tool with the version to compare it with.
+
+    That is the version directly before it, on either side.
     """
     found = {}
     for (toolkit, slug), old in before.items():
@@ -223,8 +225,9 @@ def _compare_versions(toolkit: str, slug: str, before: Side, after: Side) -> Ite
 def _removal_entry(
     status: Status, key: ToolVersionKey, tool: Tool | Unreadable | None, place: str, clause: str
 ) -> Entry:
-    """Something removed. That it cannot be read any more matters to nobody but to who asks whether
-    its removal was announced.
+    """Return the entry of something removed.
+
+    If it cannot be read on the old side, the entry only lacks the announced removal date.
     """
     deprecation = tool.deprecation if isinstance(tool, Tool) else None
     sunset = (deprecation or {}).get("sunset", "")
@@ -287,8 +290,9 @@ def _new_version_entry(
 def _compare_same_version(
     key: ToolVersionKey, old: Tool | Unreadable, new: Tool | Unreadable
 ) -> Iterator[Entry]:
-    """What changed under a version that was published already. Deprecation is an entry of its own:
-    only that may change.
+    """Yield what changed within a version that was already published.
+
+    Deprecation has its own entry, because it is the only field that may change.
     """
     if isinstance(old, Unreadable) or isinstance(new, Unreadable):
         yield Entry("not compared", key.path, *key, reason=_unreadable_reasons(old, new))
@@ -331,8 +335,10 @@ def _identity(value: Any) -> Any:
 
 
 def _compare_fields(path: str, old: FileFields, new: FileFields) -> Iterator[Change]:
-    """Sessions and auth configs say what may be used; nothing else is known of them here. Meta
-    tools are not looked into; the order of their parameters is served, so it counts.
+    """Yield the changed fields of a file that is not a tool version.
+
+    Sessions and auth configs are only known to define what may be used. Meta tools are not
+    analyzed; the order of their parameters is served, so it matters.
     """
     kind = path.partition("/")[0]
     form = repr if kind == "meta_tools" else _identity

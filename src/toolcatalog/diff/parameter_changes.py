@@ -1,13 +1,12 @@
 """Parameter changes: whether a description of inputs or outputs became narrower or wider.
 
-A change makes what a value may be narrower or wider, or other. Callers write inputs and read
-outputs, so what is additive on one side is breaking on the other: an input that takes less refuses
-what was sent before, an output that may be more brings what no caller knows. Names are the
-exception: one that goes is breaking on both sides, one that comes is not, unless callers must now
-supply it.
+A change allows fewer values, more values, or other ones. Callers write inputs and read outputs, so
+a change that is additive on one side is breaking on the other. An input that accepts less rejects
+what was sent before; an output that may be more returns what no caller knows. Names are the
+exception: removing one is breaking on both sides, and adding one is not, unless callers must supply
+it.
 
-A rule is found by the keyword that differs. What differs and has no rule is breaking, so nothing
-that changes is ever left untold.
+Each keyword has a rule. A difference without a rule is breaking, so every change is reported.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,20 +31,18 @@ from toolcatalog.parameters import BRANCHES, LOWER_BOUNDS, NESTING, UPPER_BOUNDS
 Description = Mapping[str, Any]
 
 _UNKNOWN_CHANGE = "changed in a way that is not understood"
-_ANNOTATIONS = ("description", "title", "examples")  # what is there for people and models to read
+_ANNOTATIONS = ("description", "title", "examples")  # for people and models to read
 _TYPE_INDEPENDENT = frozenset(
     ("required", "nullable", "default", *_ANNOTATIONS)
-)  # what does not hang on the type
-_IMPLIED_VALUES = {  # what a description means that does not say it
+)  # keywords that apply to values of any type
+_IMPLIED_VALUES = {  # the meaning of a keyword that is not set
     "required": False, "nullable": False, "uniqueItems": False, "minLength": 0, "minItems": 0, "additionalProperties": True,
     "description": "", "properties": {},
 }  # fmt: skip
 
 
 class Direction(NamedTuple):
-    """Inputs or outputs: what it is for callers if fewer values are allowed or more, and how that
-    is said.
-    """
+    """Inputs or outputs: what fewer or more allowed values mean for callers, and the wording."""
 
     narrower: Kind
     wider: Kind
@@ -58,7 +55,7 @@ OUTPUT = Direction("additive", "breaking", "is no longer", "may be")
 
 
 class _Difference(NamedTuple):
-    """A keyword that two descriptions do not say alike; `ABSENT` where one says nothing of it."""
+    """A keyword that differs between two descriptions; `ABSENT` where it is not set."""
 
     place: str
     key: str
@@ -80,7 +77,7 @@ class _Difference(NamedTuple):
 
 
 def ensure_change(place: str, changes: Iterable[Change]) -> list[Change]:
-    """What a rule found of two values that differ: never nothing."""
+    """Return the changes that a rule found for two values that differ, or an unknown change."""
     return [*changes] or [Change("breaking", place, _UNKNOWN_CHANGE)]
 
 
@@ -90,8 +87,10 @@ def compare_parameters(
     after: Mapping[str, Description],
     direction: Direction,
 ) -> Iterator[Change]:
-    """What changed from some parameters to others, or from properties to others; `prefix` is the
-    beginning of their places. The order of those that stay is their author's, and served.
+    """Yield the changes between two sets of parameters or properties.
+
+    `prefix` is the beginning of their places. The order of those on both sides is compared too,
+    because the author chose it and it is served.
     """
     for name in sorted(before.keys() | after.keys()):
         place = prefix + format_name(name)
@@ -120,10 +119,10 @@ def _added_parameter(place: str, description: Description, direction: Direction)
 def _compare_descriptions(
     place: str, before: Description, after: Description, direction: Direction
 ) -> list[Change]:
-    """What changed in a description that differs."""
+    """Return the changes in a description that differs."""
     old, new = _without_served_type(before), _without_served_type(after)
     keys, found = old.keys() | new.keys(), []
-    # what is said of values of one type has nothing to do with what is said of another
+    # keywords for one type cannot be compared with keywords for another
     if _has_other_type(old, new):
         keys &= _TYPE_INDEPENDENT
         found.append(_type_change(place, old, new, direction))
@@ -135,7 +134,7 @@ def _compare_descriptions(
 
 
 def _without_served_type(description: Description) -> Description:
-    """A description without the type that it is served with where the author gave branches alone."""
+    """Return a description without the type that is only derived from its branches."""
     rest = {key: value for key, value in description.items() if key != "type"}
     has_branches = any(rest.get(key) for key in BRANCHES)
     return (
@@ -155,8 +154,9 @@ def _has_other_type(before: Description, after: Description) -> bool:
 def _type_change(
     place: str, before: Description, after: Description, direction: Direction
 ) -> Change:
-    """A type instead of another; no more than wider where the old one, as it was, is among the
-    branches of the new one.
+    """Return the change of a type.
+
+    It is wider only if the old type, unchanged, is among the branches of the new one.
     """
     old, new = _alternatives(before), _alternatives(after)
     if old == new:
@@ -171,8 +171,9 @@ def _type_change(
 
 
 def _alternatives(description: Description) -> set[bytes]:
-    """What a value may be, one of these, each as one text; the branches only where nothing is said
-    beside them.
+    """Return the alternatives for a value, each as canonical JSON.
+
+    The branches of `anyOf` are alternatives only if no other keyword restricts the value.
     """
     asked = {key: value for key, value in description.items() if key not in _TYPE_INDEPENDENT}
     return {
@@ -182,7 +183,7 @@ def _alternatives(description: Description) -> set[bytes]:
 
 
 def _without_annotations(description: Description) -> dict[str, Any]:
-    """A description without what is there to be read, on all levels."""
+    """Return a description without annotations, on all levels."""
     return {
         key: _value_without_annotations(key, value)
         for key, value in _without_served_type(description).items()
@@ -259,7 +260,7 @@ def _compare_unique_items(difference: _Difference) -> Iterator[Change]:
 
 
 def _compare_type(difference: _Difference) -> Iterator[Change]:
-    """What is not of another kind: integer and number, and a type beside branches."""
+    """Yield a change between integer and number, or of a type next to branches."""
     is_wider = difference.after is ABSENT or difference.before == "integer"
     yield (
         difference.widening(difference.describe())
@@ -291,7 +292,7 @@ def _compare_upper_bound(difference: _Difference) -> Iterator[Change]:
 
 
 def _compare_pattern_or_format(difference: _Difference) -> Iterator[Change]:
-    """A pattern or a format: of two of them nobody can tell which allows more."""
+    """Yield the change of a pattern or format; whether a new one allows more is unknown."""
     kind = (
         difference.direction.narrower
         if difference.before is ABSENT
@@ -332,10 +333,10 @@ def _compare_enum_values(difference: _Difference) -> Iterator[Change]:
 
 
 def _compare_default(difference: _Difference) -> Iterator[Change]:
-    """A default is part of the contract: who leaves the value out gets another one when it changes,
-    and nothing sure when it goes.
+    """Yield the change of a default, which is part of the contract.
 
-    One that is new takes nothing from anybody: nothing was promised before.
+    Callers who omit the value get another one if the default changes, and an undefined one if it is
+    removed. A new default breaks nobody, because nothing was promised before.
     """
     if difference.before is ABSENT:
         yield Change("additive", difference.place, difference.describe())
@@ -365,8 +366,9 @@ def _compare_properties(difference: _Difference) -> Iterator[Change]:
 
 
 def _compare_additional_properties(difference: _Difference) -> Iterator[Change]:
-    """Whether there may be properties beyond those named: like names, they come and go in the same
-    way on both sides.
+    """Yield the change of whether properties beyond the named ones are allowed.
+
+    As with names, allowing them is additive and forbidding them breaking on both sides.
     """
     if isinstance(difference.before, Mapping) and isinstance(difference.after, Mapping):
         yield from _compare_descriptions(
@@ -383,7 +385,7 @@ def _compare_additional_properties(difference: _Difference) -> Iterator[Change]:
 
 
 def _compare_branches(difference: _Difference) -> Iterator[Change]:
-    """Branches that mean the same belong together, the others by their order."""
+    """Yield changes of branches; branches with the same meaning are paired, others by order."""
     pairs = _pair_branches(difference.before, difference.after)
     for old, new in pairs:
         if not are_identical(difference.before[old], difference.after[new]):
@@ -413,8 +415,10 @@ def _compare_branches(difference: _Difference) -> Iterator[Change]:
 def _pair_branches(
     before: Sequence[Description], after: Sequence[Description]
 ) -> list[tuple[int, int]]:
-    """Which branch became which, by their numbers: first those that are the same, then those that
-    ask the same, then by order.
+    """Return pairs of old and new branch indexes.
+
+    Identical branches are paired first, then those that differ only in annotations, then the rest
+    in order.
     """
     olds, news = [*range(len(before))], [*range(len(after))]
     pairs: list[tuple[int, int]] = []

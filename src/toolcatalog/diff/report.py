@@ -1,8 +1,8 @@
 """Comparison reports: Markdown for a pull request and JSON for programs.
 
-Nothing that a catalog says can look like structure of the Markdown: it stands in code spans without
-a backtick, on one line, cut where it is long, with a name in place of each character that cannot be
-seen. The rest are words of our own.
+Text from the catalog cannot be mistaken for Markdown structure. It is in code spans without
+backticks, on one line, truncated if long, with a name in place of each invisible character. All
+other words come from this module.
 """
 
 import html
@@ -14,10 +14,10 @@ from toolcatalog.diff.comparison import Comparison, Entry
 from toolcatalog.textutils import escape_hidden
 
 MAX_LENGTH = 60_000  # characters: GitHub takes 65,536 in a comment
-_FOLD_ABOVE = 40  # lines; what is longer is folded by toolkit
-_MAX_CHANGES = 30  # of an entry
+_FOLD_ABOVE = 40  # lines; longer reports are folded by toolkit
+_MAX_CHANGES = 30  # shown for an entry
 _MAX_CODE_LENGTH = 200  # characters
-_RESERVED = 200  # characters kept for the last lines
+_RESERVED = 200  # characters reserved for the last lines
 
 _SINGULAR = {"changed": "changed in place", "deprecation": "deprecation changed"}
 _PLURAL = {
@@ -29,7 +29,7 @@ _PLURAL = {
 
 
 def format_summary(comparison: Comparison) -> str:
-    """What differs, in numbers, on one line."""
+    """Return the differences in numbers, on one line."""
     if not comparison.entries:
         return "No change."
     whats = [
@@ -42,7 +42,7 @@ def format_summary(comparison: Comparison) -> str:
 
 
 def format_heading(entry: Entry) -> tuple[str, str]:
-    """What an entry is of, and what happened to it."""
+    """Return the name of an entry's subject, and what happened to it."""
     name = entry.slug or (
         f"toolkit {entry.toolkit}"
         if entry.toolkit and entry.path.endswith("/toolkit.yaml")
@@ -65,8 +65,9 @@ def format_heading(entry: Entry) -> tuple[str, str]:
 
 
 def render_markdown(comparison: Comparison) -> str:
-    """The comparison as Markdown of at most `LONGEST` characters: the numbers first, then each
-    toolkit, folded where it is much.
+    """Render the comparison as Markdown of at most `MAX_LENGTH` characters.
+
+    The numbers come first, then each toolkit, folded if the report is long.
     """
     head = f"**{format_summary(comparison)}**\n\nFrom {_code_span(comparison.before)} to {_code_span(comparison.after)}.\n"
     is_long = sum(1 + len(entry.changes) for entry in comparison.entries) > _FOLD_ABOVE
@@ -84,7 +85,7 @@ def render_markdown(comparison: Comparison) -> str:
 
 
 def _select_fitting(entries: Sequence[Entry], room: int) -> Iterator[str]:
-    """The first entries, as far as there is room."""
+    """Yield the first entries that fit into `room` characters."""
     for entry in entries:
         text = _render_entry(entry)
         room -= len(text)
@@ -94,7 +95,7 @@ def _select_fitting(entries: Sequence[Entry], room: int) -> Iterator[str]:
 
 
 def _render_frame(toolkit: str, entries: Sequence[Entry], is_long: bool) -> tuple[str, str]:
-    """What stands before and behind the entries of a toolkit."""
+    """Return the text before and after the entries of a toolkit."""
     if not is_long:
         return (
             f"\n#### Toolkit {_code_span(toolkit)}\n\n" if toolkit else "\n#### Other files\n\n"
@@ -119,7 +120,7 @@ def _render_entry(entry: Entry) -> str:
 
 
 def _render_change(change: Change) -> str:
-    """A change: its words are ours, and what stands in backquotes in it is the catalog's."""
+    """Render a change; its parts in backquotes come from the catalog."""
     pieces = change.what.split("`")
     said = "".join(
         _code_span(piece) if place % 2 else _escape_words(piece)
@@ -139,14 +140,12 @@ def _code_span(text: str) -> str:
 
 
 def _escape_code(text: str) -> str:
-    """A text without what could end a code span, or what cannot be seen."""
+    """Return a text without characters that are invisible or could end a code span."""
     return display_text(text).replace("`", "'")
 
 
 def display_text(text: str, max_length: int = _MAX_CODE_LENGTH) -> str:
-    """A text on one line, with a name for each character that cannot be seen, and cut where it is
-    long.
-    """
+    """Return a text on one line, with names for invisible characters, truncated if long."""
     text = text if len(text) <= max_length else f"{text[: max_length - 1]}…"
     return escape_hidden(
         text
@@ -156,7 +155,7 @@ def display_text(text: str, max_length: int = _MAX_CODE_LENGTH) -> str:
 
 
 def to_values(comparison: Comparison) -> dict[str, Any]:
-    """The comparison as values of JSON."""
+    """Return the comparison as JSON values."""
     totals = {
         "entries": len(comparison.entries),
         "by_what": comparison.status_counts,

@@ -17,16 +17,16 @@ from toolcatalog.diff.change import (
 from toolcatalog.diff.parameter_changes import INPUT, OUTPUT, compare_parameters, ensure_change
 from toolcatalog.snapshot.format import Tool
 
-_VERSION_FIELDS = ("version", "available_versions")  # fields that differ whatever has changed
+_VERSION_FIELDS = ("version", "available_versions")  # fields that differ in every new version
 _PARAMETERS = ("input_parameters", "output_parameters")
 
 
 def compare_tools(before: Tool, after: Tool) -> list[Change]:
-    """What changed from one version of a tool to another: breaking first, then scope, additive,
-    text; by place within each.
+    """Return the changes between two versions of a tool, sorted by kind, then by place.
 
-    Nothing only where the two are served as the same bytes, but for the version: what means the
-    same and is in another order, or a number that is spelled otherwise (1 and 1.0), is a text.
+    Kinds are in the order of KINDS: breaking, scope, additive, text. The result is empty only if
+    both are served as the same bytes, apart from the version. A different order without a different
+    meaning, or another spelling of a number (1 and 1.0), is a text change.
     """
     found: list[Change] = []
     for field in fields(Tool):
@@ -63,8 +63,9 @@ def _compare_scopes(before: Sequence[str], after: Sequence[str]) -> Iterator[Cha
 
 
 def _compare_tags(before: Sequence[str], after: Sequence[str]) -> Iterator[Change]:
-    """Tags are words for people and filters, but for two hints by which a client lets a model act
-    without asking.
+    """Yield changes of tags, which are texts for people and filters, except for two hints.
+
+    Clients use these hints to let a model act without asking.
     """
     gone, new = _removed_and_added(before, after)
     yield from (

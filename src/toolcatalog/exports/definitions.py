@@ -1,10 +1,10 @@
-"""Tool definitions for other programs: function definitions, MCP tools, JSON Schema and example
-calls.
+"""Tool definitions for other programs: function definitions, MCP tools, JSON Schema, examples.
 
-The catalog's own form of a parameter differs from JSON Schema (2020-12) in two things: `required`
-is a boolean on the parameter, and `nullable` stands for a second type. Here both are told the
-standard way; descriptions, examples, defaults and all constraints stay. A list of whatever says so
-(`items: {}`): to JSON Schema that is nothing new, and OpenAI refuses a list without it.
+The catalog's form of a parameter differs from JSON Schema (2020-12) in two ways: `required` is a
+boolean on the parameter, and `nullable` stands for a second type. Here both are converted to the
+standard form; descriptions, examples, defaults and all constraints are kept. An array without
+`items` gets `items: {}`: this means the same in JSON Schema, and OpenAI rejects an array without
+`items`.
 """
 
 import json
@@ -21,9 +21,9 @@ from toolcatalog.parameters import BRANCHES, LOWER_BOUNDS, UPPER_BOUNDS, type_of
 from toolcatalog.snapshot.format import Tool
 
 JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
-# tags that MCP knows as annotations
+# tags that are annotations in MCP
 HINT_TAGS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
-KEY_VARIABLE = "TOOLCATALOG_KEY"  # the environment variable that snippets take the API key from
+KEY_VARIABLE = "TOOLCATALOG_KEY"  # environment variable with the API key in snippets
 DEFAULT_BASE_URL = "http://127.0.0.1:8000"
 FORMATS = ("openai", "anthropic", "mcp", "json-schema")
 
@@ -33,8 +33,8 @@ ServedParameter = Mapping[str, Any]
 _NESTED_KEYS = frozenset((*BRANCHES, "items", "additionalProperties"))
 _OMITTED_KEYS = frozenset(("required", "nullable"))
 _ANNOTATIONS = ("title", "description", "examples", "default")
-_MAX_TEXT_LENGTH = 1000  # characters of a made-up text: no author's minLength shall fill the memory
-_MAX_ITEMS = 10  # items of made-up lists, those within each other multiplied
+_MAX_TEXT_LENGTH = 1000  # characters of a generated text: a huge minLength must not fill the memory
+_MAX_ITEMS = 10  # items of generated lists, including nested lists
 _FORMAT_EXAMPLES = {
     "date-time": "2025-01-15T09:30:00Z",
     "date": "2025-01-15",
@@ -50,8 +50,10 @@ _FORMAT_EXAMPLES = {
 
 
 class Snippet(NamedTuple):
-    """A text to copy: a `name` that can stand in an id, a title for people, the language by which
-    it is coloured.
+    """A text to copy.
+
+    `name` can be used in an HTML id, `title` is for people, and `language` selects the
+    highlighting.
     """
 
     name: str
@@ -61,7 +63,7 @@ class Snippet(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """All texts to copy for a tool, and about how many tokens a model reads for its definition."""
+    """All texts to copy for a tool, and the approximate number of tokens of its definition."""
 
     snippets: list[Snippet]
     tokens: int
@@ -71,15 +73,17 @@ class Usage(NamedTuple):
 
 
 def input_schema(parameters: Mapping[str, ServedParameter]) -> Schema:
-    """The JSON Schema of the arguments that served inputs describe: an object, `required` as a list
-    where anything is required.
+    """Return the JSON Schema of the arguments that served inputs describe.
+
+    It is an object, with `required` as a list if anything is required.
     """
     return {"type": "object", **_properties_schema(parameters)}
 
 
 def output_schema(parameters: Mapping[str, ServedParameter]) -> Schema:
-    """The JSON Schema of the answer that served outputs describe: an object that may lack any of
-    its properties.
+    """Return the JSON Schema of the result that served outputs describe.
+
+    It is an object that may lack any of its properties.
     """
     return {"type": "object", **_properties_schema(parameters)}
 
@@ -117,8 +121,9 @@ def _nested_schema(key: str, value: Any) -> Any:
 
 
 def _has_derived_type(described: ServedParameter) -> bool:
-    """Tell whether the type says no more than the branches; the first one's stands there where they
-    differ, and would refuse the others.
+    """Return whether the type is only derived from the branches.
+
+    If the branches have different types, it is that of the first and would reject the others.
     """
     if not (described.get("anyOf") or described.get("oneOf")):
         return False
@@ -127,8 +132,10 @@ def _has_derived_type(described: ServedParameter) -> bool:
 
 
 def _make_nullable(schema: Schema) -> Schema:
-    """The same for null too. Of `oneOf` exactly one branch may fit, and one that takes null may be
-    there: so that one is wrapped whole.
+    """Return a schema that also accepts null.
+
+    Exactly one branch of `oneOf` may match, and one may accept null already, so a schema with
+    `oneOf` is wrapped as a whole.
     """
     if "oneOf" in schema:
         said = {key: schema[key] for key in _ANNOTATIONS if key in schema}
@@ -151,32 +158,35 @@ def _make_nullable(schema: Schema) -> Schema:
 
 
 def to_openai(tool: Tool) -> dict[str, Any]:
-    """The function definition of OpenAI's chat API. The name is the slug as it is, though it may be
-    longer than a provider takes.
+    """Return the function definition for OpenAI's chat API.
+
+    The name is the unchanged slug, which may be longer than the provider accepts.
     """
     return _openai_definition(tool, input_schema(tool.input_parameters))
 
 
 def to_anthropic(tool: Tool) -> dict[str, Any]:
-    """The tool definition of Anthropic's messages API."""
+    """Return the tool definition for Anthropic's messages API."""
     return _anthropic_definition(tool, input_schema(tool.input_parameters))
 
 
 def to_mcp(tool: Tool) -> dict[str, Any]:
-    """The tool as an MCP server lists it; `outputSchema` and `annotations` only where the catalog
-    says something of them.
+    """Return the tool as an MCP server lists it.
+
+    `outputSchema` and `annotations` are present only if the catalog has data for them.
     """
     return _mcp_definition(tool, input_schema(tool.input_parameters))
 
 
 def to_json_schema(tool: Tool) -> Schema:
-    """The tool's arguments as a JSON Schema that stands by itself."""
+    """Return the tool's arguments as a standalone JSON Schema."""
     return _json_schema_definition(tool, input_schema(tool.input_parameters))
 
 
 def to_all_formats(tool: Tool) -> dict[str, dict[str, Any]]:
-    """All four, by the names of `FORMS`. They share parts: the schema is made once, for that is
-    most of the work.
+    """Return the definitions in all four formats, by the names in `FORMATS`.
+
+    They share one input schema, because creating it is most of the work.
     """
     inputs = input_schema(tool.input_parameters)
     made = (
@@ -225,11 +235,10 @@ def _json_schema_definition(tool: Tool, inputs: Schema) -> Schema:
 
 
 def estimate_tokens(tool: Tool) -> int:
-    """About how many tokens a model reads for the definition: an estimate, of four characters of
-    the compact OpenAI form a token.
+    """Estimate how many tokens a model reads for the definition.
 
-    What a model really counts depends on its tokenizer, and on how the provider writes definitions
-    into the prompt.
+    The estimate is four characters of the compact OpenAI form per token. The actual number depends
+    on the model's tokenizer and on how the provider writes definitions into the prompt.
     """
     return _estimate_definition_tokens(to_openai(tool))
 
@@ -242,13 +251,12 @@ def _estimate_definition_tokens(definition: Mapping[str, Any]) -> int:
 
 
 def sample_arguments(parameters: Mapping[str, ServedParameter]) -> dict[str, Any]:
-    """Example arguments for served inputs: a value for each required one, the optional ones left
-    out.
+    """Return example arguments for served inputs: a value for each required one.
 
-    A value is the first example, else the default, else the first of the enum, else something plain
-    of the type. That heeds format, bounds and lengths, of lists up to 10 items and of texts up to
-    1,000 characters, and what is required within it; not `pattern`, and not that only one branch of
-    `oneOf` may fit.
+    A value is the first example, else the default, else the first enum value, else a plain value of
+    the type. That value respects format, bounds and lengths (lists of up to 10 items, texts of up
+    to 1,000 characters) and required properties within it. It does not respect `pattern`, nor that
+    only one branch of `oneOf` may match.
     """
     return _sample_required(parameters, _MAX_ITEMS)
 
@@ -292,7 +300,7 @@ def _generate_value(described: ServedParameter, max_items: int) -> Any:
 
 
 def _narrow_branch(branch: ServedParameter, described: ServedParameter) -> ServedParameter:
-    """A branch with the bounds of what it is a branch of: of two the narrower one."""
+    """Return a branch with the bounds of its parent; of two bounds the narrower one."""
     lower = {
         key: max(described[key], branch.get(key, described[key]))
         for key in LOWER_BOUNDS
@@ -316,9 +324,7 @@ def _generate_text(described: ServedParameter) -> str:
 
 
 def _generate_number(described: ServedParameter) -> float:
-    """1 if that fits, else a number at or beside a bound, else between two; 1 where nothing is
-    found.
-    """
+    """Return 1 if that fits, else a number at, next to or between bounds, else 1."""
     lows = [described[key] for key in ("minimum", "exclusiveMinimum") if key in described]
     highs = [described[key] for key in ("maximum", "exclusiveMaximum") if key in described]
     tries: list[float] = [
@@ -349,8 +355,10 @@ def _fits_bounds(value: float, described: ServedParameter) -> bool:
 
 
 def _generate_items(described: ServedParameter, max_items: int) -> list[Any]:
-    """As many items as there must be and at least one, from what the author names for them, else
-    made up; different where they must be.
+    """Return as many items as required, at least one if allowed, and at most `max_items`.
+
+    The items are the author's enum values or examples, or else generated; they differ if they must
+    be unique.
     """
     item = described.get("items", {"type": "string"})
     count = max(
@@ -368,7 +376,7 @@ def _generate_items(described: ServedParameter, max_items: int) -> list[Any]:
 
 
 def _make_distinct(value: Any, number: int) -> Any:
-    """A value like this one and, if it is a text or a number, different for each number from 1 on."""
+    """Return a value like this one; texts and numbers differ for each `number` from 1 on."""
     if isinstance(value, str):
         return f"{value} {number + 1}"
     return (
@@ -380,8 +388,9 @@ def _make_distinct(value: Any, number: int) -> Any:
 
 
 def build_usage(tool: Tool, base_url: str = DEFAULT_BASE_URL) -> Usage:
-    """As `snippets` and `tokens`; of both most of the work is the definitions, and here they are
-    made once.
+    """Return the snippets and the token estimate of a tool.
+
+    The definitions, which are most of the work, are created once for both.
     """
     form = to_all_formats(tool)
     return Usage(
@@ -391,8 +400,9 @@ def build_usage(tool: Tool, base_url: str = DEFAULT_BASE_URL) -> Usage:
 
 
 def request_snippets(tool: Tool, base_url: str = DEFAULT_BASE_URL) -> list[Snippet]:
-    """How to read this version of a tool from the API. They take the key from the environment; no
-    text of the catalog is in them.
+    """Return snippets that read this version of a tool from the API.
+
+    They take the key from the environment and contain no free text from the catalog.
     """
     base_url = base_url.rstrip("/")
     return [
@@ -452,7 +462,7 @@ def _typescript_code(tool: Tool, base_url: str) -> str:
 
 
 def _string_literal(text: str) -> str:
-    """A text as a literal that Python and JavaScript read alike."""
+    """Return a text as a literal that is valid in both Python and JavaScript."""
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -1,10 +1,10 @@
 """Model providers: tool definitions within each provider's limits, and what had to be changed.
 
-A provider that refuses one definition refuses the whole request, and so every other tool in it.
-What is known of that is in one table here. A name that is too long becomes a shorter one that stays
-the same; a text that is too long is cut; a tool whose arguments a provider cannot name is left out,
-because a model that is told other names would call it wrongly. `docs/decisions.md` says where each
-limit comes from.
+A provider that rejects one definition rejects the whole request, and so all other tools in it. The
+known limits are in one table here. A name that is too long is replaced by a shorter, stable one. A
+text that is too long is truncated. A tool with an argument name that the provider rejects is left
+out, because a model that sees other argument names would call it wrongly. `docs/decisions.md` gives
+the source of each limit.
 """
 
 import re
@@ -15,13 +15,15 @@ from toolcatalog.encoding import sha256_hex
 from toolcatalog.exports import definitions
 from toolcatalog.snapshot.format import Tool
 
-_DIGEST_LENGTH = 8  # characters of the SHA-256 of a slug by which a shortened name ends
-_ELLIPSIS = "..."  # where a text was cut
+_DIGEST_LENGTH = 8  # characters of the slug's SHA-256 at the end of a shortened name
+_ELLIPSIS = "..."  # at the end of a truncated text
 
 
 class _Limits(NamedTuple):
-    """What a provider takes: characters of a name and of a description (0: any), and names of
-    arguments (None: any).
+    """The limits of a provider.
+
+    `name` and `description` are in characters (0: no limit), `argument` is the pattern of argument
+    names (None: any).
     """
 
     name: int = 0
@@ -38,16 +40,14 @@ _LIMITS = {
 
 
 class ProviderDefinition(NamedTuple):
-    """A definition that a provider takes, None where there can be none, and sentences that say what
-    is not as in the catalog.
-    """
+    """A definition that a provider accepts, or None, and notes on what differs from the catalog."""
 
     definition: dict[str, Any] | None
     notes: tuple[str, ...] = ()
 
 
 def fit_definitions(tool: Tool) -> dict[str, ProviderDefinition]:
-    """The definitions of a tool by the names of `exports.FORMS`."""
+    """Return the definitions of a tool by the names in `definitions.FORMATS`."""
     return {
         form: _fit_definition(tool, form, definition)
         for form, definition in definitions.to_all_formats(tool).items()
@@ -55,8 +55,9 @@ def fit_definitions(tool: Tool) -> dict[str, ProviderDefinition]:
 
 
 def provider_name(slug: str, provider: str) -> str:
-    """The name that a tool has for a provider: its slug, or the first of it and a digest of all of
-    it where that is too long.
+    """Return the name of a tool for a provider.
+
+    It is the slug, or the beginning and a digest of the slug if that is too long.
     """
     most = _LIMITS[provider].name or len(slug)
     return (
@@ -67,8 +68,9 @@ def provider_name(slug: str, provider: str) -> str:
 
 
 def render_json_array(definitions: Iterable[bytes]) -> bytes:
-    """Definitions, each as JSON, as an array with a line for each: a change of one tool is a change
-    of one line.
+    """Return JSON definitions as an array with one line for each.
+
+    A change of one tool is then a change of one line.
     """
     lines = b",\n".join(definitions)
     return b"[\n" + lines + b"\n]\n" if lines else b"[]\n"
@@ -117,13 +119,13 @@ def _fit_definition(tool: Tool, provider: str, definition: dict[str, Any]) -> Pr
 def _set_name_and_description(
     definition: Mapping[str, Any], name: str, text: str
 ) -> dict[str, Any]:
-    """The definition with this name and this description, or none where it says nothing."""
+    """Return the definition with this name and description; an empty description is left out."""
     said = {**definition, "name": name, "description": text}
     return said if text else {key: value for key, value in said.items() if key != "description"}
 
 
 def _truncate(text: str, max_length: int) -> str:
-    """The text, or as many of its whole words as fit with a mark behind them."""
+    """Return the text, or as many whole words as fit followed by an ellipsis."""
     if not max_length or len(text) <= max_length:
         return text
     head, blank, _ = text[: max_length - len(_ELLIPSIS) + 1].rpartition(" ")

@@ -1,12 +1,13 @@
 """Suppressions and severities of the base revision, which a change cannot weaken.
 
-A change must not silence the rules that protect against it. So for the rules of security, and for
-those of history that are errors, both come from the base revision:
+A change must not silence the rules that protect against it. For the security rules, and for the
+history rules that are errors, both therefore come from the base revision:
 
-- A severity that `catalog.yaml` has there; a stricter one counts at once.
-- A comment that ignores the rule there, at the same place of the same file (its keys, not its line).
-  For a rule of security what stands at that place must be the same too, because a comment accepts
-  what its reviewers have read. In a new version of a tool it may come from another version of it.
+- The severity that `catalog.yaml` has there; a stricter one in the change applies at once.
+- A comment that suppresses the rule there, at the same place of the same file (its keys, not its
+  line). For a security rule the value at that place must be the same too, because a comment accepts
+  what its reviewers have read. In a new version of a tool the comment may come from another version
+  of the tool.
 """
 
 from collections import defaultdict
@@ -31,7 +32,7 @@ _LEVELS = (*severity.SEVERITIES, "off")  # the strictest first
 
 
 class _ParsedFile(NamedTuple):
-    """One file: its comments and values, and where these stand; `mark` is None for no YAML."""
+    """A file's syntax tree, value and suppressions; `root` is None if it could not be parsed."""
 
     root: yaml_reader.Node | None
     value: Any
@@ -47,7 +48,7 @@ class _ParsedFile(NamedTuple):
         )
 
     def has_suppression_for(self, finding: Finding) -> bool:
-        """Tell whether a comment ignores a rule at the place of a finding."""
+        """Return whether a comment suppresses the rule at the place of a finding."""
         if self.root is None:
             return False
         line, _, _ = yaml_reader.locate_value(self.root, finding.pointer, finding.at_key)
@@ -57,8 +58,10 @@ class _ParsedFile(NamedTuple):
 def protect_severities(
     root: Path, base: FileSet, overrides: Mapping[str, str], accepted_rules: Collection[str]
 ) -> dict[str, str]:
-    """What `catalog.yaml` says of rules, with the stricter of both severities for each protected
-    rule that is not among those accepted.
+    """Return the severities in `catalog.yaml`, without weaker ones for protected rules.
+
+    For each protected rule that is not in `accepted_rules`, the result is the stricter of the
+    base's and the change's severity.
     """
     before = _read_overrides(root, base)
     return {**overrides} | {
@@ -82,7 +85,7 @@ def _read_overrides(root: Path, base: FileSet) -> Mapping[str, str]:
 def find_lowered_rules(
     overrides: Mapping[str, str], effective_overrides: Mapping[str, str]
 ) -> set[str]:
-    """The protected rules that `catalog.yaml` says less of than counts."""
+    """Return the protected rules that `catalog.yaml` sets below their effective severity."""
     return {
         rule
         for rule in PROTECTED_RULES & overrides.keys()
@@ -93,11 +96,11 @@ def find_lowered_rules(
 def check_security(
     root: Path, base: FileSet, changed: Collection[str], *, everywhere: bool = False
 ) -> list[Finding]:
-    """What the rules of security find in the changed files, silenced or not; in all files where
-    that is wanted.
+    """Return the findings of the security rules in the changed files, suppressed or not.
 
-    Every version that is new or changed is looked at, and not only the newest of each tool: all are
-    served. The newest is compared with those of the base, whatever else is new before it.
+    With `everywhere`, all files are checked. Every new or changed version is checked, not only the
+    newest of each tool, because all are served. The newest version is compared with those in the
+    base, even if there are other new versions before it.
     """
     paths, _ = folder.list_paths(root)
     if not everywhere:
@@ -127,8 +130,9 @@ def check_security(
 def locate_unsuppressed(
     root: Path, base: FileSet, findings: Iterable[Finding], accepted_rules: Collection[str]
 ) -> list[Problem]:
-    """The findings at their places, without those that comments silence; a new comment silences no
-    protected rule, unless that is among those accepted.
+    """Return the findings that no comment suppresses, with their locations.
+
+    A new comment does not suppress a protected rule, unless the rule is in `accepted_rules`.
     """
     problems: list[Problem] = []
     doubtful: list[tuple[Finding, Problem]] = []
@@ -146,7 +150,7 @@ def locate_unsuppressed(
 def _reject_new_suppressions(
     root: Path, base: FileSet, suppressed: Sequence[tuple[Finding, Problem]]
 ) -> list[Problem]:
-    """Of findings that comments silence, those whose comment is not in the base."""
+    """Return the problems of suppressed findings whose comment is not in the base."""
     candidates = _base_paths(base, {finding.path for finding, _ in suppressed})
     contents = base.read([*dict.fromkeys(path for some in candidates.values() for path in some)])
     before = {path: _ParsedFile.parse(data) for path, data in contents.items()}
@@ -162,8 +166,9 @@ def _reject_new_suppressions(
 
 
 def _base_paths(base: FileSet, paths: Collection[str]) -> dict[str, list[str]]:
-    """The files of the base whose comments may count for each file: itself, and for a tool its
-    other versions.
+    """Return the base's files whose suppressions may apply to each file.
+
+    These are the file itself, and for a tool version all versions of the tool.
     """
     versions: defaultdict[str, list[str]] = defaultdict(list)
     for path in base.object_ids if paths else ():
@@ -194,7 +199,10 @@ def _is_suppressed_in_base(
 
 
 def _value_at(value: Any, pointer: Pointer) -> tuple[int, bytes]:
-    """What stands at a place, and how many of its steps there are: a placeholder has fewer."""
+    """Return the canonical value at a pointer, and how many of its steps exist.
+
+    A placeholder for the pointer has fewer steps than a value.
+    """
     steps = 0
     for step in pointer:
         try:
@@ -214,7 +222,7 @@ def _acceptance_help(problem: Problem, base: FileSet) -> str:
 
 
 def explain_lowered(problem: Problem, base: FileSet) -> Problem:
-    """A problem of a rule whose severity the change lowers, with that in its help."""
+    """Return a problem of a rule whose severity the change lowers, with that in its help."""
     help = (
         f"the severity is that of {base.title}: a change cannot lower it for itself, and a "
         f"maintainer can accept it (`--accept {problem.rule}`)"

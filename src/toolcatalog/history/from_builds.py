@@ -1,7 +1,8 @@
 """Compare two builds.
 
-So a toolkit whose `no_auth` changes is one change of its file, and here one more of each tool that
-goes by it; a session is told of where what the API answers for it is another.
+Builds are compared as they are served. A toolkit whose `no_auth` changes is therefore one change of
+its file and one more for each tool that inherits it. A session is reported if the API's response
+for it changes.
 """
 
 import hashlib
@@ -19,6 +20,7 @@ from toolcatalog.snapshot import verify
 from toolcatalog.snapshot.format import Tool
 from toolcatalog.store.open import open_snapshot
 from toolcatalog.store.store import Store
+from toolcatalog.system import files
 
 
 class _OpenBuild(NamedTuple):
@@ -31,14 +33,17 @@ class _OpenBuild(NamedTuple):
 
 
 class _ToolkitIndexes(NamedTuple):
-    """What the indexes of some toolkits say: of each tool version, and of each toolkit."""
+    """Index entries of some toolkits: a row for each tool version, and fields for each toolkit."""
 
     rows: dict[ToolVersionKey, Mapping[str, Any]]
     toolkits: dict[str, FileFields]
 
 
 def load_sides(before: Path, after: Path) -> tuple[Side, Side]:
-    """The sides of two snapshots, by their folders. Raises SnapshotError where one cannot be used."""
+    """Return the sides for two snapshot folders.
+
+    Raises SnapshotError if one of them cannot be used.
+    """
     old, new = _open_build(before), _open_build(after)
     differing = {
         path
@@ -70,9 +75,9 @@ def _open_build(folder: Path) -> _OpenBuild:
 
 
 def _read_verified(folder: Path, path: str, digest: str) -> bytes:
-    """The bytes of a file that are the ones that were written."""
+    """Return the bytes of a file after verifying its digest."""
     try:
-        data = (folder / path).read_bytes()
+        data = files.read_plain_file(folder / path)
     except OSError as error:
         raise SnapshotError(
             f"The build in {folder} is damaged ({path}: {error.strerror}): {REBUILD_HINT}"

@@ -1,7 +1,7 @@
 """Compare two states of catalog files.
 
-Files are compared as they are written: what a toolkit says for its tools is told of the toolkit,
-and tools of both sides are read under the newer one. `served` does the same for builds.
+Files are compared as they are written: a change of a toolkit's defaults is reported for the toolkit
+only, and tools of both sides are resolved with the newer toolkit. `from_builds` compares builds.
 """
 
 from collections.abc import Collection, Mapping
@@ -16,13 +16,13 @@ from toolcatalog.errors import Finding
 from toolcatalog.history.git import FileSet
 from toolcatalog.snapshot.format import Tool
 
-_PATH_FIELDS = ("path", "slug", "id")  # fields of records that a path gives
+_PATH_FIELDS = ("path", "slug", "id")  # fields of records that come from the path
 
 Records = Mapping[str, schema.Record | Unreadable]
 
 
 def find_changed_paths(before: FileSet, after: FileSet) -> set[str]:
-    """The paths of the files that are not the same on both sides."""
+    """Return the paths of the files that differ between the two sides."""
     paths = before.object_ids.keys() | after.object_ids.keys()
     return {
         path
@@ -32,8 +32,9 @@ def find_changed_paths(before: FileSet, after: FileSet) -> set[str]:
 
 
 def load_sides(root: Path, before: FileSet, after: FileSet) -> tuple[Side, Side]:
-    """The sides of two states of a catalog. `root` is its folder, for the words in which files that
-    cannot be read are told of.
+    """Return the sides for two states of a catalog.
+
+    `root` is the catalog's folder, for messages about files that cannot be read.
     """
     differing = {
         path
@@ -56,7 +57,7 @@ def load_sides(root: Path, before: FileSet, after: FileSet) -> tuple[Side, Side]
 
 
 def key_for_path(path: str) -> ToolVersionKey | None:
-    """The tool version whose file lies at a path; None where it is no such path."""
+    """Return the key of the tool version with this path, or None if it is another path."""
     place = loader.classify_path(path)
     if isinstance(place, Finding) or place.kind != "tool":
         return None
@@ -64,7 +65,7 @@ def key_for_path(path: str) -> ToolVersionKey | None:
 
 
 def load_record(root: Path, path: str, data: bytes | Finding) -> schema.Record | Unreadable:
-    """The record of one file, or what is wrong with it first."""
+    """Return the record of one file, or its first error."""
     document, problems = loader.parse_file(root, path, data)
     if document is None or isinstance(data, Finding):
         return Unreadable(problems[0].message)
@@ -79,8 +80,9 @@ def load_record(root: Path, path: str, data: bytes | Finding) -> schema.Record |
 
 
 def to_tool(record: ToolVersion, toolkit: object) -> Tool:
-    """A tool version as it would be served, but for the versions beside it. A toolkit that cannot
-    be read says nothing of it.
+    """Return a tool version as it would be served, apart from the list of other versions.
+
+    If `toolkit` could not be read, its defaults are empty.
     """
     described = (
         toolkit if isinstance(toolkit, Toolkit) else Toolkit(slug=record.toolkit, name="", logo="")

@@ -1,14 +1,14 @@
-"""Git access: the files of a catalog at a revision and in the work tree.
+"""Git access: the files of a catalog at a revision and in the working tree.
 
 Git only reads its own objects here. It is never asked about the working tree, and it fetches
-nothing, so whatever a repository's configuration or attributes may name is not run: no hook,
-filter, text conversion or external diff, no monitor of the file system, no transport. What the
-working tree holds is read by `tree`, like every catalog, and given the names that git would give
-it.
+nothing. So nothing that a repository's configuration or attributes name is run: no hook, filter,
+text conversion or external diff, no file system monitor, no transport. `catalog.folder` reads the
+files in the working tree, like those of every catalog, and this module computes the object IDs that
+git would give them.
 
 The repository is the one whose `.git` is nearest above the catalog. Git refuses to commit a path
-with that name, so a change cannot bring another repository along. Git itself also accepts any
-folder that has the files of a bare repository, and those can be committed: such a folder is refused.
+with that name, so a change cannot add another repository. Git itself also accepts any folder that
+contains the files of a bare repository, and those can be committed, so such a folder is rejected.
 """
 
 import hashlib
@@ -36,9 +36,9 @@ _GIT_OPTIONS = (
     "--literal-pathspecs",
 )
 _ENVIRONMENT = {
-    # a partial clone would fetch what it lacks, through a program that its configuration names
+    # a partial clone would fetch missing objects with a program that its configuration names
     "GIT_ALLOW_PROTOCOL": "none",
-    # a file that cannot exist: git warns of an empty one
+    # a file that cannot exist; git warns about an empty one
     "GIT_GRAFT_FILE": f"{os.devnull}/grafts",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
@@ -47,7 +47,7 @@ _ENVIRONMENT = {
     "LC_ALL": "C",
 }
 # variables that select another repository, other objects or another meaning of paths; git sets some
-# of them for hooks, for the repository that the hook runs in (`git rev-parse --local-env-vars`)
+# of them when it runs hooks (`git rev-parse --local-env-vars`)
 _REMOVED_VARIABLES = frozenset(
     f"GIT_{name}"
     for name in (
@@ -59,14 +59,16 @@ _REMOVED_VARIABLES = frozenset(
 _DOT_GIT, _GITDIR_PREFIX = ".git", "gitdir: "
 _REVISION_MODIFIER = re.compile("[~^@:]")  # what may follow a name in a revision
 _SYMLINK_MODE, _SUBMODULE, _NO_OBJECT = "120000", "160000", ""
-_MAX_NAMES = 2000  # names of revisions among which the nearest is looked for
+_MAX_NAMES = 2000  # revision names to search for a similar one
 
 ReadFiles = Callable[[Collection[str]], Mapping[str, bytes | Finding]]
 
 
 class Repository(NamedTuple):
-    """The repository that a catalog lies in: its top folder, its own folder (`.git`), where in it
-    the catalog is (`sub/catalog/`, or empty), its kind of names.
+    """The repository that contains a catalog.
+
+    `top` is its top folder, `git_folder` its own folder (`.git`), `prefix` the catalog's path in it
+    (`sub/catalog/`, or empty), and `hash_algorithm` the algorithm of its object IDs.
     """
 
     catalog: Path
@@ -77,11 +79,10 @@ class Repository(NamedTuple):
 
 
 class FileSet(NamedTuple):
-    """The files of a catalog at one time: how that is called, what each file's content is named,
-    and how contents are read.
+    """The files of a catalog at one time: a title, the object ID of each file, and a read function.
 
-    Paths are relative to the catalog. Two equal names are equal contents; an empty name is equal to
-    none. Reading gives the bytes, or why there are none.
+    Paths are relative to the catalog. Equal IDs mean equal contents; an empty ID equals no other.
+    `read` returns the bytes of each file, or a finding if they cannot be read.
     """
 
     title: str
@@ -90,8 +91,10 @@ class FileSet(NamedTuple):
 
 
 def open_repository(catalog: Path) -> Repository:
-    """The repository that a catalog lies in. Raises UsageError where there is no such folder, no
-    git or no repository, and where git would read another one than that of the nearest `.git`.
+    """Return the repository that contains a catalog.
+
+    Raises UsageError if there is no such folder, no git or no repository, or if git would use
+    another repository than that of the nearest `.git`.
     """
     if not catalog.is_dir():
         raise UsageError(f"No catalog at {catalog}: name its folder with --catalog.")
@@ -127,9 +130,10 @@ def _is_same_folder(path: str, other: Path) -> bool:
 
 
 def _is_own_repository(folder: str, top: Path) -> bool:
-    """Tell whether a repository is that of the `.git` in a folder: the folder of this name, or
-    outside of the working tree the one that a file of this name leads to, as in a worktree or a
-    submodule.
+    """Return whether a git folder belongs to the `.git` in `top`.
+
+    It is either the folder `.git` itself or, in a worktree or submodule, the folder outside the
+    working tree that the file `.git` points to.
     """
     own = top / _DOT_GIT
     if not own.is_file():
@@ -150,8 +154,9 @@ def _raise_embedded_repository(top: Path, folder: str) -> NoReturn:
 
 
 def _require_no_link(catalog: Path, top: Path) -> None:
-    """Raise UsageError where a link within the repository leads to the catalog: earlier revisions
-    may have another folder at this path, whose history would not be read.
+    """Raise UsageError if a symbolic link within the repository leads to the catalog.
+
+    Earlier revisions may have another folder at this path, whose history would not be read.
     """
     path = Path(os.path.normpath(catalog.absolute()))
     for link in (path, *path.parents):
@@ -164,8 +169,9 @@ def _require_no_link(catalog: Path, top: Path) -> None:
 
 
 def resolve_commit(repository: Repository, revision: str) -> str:
-    """The full name of the commit that a revision means. Raises UsageError, with what to do, where
-    git does not know it.
+    """Return the full ID of the commit that a revision refers to.
+
+    Raises UsageError, with a way to fix it, if git does not know the revision.
     """
     found = _find_commit(repository, revision)
     if found is None:
@@ -174,12 +180,12 @@ def resolve_commit(repository: Repository, revision: str) -> str:
 
 
 def find_merge_base(repository: Repository, revision: str) -> str:
-    """The commit at which the work that is checked out left a revision: what came there later is no
-    change of ours.
+    """Return the commit where the current work branched off a revision.
 
-    The revision itself where there is not one such commit, as in a shallow clone or after merges in
-    both directions: each of several commits lacks what the others have. Raises UsageError as
-    `commit` does.
+    Later commits on that branch are not part of the change. The result is the revision itself if
+    there is not exactly one merge base, as in a shallow clone or after merges in both directions:
+    each of several merge bases lacks what the others have. Raises UsageError as `resolve_commit`
+    does.
     """
     base = resolve_commit(repository, revision)
     done = _run_git_in(repository, "merge-base", "--all", base, "HEAD")
@@ -188,8 +194,9 @@ def find_merge_base(repository: Repository, revision: str) -> str:
 
 
 def files_at_commit(repository: Repository, commit: str, title: str) -> FileSet:
-    """The files of the catalog at a commit. Raises UsageError where git cannot list them, or a
-    submodule has some of them.
+    """Return the files of the catalog at a commit.
+
+    Raises UsageError if git cannot list them, or if some of them are in a submodule.
     """
     done = _run_git_in(
         repository,
@@ -218,8 +225,9 @@ def files_at_commit(repository: Repository, commit: str, title: str) -> FileSet:
 
 
 def files_in_working_tree(repository: Repository, title: str = "the working tree") -> FileSet:
-    """The files of the catalog as they lie in its folder, whether git knows them or not. Raises
-    UsageError where a folder is unreadable, or is a repository of its own.
+    """Return the files of the catalog in its folder, whether git tracks them or not.
+
+    Raises UsageError if a folder is unreadable or is another repository.
     """
     root = repository.catalog
     paths, problems = catalog_folder.list_paths(root)
@@ -240,14 +248,14 @@ def files_in_working_tree(repository: Repository, title: str = "the working tree
 def _run_git_in(
     repository: Repository, *arguments: str, stdin: bytes = b""
 ) -> "subprocess.CompletedProcess[bytes]":
-    """Run git to its end on this very repository."""
+    """Run git to completion on exactly this repository."""
     return _run_git(
         "-C", repository.top, f"--git-dir={repository.git_folder}", *arguments, stdin=stdin
     )
 
 
 def _run_git(*arguments: str, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-    """Run git to its end. Raises UsageError where there is none."""
+    """Run git to completion. Raises UsageError if it cannot be started."""
     environment = {
         name: value for name, value in os.environ.items() if name not in _REMOVED_VARIABLES
     } | _ENVIRONMENT
@@ -291,12 +299,12 @@ def _raise_no_repository(catalog: Path, stderr: bytes) -> NoReturn:
 
 
 def _find_commit(repository: Repository, revision: str) -> str | None:
-    if not revision or revision.startswith("-"):  # git would take it for an option
+    if not revision or revision.startswith("-"):  # git would parse it as an option
         return None
     done = _run_git_in(
         repository, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"
     )
-    # git's own HEAD comes before a branch or a tag of that name
+    # git's own HEAD takes precedence over a branch or tag of that name
     if b"is ambiguous" in done.stderr and _REVISION_MODIFIER.split(revision)[0] not in ("HEAD", ""):
         raise UsageError(
             f"`{revision}` is the name of more than one branch, tag or commit in "
@@ -336,9 +344,7 @@ def _raise_unknown_revision(repository: Repository, revision: str) -> NoReturn:
 
 
 def _entries(listed: bytes, skipped: int) -> Iterator[tuple[str, str, str]]:
-    """Mode, name and path of each file that is data of a catalog, and of each submodule in the place
-    of such files.
-    """
+    """Yield mode, object ID and path of each catalog file, and of each submodule at such a path."""
     for line in os.fsdecode(listed).split("\0")[:-1]:
         about, _, path = line.partition("\t")
         mode, _, name = about.split(" ")
@@ -347,7 +353,7 @@ def _entries(listed: bytes, skipped: int) -> Iterator[tuple[str, str, str]]:
 
 
 def _folders(paths: Iterable[str]) -> set[str]:
-    """All folders that these files are in, but the catalog itself."""
+    """Return all folders that contain these files, except the catalog itself."""
     folders: set[str] = set()
     for path in paths:
         folder = path.rpartition("/")[0]
@@ -367,8 +373,9 @@ def _nested(path: str, when: str = "") -> NoReturn:
 def _resolve_links(
     links: Mapping[str, str], files: Mapping[str, str], targets: Mapping[str, bytes | str]
 ) -> dict[str, str]:
-    """What links to files of the catalog stand for, as `tree` follows them; those that lead
-    elsewhere have no content.
+    """Return the object IDs that symbolic links stand for, as `catalog.folder` resolves them.
+
+    Links that do not point to catalog files have an empty ID.
     """
     read = ((path, targets[name]) for path, name in links.items())
     return {
@@ -400,8 +407,9 @@ def _to_content(path: str, data: bytes | str) -> bytes | Finding:
 
 
 def _read_objects(repository: Repository, object_ids: Collection[str]) -> dict[str, bytes | str]:
-    """The bytes that these names stand for, or why there are none. None are read that no catalog
-    may have: they may be huge.
+    """Return the bytes of each object, or the reason why they are missing.
+
+    Objects larger than a catalog file may be are not read, because they may be huge.
     """
     sizes, said = _cat_file(repository, object_ids, "--batch-check=%(objectname) %(objectsize)")
     pairs = (line.split(" ") for line in sizes.decode().splitlines())
@@ -441,7 +449,7 @@ def _missing_reason(stderr: bytes) -> str:
 
 
 def _object_id(content: bytes | Finding, algorithm: str) -> str:
-    """The name that git gives to a content; none where it cannot be read."""
+    """Return the object ID that git gives to a content, or an empty one if it is unreadable."""
     if isinstance(content, Finding):
         return _NO_OBJECT
     return hashlib.new(

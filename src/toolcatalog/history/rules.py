@@ -1,7 +1,7 @@
-"""History rules: what a change does to versions that are published already.
+"""History rules: what a change does to versions that are already published.
 
-Each rule goes by what differs between a revision and the catalog as it is now, and by the day: what
-was announced to be gone may go from that day on. Nothing here knows git.
+Each rule uses the differences between a revision and the current catalog, and the date: what was
+announced for removal may be removed from that day on. This module does not depend on git.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -13,16 +13,18 @@ from toolcatalog.diff.change import Change
 from toolcatalog.diff.comparison import Comparison, Entry, ToolVersionKey
 from toolcatalog.errors import Finding, Pointer
 
-_MAX_LISTED_CHANGES = 5  # changes that a message names
+_MAX_LISTED_CHANGES = 5  # changes listed in a message
 _FIELD_NAMES = {"input": "input_parameters", "output": "output_parameters"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryContext:
-    """What differs since a revision; of the tools that differ the versions of then; what the
-    deprecated versions say now; the day.
+    """The input of the history rules.
 
-    `broken` are the tool versions that cannot be read now: `check` says of them what is wrong.
+    `comparison` contains the differences since a revision, and `published` the versions at that
+    revision of the tools that differ. `deprecated` contains the current deprecation of each
+    deprecated version. `invalid` are the tool versions that cannot be read now; `check` reports
+    why.
     """
 
     comparison: Comparison
@@ -33,7 +35,7 @@ class HistoryContext:
 
 
 class HistoryRule(NamedTuple):
-    """A rule of history. `severity`: error, warning or note."""
+    """A history rule; `severity` is error, warning or note."""
 
     rule: str
     severity: str
@@ -41,14 +43,15 @@ class HistoryRule(NamedTuple):
 
 
 def check_history(history: HistoryContext) -> list[Finding]:
-    """All findings of all rules. A finding of something removed names a path that is not there any
-    more.
+    """Return all findings of all rules.
+
+    A finding about something removed has a path that no longer exists.
     """
     return [*chain.from_iterable(past.check(history) for past in RULES)]
 
 
 def check_version_unchanged(history: HistoryContext) -> Iterator[Finding]:
-    """A published version does not change, apart from its deprecation."""
+    """Check that a published version does not change, apart from its deprecation."""
     for entry in _entries_with(history, "changed"):
         if not entry.slug:
             continue
@@ -70,7 +73,7 @@ def check_version_unchanged(history: HistoryContext) -> Iterator[Finding]:
 
 
 def check_version_order(history: HistoryContext) -> Iterator[Finding]:
-    """A new version is newer than all that were published."""
+    """Check that a new version is newer than all published ones."""
     for entry in _entries_with(history, "new version", "not compared"):
         published = history.published.get((entry.toolkit, entry.slug), ())
         if (
@@ -92,7 +95,7 @@ def check_version_order(history: HistoryContext) -> Iterator[Finding]:
 
 
 def check_version_removed(history: HistoryContext) -> Iterator[Finding]:
-    """A published version is not removed before it was announced to be."""
+    """Check that a published version is not removed before its announced date."""
     for entry in _entries_with(history, "version removed"):
         if not _has_passed_sunset(entry, history.today):
             yield _removal_finding(
@@ -104,8 +107,9 @@ def check_version_removed(history: HistoryContext) -> Iterator[Finding]:
 
 
 def check_tool_removed(history: HistoryContext) -> Iterator[Finding]:
-    """A published tool is not removed before it was announced to be. Of a whole toolkit that is
-    gone, see the next rule.
+    """Check that a published tool is not removed before its announced date.
+
+    `check_toolkit_removed` covers tools of a toolkit that is removed as a whole.
     """
     gone = _removed_toolkits(history)
     for entry in _entries_with(history, "removed"):
@@ -120,7 +124,7 @@ def check_tool_removed(history: HistoryContext) -> Iterator[Finding]:
 
 
 def check_toolkit_removed(history: HistoryContext) -> Iterator[Finding]:
-    """A published toolkit is not removed before all of its tools were announced to be."""
+    """Check that a published toolkit is not removed before the announced dates of all its tools."""
     tools = [entry for entry in _entries_with(history, "removed") if entry.slug]
     for toolkit, path in _removed_toolkits(history).items():
         early = [
@@ -150,9 +154,7 @@ def check_toolkit_removed(history: HistoryContext) -> Iterator[Finding]:
 
 
 def check_breaking_announced(history: HistoryContext) -> Iterator[Finding]:
-    """A new version that breaks callers comes with a word to those of the one before: a deprecation
-    of that with a sunset.
-    """
+    """Check that the version before a breaking one is deprecated with a sunset."""
     for entry in _entries_with(history, "new version"):
         before = ToolVersionKey(entry.toolkit, entry.slug, entry.compared_with)
         if (broken := _breaking_changes(entry)) and not history.deprecated.get(before, {}).get(
@@ -173,8 +175,9 @@ def check_breaking_announced(history: HistoryContext) -> Iterator[Finding]:
 
 
 def check_all_compared(history: HistoryContext) -> Iterator[Finding]:
-    """What could not be read at the revision cannot be compared, which is not the same as no
-    change.
+    """Report what could not be read at the revision and so could not be compared.
+
+    A failed comparison is not the same as no change.
     """
     for entry in _entries_with(history, "not compared"):
         was_there = entry.compared_with or entry.version in history.published.get(
@@ -212,7 +215,7 @@ def _entries_with(history: HistoryContext, *statuses: str) -> Iterator[Entry]:
 
 
 def _removed_toolkits(history: HistoryContext) -> dict[str, str]:
-    """The toolkits that were removed as a whole, and the paths of their own files."""
+    """Return the toolkits that were removed as a whole, with the paths of their own files."""
     return {
         entry.toolkit: entry.path
         for entry in _entries_with(history, "removed")
@@ -260,6 +263,6 @@ def _format_changes(changes: Sequence[Change]) -> str:
 
 
 def _field_pointer(change: Change) -> Pointer:
-    """The field of the file that a change is in."""
+    """Return the pointer of the file's field that a change is in."""
     field = change.place.partition(" ")[0]
     return (_FIELD_NAMES.get(field, field),)

@@ -17,13 +17,14 @@ from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import Tool
 
 _VERSION = re.compile(f"({names.TOOL_SLUG})(?:@({versions.PATTERN})?)?")
-_SHORT_DIGEST_LENGTH = 12  # digits of a digest that people are shown
+_SHORT_DIGEST_LENGTH = 12  # displayed digits of a digest
 _AMBIGUITY_HINT = "say `SLUG@` or `SLUG@VERSION` for a tool, `./NAME` for the folder of a build, and `refs/heads/NAME` or a commit for a revision"
 
 
 class RevisionCheck(NamedTuple):
-    """What history says of a catalog, the files that are not as they were (paths relative to the
-    catalog), and all files as they were.
+    """The findings of the history rules, the changed paths, and all files of the base.
+
+    Paths are relative to the catalog.
     """
 
     findings: list[Finding]
@@ -35,11 +36,11 @@ class RevisionCheck(NamedTuple):
 
 
 def check_against_revision(catalog: Path, revision: str, today: str) -> RevisionCheck:
-    """Hold a catalog against a revision, at the commit where it left that; `today` is YYYY-MM-DD.
+    """Check a catalog against the commit where it branched off a revision.
 
-    A finding of what was removed names a path that is not there any more. Raises UsageError, with
-    what to do, where there is no git, no repository, no such revision, or only a part of the
-    history.
+    `today` is YYYY-MM-DD. A finding about something removed has a path that no longer exists.
+    Raises UsageError, with a way to fix it, if there is no git, no repository or no such revision,
+    or if a part of the history is missing.
     """
     before, after = _load_file_sets(catalog, revision)
     old, new = from_files.load_sides(catalog, before, after)
@@ -68,8 +69,9 @@ def _load_file_sets(catalog: Path, revision: str) -> tuple[FileSet, FileSet]:
 
 
 def compare_revisions(catalog: Path, before: str, after: str | None = None) -> Comparison:
-    """What differs between two revisions, or one and the working tree. Raises UsageError as `since`
-    does, or where no catalog is.
+    """Compare two revisions, or a revision and the working tree.
+
+    Raises UsageError as `check_against_revision` does, or if there is no catalog.
     """
     repository = git.open_repository(catalog)
     old = git.files_at_commit(repository, git.resolve_commit(repository, before), before)
@@ -93,10 +95,11 @@ def compare_revisions(catalog: Path, before: str, after: str | None = None) -> C
 
 
 def compare_builds(before: Path, after: Path) -> Comparison:
-    """What differs between two builds, as they are served. Raises SnapshotError where one cannot be
-    used.
+    """Compare two builds, as they are served.
+
+    Raises SnapshotError if one of them cannot be used.
     """
-    from toolcatalog.history import from_builds  # noqa: PLC0415 - what opens a build takes long to load
+    from toolcatalog.history import from_builds  # noqa: PLC0415 - slow to import
 
     folders = find_snapshot(before) or before, find_snapshot(after) or after
     sides = from_builds.load_sides(*folders)
@@ -106,9 +109,7 @@ def compare_builds(before: Path, after: Path) -> Comparison:
 
 
 def find_snapshot(folder: Path) -> Path | None:
-    """The folder of the snapshot that a folder is, or that the build in it has in force; None where
-    it is neither.
-    """
+    """Return the folder of a snapshot, or of a build's current snapshot, or None if neither."""
     if (folder / snapshot_format.MANIFEST).is_file():
         return folder
     current = Path(os.path.realpath(folder / "current"))
@@ -127,8 +128,9 @@ def _build_title(path: Path, folder: Path) -> str:
 
 
 def compare_versions(catalog: Path, before: ToolVersionKey, after: ToolVersionKey) -> Comparison:
-    """What changed from one version of a tool to another. Raises UsageError where they are of two
-    tools, or one of them has problems.
+    """Compare two versions of a tool.
+
+    Raises UsageError if they belong to different tools, or if one of them has problems.
     """
     if before[:2] != after[:2]:
         raise UsageError(
@@ -148,10 +150,10 @@ def compare_versions(catalog: Path, before: ToolVersionKey, after: ToolVersionKe
 
 
 def parse_tool_version(catalog: Path, text: str) -> ToolVersionKey | None:
-    """The tool version that `SLUG@VERSION`, or `SLUG@` or `SLUG` for the newest, names; None where
-    there is no such tool.
+    """Parse `SLUG@VERSION`, or `SLUG@` or `SLUG` for the newest version.
 
-    Raises UsageError where the tool is there and the version is not.
+    Returns None if there is no such tool. Raises UsageError if the tool exists and the version does
+    not.
     """
     found = _VERSION.fullmatch(text)
     if not found or not names.is_valid(names.TOOL_SLUG, found[1]):
@@ -183,16 +185,15 @@ def _load_tool(catalog: Path, key: ToolVersionKey) -> Tool:
     )
 
 
-# Whatever is named
+# Targets of any kind
 
 
 def compare_targets(catalog: Path, before: str, after: str | None = None) -> Comparison:
-    """What differs between two things that were named: two versions of a tool, two git revisions or
-    two builds.
+    """Compare two named targets: two versions of a tool, two git revisions or two builds.
 
-    Without `after`: from a version to the newest (to that from the one before it), and from a
-    revision to the working tree. Raises UsageError where they are not of one sort, or of more than
-    one, and says what was tried; and whatever the comparison raises.
+    Without `after`, a version is compared with the newest one, the newest one with the version
+    before it, and a revision with the working tree. Raises UsageError, with what was tried, if the
+    targets are not of the same kind or are ambiguous, and any error of the comparison itself.
     """
     old, new = (
         _Target.parse(catalog, before),
@@ -220,7 +221,7 @@ def compare_targets(catalog: Path, before: str, after: str | None = None) -> Com
 
 
 def _pair_with_newest(catalog: Path, key: ToolVersionKey) -> tuple[ToolVersionKey, ToolVersionKey]:
-    """A version and the newest; the newest and the one before it."""
+    """Return a version and the newest one; for the newest one, the version before it and itself."""
     known = _list_versions(catalog / "toolkits" / key.toolkit / key.slug)
     if len(known) == 1:
         raise UsageError(
@@ -230,7 +231,7 @@ def _pair_with_newest(catalog: Path, key: ToolVersionKey) -> tuple[ToolVersionKe
 
 
 class _Target(NamedTuple):
-    """What a word may mean here, and why it is none of the rest."""
+    """A word that names a target: its possible kinds, and why it is not a revision."""
 
     text: str
     version: ToolVersionKey | None
@@ -252,13 +253,13 @@ class _Target(NamedTuple):
         return cls(text, version, sorts, refused)
 
     def describe(self, kinds: list[str]) -> str:
-        """What it is, in words."""
+        """Return a description of the target's kinds."""
         words = {"version": "a tool", "build": "a build", "revision": "a git revision"}
         return f"{self.text} is {' and '.join(words[sort] for sort in kinds)}"
 
 
 def _incomparable_message(old: _Target, new: _Target | None) -> str:
-    """Why two words cannot be compared."""
+    """Return why two targets cannot be compared."""
     for one in (old, new):
         if one and not one.kinds:
             tried = f"no version of a tool (as SLUG@VERSION), no folder of a build, and no git revision. {one.revision_error}"

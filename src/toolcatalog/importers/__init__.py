@@ -1,1 +1,1 @@
-"""Importers: tool definitions of other formats to files of a catalog."""
+"""Importers: convert tool definitions of other formats to catalog files."""

@@ -9,25 +9,28 @@ from urllib.parse import unquote
 from toolcatalog.catalog import yaml_reader
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Pointer, UsageError, raise_all
 
-# mappings and lists within each other: a catalog's files are less deep, but not all documents
+# nesting levels of mappings and lists; other documents may be deeper than catalog files
 MAX_DEPTH = 200
-_MIN_COUNTED_SIZE = 1024 * 1024  # bytes: as many as a smaller document might have count for it
-# bytes that a value takes at least, on the average; those that we know take 18 and more
+_MIN_COUNTED_SIZE = 1024 * 1024  # bytes; smaller documents get the limit of this size
+# minimum average bytes per value; typical documents use 18 or more
 _BYTES_PER_VALUE = 8
 _MAX_SHOWN_FAULTS = 10
 
 
 class SourceDocument(NamedTuple):
-    """A document: what people call it, its value, and the bytes that it was read from."""
+    """A source document: its display name, its parsed value, and the bytes it was parsed from."""
 
     name: str
     value: Any
     data: bytes
 
     def locate(self, pointers: Sequence[Pointer]) -> list[tuple[int, int]]:
-        """Line and column of the values at these pointers; 0 where the bytes do not tell."""
+        """Return the line and column of the value at each pointer.
+
+        Both are 0 if the position cannot be determined.
+        """
         try:
-            # JSON is YAML too
+            # the YAML parser also reads JSON
             mark = (
                 yaml_reader.parse(self.data, MAX_DEPTH, _max_values(self.data)).root
                 if self.data
@@ -42,8 +45,9 @@ class SourceDocument(NamedTuple):
 
 
 def read_document(data: bytes, name: str) -> SourceDocument:
-    """The document in these bytes: JSON where they begin with a brace, else YAML. Raises
-    UsageError, with line and column.
+    """Parse a document: JSON if the bytes begin with a brace, otherwise YAML.
+
+    Raises UsageError, with line and column, if the bytes are not valid.
     """
     if not data.lstrip().startswith(b"{"):
         return SourceDocument(name, _parse_yaml(data, name), data)
@@ -54,8 +58,9 @@ def read_document(data: bytes, name: str) -> SourceDocument:
 
 
 def parse_json(data: bytes) -> Any:
-    """The JSON value in these bytes, with nothing in it silently changed or dropped. Raises
-    ValueError.
+    """Parse JSON strictly, so that no value is silently changed or dropped.
+
+    Raises ValueError for invalid JSON, duplicate keys, and the constants NaN and Infinity.
     """
     return json.loads(
         data, object_pairs_hook=_reject_duplicate_keys, parse_constant=_reject_constant
@@ -77,7 +82,10 @@ def _parse_yaml(data: bytes, name: str) -> Any:
 
 
 def _max_values(data: bytes) -> int:
-    """How many values are read of a YAML document, or of a JSON one whose lines are told."""
+    """Return the maximum number of values to read from a document.
+
+    The limit holds for YAML, and for JSON when its line numbers are needed.
+    """
     return max(len(data), _MIN_COUNTED_SIZE) // _BYTES_PER_VALUE
 
 
@@ -98,29 +106,31 @@ def _reject_constant(name: str) -> NoReturn:
 
 T = TypeVar("T")
 _TYPE_NAMES = {dict: "a mapping", list: "a list", str: "a text", bool: "true or false"}
-_MAX_REFERENCES = 50  # references that follow one another
-_SHOWN_LENGTH = 100  # characters of a reference in a sentence
+_MAX_REFERENCES = 50  # in a chain
+_SHOWN_LENGTH = 100  # characters of a reference shown in a message
 
 
 @dataclass(slots=True)
 class DocumentReader:
-    """A document whose value is a mapping. `faults` gathers what is wrong, each once, with its
-    pointer.
+    """A reader for a document whose value is a mapping.
+
+    `faults` maps the message of each error, without duplicates, to the pointer of its value.
     """
 
     source: SourceDocument
     faults: dict[str, Pointer] = field(default_factory=dict)
 
     def add_fault(self, pointer: Pointer, sentence: str) -> None:
-        """Tell what is wrong with the value at a pointer. Raises UsageError where so much is wrong
-        that nobody would read on.
+        """Record an error in the value at a pointer.
+
+        Raises UsageError as soon as there are more errors than anyone would read.
         """
         self.faults.setdefault(f"{format_reference(pointer)}: {sentence}", pointer)
         if len(self.faults) > MAX_FINDINGS_PER_FILE:
             self.raise_faults()
 
     def raise_faults(self) -> None:
-        """Raise UsageError where anything is wrong: a sentence for each of the first few."""
+        """Raise UsageError if there are errors, with a sentence for each of the first few."""
         found = (
             sorted(zip(self.source.locate([*self.faults.values()]), self.faults, strict=True))
             if self.faults
@@ -142,8 +152,10 @@ class DocumentReader:
         return value
 
     def get(self, holder: Mapping[str, Any], pointer: Pointer, key: str, kind: type[T]) -> T:
-        """The value of a key, which is of this kind; an empty one where there is none, or what
-        stands there is of another.
+        """Return the value of a key, or an empty value of type `kind`.
+
+        The result is empty if the key is missing or its value is of another type. A value of
+        another type is recorded as an error.
         """
         value = holder.get(key)
         if isinstance(value, kind):
@@ -153,7 +165,7 @@ class DocumentReader:
         return kind()
 
     def get_texts(self, holder: Mapping[str, Any], pointer: Pointer, key: str) -> list[str]:
-        """The texts in a list."""
+        """Return the strings in the list at a key."""
         said = self.get(holder, pointer, key, list)
         for index, text in enumerate(said):
             if not isinstance(text, str):
@@ -163,10 +175,10 @@ class DocumentReader:
     def get_mapping(
         self, value: Any, pointer: Pointer, what: str
     ) -> tuple[dict[str, Any], Pointer]:
-        """A mapping, which stands there or where a reference leads, and its pointer; empty, and a
-        fault, where it is none.
+        """Return a mapping and its pointer, following references.
 
-        `what` names it: `a parameter`.
+        Returns an empty mapping and records an error if there is no mapping. `what` names the value
+        in the message, such as `a parameter`.
         """
         way = 0
         while isinstance(value, dict) and isinstance(ref := value.get("$ref"), str):
@@ -182,7 +194,7 @@ class DocumentReader:
         return value, pointer
 
     def reference_fault(self, ref: str, followed: int) -> str:
-        """Why a reference is not followed; empty where it is."""
+        """Return why a reference cannot be followed, or an empty string if it can."""
         if not is_local_reference(ref):
             return "which is in another document, and none is fetched: bundle all into one document first"
         if resolve_reference(self.root, ref) is None:
@@ -195,26 +207,31 @@ class DocumentReader:
 
 
 def is_local_reference(ref: str) -> bool:
-    """Tell whether a reference leads into its own document, and not to another one or to a name
-    that only a reader of anchors knows.
+    """Return whether a reference points into its own document.
+
+    References to other documents and to anchors are not local.
     """
     return ref == "#" or ref.startswith("#/")
 
 
 def parse_reference(ref: str) -> Pointer:
-    """The steps of a local reference from the root of its document: `#/paths/~1pets/get` is
-    `paths`, `/pets`, `get`.
+    """Return the steps of a local reference from the root of its document.
+
+    For example, `#/paths/~1pets/get` gives `paths`, `/pets`, `get`.
     """
     return tuple(unquote(step).replace("~1", "/").replace("~0", "~") for step in ref.split("/")[1:])
 
 
 def format_reference(pointer: Pointer) -> str:
-    """The reference that these steps are written as."""
+    """Return the local reference for these steps."""
     return "/".join(["#", *(str(step).replace("~", "~0").replace("/", "~1") for step in pointer)])
 
 
 def resolve_reference(root: Any, ref: str) -> Any:
-    """What a reference leads to; None where it leads to nothing, or out of the document."""
+    """Return the value that a reference points to.
+
+    Returns None if there is no such value, or if the reference is not local.
+    """
     found = root if is_local_reference(ref) else None
     for step in parse_reference(ref):
         if (

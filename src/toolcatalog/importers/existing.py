@@ -1,7 +1,7 @@
-"""Existing tools: what the catalog has already, and the version in which a change is written.
+"""Existing tools: what the catalog already contains, and the version a change is written to.
 
-A tool whose newest version says the same is left alone. One that has changed gets a version of its
-own: the one that it comes with, else the day's. Nothing that is published changes.
+A tool with the same content as in the catalog is left alone. A changed tool gets a new version: the
+one it comes with, otherwise one of the current day. Published versions never change.
 """
 
 import json
@@ -22,12 +22,13 @@ ReadRecord = Callable[[str], Record | None]
 
 
 def read_nothing(_: str) -> None:
-    """Read no file: for catalogs of which only the paths are known."""
+    """Read no file; for catalogs of which only the paths are known."""
 
 
 class Placement(NamedTuple):
-    """The version in which a tool goes to the catalog, empty where the same is there; and the
-    `deprecation` that it keeps.
+    """The version under which a tool is added to the catalog, and the `deprecation` it keeps.
+
+    `version` is empty if the catalog already has the same content.
     """
 
     version: str
@@ -36,11 +37,11 @@ class Placement(NamedTuple):
 
 @dataclass(slots=True)
 class ExistingCatalog:
-    """A catalog as an import finds it. `homes` are the toolkits of its tools, `known` all toolkits,
-    `stocked` those that have tools.
+    """The state of a catalog before an import.
 
-    `read` gives the record of the file at a path, None where it has none; `today` is the version of
-    what changes now, or empty.
+    `toolkit_of_tool` maps tools to their toolkits, `toolkits` are all toolkits, `used_toolkits`
+    those that have tools. `read` returns the record of the file at a path, or None. `today` is a
+    version of the current day, or empty.
     """
 
     read: ReadRecord
@@ -53,7 +54,7 @@ class ExistingCatalog:
 
     @classmethod
     def from_paths(cls, paths: Collection[str], read: ReadRecord, today: str) -> "ExistingCatalog":
-        """The state of a catalog whose files are at the paths `present`."""
+        """Return the state of a catalog whose files have these paths."""
         homes, versions, known = {}, defaultdict(list), set()
         for path in sorted(paths):
             match path.split("/"):
@@ -69,8 +70,10 @@ class ExistingCatalog:
         return cls(read, today, homes, known, {*homes.values()}, dict(versions))
 
     def decide_placement(self, new: ToolVersion, version: str) -> Placement:
-        """What becomes of a sound tool; `said` is the version that it comes with, if any. Raises
-        UsageError where no version is left.
+        """Return where a valid tool goes; `version` is the version it comes with, or empty.
+
+        The tool is compared with that version if the catalog has it, otherwise with the newest one.
+        Raises UsageError if no version is left.
         """
         there = self.versions.get(new.slug, [])
         at = version if version in there else there[-1] if there else ""
@@ -88,10 +91,10 @@ class ExistingCatalog:
         )
 
     def choose_version(self, new: ToolVersion, existing: list[str]) -> str:
-        """The version of a tool that comes without one, in a catalog that has the versions `there`
-        of it, oldest first.
+        """Choose a version for a tool that comes without one.
 
-        Raises UsageError where the newest of them is the last that there can be.
+        `existing` are the tool's versions in the catalog, oldest first. Raises UsageError if no
+        version can follow the newest of them.
         """
         if not self.today or not (existing or new.toolkit in self.used_toolkits):
             return UNDATED_VERSION
@@ -106,7 +109,10 @@ class ExistingCatalog:
         return found
 
     def canonical_content(self, tool: ToolVersion) -> str:
-        """All that a tool says, but for its deprecation, in one spelling: as it would be served."""
+        """Return a tool's content as canonical JSON, in the form in which it is served.
+
+        The deprecation is left out.
+        """
         said = (
             [tool.name, tool.description, tool.scopes, tool.tags, self.needs_no_auth(tool)],
             parameters.to_served_inputs(tool.input_parameters),
@@ -115,17 +121,16 @@ class ExistingCatalog:
         return json.dumps(said, sort_keys=True)
 
     def needs_no_auth(self, tool: ToolVersion) -> bool:
-        """Tell whether a tool needs no authentication: what it does not say itself, its toolkit
-        does.
-        """
+        """Return whether a tool needs no authentication; its toolkit provides the default."""
         if tool.no_auth is None and tool.toolkit not in self.no_auth:
             toolkit = self.read(f"toolkits/{tool.toolkit}/toolkit.yaml")
             self.no_auth[tool.toolkit] = isinstance(toolkit, Toolkit) and toolkit.no_auth
         return self.no_auth[tool.toolkit] if tool.no_auth is None else tool.no_auth
 
     def find_missing_tools(self, imported: Collection[str], toolkits: Collection[str]) -> list[str]:
-        """The slugs of tools in these toolkits that a source has not shown, those left out that are
-        deprecated already.
+        """Return the slugs of tools in these toolkits that the source does not contain.
+
+        Tools that are already deprecated are left out.
         """
         missing = sorted(
             slug
@@ -135,7 +140,7 @@ class ExistingCatalog:
         return [slug for slug in missing if not self.is_deprecated(slug)]
 
     def is_deprecated(self, slug: str) -> bool:
-        """Tell whether the newest version of a tool is deprecated."""
+        """Return whether the newest version of a tool is deprecated."""
         newest = self.read(
             f"toolkits/{self.toolkit_of_tool[slug]}/{slug}/{self.versions.get(slug, [UNDATED_VERSION])[-1]}.yaml"
         )
@@ -143,8 +148,9 @@ class ExistingCatalog:
 
 
 def _has_same_deprecation(old: ToolVersion, new: ToolVersion) -> bool:
-    """Tell whether the new says nothing else of its deprecation: nothing at all, or no more than
-    that it is deprecated.
+    """Return whether the new version adds nothing to the old version's deprecation.
+
+    That is the case if it has no deprecation, or an empty one and the old one is deprecated.
     """
     if new.deprecation in (None, Deprecation()):
         return new.deprecation is None or old.deprecation is not None

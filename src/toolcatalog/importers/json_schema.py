@@ -1,10 +1,10 @@
 """JSON Schema normalization: other dialects and spellings in one plain form.
 
-Pydantic, OpenAPI and people say one thing in many ways: `const`, `anyOf` with a null branch, lists
-of types, `$ref`, `allOf`. A plain schema has none of these: one `type` or branches, `nullable`,
-`enum`, and every schema within it is plain as well. The meaning stays; what cannot be said plainly
-is left out and told as a `Loss`. No knowledge of the catalog format, but for how deep a file may
-be.
+Pydantic, OpenAPI and people write the same schema in many ways: `const`, `anyOf` with a null
+branch, lists of types, `$ref`, `allOf`. A plain schema has none of these: it has one `type` or
+branches, `nullable`, and `enum`, and every schema within it is plain as well. The meaning is
+preserved; what a plain schema cannot express is left out and reported as a `Loss`. This module
+knows nothing of the catalog format except the maximum nesting depth of a file.
 """
 
 import json
@@ -16,18 +16,17 @@ from toolcatalog.catalog.yaml_reader import MAX_DEPTH
 from toolcatalog.errors import Pointer
 from toolcatalog.importers.documents import resolve_reference
 
-# schemas that the references of one definition may unfold to: more would not fit into a file of 1
-# MiB
+# maximum schemas of one definition after resolving references: more would not fit into a file of
+# 1 MiB
 MAX_SCHEMAS = 20_000
-# characters of values that cost as much as a schema: so many of them for each of the schemas make a
-# file of 1 MiB
+# characters of values that count as one schema: this many for each of MAX_SCHEMAS make 1 MiB
 _CHARACTERS_PER_SCHEMA = 50
-_MAX_REFERENCES = 50  # references that follow one another before there is anything but references
+_MAX_REFERENCES = 50  # in a chain
 BRANCHES = ("anyOf", "oneOf")
 TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
-# keywords that hold values and not schemas
+# keywords that contain values, not schemas
 _VALUE_KEYWORDS = ("enum", "examples", "example", "default", "const", "required")
-# those that say something about values of this type alone
+# keywords that apply to values of this type only
 _TYPE_KEYWORDS: Mapping[str, tuple[str, ...]] = {
     "string": ("pattern", "minLength", "maxLength"),
     "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
@@ -40,8 +39,10 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Something that is not held: where in the tool's file it would have stood, of what kind it is,
-    and more about it.
+    """Something that the catalog does not keep.
+
+    `pointer` is where in the tool's file it would have been, `what` describes its kind, and
+    `detail` adds more about it.
     """
 
     pointer: Pointer
@@ -50,14 +51,16 @@ class Loss:
 
 
 def type_keywords(kind: str) -> tuple[str, ...]:
-    """The keywords that concern values of one type only."""
+    """Return the keywords that apply to values of one type only."""
     return _TYPE_KEYWORDS.get("number" if kind == "integer" else kind, ())
 
 
 @dataclass(slots=True)
 class Normalizer:
-    """Makes the schemas of one definition plain. `root` is what its references lead into; `losses`
-    gathers what goes missing.
+    """Converts the schemas of one definition to plain schemas.
+
+    `root` is the document that references are resolved in. `losses` collects what is left out.
+    `budget` is the number of schemas that may still be converted.
     """
 
     root: Mapping[str, Any]
@@ -65,13 +68,14 @@ class Normalizer:
     budget: int = MAX_SCHEMAS
 
     def report_loss(self, pointer: Pointer, what: str, detail: str = "") -> None:
-        """Tell a loss."""
+        """Record a loss."""
         self.losses.append(Loss(pointer, what, detail))
 
     def normalize(self, schema: Any, pointer: Pointer, refs: tuple[str, ...] = ()) -> Schema | None:
-        """The plain form of a schema that stands at `at`; None, and a loss, where there is none.
+        """Return the plain form of the schema at `pointer`.
 
-        `refs` are the references on the way here: one that comes again would never end.
+        Returns None and records a loss if it has no plain form. `refs` are the references followed
+        so far; following one of them again would never end.
         """
         schema = {} if schema is True else schema
         self.budget -= 1 + (
@@ -94,7 +98,7 @@ class Normalizer:
         return own
 
     def reject_reason(self, schema: Any, pointer: Pointer) -> str:
-        """Why a schema cannot be held at all; empty where it can."""
+        """Return why a schema cannot be kept at all, or an empty string if it can."""
         if len(pointer) + 2 > MAX_DEPTH:
             return f"nesting beyond {MAX_DEPTH} levels"
         if self.budget < 0:
@@ -108,8 +112,9 @@ class Normalizer:
         )
 
     def normalize_keywords(self, own: Schema, pointer: Pointer) -> Schema:
-        """Older and shorter spellings in the plain one; a keyword of the wrong kind goes, so that
-        nobody after this need ask.
+        """Replace older and shorter spellings, and remove keywords with values of a wrong type.
+
+        Later steps can therefore rely on the types.
         """
         for key in [
             key for key, fits in _KEYWORD_CHECKS.items() if key in own and not fits(own[key])
@@ -126,9 +131,9 @@ class Normalizer:
                 first,
                 *(value for value in own.get("examples", ()) if not _is_same(value, first)),
             ]
-        if own.get("x-nullable") is True:  # Swagger 2.0 has no word of its own for it
+        if own.get("x-nullable") is True:  # Swagger 2.0 has no keyword for it
             own["nullable"] = own.pop("x-nullable")
-        # says nothing: what stands within may take null all the same
+        # no effect: a schema within may still accept null
         if own.get("nullable") is False:
             del own["nullable"]
         for key, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
@@ -137,7 +142,7 @@ class Normalizer:
         return self.normalize_type(own, pointer)
 
     def normalize_type(self, own: Schema, pointer: Pointer) -> Schema:
-        """A list of types as `nullable`, and as branches where more than one is left."""
+        """Convert a list of types to `nullable`, and to branches if several types are left."""
         said = own.pop("type", [])
         types = [*dict.fromkeys([said] if isinstance(said, str) else said)]
         for unknown in [name for name in types if name not in TYPES]:
@@ -170,7 +175,7 @@ class Normalizer:
     def take_parts(
         self, own: Schema, pointer: Pointer, refs: tuple[str, ...]
     ) -> Iterator[tuple[Any, tuple[str, ...]]]:
-        """Take out of `own` the schemas that hold as a whole beside it: references and `allOf`."""
+        """Remove references and `allOf` from `own` and yield the schemas to merge with it."""
         own.pop("$defs", None), own.pop("definitions", None)
         if "$ref" in own:
             yield self.resolve_reference(own.pop("$ref"), pointer, refs)
@@ -178,8 +183,9 @@ class Normalizer:
             yield part, refs
 
     def split_null(self, own: Schema, key: str, pointer: Pointer) -> Schema:
-        """A choice of plain branches without those for null, which are `nullable`; a branch that is
-        left alone holds as a whole.
+        """Replace the null branches of a choice by `nullable`.
+
+        A single remaining branch is merged into the schema.
         """
         nulls = [branch for branch in own[key] if _is_null(branch)]
         left = [branch for branch in own[key] if not _is_null(branch)]
@@ -197,7 +203,7 @@ class Normalizer:
     def resolve_reference(
         self, ref: str, pointer: Pointer, refs: tuple[str, ...]
     ) -> tuple[Schema, tuple[str, ...]]:
-        """What a reference leads to, and the references on the way from there."""
+        """Return the schema that a reference points to, and the references followed so far."""
         found = resolve_reference(self.root, ref)
         if not isinstance(found, Mapping):
             what = (
@@ -224,11 +230,12 @@ class Normalizer:
     def normalize_keyword(
         self, key: str, value: Any, pointer: Pointer, refs: tuple[str, ...]
     ) -> Iterator[Any]:
-        """The value of a keyword with the schemas in it made plain; nothing where it says nothing,
-        or cannot be said.
+        """Yield the value of a keyword with all schemas in it normalized.
+
+        Yields nothing if the keyword has no effect or cannot be kept.
         """
         if key == "properties":
-            # a tool's parameters stand right below the name of the field
+            # a tool's parameters are directly below the field name
             inside = (*pointer, key) if len(pointer) > 1 else pointer
             found = {
                 name: self.normalize(inner, (*inside, name), refs) for name, inner in value.items()
@@ -241,7 +248,7 @@ class Normalizer:
                 if (inner := self.normalize(branch, (*pointer, key, index), refs)) is not None
             ]
         elif key == "items" and (value is True or value == {}):
-            pass  # anything, as without it
+            pass  # any value, the same as no `items`
         elif key in ("items", "additionalProperties") and isinstance(value, Mapping) and value:
             if (inner := self.normalize(value, (*pointer, key), refs)) is not None:
                 yield inner
@@ -251,13 +258,14 @@ class Normalizer:
             yield value
 
     def merge(self, own: Schema, part: Schema, pointer: Pointer) -> Schema:
-        """Both in one. Where they say different things of the same, the part becomes a branch: that
-        holds as well.
+        """Merge two schemas that must both hold.
+
+        If they contradict each other, the second becomes a branch, which must hold as well.
         """
         both: Schema = {**own}
         self.budget -= (
             len(own.get("properties", ())) // _CHARACTERS_PER_SCHEMA
-        )  # they are copied for each part
+        )  # the properties are copied for each part
         clash = (
             ["additionalProperties"]
             if _excludes_properties(own, part) or _excludes_properties(part, own)
@@ -279,8 +287,9 @@ class Normalizer:
 
 
 def _estimate_size(schema: Mapping[str, Any]) -> int:
-    """How many characters of text and of values a schema holds, other schemas within it aside:
-    about, and quickly told.
+    """Return the approximate number of characters in the texts and values of a schema.
+
+    Schemas within it are not counted.
     """
     texts = sum(len(value) for value in schema.values() if isinstance(value, str))
     return texts + sum(
@@ -291,12 +300,12 @@ def _estimate_size(schema: Mapping[str, Any]) -> int:
 
 
 def _constrains_values(schema: Schema) -> bool:
-    """Tell whether a plain schema names what it takes."""
+    """Return whether a plain schema restricts the values it accepts."""
     return any(key in schema for key in ("type", "enum", *BRANCHES))
 
 
 def _refuses_null(schema: Schema) -> bool:
-    """Tell whether a plain schema names what it takes, and null is not there."""
+    """Return whether a plain schema restricts its values so that null is not accepted."""
     if schema.get("nullable"):
         return False
     choices = [schema[key] for key in BRANCHES if key in schema]
@@ -305,8 +314,9 @@ def _refuses_null(schema: Schema) -> bool:
 
 
 def _merge_keyword(key: str, own: Schema, part: Schema) -> tuple[Any, bool]:
-    """What two schemas that both hold say by a keyword of both, and whether they agree; where not,
-    it is what the first one says.
+    """Return the merged value of a keyword of two schemas, and whether they agree.
+
+    If they do not agree, the value is that of the first schema.
     """
     one, other = own[key], part[key]
     if key == "properties":
@@ -323,18 +333,19 @@ def _merge_keyword(key: str, own: Schema, part: Schema) -> tuple[Any, bool]:
 
 
 def _without_null(values: list[Any]) -> list[Any]:
-    """The values without null: whether that is taken too hangs on `nullable` as well."""
+    """Return the values without null; whether null is accepted also depends on `nullable`."""
     return [value for value in values if value is not None]
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Tell whether two JSON values are the same: unlike in Python, true is not 1."""
+    """Return whether two JSON values are the same; unlike in Python, true is not 1."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _excludes_properties(one: Schema, other: Schema) -> bool:
-    """Tell whether `one` speaks of properties that it does not list, and `other` lists such: put
-    together, they would mean less.
+    """Return whether `one` restricts properties that only `other` lists.
+
+    A merged schema would not express that restriction.
     """
     return one.get("additionalProperties", True) is not True and bool(
         other.get("properties", {}).keys() - one.get("properties", {}).keys()
@@ -342,7 +353,7 @@ def _excludes_properties(one: Schema, other: Schema) -> bool:
 
 
 def _is_null(branch: Schema) -> bool:
-    """Tell whether a plain schema allows null and nothing else."""
+    """Return whether a plain schema accepts only null."""
     return not _refuses_null(branch) and (
         branch.get("type") == "null" or branch.get("enum") == [None]
     )

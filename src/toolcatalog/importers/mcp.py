@@ -1,8 +1,8 @@
 """Import tools that an MCP server lists.
 
-A tool of MCP has a name, perhaps a title and a description, JSON Schemas of its input and output,
-and hints on what it does. The hints become tags of the same names; what the catalog format has no
-place for is told.
+An MCP tool has a name, an optional title and description, JSON Schemas of its input and output, and
+hints about its behavior. The hints become tags of the same names. What the catalog format cannot
+hold is reported as a `Loss`.
 """
 
 import json
@@ -23,12 +23,12 @@ _KNOWN_FIELDS = ("name", "title", "description", "annotations", *_SCHEMA_FIELDS)
 
 
 def import_tools(value: Any, toolkit: str = "") -> list[ImportedTool]:
-    """The tools in a JSON value: what `tools/list` answers, the JSON-RPC message around it, or the
-    bare list.
+    """Convert MCP tools in a JSON value to imported tools.
 
-    They go to `toolkit`, else to one named like the server (`serverInfo` beside `tools`). Raises
-    UsageError, a sentence for each, where something is no tool of MCP, and where no toolkit is
-    known.
+    `value` is a `tools/list` result, the JSON-RPC message around it, or a list of tools. The tools
+    go to `toolkit`, or else to a toolkit named after the server (`serverInfo` next to `tools`).
+    Raises UsageError, with a sentence for each fault, if an item is not an MCP tool or no toolkit
+    is known.
     """
     tools, server = _extract_tools(value)
     kit = _toolkit_fields(toolkit, server)
@@ -41,7 +41,7 @@ def import_tools(value: Any, toolkit: str = "") -> list[ImportedTool]:
 
 
 def _extract_tools(value: Any) -> tuple[list[Any], Mapping[str, Any]]:
-    """The tools, and what is said of their server."""
+    """Return the list of tools and the fields of their server."""
     if isinstance(value, dict) and isinstance(value.get("error"), dict):
         raise UsageError(
             "This is an error of an MCP server and no list of tools: "
@@ -65,7 +65,7 @@ def _extract_tools(value: Any) -> tuple[list[Any], Mapping[str, Any]]:
 
 
 def _toolkit_fields(chosen: str, server: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of the toolkit: its slug, and what the server says of itself."""
+    """Return the toolkit's slug and the fields that the server provides for it."""
     name = server.get("name") if isinstance(server.get("name"), str) else ""
     slug = chosen or re.sub(r"[^a-z0-9]+", "_", str(name).lower()).strip("_")
     if not slug:
@@ -88,7 +88,7 @@ def _toolkit_fields(chosen: str, server: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _find_faults(tool: Any, number: int) -> Iterator[str]:
-    """Why an item of the list, counted from 1, is no tool of MCP."""
+    """Yield why an item of the list, counted from 1, is not an MCP tool."""
     if not isinstance(tool, dict):
         yield f"Item {number} is not a JSON object: a tool of MCP has at least a name and an inputSchema."
         return
@@ -127,7 +127,7 @@ def _import_tool(tool: Mapping[str, Any], slug: str, toolkit: Mapping[str, Any])
 
 
 def _hint_losses(hints: Mapping[str, Any]) -> Iterator[Loss]:
-    """What of a tool's hints has no place: a tag is there or not, and not being there is not a no."""
+    """Yield the hints that tags cannot express: a missing tag does not mean false."""
     for key, said in hints.items():
         if key in HINT_TAGS and said is False:
             yield Loss(("annotations", key), f"`{key}` that is false")

@@ -1,7 +1,6 @@
 """MCP client: start an MCP server and list its tools.
 
-Needs
-the extra `mcp`.
+Requires the extra `mcp`.
 """
 
 import contextlib
@@ -14,24 +13,24 @@ from typing import IO, Any
 
 from toolcatalog.errors import UsageError
 
-_MAX_PAGES = 1000  # of a list of tools: a server that never comes to an end is not waited for
-_MAX_LOG_LINES = 5  # of what a server wrote to standard error, the last ones
+_MAX_PAGES = 1000  # of a list of tools, to stop if a server never ends the list
+_MAX_LOG_LINES = 5  # last lines of the server's standard error to show
 _MAX_LOG_WIDTH = 200  # characters of each
 
 
 def fetch_tools(command: Sequence[str], timeout: float) -> dict[str, Any]:
-    """What `tools/list` answers, all pages in one, with `serverInfo` beside it.
+    """Return the `tools/list` result with all pages in one, and `serverInfo` next to it.
 
-    Raises UsageError, with the server's last words, where it does not start, does not answer in
-    time, or answers what is not MCP.
+    `timeout` is in seconds. Raises UsageError, with the last lines of the server's standard error,
+    if the server does not start, does not answer in time, or does not answer with valid MCP.
     """
     try:
-        import anyio  # noqa: PLC0415 - they are there with the extra only
-        import mcp  # noqa: F401, PLC0415 - only to see whether it is there
+        import anyio  # noqa: PLC0415 - installed only with the extra
+        import mcp  # noqa: F401, PLC0415 - only to check that it is installed
     except ImportError:
         mend = "run `pip install 'toolcatalog[mcp]'`, or give its answer to tools/list as a file."
         raise UsageError(f"A live server is asked through the package mcp: {mend}") from None
-    logging.getLogger("mcp").addHandler(logging.NullHandler())  # what it would say is said below
+    logging.getLogger("mcp").addHandler(logging.NullHandler())  # its errors are reported below
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
         try:
             return anyio.run(_fetch_tools, command, timeout, log)
@@ -48,7 +47,7 @@ async def _fetch_tools(command: Sequence[str], timeout: float, log: IO[str]) -> 
     import anyio  # noqa: PLC0415
     from mcp import Client, StdioServerParameters, stdio_client  # noqa: PLC0415
 
-    # as a shell would start it
+    # a shell would also pass the whole environment
     parameters = StdioServerParameters(
         command=command[0], args=[*command[1:]], env=dict(os.environ)
     )
@@ -78,7 +77,10 @@ async def _fetch_tools(command: Sequence[str], timeout: float, log: IO[str]) -> 
 
 
 def _describe_failure(error: BaseException, timeout: float) -> str:
-    """What a server did wrong, as the end of a sentence; empty where it was not the server."""
+    """Return what the server did wrong, as the end of a sentence.
+
+    Returns an empty string if the server is not the cause.
+    """
     from anyio import BrokenResourceError, ClosedResourceError, EndOfStream  # noqa: PLC0415
     from mcp import MCPError  # noqa: PLC0415
 
@@ -98,7 +100,7 @@ def _describe_failure(error: BaseException, timeout: float) -> str:
 
 
 def _leaf_exceptions(error: BaseException) -> Iterator[BaseException]:
-    """The exceptions within a group, however deep; the exception itself where it is none."""
+    """Yield the exceptions within nested groups, or the exception itself if it is not a group."""
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
             yield from _leaf_exceptions(inner)
@@ -107,7 +109,7 @@ def _leaf_exceptions(error: BaseException) -> Iterator[BaseException]:
 
 
 def _last_log_lines(log: IO[str]) -> str:
-    """The last lines of a server's standard error, each on a line of its own."""
+    """Return the last lines of a server's standard error, each on its own line."""
     with contextlib.suppress(OSError):
         log.seek(max(0, os.fstat(log.fileno()).st_size - _MAX_LOG_LINES * 4 * _MAX_LOG_WIDTH))
     lines = [line.rstrip() for line in log.read().splitlines() if line.strip()][-_MAX_LOG_LINES:]

@@ -1,8 +1,8 @@
 """Import the operations of an OpenAPI document, one tool for each.
 
-Swagger 2.0, OpenAPI 3.0 and 3.1. References within the document are written out, and cut where they
-would never end; nothing is fetched. What a document says wrongly stops the import, with its place;
-what the catalog format cannot hold is told.
+Supports Swagger 2.0, OpenAPI 3.0 and 3.1. References within the document are expanded, and
+recursive references are cut; nothing is fetched. Errors in a document stop the import and are
+reported with their locations. What the catalog format cannot hold is reported as a `Loss`.
 """
 
 import re
@@ -30,8 +30,8 @@ from toolcatalog.importers.to_parameters import convert_normalized
 from toolcatalog.importers.writer import ImportedTool, check_tool_count
 
 _SUPPORTED_VERSION = re.compile(r"2\.0|3\.[01](\.[0-9]+)?(-.*)?")
-_MAX_SCHEMAS = 1_000_000  # schemas that all references of a document may unfold to: a minute's work
-# characters of a toolkit's slug that is made of a title, so that room is left for its tools
+_MAX_SCHEMAS = 1_000_000  # schemas in a document after resolving references; takes about a minute
+# characters of a toolkit slug derived from a title; leaves space for the tool names
 _MAX_TOOLKIT_SLUG = 40
 _NOISE_WORDS = {
     "api",
@@ -75,11 +75,11 @@ _DOCUMENT_FIELDS = (
 def import_tools(
     source: SourceDocument, toolkit: str = "", name: str = "", logo: str = ""
 ) -> Iterator[ImportedTool]:
-    """The tools of a document, one by one: there may be more than memory holds.
+    """Yield the tools of a document one by one, because all of them may not fit in memory.
 
-    They go to `toolkit`, which is called `name` and has `logo`; the document's title and `x-logo`
-    stand in. Raises UsageError where the document is none, or is wrong: a sentence with its place
-    for each of the first few faults.
+    They go to `toolkit`, with the display name `name` and the logo `logo`; the defaults are the
+    document's title and `x-logo`. Raises UsageError, with a located sentence for each of the first
+    few errors, if the document is not an OpenAPI document or has errors.
     """
     _check_version(source)
     paper = DocumentReader(source)
@@ -110,7 +110,7 @@ def import_tools(
 
 
 def _check_version(source: SourceDocument) -> None:
-    """Raise UsageError where a document is of no kind that is read here."""
+    """Raise UsageError if the document's format or version is not supported."""
     value = source.value
     said = (
         [str(value[key]) for key in ("swagger", "openapi") if key in value]
@@ -130,7 +130,7 @@ def _check_version(source: SourceDocument) -> None:
 
 
 def _toolkit_fields(document: DocumentReader, slug: str, name: str, logo: str) -> dict[str, Any]:
-    """What is known of the toolkit: its slug, fields of its file, and what these have no place for."""
+    """Return the toolkit's slug, the fields of its file, and fields without a place in the file."""
     info = document.get(document.root, (), "info", dict)
     title = document.get(info, ("info",), "title", str)
     made = slug or _toolkit_slug(title)
@@ -168,8 +168,9 @@ def _toolkit_fields(document: DocumentReader, slug: str, name: str, logo: str) -
 
 
 def _check_options(name: str, logo: str) -> None:
-    """Raise UsageError where a toolkit cannot have this name or logo: what somebody asks for is not
-    left out with a note.
+    """Raise UsageError if a toolkit cannot have this name or logo.
+
+    Values that the user gave explicitly are not left out with a note.
     """
     asked = {"name": name or "A", "logo": logo or "https://example.com"}
     _, findings = schema.validate(
@@ -182,8 +183,9 @@ def _check_options(name: str, logo: str) -> None:
 
 
 def _toolkit_slug(title: str) -> str:
-    """The slug of a toolkit by the title of its document, without the words that every such title
-    has: `Slack Web API` is `slack`.
+    """Derive a toolkit slug from the document's title, without common words such as `API`.
+
+    For example, `Slack Web API` gives `slack`.
     """
     said = to_snake_case(title).split("_")
     telling = [
@@ -248,7 +250,7 @@ def _import_operation(
 
 
 def _operation_losses(operation: Operation, slug: str) -> Iterator[Loss]:
-    """What of an operation, and of the path around it, has no place in a tool's file."""
+    """Yield what a tool's file cannot hold of an operation and its path item."""
     yield Loss((), "method and path of an operation", operation.identity)
     if not slug.endswith(to_snake_case(operation.title).upper()):
         yield Loss(

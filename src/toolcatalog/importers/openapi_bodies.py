@@ -1,8 +1,7 @@
 """Inputs of an OpenAPI operation: parameters, request bodies and response bodies.
 
-An input has a name and nothing else to be known by, so of two with one name the second gets
-another. The fields of a body that is an object stand beside the parameters; any other body is one
-input.
+Inputs are identified by name only, so if two have the same name, the second is renamed. The fields
+of an object body become inputs next to the parameters; any other body is a single input.
 """
 
 import re
@@ -14,13 +13,13 @@ from toolcatalog.importers.documents import DocumentReader
 from toolcatalog.importers.json_schema import BRANCHES, Normalizer, Schema
 from toolcatalog.importers.openapi_operations import Operation, list_parameters
 
-# of two inputs with one name, that of the first place keeps it
+# in order of priority: of two inputs with the same name, the one listed first here keeps it
 _LOCATIONS = ("path", "query", "header", "cookie", "formData", "body")
 _IGNORED_HEADERS = (
     "accept",
     "content-type",
     "authorization",
-)  # headers that OpenAPI wants left out
+)  # headers that OpenAPI says to ignore
 _PARAMETER_FIELDS = (
     "name",
     "in",
@@ -32,7 +31,7 @@ _PARAMETER_FIELDS = (
     "examples",
     "x-example",
 )
-# of how an input is sent
+# how an input is sent
 _SERIALIZATION_FIELDS = (
     "collectionFormat",
     "allowEmptyValue",
@@ -44,7 +43,7 @@ _SERIALIZATION_FIELDS = (
 
 
 class Input(NamedTuple):
-    """An input: its name, where it goes, what it is (plain), and whether the caller must give it."""
+    """An input: its name, location, plain schema, and whether callers must provide it."""
 
     name: str
     location: str
@@ -55,7 +54,7 @@ class Input(NamedTuple):
 def collect_inputs(
     document: DocumentReader, operation: Operation, normalizer: Normalizer
 ) -> Schema:
-    """The plain schema of the object that all inputs make."""
+    """Return the plain schema of the object that contains all inputs."""
     said = [
         (one, at)
         for one, at in list_parameters(document, operation, normalizer.report_loss)
@@ -82,7 +81,7 @@ def collect_inputs(
 def _parameter_inputs(
     document: DocumentReader, parameter: dict[str, Any], pointer: Pointer, normalizer: Normalizer
 ) -> Iterator[Input]:
-    """The input that a parameter is, if it is one."""
+    """Yield the input for a parameter, or nothing if it is left out."""
     name, place = parameter["name"], parameter["in"]
     if place not in _LOCATIONS:
         document.add_fault(
@@ -112,7 +111,7 @@ def _parameter_inputs(
 def _parameter_schema(
     document: DocumentReader, parameter: dict[str, Any], pointer: Pointer, normalizer: Normalizer
 ) -> Any:
-    """The schema of a parameter as it stands; Swagger 2.0 writes it into the parameter itself."""
+    """Return the original schema of a parameter; Swagger 2.0 has it in the parameter itself."""
     held = parameter if "swagger" in document.root else {}
     for key in parameter:
         if key in _SERIALIZATION_FIELDS or (key not in _PARAMETER_FIELDS and not held):
@@ -148,7 +147,7 @@ def _with_description(
     schema: Schema,
     normalizer: Normalizer,
 ) -> Schema:
-    """The plain schema of a parameter with what the parameter says beside it."""
+    """Return the plain schema of a parameter with the parameter's own description and examples."""
     text = document.get(parameter, pointer, "description", str)
     if text and schema.get("description", text) != text:
         normalizer.report_loss(
@@ -168,7 +167,7 @@ def _with_description(
 
 
 def _writable_fields(body: Schema, normalizer: Normalizer) -> dict[str, Schema]:
-    """The fields of a body that a caller may give."""
+    """Return the fields of a body that callers may provide."""
     fields = body.get("properties", {})
     for name in [name for name, one in fields.items() if one.get("readOnly") is True]:
         normalizer.report_loss((INPUTS, name), "a field of a body that is only to be read")
@@ -180,8 +179,10 @@ def _writable_fields(body: Schema, normalizer: Normalizer) -> dict[str, Schema]:
 
 
 def _make_names_unique(inputs: list[Input], normalizer: Normalizer) -> Iterator[Input]:
-    """The inputs, each with a name of its own: the place in front of a name that is taken, which
-    depends on no order.
+    """Yield the inputs with unique names.
+
+    A name that is taken gets its location as a prefix, so the result does not depend on the order
+    in the document.
     """
     taken: set[str] = set()
     for one in sorted(inputs, key=lambda one: _LOCATIONS.index(one.location)):
@@ -206,7 +207,7 @@ _SUCCESS = re.compile("2([0-9]{2}|XX)")
 
 
 class Body(NamedTuple):
-    """A body: its schema as it stands, whether it must be there, and examples of the whole of it."""
+    """A body: its original schema, whether it is required, and examples of the whole body."""
 
     schema: Any
     required: bool = False
@@ -216,7 +217,7 @@ class Body(NamedTuple):
 def read_request_body(
     document: DocumentReader, operation: Operation, normalizer: Normalizer
 ) -> Body | None:
-    """The body of a request; None where there is none."""
+    """Return the body of a request, or None if it has none."""
     for one, at in (
         list_parameters(document, operation, normalizer.report_loss)
         if "swagger" in document.root
@@ -246,9 +247,7 @@ def read_request_body(
 def read_response_schema(
     document: DocumentReader, operation: Operation, normalizer: Normalizer
 ) -> Any:
-    """The schema of the first answer that says that all went well and has one; None where there is
-    none.
-    """
+    """Return the schema of the first successful response that has one, or None."""
     responses = document.get(operation.definition, operation.pointer, "responses", dict)
     for code in sorted(code for code in responses if _SUCCESS.fullmatch(code)):
         response, at = document.get_mapping(
@@ -293,8 +292,9 @@ def _choose_media_type(
     normalizer: Normalizer,
     field: str,
 ) -> tuple[dict[str, Any], Pointer, str]:
-    """What is said of one of the media types in a `content`: JSON if it is there, else a form, else
-    the first; with its name.
+    """Return the definition of one media type in `content`, its pointer, and its name.
+
+    JSON is preferred, then a form, then the first name in sorted order.
     """
     content = document.get(holder, pointer, "content", dict)
     ranked = sorted(content, key=lambda kind: (not _JSON.match(kind), not _FORM.match(kind), kind))
@@ -311,7 +311,7 @@ def _choose_media_type(
 def read_examples(
     document: DocumentReader, definition: dict[str, Any], pointer: Pointer
 ) -> list[Any]:
-    """The values of `example` and `examples` beside a schema."""
+    """Return the values of `example` and `examples` next to a schema."""
     found = [definition["example"]] if "example" in definition else []
     for name, one in document.get(definition, pointer, "examples", dict).items():
         example, _ = document.get_mapping(one, (*pointer, "examples", name), "an example")
@@ -320,8 +320,9 @@ def read_examples(
 
 
 def body_to_object(normalizer: Normalizer, body: Body, field: str, name: str) -> Schema:
-    """The plain schema of an object that has the fields of a body; of one with the single field
-    `name` where the body has none.
+    """Return the plain schema of an object with the fields of a body.
+
+    If the body has no fields, the object has the single field `name`.
     """
     before = len(normalizer.losses)
     whole = normalizer.normalize(body.schema, (field,)) or {}
@@ -336,7 +337,7 @@ def body_to_object(normalizer: Normalizer, body: Body, field: str, name: str) ->
                 (field,), "a body that may be left out: what it needs is needed always here"
             )
         return {**_distribute_examples(whole, [*body.examples, *own])}
-    del normalizer.losses[before:]  # they are told again, at their right places
+    del normalizer.losses[before:]  # reported again below, with the right pointers
     single = normalizer.normalize(body.schema, (field, name))
     if single is None:
         return {}
@@ -345,7 +346,10 @@ def body_to_object(normalizer: Normalizer, body: Body, field: str, name: str) ->
 
 
 def _distribute_examples(whole: Schema, found: list[Any]) -> Schema:
-    """An object with the examples of the whole of it given to those of its fields that have none."""
+    """Return an object schema with the examples of the whole object moved to its fields.
+
+    Fields that have examples of their own keep them.
+    """
     fields = dict(whole["properties"])
     for name, one in fields.items():
         values = [

@@ -1,8 +1,8 @@
 """Operations of an OpenAPI document: their location, name, parameters and required scopes.
 
-`security` is a list of alternatives, each of which names what is needed together. A tool has one
-list of scopes, so the first alternative counts. An empty list, or an empty alternative, says that
-no credentials are needed; so does a document that says nothing.
+`security` is a list of alternatives, each of which names everything that is required together. A
+tool has one list of scopes, so the first alternative is used. An empty list or an empty alternative
+means that no credentials are needed; so does a document without `security`.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,9 +23,7 @@ _METHOD_HINTS = {
 
 
 class Operation(NamedTuple):
-    """An operation: its mapping and pointer, and the mapping and pointer of the path item around
-    it.
-    """
+    """An operation and its pointer, and the path item that contains it and its pointer."""
 
     method: str
     path: str
@@ -36,14 +34,12 @@ class Operation(NamedTuple):
 
     @property
     def identity(self) -> str:
-        """What tells it from all others in its document."""
+        """The method and path, which are unique in the document."""
         return f"{self.method.upper()} {self.path}"
 
     @property
     def title(self) -> str:
-        """Its name, which is that of its tool in other letters: the operationId, else method and
-        path.
-        """
+        """The name that the tool's slug is made of: the operationId, or else method and path."""
         given = self.definition.get("operationId")
         return (
             given
@@ -53,13 +49,14 @@ class Operation(NamedTuple):
 
     @property
     def hints(self) -> list[str]:
-        """The tags that its method stands for."""
+        """The tags that the method implies."""
         return [_METHOD_HINTS[self.method]] if self.method in _METHOD_HINTS else []
 
 
 def list_operations(document: DocumentReader) -> list[Operation]:
-    """All operations of a document, in its order. What is wrong with the document around them is
-    among its faults.
+    """Return all operations of a document, in document order.
+
+    Errors outside the operations are recorded in the document's faults.
     """
     paths = document.get(document.root, (), "paths", dict)
     return [
@@ -84,8 +81,10 @@ def _path_operations(document: DocumentReader, path: str, value: Any) -> Iterato
 def list_parameters(
     document: DocumentReader, operation: Operation, report_loss: Callable[..., None]
 ) -> list[tuple[dict[str, Any], Pointer]]:
-    """The parameters of an operation with their pointers: those of its path, each unless the
-    operation has one of its own instead.
+    """Return the parameters of an operation with their pointers.
+
+    A parameter of the operation replaces the parameter of the path item with the same name and
+    location.
     """
     found: dict[tuple[str, str], tuple[dict[str, Any], Pointer]] = {}
     for holder, at in (
@@ -112,8 +111,9 @@ def list_parameters(
 def read_security(
     document: DocumentReader, operation: dict[str, Any], pointer: Pointer
 ) -> tuple[dict[str, Any], list[Loss]]:
-    """The fields `scopes` and `no_auth` of an operation's tool, as far as there is something to
-    say, and what they do not hold.
+    """Return the `scopes` and `no_auth` fields of an operation's tool, and the losses.
+
+    Fields without a value are left out.
     """
     holder, place = (operation, pointer) if "security" in operation else (document.root, ())
     said = document.get(holder, place, "security", list)

@@ -7,25 +7,25 @@ from collections.abc import Sequence
 
 from toolcatalog.encoding import sha256_hex
 
-MAX_LENGTH = 64  # characters: what every model provider takes as the name of a tool
-_DIGEST_LENGTH = 8  # of those, where a name is shortened or told from another
+MAX_LENGTH = 64  # characters; every model provider accepts tool names of this length
+_DIGEST_LENGTH = 8  # characters of the digest that ends a shortened or shared slug
 _WORD_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
 
 
 def to_snake_case(name: str) -> str:
-    """A name in lower case, its words parted by `_`: `convertToPrivate` and `convert-to private`
-    are both `convert_to_private`.
+    """Convert a name to lower-case ASCII words separated by `_`.
+
+    For example, `convertToPrivate` and `convert-to private` both give `convert_to_private`.
     """
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     return re.sub("_+", "_", _WORD_BOUNDARY.sub("_", plain)).strip("_").lower()
 
 
 def make_slugs(toolkit: str, tools: Sequence[tuple[str, str]]) -> list[str]:
-    """The slug of each of these tools, given as name and identity; those of a toolkit begin with
-    its own.
+    """Return the slugs of tools given as (name, identity); each begins with the toolkit's slug.
 
-    Each depends on the names alone and not on their order. Slugs that are too long, or would be
-    those of several tools, end with a digest of the identity.
+    The slugs do not depend on the order of the tools. A slug that is too long, or that several
+    tools would share, ends with a digest of the identity.
     """
     plain = [_plain_slug(toolkit, name) for name, _ in tools]
     times = Counter(plain)
@@ -41,7 +41,7 @@ def _plain_slug(toolkit: str, name: str) -> str:
 
 
 def _make_unique(slug: str, identity: str, is_shared: bool) -> str:
-    # there may be no letter in a name
+    # the slug ends with `_` if the name has no ASCII letters or digits
     if len(slug) <= MAX_LENGTH and not is_shared and not slug.endswith("_"):
         return slug
     digest = sha256_hex(identity.encode("utf-8", "surrogatepass"))[:_DIGEST_LENGTH].upper()

@@ -1,8 +1,9 @@
-"""JSON Schema to parameter descriptions of the catalog.
+"""Conversion of JSON Schema to the parameter descriptions of the catalog.
 
-`dialects` brings them into one spelling first; here a list of required names becomes `required` on
-each parameter, everything gets a type, and what the format has no place for is told as a `Loss`.
-Values are never changed. Whether an example or a default fits its description is `schema`'s affair.
+`json_schema` first normalizes the schemas. This module then turns a list of required names into
+`required` on each parameter, gives every description a type, and reports what the format cannot
+hold as a `Loss`. Values are never changed. `catalog.schema` checks whether examples and defaults
+match their descriptions.
 """
 
 import math
@@ -17,7 +18,7 @@ from toolcatalog.catalog.yaml_reader import MAX_DEPTH
 from toolcatalog.errors import Pointer
 from toolcatalog.importers.json_schema import BRANCHES, Loss, Normalizer, Schema, type_keywords
 
-# `required` aside, which has rules of its own
+# without `required`, which has its own rules
 _SUPPORTED_KEYWORDS = SCHEMAS["tool"]["$defs"]["output"]["properties"]
 _TYPE_NAMES = {
     str: "string",
@@ -28,15 +29,15 @@ _TYPE_NAMES = {
     list: "array",
     type(None): "null",
 }
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # of a surrogate pair: no Unicode text has it
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # invalid in Unicode text
 _ANY_TYPE = ("string", "number", "boolean", "object", "array", "null")
 
 
 def convert(schema: Mapping[str, Any], field: str) -> tuple[dict[str, Any], list[Loss]]:
-    """The parameters that a schema describes, and what it says that they cannot.
+    """Convert a JSON Schema of an object to parameters, and return them with the losses.
 
-    `schema` is a JSON Schema of an object or, as the API serves it, a map of names to descriptions;
-    `of` names the tool's field, `input_parameters` or `output_parameters`.
+    `schema` may also be a map of names to descriptions, as the API serves it. `field` is the tool's
+    field, `input_parameters` or `output_parameters`.
     """
     served = bool(schema) and all(
         isinstance(inner, dict) and isinstance(inner.get("type"), str) for inner in schema.values()
@@ -49,8 +50,9 @@ def convert(schema: Mapping[str, Any], field: str) -> tuple[dict[str, Any], list
 def convert_normalized(
     root: Schema, field: str, normalizer: Normalizer, served: bool = False
 ) -> dict[str, Any]:
-    """The parameters that a plain schema of an object describes; what it says that they cannot is
-    told to the reader that made it.
+    """Convert the plain schema of an object to parameters.
+
+    Losses are recorded in the normalizer that produced the schema.
     """
     writer = _ParameterWriter(normalizer.report_loss, field == "input_parameters", served)
     writer.report_required(root, (field,))
@@ -61,8 +63,9 @@ def convert_normalized(
 
 
 def is_storable(value: Any, depth: int) -> bool:
-    """Tell whether a catalog file can hold a JSON value at this depth, where the file's whole value
-    is at 1.
+    """Return whether a catalog file can hold a JSON value at this depth.
+
+    The top-level value of a file is at depth 1.
     """
     if isinstance(value, dict):
         return depth <= MAX_DEPTH and all(
@@ -80,8 +83,9 @@ def is_storable(value: Any, depth: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _ParameterWriter:
-    """Writes descriptions from plain schemas; `inputs`: with `required`; `served`: from
-    descriptions that the API has made.
+    """Converts plain schemas to parameter descriptions.
+
+    `is_input` adds `required`; `is_served` means that the source is descriptions served by the API.
     """
 
     report_loss: Callable[..., None]
@@ -89,7 +93,7 @@ class _ParameterWriter:
     is_served: bool
 
     def convert_properties(self, own: Schema, pointer: Pointer) -> dict[str, Any]:
-        """The descriptions of an object's properties; `inside` is where they stand."""
+        """Return the descriptions of an object's properties; `pointer` is their location."""
         said = own.get("required")
         needed = {*said} if isinstance(said, list) else ()
         found = {}
@@ -104,8 +108,9 @@ class _ParameterWriter:
     def convert_description(
         self, own: Schema, pointer: Pointer, required: bool = False, outer_type: str = ""
     ) -> dict[str, Any]:
-        """The description of one value; `outer` is the type of the description that this one is a
-        branch of, if it has one.
+        """Return the description of one value.
+
+        `outer_type` is the type of the description that this one is a branch of, or empty.
         """
         self.report_required(own, pointer, required)
         own = self.add_type(own, pointer, outer_type)
@@ -118,7 +123,10 @@ class _ParameterWriter:
         return {**first, **({"required": True} if required else {}), **answer}
 
     def report_required(self, own: Schema, pointer: Pointer, required: bool = False) -> None:
-        """Tell what of `required` has no place; `required`: this value says so itself."""
+        """Report what of `required` has no place.
+
+        The argument `required` is true if the value itself is required.
+        """
         said = own.get("required", [])
         if said and not self.is_input:
             self.report_loss((*pointer, "required"), "`required` of outputs")
@@ -131,8 +139,9 @@ class _ParameterWriter:
                 )
 
     def add_type(self, own: Schema, pointer: Pointer, outer_type: str) -> Schema:
-        """The schema with a `type` or branches, as the format wants it; what is said of no type in
-        particular may be anything.
+        """Return the schema with a `type` or branches, which the format requires.
+
+        A schema without any indication of its type may be any value.
         """
         if own.get("type") == "null":
             return {**own, "type": "string", "nullable": True, "enum": [None]}
@@ -163,7 +172,7 @@ class _ParameterWriter:
         return {**own, "anyOf": [{"type": kind} for kind in types], **nullable}
 
     def convert_keyword(self, key: str, own: Schema, pointer: Pointer) -> Iterator[Any]:
-        """The value of a keyword as the format holds it; nothing where it does not."""
+        """Yield the value of a keyword in the catalog format, or nothing if it has no place."""
         value = own[key]
         if key == "properties":
             yield self.convert_properties(own, (*pointer, key))
@@ -194,7 +203,7 @@ class _ParameterWriter:
             )
 
     def filter_values(self, key: str, values: list[Any], pointer: Pointer) -> Iterator[list[Any]]:
-        """A list of values without those that a file cannot hold."""
+        """Yield a list of values without those that a file cannot hold."""
         kept = [value for value in values if is_storable(value, len(pointer) + 3)]
         if len(kept) < len(values):
             self.report_loss(
@@ -205,8 +214,9 @@ class _ParameterWriter:
 
 
 def _remove_type_of_branches(answer: dict[str, Any]) -> dict[str, Any]:
-    """A description without the type that the API gives it beside its branches: the API will give
-    it again.
+    """Return a description without the type that the API derives from its branches.
+
+    The API derives it again when it serves the description.
     """
     rest = {key: value for key, value in answer.items() if key != "type"}
     return rest if parameters.type_of(rest) == answer.get("type") else answer

@@ -1,8 +1,8 @@
 """Import tool definitions from the wire format of this API family.
 
-A definition has a slug, a name, a description, tags, and two JSON Schemas of objects; in some stand
-the toolkit, a version, scopes and whether the tool is deprecated as well. Everything that the
-catalog format can hold is handed on, and the rest is told.
+A definition has a slug, a name, a description, tags, and two JSON Schemas of objects. Some also
+have the toolkit, a version, scopes and whether the tool is deprecated. Everything that the catalog
+format can hold is imported; the rest is reported as a `Loss`.
 """
 
 import json
@@ -15,7 +15,7 @@ from toolcatalog.importers.to_parameters import convert
 from toolcatalog.importers.writer import ImportedTool, check_tool_count
 
 _PARAMETER_FIELDS = ("input_parameters", "output_parameters")
-_COPIED_FIELDS = ("name", "description", "scopes", "tags", "no_auth")  # as they are
+_COPIED_FIELDS = ("name", "description", "scopes", "tags", "no_auth")  # unchanged
 _KNOWN_FIELDS = (
     "slug",
     "toolkit",
@@ -29,9 +29,9 @@ _KNOWN_FIELDS = (
 
 
 def import_tools(value: Any) -> list[ImportedTool]:
-    """The tools in a JSON value: a list of definitions, or a page of the API (`{"items": [...]}`).
+    """Convert a list of definitions, or a page of the API (`{"items": [...]}`), to tools.
 
-    Raises UsageError, a sentence for each, where something is not a definition.
+    Raises UsageError, with a sentence for each fault, if an item is not a definition.
     """
     definitions = value.get("items") if isinstance(value, dict) else value
     if not isinstance(definitions, list):
@@ -51,7 +51,7 @@ def import_tools(value: Any) -> list[ImportedTool]:
 
 
 def _find_faults(definition: Any, number: int) -> Iterator[str]:
-    """Why an item of the list, counted from 1, is not a tool definition."""
+    """Yield why an item of the list, counted from 1, is not a tool definition."""
     if not isinstance(definition, dict):
         yield f"Item {number} is not a JSON object: a tool definition has at least a slug, a name and a description."
         return
@@ -99,7 +99,7 @@ def _is_deprecated(definition: Mapping[str, Any]) -> bool:
 
 
 def _definition_losses(definition: Mapping[str, Any]) -> Iterator[Loss]:
-    """What of a definition has no place in a tool's file, its parameters aside."""
+    """Yield what of a definition has no place in a tool's file, apart from its parameters."""
     for key in definition:
         if key not in _KNOWN_FIELDS:
             yield Loss((key,), f"`{key}` of a tool")

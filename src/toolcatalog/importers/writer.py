@@ -1,10 +1,9 @@
 """Write imported tools: new catalog files, without what the catalog would reject.
 
-What that is is found by asking `schema`, so that nothing here repeats its rules, and only the very
-value that it names is left out.
-
-Importers make `ImportedTool`s of whatever they read; here these become a tree of path and bytes. What
-the catalog would refuse is left out and told in a `ImportNote`; what it has already is not written again.
+Importers convert their input to `ImportedTool`s; this module converts these to a mapping of paths
+to bytes. `catalog.schema` decides what is rejected, so that its rules are not repeated here. Only
+the value that a finding names is left out, and each omission is reported as an `ImportNote`. Tools
+that the catalog already contains unchanged are not written again.
 """
 
 import copy
@@ -34,8 +33,9 @@ from toolcatalog.importers.to_parameters import is_storable
 def drop_refused(
     document: Document, required: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[Loss]]:
-    """The value of a document without what the catalog refuses, and what that was. `needed` are
-    fields that must be there.
+    """Return the value of a document without what the catalog rejects, and the losses.
+
+    `required` gives the fields that must be present, with values to use if they are missing.
     """
     said = document.value
     held = {key: inner for key, inner in said.items() if is_storable(inner, 2)}
@@ -46,14 +46,13 @@ def drop_refused(
         if key not in held
     ]
     findings = _refused_values(document, value := {**required, **held})
-    # most are sound, and copying takes as long as all of this
+    # most values are valid, and a copy costs as much as the whole validation
     value = copy.deepcopy(value) if findings else value
     while findings:
         findings = (
             _merge_list_items(findings) if len(findings) > MAX_FINDINGS_PER_FILE else findings
         )
-        # An example may be refused for a description that is itself in the wrong: that one goes
-        # first.
+        # An example may be rejected because of an invalid description: remove that first.
         urgent = [pointer for pointer in findings if not {"examples", "default"} & {*pointer[-2:]}]
         for pointer in sorted(urgent or findings, reverse=True):
             losses.append(_loss(pointer, findings[pointer]))
@@ -63,16 +62,18 @@ def drop_refused(
 
 
 def _refused_values(document: Document, value: dict[str, Any]) -> dict[Pointer, Finding]:
-    """What the catalog refuses, by the pointers of whole values: an example goes or stays, nothing
-    within it does.
+    """Return the findings of a document by the pointers of whole values.
+
+    For example, an example is kept or removed as a whole.
     """
     _, findings = schema.validate(Document(document.path, document.location, value, True))
     return {_value_pointer(finding.pointer): finding for finding in findings}
 
 
 def _merge_list_items(findings: dict[Pointer, Finding]) -> dict[Pointer, Finding]:
-    """The same with a list in the place of its items: where thousands do not fit, taking one by one
-    away would take hours.
+    """Return the findings with each list in place of its items.
+
+    Removing thousands of items one by one would take hours.
     """
     return {
         pointer[:-1] if isinstance(pointer[-1], int) else pointer: finding
@@ -81,7 +82,7 @@ def _merge_list_items(findings: dict[Pointer, Finding]) -> dict[Pointer, Finding
 
 
 def _value_pointer(pointer: Pointer) -> Pointer:
-    """The pointer up to the first value that is not a description."""
+    """Return the pointer up to the first value that is not a description."""
     end = 2
     while end < len(pointer):
         if pointer[end] in ("properties", "anyOf", "oneOf"):
@@ -103,7 +104,7 @@ def _loss(pointer: Pointer, finding: Finding) -> Loss:
 
 
 def _remove_value(value: Any, pointer: Pointer) -> None:
-    """Take away the value at `pointer`, and the list that it leaves empty."""
+    """Remove the value at `pointer`, and the list that this leaves empty."""
     *outer, last = pointer
     around: Any = value
     for step in outer:
@@ -119,19 +120,18 @@ def _remove_value(value: Any, pointer: Pointer) -> None:
 _TOOL_FIELDS = [*SCHEMAS["tool"]["properties"]]
 _DEFAULT_CATALOG = {"title": "Tool catalog"}
 _TOO_MANY_VALUES = f"have more than {yaml_reader.MAX_VALUES:,} values"
-_MIN_COUNTED_SIZE = (
-    1024 * 1024
-)  # bytes: as many tools as a smaller document might bring count for it
-# bytes that a tool takes at least, on the average; those that we know take 2,000 and more
+_MIN_COUNTED_SIZE = 1024 * 1024  # bytes; smaller documents get the limit of this size
+# minimum average bytes per tool; typical tools take 2,000 or more
 _BYTES_PER_TOOL = 512
-# bytes of all files of one import, which are held until none of them is refused
+# bytes of all files of one import, which stay in memory until all are accepted
 _MAX_TOTAL_SIZE = 512 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedTool:
-    """A tool to add: its slug, the value of its file, and what is known of its version and toolkit
-    (`slug`, fields of toolkit.yaml).
+    """A tool to add: its slug, the value of its file, its version, its toolkit and its losses.
+
+    `toolkit` contains the toolkit's `slug` and fields of toolkit.yaml, as far as they are known.
     """
 
     slug: str
@@ -143,9 +143,7 @@ class ImportedTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportNote:
-    """Something that the catalog does not hold as it came, and of what: the slug of a tool, or the
-    path of another file.
-    """
+    """A loss of an import, and its subject: the slug of a tool or the path of another file."""
 
     subject: str
     loss: Loss
@@ -153,12 +151,12 @@ class ImportNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportResult:
-    """The files to write, by their paths in the catalog, and what they do not hold.
+    """The files to write, by their paths in the catalog, and notes on what they do not contain.
 
-    `tools` counts the tool versions that have a place in the catalog: those of `new` tools, of
-    tools that are `renewed` (in the catalog, but not with this content), and the `unchanged`, of
-    which there is no file to write. `gone` are tools of the catalog that the source does not show,
-    in toolkits that it does.
+    `tools` counts all tool versions with a place in the catalog: those of `new` tools, the
+    `updated` versions of existing tools whose content differs, and the `unchanged` ones, for which
+    no file is written. `missing` are the catalog's tools that the source does not contain, in
+    toolkits that it does.
     """
 
     files: Mapping[str, bytes]
@@ -178,14 +176,13 @@ def build_files(
     read: ReadRecord = read_nothing,
     today: str = "",
 ) -> ImportResult:
-    """The files of new tools, and of new versions of tools, in a catalog whose files are at the
-    paths `present`.
+    """Build the files of new tools and new versions, for a catalog with files at `existing_paths`.
 
-    `toolkit` is for tools that name none; `version` is for all. A tool of neither goes to the
-    toolkit of the catalog whose slug its own begins with, else to that of its first word. `read`
-    and `today` tell what is there already and the version of what changes, see `standing`; without
-    them nothing is compared. Raises UsageError, a sentence for each, where tools cannot stand in
-    this catalog.
+    `toolkit` is for tools that name none; `version` is for all tools. A tool without a toolkit goes
+    to the toolkit of the catalog whose slug its own slug begins with, or else to one named after
+    its first word. `read` and `today` describe the existing content and the version for changed
+    tools, see `ExistingCatalog`; without them nothing is compared. Raises UsageError, with a
+    sentence for each fault, if tools cannot be added to this catalog.
     """
     errors.raise_all([*_option_faults(toolkit, version)])
     there = {*existing_paths}
@@ -219,9 +216,7 @@ def build_files(
 
 
 def check_tool_count(tools: int, size: int) -> None:
-    """Raise UsageError where a document of `size` bytes brings so many tools that none of them can
-    say much.
-    """
+    """Raise UsageError if a document of `size` bytes contains implausibly many tools."""
     most = max(size, _MIN_COUNTED_SIZE) // _BYTES_PER_TOOL
     if tools > most:
         raise UsageError(
@@ -231,9 +226,7 @@ def check_tool_count(tools: int, size: int) -> None:
 
 
 def _size_fault(value: dict[str, Any], data: bytes) -> str:
-    """Why a catalog would not take the file of a value for its size, in words; empty where it
-    would.
-    """
+    """Return why the catalog would reject the file of a value for its size, or an empty string."""
     if len(data) > MAX_FILE_SIZE:
         return "be larger than 1 MiB"
     return _TOO_MANY_VALUES if yaml_reader.has_too_many_values(value) else ""
@@ -248,8 +241,9 @@ def _option_faults(toolkit: str, version: str) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _ImportBuilder:
-    """The tree while it grows, with what there is to tell. `homes` are the toolkits of all tools,
-    by slug.
+    """The files and notes of an import while it runs.
+
+    `toolkit_of_tool` maps the slugs of all tools to their toolkits.
     """
 
     toolkit: str
@@ -272,7 +266,7 @@ class _ImportBuilder:
         self.faults.append(sentence)
 
     def add_tool(self, new: ImportedTool) -> None:
-        """Put the file of one tool into the tree, or tell why it is left out."""
+        """Add the file of one tool, or a note on why it is left out."""
         slug = new.slug if names.is_valid(names.TOOL_SLUG, new.slug) else new.slug.upper()
         toolkit = self.choose_toolkit(new, slug)
         if not (names.is_valid(names.TOOL_SLUG, slug) and toolkit):
@@ -284,7 +278,7 @@ class _ImportBuilder:
             self.add_note(new.slug, Loss((), f"a tool left out for its slug, {what}"))
             return
         said = self.choose_version(new, slug)
-        # told before it is made sound, which takes long where there is much
+        # checked first, because validating a large value takes long
         if yaml_reader.has_too_many_values(new.value):
             self.seen.setdefault((slug, said), "")
             self.add_note(
@@ -318,7 +312,10 @@ class _ImportBuilder:
             self.merge_toolkit_fields(slug, toolkit, new.toolkit)
 
     def place_tool(self, tool: ToolVersion, value: dict[str, Any]) -> bool:
-        """Put a sound tool in its place, unless it is there already; tell whether it has one."""
+        """Add the file of a valid tool unless the catalog has it.
+
+        Return whether the tool is in the catalog afterwards.
+        """
         version, deprecation = self.existing.decide_placement(tool, tool.version)
         if not version:
             self.unchanged.add((tool.slug, tool.version))
@@ -343,7 +340,7 @@ class _ImportBuilder:
         return path in self.files
 
     def choose_toolkit(self, new: ImportedTool, slug: str) -> str:
-        """The slug of a tool's toolkit; empty where there is none to be found."""
+        """Return the slug of a tool's toolkit, or an empty string if none can be determined."""
         said = new.toolkit.get("slug")
         if isinstance(said, str) and names.is_valid(names.TOOLKIT_SLUG, said):
             return said
@@ -368,7 +365,7 @@ class _ImportBuilder:
         )
 
     def choose_version(self, new: ImportedTool, slug: str) -> str:
-        """The version that a tool comes with; empty where it comes without one."""
+        """Return the version that a tool comes with, or an empty string if it has none."""
         said = new.version if versions.is_version(new.version) else ""
         if new.version not in ("", self.version or said or UNDATED_VERSION):
             self.add_note(
@@ -377,7 +374,7 @@ class _ImportBuilder:
         return self.version or (said if said != UNDATED_VERSION else "")
 
     def merge_toolkit_fields(self, slug: str, toolkit: str, fields: Mapping[str, Any]) -> None:
-        """Take what one tool says of its toolkit."""
+        """Merge the fields that one tool gives for its toolkit; the first value is kept."""
         known = self.toolkit_fields.setdefault(toolkit, {})
         for key, value in fields.items():
             if known.setdefault(key, value) != value:
@@ -386,7 +383,7 @@ class _ImportBuilder:
                 )
 
     def add_toolkit_file(self, toolkit: str) -> None:
-        """Put the file of one toolkit into the tree."""
+        """Add the file of one toolkit."""
         place, said = Location("toolkit", {"toolkit": toolkit}), self.toolkit_fields[toolkit]
         value = {key: said[key] for key in said if key in SCHEMAS["toolkit"]["properties"]}
         title = toolkit.replace("_", " ").replace("-", " ").title().strip() or toolkit

@@ -1,1 +1,1 @@
-"""Lint rules: advice on one tool."""
+"""Lint rules: style and safety advice on the tools of a catalog."""

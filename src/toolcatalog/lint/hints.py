@@ -12,10 +12,10 @@ from toolcatalog.lint.texts import ToolView
 READ_ONLY = "readOnlyHint"
 DESTRUCTIVE = "destructiveHint"
 IMPORTANT = "important"
-_MIN_TOOLS = 5  # tools: a toolkit with no more needs no choice among them
+_MIN_TOOLS = 5  # tools: users can look through a toolkit of this size
 _DESTRUCTIVE_VERBS = ("DELETE", "REMOVE", "DESTROY", "ERASE", "PURGE", "WIPE")
 _READING_VERBS = ("GET", "LIST", "SEARCH", "FETCH", "FIND", "RETRIEVE")
-# Verbs behind which a verb is no longer what the tool does: CREATE_REMOVE_TOKEN removes nothing.
+# After one of these verbs another verb is not the action: CREATE_REMOVE_TOKEN removes nothing.
 _OTHER_VERBS = (
     "ADD", "APPROVE", "BLOCK", "CANCEL", "CHANGE", "CLOSE", "COPY", "CREATE", "DISABLE", "EDIT", "ENABLE", "INSERT", "MARK", "MERGE",
     "MODIFY", "MOVE", "PATCH", "POST", "PUT", "REJECT", "RENAME", "REPLACE", "REQUEST", "RESET", "RESTORE", "RUN", "SEND", "SET",
@@ -47,8 +47,9 @@ def check_hint_missing(view: ToolView) -> Iterator[Finding]:
 
 
 def check_hint_contradiction(view: ToolView) -> Iterator[Finding]:
-    """Hints fit each other and the verb: what reads does not destroy, and what destroys is not
-    read-only.
+    """Hint tags agree with each other and with the tool's verb.
+
+    A tool that only reads is not destructive, and a tool that destroys is not read-only.
     """
     tool = view.tool
     if READ_ONLY in tool.tags and DESTRUCTIVE in tool.tags:
@@ -80,10 +81,11 @@ def _verb_of_tool(tool: ToolVersion) -> str:
     return _find_verb(tool.toolkit, tool.slug, tool.name)
 
 
-@lru_cache(maxsize=4)  # both rules ask it of one tool, one after the other
+@lru_cache(maxsize=4)  # both rules call it for the same tool in turn
 def _find_verb(toolkit: str, slug: str, name: str) -> str:
-    """The first word that is a known verb, of the slug behind the toolkit's, or else of the name;
-    empty where there is none.
+    """Return the first known verb of the slug, without the toolkit's prefix, or else of the name.
+
+    Returns an empty string if there is none.
     """
     behind = slug[len(toolkit) :] if slug.casefold().startswith(toolkit.casefold()) else slug
     return _first_verb(behind.replace("-", "_").split("_")) or _first_verb(name.upper().split())
@@ -94,7 +96,7 @@ def _first_verb(words: list[str]) -> str:
 
 
 def check_important_none(catalog: Catalog) -> Iterator[Finding]:
-    """A toolkit of more than a handful of tools features at least one of them."""
+    """A toolkit with more than _MIN_TOOLS tools features at least one of them."""
     for toolkit, tools, important in _count_important(catalog):
         if not important:
             message = f"none of the {tools:,} tools is tagged `{IMPORTANT}`"
@@ -108,7 +110,7 @@ def check_important_none(catalog: Catalog) -> Iterator[Finding]:
 
 
 def check_important_many(catalog: Catalog) -> Iterator[Finding]:
-    """A toolkit of more than a handful of tools does not feature most of them."""
+    """A toolkit with more than _MIN_TOOLS tools features at most half of them."""
     for toolkit, tools, important in _count_important(catalog):
         if important > tools / 2:
             message, expected = (
@@ -126,8 +128,9 @@ def check_important_many(catalog: Catalog) -> Iterator[Finding]:
 
 
 def _count_important(catalog: Catalog) -> Iterator[tuple[str, int, int]]:
-    """Of each described toolkit with more than a handful of living tools: its slug, how many, and
-    how many of them are important.
+    """Yield slug, number of tools and number of important tools of each larger toolkit.
+
+    Only toolkits with a toolkit.yaml and more than _MIN_TOOLS active tools are included.
     """
     tools: Counter[str] = Counter()
     important: Counter[str] = Counter()

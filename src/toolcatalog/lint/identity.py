@@ -1,7 +1,7 @@
 """Lint rules for identity: slug prefixes, slug length, and names that are easily confused.
 
-Slugs that are alike are found among the tools of one toolkit by grouping what they come to, never
-by comparing each with each.
+Similar slugs within a toolkit are found by grouping their normalized forms, never by comparing all
+pairs.
 """
 
 from collections import defaultdict
@@ -14,22 +14,23 @@ from toolcatalog.errors import Finding, Pointer
 from toolcatalog.lint.rule import CatalogRule, ToolRule, iter_active
 from toolcatalog.lint.texts import ToolView
 
-# characters that OpenAI, Gemini and older Anthropic clients take as the name of a function
+# characters that OpenAI, Gemini and older Anthropic clients allow in a function name
 _MAX_SLUG_LENGTH = 64
 _ARTICLES = frozenset(("A", "AN", "THE"))
 _PREPOSITIONS = frozenset(
     ("AS", "AT", "BY", "FOR", "FROM", "IN", "INTO", "OF", "ON", "OR", "TO", "USING", "WITH")
 )
-_MAX_WORDS = 100_000  # words that are compared: a catalog with more long ones is not made of words
-# letters: of shorter words many are one letter apart and mean different things (get and set, close
-# and clone)
+_MAX_WORDS = 100_000  # words compared: more of them cannot be real words
+# letters: many shorter words differ in one letter and mean different things (get and set, close and
+# clone)
 _MIN_WORD_LENGTH = 6
 _SEPARATORS = dict.fromkeys(map(ord, "-_."))
 
 
 def check_slug_prefix(view: ToolView) -> Iterator[Finding]:
-    """A tool's slug begins with that of its toolkit, in capitals; `-` and `_` are alike. Meta tools
-    belong to no toolkit's prefix.
+    """A tool's slug begins with its toolkit's slug in capitals.
+
+    `-` and `_` are treated alike. The rule does not apply to meta tools.
     """
     tool = view.tool
     prefix = tool.toolkit.upper()
@@ -47,7 +48,7 @@ def check_slug_prefix(view: ToolView) -> Iterator[Finding]:
 
 
 def check_slug_length(view: ToolView) -> Iterator[Finding]:
-    """A tool's slug is no longer than providers take as a name."""
+    """A tool's slug is not longer than providers allow for a function name."""
     tool = view.tool
     if len(tool.slug) > _MAX_SLUG_LENGTH:
         message = f"the slug has {len(tool.slug)} characters"
@@ -65,7 +66,7 @@ def check_similar_parameters(view: ToolView) -> Iterator[Finding]:
     tool = view.tool
     names = {place.name for place in view.inputs}
     if len({_without_separators(name) for name in names}) == len(names):
-        return  # as nearly always
+        return  # fast path for nearly all tools
     seen: dict[tuple[Pointer, str], str] = {}
     for place in view.inputs:
         other = seen.setdefault((place.pointer[:-1], _without_separators(place.name)), place.name)
@@ -102,11 +103,10 @@ def check_similar_toolkits(catalog: Catalog) -> Iterator[Finding]:
 
 
 def check_similar_slugs(catalog: Catalog) -> Iterator[Finding]:
-    """Slugs of one toolkit differ in more than separators, the order of words, singular and plural,
-    or one letter of a long word.
+    """Slugs of one toolkit are not easily confused.
 
-    Only tools that are in use are looked at: what a deprecated tool is replaced by may well be
-    alike.
+    They differ in more than separators, word order, singular and plural, or one letter of a long
+    word. Deprecated tools are ignored: a tool and its replacement may have similar slugs.
     """
     toolkits: defaultdict[str, list[ToolSummary]] = defaultdict(list)
     for tool in iter_active(catalog):
@@ -130,15 +130,16 @@ def check_similar_slugs(catalog: Catalog) -> Iterator[Finding]:
 
 
 def _find_collisions(tools: Iterable[ToolSummary], key: Callable[[str], str]) -> dict[str, str]:
-    """Slugs that come to the same as one before them, each with that one."""
+    """Return slugs whose key equals that of an earlier slug, each with the earlier slug."""
     seen: dict[str, str] = {}
     pairs = ((tool.slug, seen.setdefault(key(tool.slug), tool.slug)) for tool in tools)
     return {slug: other for slug, other in pairs if other != slug}
 
 
 def _canonical_words(slug: str) -> str:
-    """The words without articles, in the singular and, between words such as TO and FOR, in one
-    order.
+    """Return a slug's words without articles, in the singular, in canonical order.
+
+    Words are sorted only between prepositions such as TO and FOR.
     """
     parts: list[list[str]] = [[]]
     for word in _words(slug):
@@ -151,7 +152,7 @@ def _canonical_words(slug: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _singular(word: str) -> str:
-    """Something that the singular and the plural of a word have in common."""
+    """Return a stem that the singular and the plural of a word share."""
     if len(word) < 4 or word.endswith(("SS", "US", "IS")):
         return word
     if word.endswith("IES"):
@@ -162,8 +163,10 @@ def _singular(word: str) -> str:
 def _find_misspellings(
     tools: Iterable[ToolSummary], neighbors: Mapping[str, Collection[str]]
 ) -> dict[str, str]:
-    """Slugs that come to an earlier one when one of their words is another that is near to it, each
-    with that one.
+    """Return slugs that equal an earlier slug if one word is replaced by a neighbor of it.
+
+    Each is returned with the earlier slug. `neighbors` maps words to words that differ in one
+    letter.
     """
     found: dict[str, str] = {}
     seen: set[str] = set()
@@ -178,13 +181,14 @@ def _find_misspellings(
 
 
 def _find_neighbors(words: Iterable[str]) -> Mapping[str, Collection[str]]:
-    """Long words with those that come to the same when one letter is left out of one or both; words
-    without any are left out.
+    """Return long words with those that are equal after removing one letter from one or both.
+
+    Words without neighbors are left out.
     """
     shapes: defaultdict[str, list[str]] = defaultdict(list)
     long = (word for word in words if len(word) >= _MIN_WORD_LENGTH and word.isalpha())
     for word in islice(long, _MAX_WORDS):
-        # the first letter is seldom mistaken
+        # the first letter is rarely mistyped
         for shape in {word, *(word[:at] + word[at + 1 :] for at in range(1, len(word)))}:
             shapes[shape].append(word)
     near: defaultdict[str, set[str]] = defaultdict(set)

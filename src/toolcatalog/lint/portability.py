@@ -1,7 +1,7 @@
 """Lint rules for portability: valid JSON Schema that some model providers reject.
 
-The limits are those of providers' documents and of what their servers answered; each rule's page
-names the source and its date.
+The limits come from the documentation of providers and from responses of their servers. The page of
+each rule names the source and its date.
 """
 
 import re
@@ -14,7 +14,7 @@ from toolcatalog.errors import Finding, Pointer
 from toolcatalog.lint.rule import ToolRule
 from toolcatalog.lint.texts import ToolView
 
-_MAX_DEPTH = 5  # objects within each other, the arguments being the first
+_MAX_DEPTH = 5  # levels of nested objects; the arguments object is the first
 _MAX_PARAMETERS = 100
 _MAX_TOKENS = 2000
 _MAX_ENUM_VALUES = 250  # of one enum
@@ -51,7 +51,7 @@ def check_slug_start(view: ToolView) -> Iterator[Finding]:
 
 
 def check_parameter_names(view: ToolView) -> Iterator[Finding]:
-    """Names of inputs, nested ones too, have only characters and a length that all providers take."""
+    """Names of inputs, nested ones too, have characters and a length that all providers accept."""
     tool = view.tool
     help = "take a plainer name, and let what runs the tool translate it"
     for place in view.inputs:
@@ -73,8 +73,9 @@ def check_parameter_names(view: ToolView) -> Iterator[Finding]:
 
 
 def check_nesting_depth(view: ToolView) -> Iterator[Finding]:
-    """Objects lie in each other no deeper than strict modes take; told at the first value that is
-    too deep.
+    """Objects are not nested deeper than strict modes allow.
+
+    Only the first value that is too deep is reported.
     """
     tool = view.tool
     deep = next((place for place in view.inputs if place.depth > _MAX_DEPTH), None)
@@ -87,7 +88,7 @@ def check_nesting_depth(view: ToolView) -> Iterator[Finding]:
 
 
 def check_parameter_count(view: ToolView) -> Iterator[Finding]:
-    """The named inputs, nested ones counted, are not more than strict modes take."""
+    """A tool has no more named inputs, including nested ones, than strict modes allow."""
     tool = view.tool
     places = view.inputs
     count = sum(1 for place in places if place.name) if len(places) > _MAX_PARAMETERS else 0
@@ -105,8 +106,10 @@ def check_parameter_count(view: ToolView) -> Iterator[Finding]:
 
 
 def check_definition_size(view: ToolView) -> Iterator[Finding]:
-    """A definition leaves room in a model's context: an estimate, of four bytes of the inputs as
-    written a token.
+    """A definition leaves room in a model's context.
+
+    The size is an estimate: one token per four characters of the description and per four bytes of
+    the inputs as JSON.
     """
     tool = view.tool
     size = -(-(len(tool.description) + len(dump_json(tool.input_parameters))) // 4)
@@ -124,7 +127,7 @@ def check_definition_size(view: ToolView) -> Iterator[Finding]:
 
 
 def check_enum_size(view: ToolView) -> Iterator[Finding]:
-    """Lists of allowed values have no more of them than providers take, each and all together."""
+    """Enums have no more values than providers allow, each and in total."""
     tool = view.tool
     help = "say in the description which values there are, or offer a tool that lists them"
     total = 0
@@ -186,7 +189,7 @@ def check_array_items(view: ToolView) -> Iterator[Finding]:
 
 
 def check_patterns(view: ToolView) -> Iterator[Finding]:
-    """A pattern of an input has nothing that only some regular expression engines know."""
+    """A pattern of an input uses no syntax that only some regular expression engines support."""
     tool = view.tool
     for place in view.inputs:
         odd = (
@@ -214,11 +217,11 @@ def check_patterns(view: ToolView) -> Iterator[Finding]:
 
 
 def _find_rare_syntax(pattern: str) -> str:
-    """What of a pattern is not common to all engines, in words; empty where there is nothing."""
+    """Return a description of syntax that not all engines support, or an empty string."""
     escapes = (_RARE_ESCAPES.get(escape[1], "") for escape in _ESCAPED.finditer(pattern))
     bare = _CHARACTER_CLASS.sub(
         "", _ESCAPED.sub("", pattern)
-    )  # what stands in brackets is no group
+    )  # a character class contains no groups
     extensions = (
         _GROUP_EXTENSIONS.get(found[1], _UNKNOWN_EXTENSION)
         for found in _GROUP_EXTENSION.finditer(bare)
@@ -227,7 +230,7 @@ def _find_rare_syntax(pattern: str) -> str:
 
 
 def check_formats(view: ToolView) -> Iterator[Finding]:
-    """A format of an input is one that strict modes know."""
+    """A format of an input is one that strict modes accept."""
     tool = view.tool
     for place in view.inputs:
         named = place.description.get("format")

@@ -1,7 +1,7 @@
 """Lint rules for quality: descriptions, parameter texts, deprecations and replacements.
 
-Only what can be told with hardly any false alarm: nobody can measure good prose, but anybody can
-see an empty line.
+The rules check only what can be detected with hardly any false positives. Good prose cannot be
+measured, but an empty description can be found.
 """
 
 import re
@@ -11,13 +11,14 @@ from functools import lru_cache
 
 from toolcatalog.catalog.model import Catalog, ToolVersion
 from toolcatalog.errors import Finding
-from toolcatalog.lint.rule import CatalogRule, ParameterNode, ToolRule, iter_newest
+from toolcatalog.lint.parameter_nodes import ParameterNode
+from toolcatalog.lint.rule import CatalogRule, ToolRule, iter_newest
 from toolcatalog.lint.texts import ToolView
 
-_MIN_WORDS = 3  # words: with less it is a title
-_BRIEF_WORDS = 8  # words: with less there is no room for when and when not
-_LONG_ENOUGH = 120  # characters: nobody needs as many for less than _ENOUGH words, or for a name
-_MAX_LENGTH = 1024  # characters that OpenAI takes as a function's description
+_MIN_WORDS = 3  # words: a shorter text is only a title
+_BRIEF_WORDS = 8  # words: a shorter text cannot say when to use the tool
+_LONG_ENOUGH = 120  # characters: longer texts are not classified; they have enough words
+_MAX_LENGTH = 1024  # characters that OpenAI allows in a function's description
 _DESCRIPTION_POINTER = ("description",)
 _PUNCTUATION = dict.fromkeys(map(ord, string.punctuation + string.whitespace))
 _FILLER = re.compile(
@@ -43,7 +44,7 @@ def check_description_empty(view: ToolView) -> Iterator[Finding]:
 
 
 def check_description_repeats_name(view: ToolView) -> Iterator[Finding]:
-    """A tool's description is more than its name or slug again."""
+    """A tool's description is more than its name or slug repeated."""
     tool = view.tool
     if _description_problem(tool) == "description-repeats-name":
         message = "the description only repeats the name"
@@ -77,7 +78,7 @@ def check_description_short(view: ToolView) -> Iterator[Finding]:
 
 
 def check_description_brief(view: ToolView) -> Iterator[Finding]:
-    """A tool's description has room for when to use the tool, and when not."""
+    """A tool's description has room to say when to use the tool, and when not."""
     tool = view.tool
     if _description_problem(tool) == "description-brief":
         message = "the description says what the tool does, but hardly when to use it and when not"
@@ -95,10 +96,9 @@ def _description_problem(tool: ToolVersion) -> str:
     return _classify_description(tool.name, tool.slug, tool.description)
 
 
-@lru_cache(maxsize=4)  # four rules ask it of one tool, one after another
+@lru_cache(maxsize=4)  # four rules call it for the same tool in turn
 def _classify_description(name: str, slug: str, text: str) -> str:
-    """The rule that speaks of what a description lacks, the worst only; none where it lacks
-    nothing.
+    """Return the rule for the worst defect of a description, or an empty string.
 
     Words are counted in ASCII text only: many languages do not put spaces between them.
     """
@@ -115,12 +115,12 @@ def _classify_description(name: str, slug: str, text: str) -> str:
 
 
 def _normalize(text: str) -> str:
-    """A text without spaces and signs, in one case."""
+    """Return a text without white space and punctuation, case-folded."""
     return text.translate(_PUNCTUATION).casefold()
 
 
 def check_description_long(view: ToolView) -> Iterator[Finding]:
-    """A tool's description is not longer than providers take."""
+    """A tool's description is not longer than providers allow."""
     tool = view.tool
     if len(tool.description) > _MAX_LENGTH:
         message = f"the description has {len(tool.description):,} characters"
@@ -139,7 +139,7 @@ def check_description_long(view: ToolView) -> Iterator[Finding]:
 
 
 def check_description_filler(view: ToolView) -> Iterator[Finding]:
-    """A tool's description does not begin with words that suit every tool."""
+    """A tool's description does not begin with words that fit every tool."""
     tool = view.tool
     found = _FILLER.match(tool.description)
     if found:
@@ -154,7 +154,7 @@ def check_description_filler(view: ToolView) -> Iterator[Finding]:
 
 
 def check_deprecation_unmarked(view: ToolView) -> Iterator[Finding]:
-    """A tool whose text calls it deprecated says so in `deprecation` as well."""
+    """A tool whose name or description says that it is deprecated has a `deprecation`."""
     tool = view.tool
     if tool.deprecation is not None:
         return
@@ -173,7 +173,7 @@ def check_deprecation_unmarked(view: ToolView) -> Iterator[Finding]:
 
 
 def check_deprecation_unexplained(view: ToolView) -> Iterator[Finding]:
-    """A deprecated tool says why, or what to use instead."""
+    """A deprecated tool has a reason or a replacement."""
     tool = view.tool
     said = tool.deprecation
     if said is not None and not said.reason.strip() and not said.replaced_by:
@@ -190,7 +190,7 @@ def check_deprecation_unexplained(view: ToolView) -> Iterator[Finding]:
 
 
 def check_parameters_described(view: ToolView) -> Iterator[Finding]:
-    """Each named input has a description, nested ones too."""
+    """Each named input, including nested ones, has a description."""
     tool = view.tool
     for place in view.inputs:
         if place.name and _lacks_description(place):
@@ -200,7 +200,7 @@ def check_parameters_described(view: ToolView) -> Iterator[Finding]:
 
 
 def check_outputs_described(view: ToolView) -> Iterator[Finding]:
-    """Each named output has a description, nested ones too."""
+    """Each named output, including nested ones, has a description."""
     tool = view.tool
     for place in view.outputs:
         if place.name and _lacks_description(place):
@@ -215,7 +215,7 @@ def check_outputs_described(view: ToolView) -> Iterator[Finding]:
 
 
 def check_parameter_repeats_name(view: ToolView) -> Iterator[Finding]:
-    """The description of a named input is more than its name again."""
+    """The description of a named input is more than its name repeated."""
     tool = view.tool
     for place in view.inputs:
         text = place.description.get("description", "")
@@ -238,7 +238,7 @@ def _lacks_description(node: ParameterNode) -> bool:
 def _finding_at(
     tool: ToolVersion, node: ParameterNode, rule: str, message: str, help: str
 ) -> Finding:
-    """A finding at a parameter's description, or at its name where it has none."""
+    """Return a finding at a parameter's description, or at its name if it has none."""
     written = "description" in node.description
     pointer = (*node.pointer, "description") if written else node.pointer
     return Finding(
@@ -262,7 +262,7 @@ TOOL_RULES: tuple[ToolRule, ...] = (
 
 
 def check_replacement_not_deprecated(catalog: Catalog) -> Iterator[Finding]:
-    """What replaces a deprecated tool is not deprecated itself, in its newest version."""
+    """The replacement of a deprecated tool is not itself deprecated in its newest version."""
     dead = {
         tool.slug: tool.replaced_by for tool in iter_newest(catalog) if tool.replaced_by is not None
     }
@@ -289,8 +289,9 @@ def check_replacement_not_deprecated(catalog: Catalog) -> Iterator[Finding]:
 
 
 def _final_replacement(slug: str, deprecated: Mapping[str, str]) -> str:
-    """Where a chain of replacements ends; empty where it ends with a deprecated tool, or goes in a
-    circle.
+    """Return the last tool in a chain of replacements.
+
+    Returns an empty string if the last tool is deprecated or the chain is a cycle.
     """
     for _ in range(len(deprecated) + 1):
         if slug not in deprecated:

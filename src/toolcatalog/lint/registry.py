@@ -1,13 +1,13 @@
 """The lint registry: all lint rules, in order.
 
-Each rule is a small function with an id, a severity that `catalog.yaml` can change, a page in
+Each rule is a small function with an id, a severity that `catalog.yaml` can override, a page in
 `rulebook/`, and cases in `tests/data/rejects/`.
 """
 
 from toolcatalog.lint import hints, identity, portability, quality, secrets, security
 from toolcatalog.lint.rule import CatalogRule, ToolRule
 
-# they look at texts only, whatever these belong to
+# rules that check texts only, so they apply to every kind of file
 TEXT_RULES: tuple[ToolRule, ...] = (*security.TOOL_RULES, *secrets.TOOL_RULES)
 TOOL_RULES: tuple[ToolRule, ...] = (
     *quality.TOOL_RULES,

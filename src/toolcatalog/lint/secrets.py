@@ -1,7 +1,7 @@
 """Lint rules for secrets and dangerous links in a tool's texts.
 
-Examples must stay possible, so what is plainly made up passes: `xoxb-your-token`, `AKIA...EXAMPLE`,
-`https://user:password@host`.
+Obvious placeholders are accepted, so that examples are possible: `xoxb-your-token`,
+`AKIA...EXAMPLE`, `https://user:password@host`.
 """
 
 import re
@@ -12,18 +12,21 @@ from toolcatalog.errors import Finding
 from toolcatalog.lint.rule import ToolRule
 from toolcatalog.lint.texts import KeywordMatcher, ToolView
 
-_SHOWN_LENGTH = 8  # characters of a key that are told again
-_MIN_DISTINCT_CHARS = 8  # different characters: a key by chance has more
+_SHOWN_LENGTH = 8  # characters of a key that a message repeats
+_MIN_DISTINCT_CHARS = 8  # distinct characters: random keys have more
 _MADE_UP = re.compile(
     r"example|sample|your|dummy|fake|test|placeholder|redact|change|secret|token|1234567|7654321|abcdef|a1b2c3|x{4}|0{6}|\*{3}|\.{3}"
-    # what jwt.io and GitHub's documentation show
+    # examples from jwt.io and GitHub's documentation
     "|eyJzdWIiOiIxMjM0NTY3ODkw|16C7e42F292c6912E7710c838347Ae178B4a",
     re.IGNORECASE,
 )
 
 
 class _SecretKind(NamedTuple):
-    """A kind of secret: its name, what stands in every one of them, and its shape."""
+    """A kind of secret: its name, its keywords and its pattern.
+
+    Every such secret contains one of the keywords.
+    """
 
     name: str
     keywords: KeywordMatcher
@@ -87,7 +90,7 @@ _LOCAL_HOST = re.compile(
     r"|(?:.*\.)?(?:localhost|local|internal|lan|example|test|invalid|example\.(?:com|org|net))",
     re.IGNORECASE,
 )
-# addresses that nobody opens: names of vocabularies and of XML namespaces
+# hosts of identifiers that are not opened as links: vocabularies and XML namespaces
 _IDENTIFIER_HOST = re.compile(
     r"(?:www\.)?(?:w3\.org|schema\.org|json-schema\.org|purl\.org|xmlns\.com|ogp\.me|opengis\.net)|schemas?\..*|ns\..*|.*xmlsoap\.org",
     re.IGNORECASE,
@@ -102,7 +105,7 @@ _PLACEHOLDER = re.compile(
 
 
 def check_secrets(view: ToolView) -> Iterator[Finding]:
-    """No text holds a key of a well-known kind."""
+    """No text contains a secret of a well-known kind."""
     tool = view.tool
     kinds = [kind for kind in _SECRET_KINDS if kind.keywords.matches(view.json_text)]
     for text in view.texts if kinds else ():
@@ -130,7 +133,7 @@ def _is_made_up(key: str) -> bool:
 
 
 def check_script_links(view: ToolView) -> Iterator[Finding]:
-    """No text holds a link that runs a script where it is opened."""
+    """No text contains a link that runs a script when it is opened."""
     tool = view.tool
     for text in view.texts if _SCRIPT_KEYWORDS.matches(view.normalized_text) else ():
         if found := _SCRIPT_LINK.search(text.value):
@@ -145,7 +148,7 @@ def check_script_links(view: ToolView) -> Iterator[Finding]:
 
 
 def check_data_links(view: ToolView) -> Iterator[Finding]:
-    """No text holds a link that carries its content with it."""
+    """No text contains a link with embedded data."""
     tool = view.tool
     for text in view.texts if _DATA_KEYWORDS.matches(view.normalized_text) else ():
         found = _DATA_LINK.search(text.value)
@@ -158,8 +161,9 @@ def check_data_links(view: ToolView) -> Iterator[Finding]:
 
 
 def check_http_links(view: ToolView) -> Iterator[Finding]:
-    """No text sends anybody to a host on the web without encryption. Examples do not: they show
-    what there is.
+    """No text contains an unencrypted link to a public host.
+
+    Examples are exempt: they show values as they exist.
     """
     tool = view.tool
     for text in view.texts if _HTTP_KEYWORDS.matches(view.normalized_text) else ():
@@ -177,7 +181,7 @@ def check_http_links(view: ToolView) -> Iterator[Finding]:
 
 
 def check_link_credentials(view: ToolView) -> Iterator[Finding]:
-    """No link in a text has a user and a password in it."""
+    """No link in a text contains a user name and a password."""
     tool = view.tool
     for text in view.texts if _USERINFO.search(view.json_text) else ():
         if any(

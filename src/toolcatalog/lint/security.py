@@ -1,7 +1,7 @@
 """Lint rules for security: hidden characters, lookalike letters and prompt injection.
 
-A description is read by models as well as by people, and a model cannot tell it from what its user
-asks. The patterns are few and precise: each finds what attacks in the open have looked like, and
+Models read descriptions as well as people do, and a model cannot distinguish a description from its
+user's instructions. The patterns are few and precise: each matches the form of known attacks, and
 hardly anything else.
 """
 
@@ -19,10 +19,10 @@ from toolcatalog.lint.texts import KeywordMatcher, ToolView
 
 _MAX_LISTED = 3  # characters that a message names
 _MAX_QUOTED = 80  # characters of a text that a message repeats
-_CONTROL_ESCAPES = (r"\u00", r"\b", r"\f")  # as they stand in JSON
-# Cyrillic and Greek letters that look like Latin ones. Not all letters of those scripts: `Δt` and
-# `kΩ` are what they look like.
-_LOOKALIKES = "АВЕЅІЈКМНОРСТҮХԌаԁеһіјӏорԛѕсԝхуҮΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρ"  # noqa: RUF001 - that is the point
+_CONTROL_ESCAPES = (r"\u00", r"\b", r"\f")  # control characters as escaped in JSON
+# Cyrillic and Greek letters that look like Latin ones. Other letters of those scripts are allowed
+# next to Latin ones, as in `Δt` and `kΩ`.
+_LOOKALIKES = "АВЕЅІЈКМНОРСТҮХԌаԁеһіјӏорԛѕсԝхуҮΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρ"  # noqa: RUF001 - intended
 _LOOKALIKE_LETTER = re.compile(f"[{_LOOKALIKES}]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LATIN = re.compile("[A-Za-z]")
@@ -36,8 +36,9 @@ _PRIVATE_DATA = (
 
 
 class _InjectionPattern(NamedTuple):
-    """A way to speak to a model: what such a text does, what stands in every one of them (one of
-    each), and how it is told for sure.
+    """A form of prompt injection: what the text does, keywords, and the exact pattern.
+
+    Every such text contains a keyword of each matcher.
     """
 
     what: str
@@ -134,7 +135,7 @@ _INJECTION_PATTERNS = (
 
 
 def check_hidden_characters(view: ToolView) -> Iterator[Finding]:
-    """No text holds a character that cannot be seen or that turns a line around."""
+    """No text contains a character that is invisible or changes the direction of text."""
     tool = view.tool
     if not (
         any(control in view.json_text for control in _CONTROL_ESCAPES)
@@ -148,8 +149,9 @@ def check_hidden_characters(view: ToolView) -> Iterator[Finding]:
 
 
 def in_comment(path: str, line: int, characters: Sequence[str]) -> Finding:
-    """A finding at a comment with characters that cannot be seen: no model reads it, but a reviewer
-    may see another line than the one that is there.
+    """Return a finding for a comment with hidden characters.
+
+    Models do not read comments, but a reviewer may see another line than the file contains.
     """
     message, help = (
         f"{_not_seen(characters)} in a comment",
@@ -169,8 +171,10 @@ def _character_name(char: str) -> str:
 
 
 def check_lookalike_letters(view: ToolView) -> Iterator[Finding]:
-    """No word mixes Latin letters with such of other scripts that look the same, and no name has
-    only those. Regular expressions do: a range of letters may follow another.
+    """No word mixes Latin letters with lookalikes, and no name consists of lookalikes only.
+
+    Lookalikes are letters of other scripts that look like Latin ones. Regular expressions are
+    exempt, because a range of one script may follow a range of another.
     """
     tool = view.tool
     if not _LOOKALIKE_LETTER.search(view.non_ascii):
@@ -193,7 +197,7 @@ def check_lookalike_letters(view: ToolView) -> Iterator[Finding]:
 
 
 def _find_mixed_word(text: str) -> str:
-    """The first word with letters of both kinds; empty where there is none."""
+    """Return the first word with both Latin and lookalike letters, or an empty string."""
     return next(
         (
             word
@@ -211,7 +215,7 @@ def _has_only_lookalikes(text: str) -> bool:
 
 
 def check_instructions(view: ToolView) -> Iterator[Finding]:
-    """No text speaks to the model that reads it, to turn it from what its user wants."""
+    """No text gives instructions to the model that reads it, against the interest of its user."""
     tool = view.tool
     orders = [
         order
@@ -235,11 +239,10 @@ def check_instructions(view: ToolView) -> Iterator[Finding]:
 
 
 def check_scopes_grow(catalog: Catalog) -> Iterator[Finding]:
-    """The newest version of a tool does not ask for more scopes on top of all those that the one
-    before asked for.
+    """The newest version of a tool does not only add scopes to those of the previous version.
 
-    Where some go and others come, nobody can tell from their names whether that is more or less;
-    `diff` shows it.
+    If scopes are both added and removed, their names do not show whether the tool may do more or
+    less; `diff` shows the change.
     """
     for before, tool in _iter_newest_pairs(catalog):
         grown = [scope for scope in tool.scopes if scope not in before.scopes]
@@ -255,7 +258,7 @@ def check_scopes_grow(catalog: Catalog) -> Iterator[Finding]:
 
 
 def _iter_newest_pairs(catalog: Catalog) -> Iterator[tuple[ToolSummary, ToolSummary]]:
-    """Of each tool that has several versions, the last but one and the last."""
+    """Yield the previous and the newest version of each tool with several versions."""
     last: tuple[ToolSummary, ToolSummary] | None = None
     for before, tool in pairwise(catalog.tools):
         if tool.slug == before.slug:

@@ -1,7 +1,7 @@
 """Texts of a tool with their location, and a quick prefilter for the rules that read them.
 
-Nearly no tool holds what the rules of security look for. So each asks first whether one of a few
-marks stands anywhere in the tool, written as one text, and walks the texts only where one does.
+Nearly no tool contains what the security rules search for. So each rule first searches all texts of
+a tool, joined into one, for a few keywords, and visits single texts only if one occurs.
 """
 
 import re
@@ -14,19 +14,19 @@ import orjson
 
 from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.errors import Finding, Pointer
-from toolcatalog.lint.rule import Description, ParameterNode, collect_nodes
+from toolcatalog.lint.parameter_nodes import Description, ParameterNode, collect_nodes
 
 _PRINTABLE_ASCII = bytes(range(0x20, 0x7F))
 _TEXT_KEYS = ("description", "title")
 _VALUE_KEYS = ("examples", "default", "enum")
-_RULES = ("format", "pattern")  # models read them too, whatever they are for
+_RULES = ("format", "pattern")  # texts too, because models read them
 
 
 class KeywordMatcher:
-    """Short strings, of which one stands in every text that a rule is about.
+    """Short strings, of which each text that a rule reports contains at least one.
 
-    All are looked for at once, by an automaton: JSON Schema's `pattern` is that in the validator
-    that we have anyway, in a hundredth of the time that `re` takes.
+    An automaton searches for all at once: JSON Schema's `pattern` in jsonschema-rs, which is a
+    dependency anyway, takes a hundredth of the time of `re`.
     """
 
     def __init__(self, *keywords: str) -> None:
@@ -35,13 +35,15 @@ class KeywordMatcher:
         )
 
     def matches(self, text: str) -> bool:
-        """Tell whether one of them is a part of this text."""
+        """Return whether the text contains one of the keywords."""
         return self._validator.is_valid(text)
 
 
 class LocatedText(NamedTuple):
-    """One text of a file: how to come to it from the file's root, whether it is the key there, what
-    it says, whether it is an example, whether it is a regular expression.
+    """One text of a file and its pointer from the file's root.
+
+    If `at_key` is True, the text is the key at the pointer, not its value. `is_pattern` marks
+    regular expressions.
     """
 
     pointer: Pointer
@@ -52,36 +54,36 @@ class LocatedText(NamedTuple):
 
     @property
     def is_name(self) -> bool:
-        """Whether it names the tool, a parameter, or what else the file describes."""
+        """Whether the text names the tool, a parameter, or something else in the file."""
         return (self.at_key and not self.is_example) or self.pointer in (("name",), ("title",))
 
     def make_finding(
         self, tool: ToolVersion, rule: str, message: str, help: str, expected: str = ""
     ) -> Finding:
-        """A finding at this text."""
+        """Return a finding at this text."""
         where = {"path": tool.path, "pointer": self.pointer, "at_key": self.at_key}
-        return Finding(**where, rule=rule, message=message, expected=expected, help=help)  # type: ignore[arg-type]  # of `where` each is sound
+        return Finding(**where, rule=rule, message=message, expected=expected, help=help)  # type: ignore[arg-type]  # `where` has the right types
 
 
 class ToolView:
-    """One version of a tool as the rules read it. Each part is computed once, when it is needed."""
+    """One version of a tool as rules read it. Each property is computed once, on first use."""
 
     def __init__(self, tool: ToolVersion) -> None:
         self.tool = tool
 
     @cached_property
     def inputs(self) -> Sequence[ParameterNode]:
-        """All descriptions among the inputs, nested ones too, each before those within it."""
+        """The nodes of all input descriptions, including nested ones, parents before children."""
         return collect_nodes(self.tool.input_parameters, "input_parameters")
 
     @cached_property
     def outputs(self) -> Sequence[ParameterNode]:
-        """All descriptions among the outputs, nested ones too, each before those within it."""
+        """The nodes of all output descriptions, including nested ones, parents before children."""
         return collect_nodes(self.tool.output_parameters, "output_parameters")
 
     @cached_property
     def texts(self) -> Sequence[LocatedText]:
-        """Each text at its place, parameters in their order."""
+        """All texts with their locations; parameters in the order of the file."""
         return [*_iter_texts(self)]
 
     @cached_property
@@ -95,12 +97,12 @@ class ToolView:
 
     @cached_property
     def json_text(self) -> str:
-        """All of them in one piece, as JSON has them."""
+        """All texts in one string, as JSON."""
         return self._json.decode()
 
     @cached_property
     def normalized_text(self) -> str:
-        """The same in lower case and with one blank for all white space, line ends too."""
+        """`json_text` in lower case, with each run of white space, also line ends, as one space."""
         text = self.json_text.lower()
         if "\\" in text:
             text = text.replace(r"\n", " ").replace(r"\t", " ").replace(r"\r", " ")
@@ -112,15 +114,16 @@ class ToolView:
 
     @cached_property
     def non_ascii(self) -> str:
-        """All characters in them that are not printable ASCII; JSON has controls as escapes, so
-        those are not among them.
+        """All characters of the texts that are not printable ASCII.
+
+        Characters below U+0020 are not included, because JSON escapes them.
         """
         rest = self._json.translate(None, _PRINTABLE_ASCII)
         return rest.decode() if rest else ""
 
 
 class FileView(ToolView):
-    """A file that is not a tool's, as the rules of texts read it: each text in it, at any place."""
+    """A file other than a tool's, as rules for texts read it: all of its texts."""
 
     def __init__(self, path: str, value: Mapping[str, Any]) -> None:
         empty = {"name": "", "description": ""}
@@ -129,7 +132,7 @@ class FileView(ToolView):
 
     @cached_property
     def texts(self) -> Sequence[LocatedText]:
-        """Each text at its place."""
+        """All texts with their locations."""
         return [*_iter_value_texts((), self._value, False)]
 
     @cached_property
@@ -165,7 +168,7 @@ def _iter_description_texts(pointer: Pointer, description: Description) -> Itera
 
 
 def _iter_value_texts(pointer: Pointer, value: Any, is_example: bool) -> Iterator[LocatedText]:
-    """The strings in a sample value, keys too."""
+    """Yield the strings in a value, including keys."""
     if isinstance(value, str):
         yield LocatedText(pointer, False, value, is_example)
         return

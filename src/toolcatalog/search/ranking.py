@@ -46,6 +46,9 @@ _SLUG_MATCH_SCORE = 1e9  # more than any sum of impacts
 RERANK_LIMIT = 100  # tools that are looked at closely
 _MAX_TERMS = 100  # of a query
 _MAX_UNKNOWN_TERMS = 5  # terms of a query that are in no tool and for which others are looked up
+# Letters of unknown terms for which spellings that differ by a letter are looked up. Each letter
+# costs some fifty lookups. A slug is looked up by requests that have no rate limit.
+_MAX_CORRECTED_LETTERS, _MAX_SLUG_LETTERS = 48, 8
 _MAX_LONGER_TERMS = 16  # terms that begin with an unknown one
 # words that are corrected, letters that must be right, words that are compared
 _MAX_CORRECTIONS, _SHARED_PREFIX_LENGTH, _MAX_CANDIDATES = 3, 2, 300
@@ -92,9 +95,11 @@ class Ranking(NamedTuple):
     neighbors: Neighbors = NO_NEIGHBORS
 
 
-def expand_query(lookup: Lookup, query: str) -> list[QueryTerm]:
+def expand_query(
+    lookup: Lookup, query: str, letters: int = _MAX_CORRECTED_LETTERS
+) -> list[QueryTerm]:
     """The terms that a query asks for, with relatives and corrections; those that tell most where
-    there are very many.
+    there are very many. Unknown words are corrected that have at most so many letters together.
 
     How rare a term is depends on all tools. So in a limited vocabulary it decides the order only,
     and the terms that are left out where there are very many are the last of the query.
@@ -110,9 +115,12 @@ def expand_query(lookup: Lookup, query: str) -> list[QueryTerm]:
             )
         elif unknown < _MAX_UNKNOWN_TERMS:
             unknown += 1
+            max_length = min(letters, analysis.MAX_CORRECTED_LENGTH)
+            is_corrected = analysis.is_word(spelt) and len(spelt) <= max_length
+            letters -= len(spelt) if is_corrected else 0
             more += (
                 QueryTerm(other, weight * share, parts)
-                for other, share in _replace_unknown(lookup, text, spelt)
+                for other, share in _replace_unknown(lookup, text, spelt if is_corrected else "")
             )
     if lookup.is_limited and len(found) + len(more) > _MAX_TERMS:
         numbers = dict.fromkeys([*found, *(one.term.id for one in more)])
@@ -157,9 +165,9 @@ def _related_terms(lookup: Lookup, term: Term) -> Iterator[tuple[Term, float]]:
 
 def _replace_unknown(lookup: Lookup, text: str, spelling: str) -> Iterator[tuple[Term, float]]:
     """What an unknown term may stand for, each with its share of the weight: those that it
-    misspells, its beginnings, longer terms.
+    misspells (none if `spelling` is empty), its beginnings, longer terms.
     """
-    if analysis.is_word(spelling):
+    if spelling:
         yield from ((other, _REDUCED_WEIGHT) for other in lookup.near(spelling))
     if not analysis.is_word(text):
         return
@@ -209,7 +217,7 @@ def sharing(
     counts = np.zeros(len(among), np.int32)
     for some in typed:
         counts[some.tool_ids] += 2 * _MAX_TERMS
-    for term, _, _ in expand_query(lookup, query):
+    for term, _, _ in expand_query(lookup, query, _MAX_SLUG_LETTERS):
         lookup.postings.count(term, counts)
     numbers = ((counts > 0) & among).nonzero()[0].astype(np.uint32)
     return numbers[topk.sorted_slice(-counts[numbers], 0, most)] if len(numbers) else numbers

@@ -221,15 +221,23 @@ class _SiteFiles(StaticFiles):
         return HTMLResponse(page, 404, {"cache-control": "no-store"})
 
 
+_MAX_PATH_LENGTH = 1024  # characters of a path in the site: those of a page have a few hundred
+
+
 class _Site:
-    """The generated pages, for every path that is not the API's."""
+    """The generated pages, for every path that is not the API's.
+
+    A long path is not looked up: resolving one of thousands of folders takes a large part of a
+    second.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.files = _SiteFiles(directory=folder, html=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # API paths and hidden files are not pages
-        if scope["path"].startswith("/api/") or "/." in scope["path"]:
+        path = scope["path"]
+        if len(path) > _MAX_PATH_LENGTH or path.startswith("/api/") or "/." in path:
             raise HTTPException(404)
         with CLIENT_LIMIT.reserve() as has_room:
             if not has_room:

@@ -16,6 +16,7 @@ else:
     from backports import zstd
 
 ENCODINGS = ("zstd", "gzip")  # the preferred one first
+_MAX_HEADER_LENGTH = 1000  # characters of an Accept-Encoding; clients send a few dozen
 _MIN_SIZE = 1024  # bytes; smaller bodies are not compressed
 # bytes compressed on the event loop, in half a millisecond; larger bodies go to a thread, and other
 # requests are answered meanwhile
@@ -28,8 +29,11 @@ def negotiate_encoding(header: str) -> str:
     """Return the coding for an Accept-Encoding header: `zstd`, `gzip`, or empty for none.
 
     The header must name the coding, or `*`, with a weight above 0 (RFC 9110, 12.5.3). Of several
-    codings the one with the greatest weight is chosen; of equal ones, zstd.
+    codings the one with the greatest weight is chosen; of equal ones, zstd. A header of more than
+    1000 characters is not parsed: the response is not compressed.
     """
+    if len(header) > _MAX_HEADER_LENGTH:
+        return ""
     weights: dict[str, float] = {}
     for part in header.lower().split(","):
         coding, _, parameter = part.partition(";")

@@ -1,7 +1,7 @@
 """Feeds: Atom, the sitemap and the OpenSearch description.
 
-Dates come from versions and never from the clock, so equal catalogs give equal feeds. Everything is
-UTF-8 and ends with a line break.
+Dates come from versions and never from the clock, so equal catalogs give equal feeds. All files are
+UTF-8 and end with a line break.
 """
 
 import re
@@ -18,16 +18,17 @@ from xml.etree import ElementTree as ET
 from toolcatalog.textutils import escape_hidden
 
 MAX_ENTRIES = 100
-MAX_SITEMAP_URLS = 50_000  # of a sitemap, as the protocol has it
+MAX_SITEMAP_URLS = 50_000  # per file, a limit of the protocol
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
-EPOCH = "1970-01-01T00:00:00Z"  # when an empty feed was updated
+EPOCH = "1970-01-01T00:00:00Z"  # the update time of an empty feed
 _SITEMAP_NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML 1.0
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # by XML 1.0
 
 
 class ToolChange(NamedTuple):
-    """What happened to a tool with a version. `toolkit` is slug and name; `what` is "new tool",
-    "new version" or "deprecated".
+    """A change of a tool in one of its versions.
+
+    `toolkit` is slug and name; `what` is "new tool", "new version" or "deprecated".
     """
 
     slug: str
@@ -39,10 +40,10 @@ class ToolChange(NamedTuple):
 
 
 def render_atom(title: str, path: str, home: str, changes: Iterable[ToolChange]) -> bytes:
-    """The Atom feed at `path` of the site: the newest hundred changes, newest first, whatever their
-    order.
+    """Render the Atom feed at `path`: the newest 100 changes, newest first, in whatever order
+    given.
 
-    With `home`, the URL of the site, addresses and ids lie under it; without, addresses are
+    With `home`, the URL of the site, addresses and ids are below it. Without it, addresses are
     relative to the feed, and ids are URNs.
     """
     newest = nsmallest(
@@ -64,18 +65,19 @@ def render_atom(title: str, path: str, home: str, changes: Iterable[ToolChange])
 
 
 def version_timestamp(version: str) -> str:
-    """The time that a version stands for, as in RFC 3339; its last two digits are minutes, so that
-    later versions of a day are later.
+    """Return the RFC 3339 time of a version.
 
-    A day that no calendar has is the nearest one before it; where there is none, the first of all.
+    The last two digits of a version count as minutes, so that later versions of a day have later
+    times. A date that does not exist becomes the nearest one before it, or the first date of all.
     """
     hours, minutes = divmod(int(version[9:]), 60)
     return f"{_nearest_date(int(version[:4]), int(version[4:6]), int(version[6:8])).isoformat()}T{hours:02}:{minutes:02}:00Z"
 
 
 def sitemap_paths(page_count: int) -> list[str]:
-    """The files of the sitemap of so many pages: `sitemap.xml`, and for more than 50,000 also
-    `sitemap-1.xml` and so on, which it names.
+    """Return the paths of the sitemap files for this number of pages.
+
+    More than 50,000 pages need `sitemap-1.xml` and so on, with `sitemap.xml` as their index.
     """
     parts = -(-page_count // MAX_SITEMAP_URLS)
     return [
@@ -85,9 +87,7 @@ def sitemap_paths(page_count: int) -> list[str]:
 
 
 class SitemapFile(NamedTuple):
-    """A file of the sitemap: where it lies, what it leads to (paths of the site), and what makes
-    it.
-    """
+    """A sitemap file: its path, the site paths that it lists, and a function that renders it."""
 
     path: str
     targets: Sequence[str]
@@ -95,8 +95,9 @@ class SitemapFile(NamedTuple):
 
 
 def render_sitemaps(home: str, paths: Iterable[str], page_count: int) -> Iterator[SitemapFile]:
-    """The files of the sitemap for so many pages at these paths of the site, which are taken as
-    they are needed.
+    """Yield the sitemap files for these site paths, reading `paths` lazily.
+
+    `page_count` is the number of paths.
     """
     first, *names = sitemap_paths(page_count)
     left = iter(paths)
@@ -110,10 +111,11 @@ def render_sitemaps(home: str, paths: Iterable[str], page_count: int) -> Iterato
 
 
 def render_opensearch(about: Mapping[str, str]) -> bytes:
-    """The OpenSearch description of the list of all tools, for a site that has a `home`. Names are
-    as short as the standard wants them.
+    """Render the OpenSearch description of the list of all tools, for a site with a `home`.
+
+    Names are cut to the lengths that the standard allows.
     """
-    # braces mean something in a template
+    # braces have a meaning in URL templates
     root = _site_root(about["home"]).replace("{", "%7B").replace("}", "%7D")
     description = ET.Element("OpenSearchDescription", xmlns="http://a9.com/-/spec/opensearch/1.1/")
     _add(description, "ShortName", _truncate(about["title"], 16))
@@ -145,7 +147,7 @@ def _version_number(version: str) -> int:
 
 
 def _nearest_date(year: int, month: int, day: int) -> date:
-    """The day with these numbers, or the nearest one before it."""
+    """Return the date with these numbers, or the nearest one before it."""
     if month > 12:
         month, day = 12, 31
     if month == 0:
@@ -160,7 +162,7 @@ def _site_root(home: str) -> str:
 
 
 def _truncate(text: str, max_length: int) -> str:
-    """As many whole words as fit; of a first word that does not fit its beginning."""
+    """Return as many whole words as fit; if the first word does not fit, its beginning."""
     text = _clean_text(text)
     return (
         text
@@ -170,7 +172,7 @@ def _truncate(text: str, max_length: int) -> str:
 
 
 def _clean_text(text: str) -> str:
-    """A text on one line, with nothing hidden in it and nothing that XML forbids."""
+    """Return a text on one line, without hidden characters and characters that XML forbids."""
     return escape_hidden(" ".join(_FORBIDDEN.sub("", text).split()))
 
 
@@ -189,6 +191,6 @@ def _add(parent: ET.Element, name: str, text: str = "", **attributes: str) -> No
 
 
 def _serialize(root: ET.Element) -> bytes:
-    """Serialize a document as UTF-8, one element a line."""
+    """Serialize a document as UTF-8, one element per line."""
     ET.indent(root, space="")
     return f"{_DECLARATION}{ET.tostring(root, encoding='unicode')}\n".encode()

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from toolcatalog import textutils
 from toolcatalog.site import markdown
 
-_HINT_BADGES = {  # tags that are shown as badges
+_HINT_BADGES = {  # tags shown as badges
     "important": '<span class="badge key">important</span>',
     "readOnlyHint": '<span class="badge">read-only</span>',
     "destructiveHint": '<span class="badge warn">destructive</span>',
@@ -20,8 +20,9 @@ _HINT_BADGES = {  # tags that are shown as badges
 
 
 class ToolRow(NamedTuple):
-    """A tool in the index of its toolkit (see `snapshot.index_row`). A site's lists hold all of
-    them at once, so they are small.
+    """A tool in the index of its toolkit (see `snapshot.format.make_toolkit_index_row`).
+
+    Rows are small, because the lists of a site keep all of them in memory.
     """
 
     slug: str
@@ -39,7 +40,9 @@ _FIELD_VALUES = itemgetter(*ToolRow._fields)
 
 
 def make_row(fields: Mapping[str, Any]) -> ToolRow:
-    """A tool as the index says it; what is equal in many of them is one object."""
+    """Return the row of a tool from its index entry; equal values share one object to save
+    memory.
+    """
     slug, version, name, description, tags, scopes, no_auth, deprecation, digest = _FIELD_VALUES(
         fields
     )
@@ -62,33 +65,37 @@ def _intern_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def format_day(version: str) -> str:
-    """The day that a version names, as people write it: 2025-10-27."""
+    """Return the day of a version in ISO format, such as 2025-10-27."""
     return f"{version[:4]}-{version[4:6]}-{version[6:8]}"
 
 
 def escape_hidden_value(value: Any) -> Any:
-    """A text without characters that hide or reorder others; they are named instead."""
+    """Return a text with names in place of characters that hide or reorder others.
+
+    Other values are returned unchanged.
+    """
     return textutils.escape_hidden(value) if type(value) is str and not value.isascii() else value
 
 
 def escape_code(text: str) -> Markup:
-    """A text between tags. Quotes stay as they are: a snippet is full of them, and half as large
-    so.
+    """Escape a text between tags.
+
+    Quotes stay as they are: snippets contain many, and escaping would double their size.
     """
     return Markup(escape(escape_hidden_value(text), quote=False))  # noqa: S704 - escaped
 
 
 def render_badges(deprecated: bool, tags: Iterable[str], no_auth: bool) -> Markup:
-    """What one should know of a tool at once."""
+    """Render the badges of a tool: deprecated, hints, and no authentication."""
     found = ['<span class="badge warn">deprecated</span>'] if deprecated else []
     found += [_HINT_BADGES[tag] for tag in _HINT_BADGES if tag in tags]
     found += ['<span class="badge">no auth</span>'] if no_auth else []
-    return Markup(" ".join(found))  # noqa: S704 - of fixed texts
+    return Markup(" ".join(found))  # noqa: S704 - fixed texts only
 
 
 def render_items(tools: Iterable[ToolRow], root: str) -> Markup:
-    """A list of tools."""
-    return Markup("".join(_render_item(tool, root) for tool in tools))  # noqa: S704 - of escaped parts
+    """Render tools as list items."""
+    return Markup("".join(_render_item(tool, root) for tool in tools))  # noqa: S704 - all parts are escaped
 
 
 def _render_item(tool: ToolRow, root: str) -> str:
@@ -107,18 +114,20 @@ def _render_item(tool: ToolRow, root: str) -> str:
 def _render_item_body(
     slug: str, name: str, description: str, deprecated: bool, tags: tuple[str, ...], no_auth: bool
 ) -> str:
-    """A tool in a list, which is the same in each: it is in that of all tools and in those of its
-    tags and scopes.
+    """Render the part of a list item that is the same in every list.
+
+    A tool is in the list of all tools and in those of its tags and scopes, so this is cached.
     """
     link = f'tools/{slug}/index.html">{_escape(name)}</a> <code class="slug">{slug}</code>'
     return f"{link} {render_badges(deprecated, tags, no_auth)}<p>{_render_summary(description)}</p>"
 
 
 def render_rows(tools: Iterable[ToolRow], root: str, newest: Mapping[str, str]) -> Markup:
-    """Rows of a table of tools; `newest`: their newest versions, where they are those of an older
-    version of their toolkit.
+    """Render tools as table rows.
+
+    `newest` has the newest versions of the tools if the rows are of an older toolkit version.
     """
-    return Markup("".join(_render_row(tool, root, newest) for tool in tools))  # noqa: S704 - of escaped parts
+    return Markup("".join(_render_row(tool, root, newest) for tool in tools))  # noqa: S704 - all parts are escaped
 
 
 def _render_row(tool: ToolRow, root: str, newest: Mapping[str, str]) -> str:

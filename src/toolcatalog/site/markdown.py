@@ -1,14 +1,17 @@
 """Markdown rendering: catalog texts to safe HTML.
 
-CommonMark without raw HTML. Of what that makes, only a short list of elements is let through by a sanitizer that knows nothing of
-Markdown: two gates, so that a slip in one lets nothing in. An image becomes its alternative text, because whoever serves an image
-learns who reads; a heading becomes a strong paragraph, so that the outline of a page stays its own.
+Texts are CommonMark without raw HTML. The resulting HTML then passes a sanitizer that knows nothing
+of Markdown and allows only a short list of elements: two independent barriers, so that a mistake in
+one is not a vulnerability. An image becomes its alternative text, because loading it would tell its
+host who reads the page. A heading becomes a strong paragraph, so that it does not change the
+outline of the page.
 
-Nothing may say to a model what no reader sees. A character that cannot be seen is named instead (it could turn a line around, too),
-definitions of references stand there as written, and so does a text that is nested deeper than the parser goes.
+A text must not tell a model anything that a reader cannot see. So invisible characters are replaced
+by their names (they could also reverse a line), and reference definitions are shown as written, as
+are texts nested deeper than the parser's limit.
 
-Most texts have no Markdown in them. They are escaped and no more; what tells them apart, `_PLAIN`, may send a plain text the long way,
-never a marked one the short way.
+Most texts contain no Markdown and are only escaped. `_PLAIN` selects them: it may send a plain text
+through the parser, but never skips the parser for a text with markup.
 """
 
 import re
@@ -30,33 +33,35 @@ BLOCK_TAGS = INLINE_TAGS | {"p", "pre", "ul", "ol", "li", "blockquote"}
 URL_SCHEMES = frozenset(("http", "https", "mailto"))
 LINK_REL = "nofollow noreferrer"
 
-# What goes beyond is shown as written, because the parser would take long: it goes on from each
-# bracket to the end, in the worst case.
+# Texts beyond these limits are shown as written, because parsing would take too long: in the worst
+# case the parser scans from each bracket to the end.
 _MAX_MARKS = 5_000  # a manual of thirty thousand characters has some 3,000
 _MAX_STEPS = 2_000_000  # brackets by characters
-_MAX_NESTING = 20  # containers within one another; what is deeper the parser leaves out
-_MAX_CACHED_LENGTH = 500  # characters of a text that is remembered: what comes again is short
+_MAX_NESTING = 20  # nested containers; the parser drops deeper ones
+_MAX_CACHED_LENGTH = 500  # characters: texts that repeat are short
 
-# A run of characters that mean nothing to Markdown; `_` inside a word; `&` that begins no entity.
+# Characters without meaning in Markdown; `_` inside a word; `&` that starts no entity.
 _PLAIN_RUN = rf"(?:[^\\`*_\[<&\n\r{ALWAYS_HIDDEN}\u200c\u200d\ufe00-\ufe0f]++|(?<=[A-Za-z0-9])_(?=[A-Za-z0-9])|&(?= ))"
 _PLAIN = re.compile(rf"{_PLAIN_RUN}*+")
 # every line begins with a letter
 _PLAIN_BLOCK = re.compile(rf"(?=[^\W\d_])(?:{_PLAIN_RUN}|(?<!\s)\n++(?=[^\W\d_]))*+")
 _PARAGRAPH_BREAK = re.compile(r"\n\n+")
-_MARKS = re.compile(r"[\n\r!$%&*+:<=>@\[\\\]^_`{}~#-]")  # where the parser stops
+_MARKS = re.compile(r"[\n\r!$%&*+:<=>@\[\\\]^_`{}~#-]")  # characters where the parser stops
 
 
 def render_inline(text: str) -> Markup:
-    """A text within a line, such as the description of a parameter; what would be a paragraph, list
-    or heading stays as written.
+    """Render a text within a line, such as the description of a parameter.
+
+    Paragraphs, lists and headings stay as written.
     """
     text = text.strip()
-    return Markup(_escape(text) if _PLAIN.fullmatch(text) else _render_cached(_render_inline, text))  # noqa: S704 - escaped, or sanitized
+    return Markup(_escape(text) if _PLAIN.fullmatch(text) else _render_cached(_render_inline, text))  # noqa: S704 - escaped or sanitized
 
 
 def render_block(text: str) -> Markup:
-    """A text of its own, such as the description of a tool: paragraphs and whatever else `BLOCK`
-    lists. Empty where there is no text.
+    """Render a block of text, such as the description of a tool, with the elements of `BLOCK_TAGS`.
+
+    An empty text gives an empty result.
     """
     text = text.rstrip()
     if not _PLAIN_BLOCK.fullmatch(text):
@@ -65,7 +70,7 @@ def render_block(text: str) -> Markup:
 
 
 def preload() -> None:
-    """Load what texts with Markdown need, once for all the processes that are begun from this one."""
+    """Load the Markdown libraries, once for all processes that are forked from this one."""
     render_block("*")
 
 
@@ -100,12 +105,12 @@ def _is_too_complex(text: str) -> bool:
 
 
 def _replace_surrogates(text: str) -> str:
-    """The text with U+FFFD for halves of surrogate pairs, which have no UTF-8."""
+    """Return the text with U+FFFD for lone surrogates, which UTF-8 cannot encode."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _escape(text: str) -> str:
-    """Exactly as the sanitizer writes a text."""
+    """Escape a text exactly as the sanitizer does."""
     return (
         text.replace("&", "&amp;")
         .replace("<", "&lt;")
@@ -115,10 +120,11 @@ def _escape(text: str) -> str:
 
 
 def _sanitize(html: str, tags: frozenset[str]) -> str:
-    """What the list lets through. Names come last: addresses are percent-encoded, so whatever is
-    hidden stands in a text.
+    """Return the HTML with only the allowed elements.
+
+    Hidden characters are replaced last: URLs are percent-encoded by then, so any left are in texts.
     """
-    import nh3  # noqa: PLC0415 - a build that has no page to make does without
+    import nh3  # noqa: PLC0415 - needed only to render pages
 
     return _escape_hidden(
         nh3.clean(
@@ -137,12 +143,12 @@ def _escape_hidden(html: str) -> str:
 
 @cache
 def _load_parser() -> "MarkdownIt":
-    from markdown_it import MarkdownIt  # noqa: PLC0415 - likewise
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - needed only to render pages
 
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _MAX_NESTING}).disable(
         "reference"
     )
-    parser.validateLink = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005 - `_unlink` asks: images may have any address
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005 - `_remove_unsafe_links` checks; images may have any URL
     parser.core.ruler.push("unlink", _remove_unsafe_links)
     rules = {"heading_open": "<p><strong>", "heading_close": "</strong></p>\n", "hr": ""}
     parser.renderer.rules |= {name: lambda *_, html=html: html for name, html in rules.items()}  # type: ignore[attr-defined]  # of HTML
@@ -151,7 +157,7 @@ def _load_parser() -> "MarkdownIt":
 
 
 def _remove_unsafe_links(state: "StateCore") -> None:
-    """Leave of a link that leads elsewhere than to the web or to mail only its text."""
+    """Replace links by their text, unless they lead to the web or to mail."""
     kept = True
     for child in (child for token in state.tokens for child in token.children or ()):
         if child.type == "link_open":
@@ -161,7 +167,7 @@ def _remove_unsafe_links(state: "StateCore") -> None:
 
 
 def _alt_text(image: "Token") -> str:
-    """The words of an image's alternative text; images in it count by theirs."""
+    """Return the alternative text of an image, including that of images in it."""
     return "".join(
         _alt_text(child) if child.type == "image" else _token_text(child)
         for child in image.children or ()

@@ -1,9 +1,9 @@
 """Markdown pages of the site, and `llms.txt`.
 
-Nothing that a catalog says can look like structure of this file. A text of one line stands within a
-line, where Markdown begins no block, and `<` does not open a tag; any other text is quoted in a
-fence longer than any in it. Values and names are JSON or plain in code spans that no backtick of
-theirs can end. Characters that cannot be seen are named, or escaped where they are part of a value.
+No catalog text can look like structure of these files. A text of one line is placed within a line,
+where Markdown starts no block, and `<` does not open a tag. Any other text is quoted in a fence
+longer than any in it. Names and values are in code spans that none of their backticks can end, as
+plain text or JSON. Invisible characters are replaced by their names, or escaped in values.
 """
 
 import json
@@ -19,20 +19,18 @@ from toolcatalog.textutils import escape_hidden
 _LINE_END = re.compile(r"\r\n?|\n")
 _BACKTICKS = re.compile("`+")
 _SPECIAL = re.compile(r"[\\`*\[\]<>&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|#+$")
-_TAG_START = re.compile(r"<(?=[A-Za-z/!?])")  # a tag, a comment, an address
-# within code, or behind another backslash, a backslash before `<` escapes nothing
+_TAG_START = re.compile(r"<(?=[A-Za-z/!?])")  # a tag, a comment or an autolink
+# in code, or after another backslash, a backslash before `<` does not escape it
 _CODE_CHARS = frozenset("`\\")
 _BLOCK_START = re.compile(
     r"[#>\[=|~+*_-]|`{3}|\d+[.)]|:"
-)  # what a block may begin with, and then some
+)  # everything that may start a block, and a little more
 
 Lines = Iterator[str]
 
 
 class ToolMarkdown(NamedTuple):
-    """A tool as Markdown, without its headings' marks: name, all that is said of it as a whole,
-    inputs and outputs.
-    """
+    """A tool as Markdown, without heading marks: name, overview, inputs and outputs."""
 
     name: str
     overview: str
@@ -40,14 +38,14 @@ class ToolMarkdown(NamedTuple):
     outputs: str
 
     def render(self, heading_level: int) -> bytes:
-        """CommonMark in UTF-8; the tool is a heading of this level."""
+        """Return the page as CommonMark in UTF-8; the tool's name is a heading of this level."""
         mark = "#" * heading_level
         text = f"{mark} {self.name}\n{self.overview}\n{mark}# Inputs\n\n{self.inputs}\n{mark}# Outputs\n\n{self.outputs}"
         return text.encode(errors="replace")
 
 
 def to_markdown(tool: Tool, toolkit: Toolkit) -> ToolMarkdown:
-    """The twin of a tool's page."""
+    """Return the parts of a tool's Markdown page."""
     inputs = _parameter_lines(tool.input_parameters, "") if tool.input_parameters else ("None.",)
     outputs = (
         _parameter_lines(tool.output_parameters, "")
@@ -61,22 +59,24 @@ def to_markdown(tool: Tool, toolkit: Toolkit) -> ToolMarkdown:
 
 
 def render_tool_markdown(tool: Tool, toolkit: Toolkit) -> bytes:
-    """The twin of a tool's page: CommonMark in UTF-8."""
+    """Render the Markdown page of a tool: CommonMark in UTF-8."""
     return to_markdown(tool, toolkit).render(1)
 
 
 def render_llms_txt(
     about: Mapping[str, str], toolkits: Sequence[Toolkit], counts: Mapping[str, int]
 ) -> bytes:
-    """`llms.txt`, as llmstxt.org describes it: what there is, with links relative to the site;
-    `counts` are the tools of each toolkit.
+    """Render `llms.txt`, as described by llmstxt.org, with links relative to the site.
+
+    `counts` has the number of tools of each toolkit.
     """
     return _encode_lines(_llms_lines(about, toolkits, counts))
 
 
 def render_llms_full_txt(toolkit: Toolkit, tools: Iterable[ToolMarkdown]) -> Iterator[bytes]:
-    """`llms-full.txt` of a toolkit piece by piece: the toolkit, and then each tool as in its twin,
-    one heading deeper.
+    """Yield `llms-full.txt` of a toolkit in pieces: the toolkit, then the page of each tool.
+
+    The headings of tools are one level deeper than on their own pages.
     """
     yield _encode_lines(_toolkit_lines(toolkit))
     for tool in tools:
@@ -195,7 +195,7 @@ def _parameter_lines(described: Mapping[str, Any], indent: str) -> Lines:
 
 
 def _parameter_item(label: str, parameter: Mapping[str, Any], indent: str) -> Lines:
-    """An item of a list, and what belongs to it in lists below it."""
+    """Yield a list item for a parameter, with nested lists for what it contains."""
     kinds = [
         _escape_markdown(str(parameter["type"])),
         *(
@@ -229,7 +229,7 @@ def _limit_lines(parameter: Mapping[str, Any]) -> Lines:
 
 
 def _paragraph_lines(text: str) -> Lines:
-    """A text of its own, and an empty line; nothing where there is none."""
+    """Yield a text as a block of its own and an empty line; nothing for an empty text."""
     first, *fenced = _text_lines(text, is_standalone=True)
     if first or fenced:
         yield from (fenced or [first])
@@ -237,13 +237,14 @@ def _paragraph_lines(text: str) -> Lines:
 
 
 def _text_lines(text: str, is_standalone: bool = False) -> list[str]:
-    """A text as a line, behind others unless it stands alone; or as an empty line and a fence with
-    all its lines.
+    """Return a text as one line, or as an empty line and a fenced block with all its lines.
+
+    A text that is not standalone follows other text on its line.
     """
     text = text.strip()
     if (
         not is_standalone and text.isascii() and text.isprintable() and "<" not in text
-    ):  # so are nearly all
+    ):  # the fast path for nearly all
         return [text]
     lines = [escape_hidden(line) for line in _LINE_END.split(text)]
     tagged = _TAG_START.search(lines[0]) and not _CODE_CHARS.isdisjoint(lines[0])
@@ -259,8 +260,8 @@ def _fenced_block(lines: Sequence[str]) -> Lines:
 
 
 def _escape_markdown(text: str) -> str:
-    r"""A name or the like, which is not Markdown, within a line; `#` at its end would end a heading."""
-    if text.isascii() and text.isalnum():  # so are types
+    r"""Escape a plain text, such as a name, within a line; `#` at its end would end a heading."""
+    if text.isascii() and text.isalnum():  # the fast path for type names
         return text
     return _SPECIAL.sub(
         lambda found: "".join(f"\\{one}" for one in found[0]), escape_hidden(" ".join(text.split()))
@@ -268,13 +269,13 @@ def _escape_markdown(text: str) -> str:
 
 
 def _json_span(value: Any) -> str:
-    """A value as JSON in a code span, with escapes for what cannot be seen."""
+    """Return a value as JSON in a code span, with invisible characters escaped."""
     return _code_span(escape_hidden(dump_json(value).decode(), _json_escape))
 
 
 def _name_span(name: str) -> str:
-    """A name in a code span: as it is, or as JSON where it has something that a span cannot show."""
-    if name.isascii() and name.isidentifier():  # so are nearly all
+    """Return a name in a code span: as it is, or as JSON if a span cannot show it exactly."""
+    if name.isascii() and name.isidentifier():  # the fast path for nearly all
         return f"`{name}`"
     return (
         _json_span(name)
@@ -292,5 +293,5 @@ def _code_span(text: str) -> str:
 
 
 def _json_escape(code: str) -> str:
-    """A character of a JSON text as its escape, or its two; `code` is its code point in hex."""
+    """Return the JSON escapes of a character, given by its code point in hex."""
     return json.dumps(chr(int(code, 16)))[1:-1]

@@ -1,11 +1,11 @@
 """HTML pages of a snapshot, rendered with Jinja templates.
 
-Every page links to the others by relative paths that name a file, so the site works from any
-sub-path of any host and from disk. All can be read without a script; the one there is makes things
-quick. Whatever the catalog says is escaped, or Markdown without markup of its own (see `markdown`),
-and a page loads nothing but the site's own style and script, and logos.
+Pages link to each other by relative paths that name a file, so the site works from any sub-path of
+any host and from disk. All pages can be read without JavaScript; the one script only makes things
+faster. Catalog texts are escaped or rendered as Markdown without raw HTML (see `site.markdown`). A
+page loads nothing except the site's own style and script, and logos.
 
-`root` leads from a page to the root of the site.
+`root` is the relative path from a page to the root of the site.
 """
 
 import hashlib
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 SiteInfo = Mapping[str, str]
 ASSETS = ("style.css", "site.js", "icon.svg")
-TOOLS_PER_PAGE = 1000  # tools on a page, at most
+TOOLS_PER_PAGE = 1000  # at most
 _SAFE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
-_DIGESTED = re.compile(r".*-[0-9a-f]{16}")  # what `label_path` makes of a label that is not plain
-# names that Windows keeps for devices
+_DIGESTED = re.compile(r".*-[0-9a-f]{16}")  # the form of `label_path` for labels that are not plain
+# device names, which Windows reserves
 _RESERVED = re.compile(r"con|prn|aux|nul|(?:com|lpt)[0-9]")
 _TEMPLATES = (
     "home",
@@ -59,7 +59,7 @@ class ToolkitTools(NamedTuple):
 
 
 class ListedTool(NamedTuple):
-    """A tool in a list beside tools of other toolkits."""
+    """A tool and its toolkit, for lists with tools of several toolkits."""
 
     toolkit: Toolkit
     tool: ToolRow
@@ -67,7 +67,7 @@ class ListedTool(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MetaToolSummary:
-    """A tool that is offered in sessions, as it is described before a session fills it in."""
+    """A meta tool as its file describes it, before a session fills in its template."""
 
     slug: str
     name: str
@@ -75,21 +75,21 @@ class MetaToolSummary:
 
 
 def tool_path(slug: str, file: str = "index.html") -> str:
-    """Where what is about a tool lies in the site."""
+    """Return the path of a file about a tool in the site."""
     return f"tools/{slug}/{file}"
 
 
 def toolkit_path(slug: str, file: str = "index.html") -> str:
-    """Where what is about a toolkit lies in the site."""
+    """Return the path of a file about a toolkit in the site."""
     return f"toolkits/{slug}/{file}"
 
 
 def label_path(kind: str, label: str) -> str:
-    """Where the page of a tag or a scope (`kind`: tags, scopes) lies in the site: any text becomes
-    a safe folder name of its own, also where case is ignored.
+    """Return the path of the page of a tag or a scope; `kind` is "tags" or "scopes".
 
-    A plain label is the name itself; any other gets 64 bits of its SHA-256 appended, and no plain
-    label looks like that.
+    Any text becomes a safe and unique folder name, also on file systems that ignore case. A plain
+    label is used as it is; any other gets 64 bits of its SHA-256 appended, and no plain label has
+    that form.
     """
     if _SAFE_NAME.fullmatch(label) and not (
         _DIGESTED.fullmatch(label) or _RESERVED.fullmatch(label)
@@ -101,13 +101,13 @@ def label_path(kind: str, label: str) -> str:
 
 
 def list_path(number: int) -> str:
-    """Where a page of the list of all tools lies in the site, from 1."""
+    """Return the path of a page of the list of all tools; numbers start at 1."""
     return "tools/index.html" if number == 1 else f"tools/page-{number}.html"
 
 
 def read_asset(name: str) -> bytes:
-    """A file of the site that is the same in every site."""
-    from importlib import resources  # noqa: PLC0415 - it takes long to load, and a build that has no page to make does without
+    """Return the contents of a file that is the same in every site."""
+    from importlib import resources  # noqa: PLC0415 - slow to import
 
     return (resources.files("toolcatalog.site") / "templates" / name).read_bytes()
 
@@ -115,8 +115,9 @@ def read_asset(name: str) -> bytes:
 def render_home(
     about: SiteInfo, toolkits: Sequence[tuple[Toolkit, int]], recent: Sequence[ListedTool]
 ) -> bytes:
-    """The first page; of each toolkit it tells how many tools it has; `recent` are the tools that
-    changed last, newest first.
+    """Render the home page.
+
+    `toolkits` have their number of tools; `recent` are the tools that changed last, newest first.
     """
     return _render("home", "", about=about, toolkits=toolkits, recent=recent)
 
@@ -124,7 +125,10 @@ def render_home(
 def render_tool_list(
     about: SiteInfo, number: int, total: int, tools: Sequence[ListedTool]
 ) -> bytes:
-    """A page, from 1, of the list of all tools: those that are on it, of so many in all."""
+    """Render a page of the list of all tools.
+
+    `number` starts at 1, `total` is the number of all tools, and `tools` are those on the page.
+    """
     paths = [list_path(page).rpartition("/")[2] for page in range(1, count_list_pages(total) + 1)]
     return _render(
         "tools",
@@ -140,7 +144,7 @@ def render_tool_list(
 def render_toolkit(
     about: SiteInfo, toolkit: Toolkit, tools: Sequence[ToolRow], changes: Sequence[Any]
 ) -> bytes:
-    """The page of a toolkit, with the last `changes` to its tools (see `feeds`)."""
+    """Render the page of a toolkit, with the last `changes` to its tools (see `site.feeds`)."""
     return _render_toolkit(
         about, toolkit, toolkit.versions[-1] if toolkit.versions else "", tools, changes, {}
     )
@@ -153,8 +157,9 @@ def render_older_toolkit(
     tools: Sequence[ToolRow],
     newest: Mapping[str, str],
 ) -> bytes:
-    """The page of a toolkit as it was at an older version; `newest`: the newest version of each of
-    its tools.
+    """Render the page of a toolkit at an older version.
+
+    `newest` has the newest version of each of its tools.
     """
     return _render_toolkit(about, toolkit, version, tools, [], newest)
 
@@ -186,8 +191,9 @@ def _render_toolkit(
 
 
 def render_tool(about: SiteInfo, toolkit: Toolkit, tool: Tool) -> bytes:
-    """The page of one version of a tool. What it is replaced by has a page too: the rules see to
-    that.
+    """Render the page of one version of a tool.
+
+    The tool that replaces it always has a page too: the rules of the catalog require that.
     """
     root, old = tool_page.SITE_ROOT, tool.version != tool.available_versions[-1]
     places = {
@@ -204,8 +210,9 @@ def render_tool(about: SiteInfo, toolkit: Toolkit, tool: Tool) -> bytes:
 def _split_tool_template(
     about: tuple[tuple[str, str], ...], old: bool, placeholders: tuple[str, ...]
 ) -> Sequence[str]:
-    """The page of a tool without the tool: the same on all pages of a site, in pieces, between each
-    two the name of what comes there.
+    """Return the rendered tool template in pieces: HTML and placeholder names, alternating.
+
+    The HTML is the same on all tool pages of a site.
     """
     marks = {name: f"\0{name}\0" for name in placeholders}
     html = (
@@ -217,8 +224,9 @@ def _split_tool_template(
 
 
 def render_history(about: SiteInfo, toolkit: Toolkit, versions: Sequence[Tool]) -> bytes:
-    """What has changed between any two of several versions of a tool, given oldest first. Of very
-    many only neighbours are compared.
+    """Render the changes between any two versions of a tool, given oldest first.
+
+    With more than 8 versions, only neighbors are compared, and each version with the newest.
     """
     last = len(versions) - 1
     pairs = [
@@ -239,14 +247,14 @@ def render_history(about: SiteInfo, toolkit: Toolkit, versions: Sequence[Tool]) 
 
 
 def render_labels(about: SiteInfo, kind: str, counts: Mapping[str, int]) -> bytes:
-    """All tags, or scopes, with how many tools have each."""
+    """Render the list of all tags, or scopes, with the number of tools of each."""
     return _render("labels", "../", about=about, kind=kind, counts=counts)
 
 
 def render_label(
     about: SiteInfo, kind: str, label: str, total: int, tools: Sequence[ListedTool]
 ) -> bytes:
-    """A tag, or a scope, and the first of the tools that have it, of so many in all."""
+    """Render the page of a tag or scope; `tools` are the first of its `total` tools."""
     return _render(
         "label",
         "../../",
@@ -267,30 +275,31 @@ def _group_by_toolkit(tools: Iterable[ListedTool]) -> list[ToolkitTools]:
 
 
 def render_sessions(about: SiteInfo, tools: Sequence[MetaToolSummary]) -> bytes:
-    """What sessions are, and the tools that are offered in them."""
+    """Render the page that explains sessions and lists the meta tools."""
     return _render("sessions", "../", about=about, tools=tools)
 
 
 def render_reference(about: SiteInfo, document: Mapping[str, Any]) -> bytes:
-    """The reference of the API, from its OpenAPI document."""
+    """Render the API reference from its OpenAPI document."""
     return _render("reference", "../", about=about, document=document)
 
 
 def render_contribute(about: SiteInfo) -> bytes:
-    """How to add a tool."""
+    """Render the page that explains how to add a tool."""
     return _render("contribute", "../", about=about)
 
 
 def render_not_found(about: SiteInfo) -> bytes:
-    """What a server answers where there is no page, at any path: so links begin at the home of a
-    catalog that names one, else at `/`.
+    """Render the page for "404 Not Found".
+
+    A server sends it for any path, so its links start at the catalog's `home` path, or else at `/`.
     """
     path = urlsplit(about["home"]).path.strip("/")
     return _render("404", f"/{path}/" if path else "/", about=about)
 
 
 def preload() -> None:
-    """Load what makes pages, once for all the processes that are begun from this one."""
+    """Load all templates, once for all processes that are forked from this one."""
     for template in _TEMPLATES:
         _load_environment().get_template(f"{template}.html")
     markdown.preload()
@@ -303,7 +312,7 @@ def _render(template: str, root: str, **values: Any) -> bytes:
 
 @cache
 def _load_environment() -> "jinja2.Environment":
-    import jinja2  # noqa: PLC0415 - it takes long to load, and a build that has no page to make does without
+    import jinja2  # noqa: PLC0415 - slow to import
 
     loader = jinja2.FunctionLoader(lambda name: read_asset(name).decode())
     strict = jinja2.StrictUndefined
@@ -332,11 +341,12 @@ def _load_environment() -> "jinja2.Environment":
 
 
 def _label_links(root: str, kind: str, labels: Iterable[str], old: bool) -> Markup:
-    """The tags or scopes among the facts about something, each with a link; what only an older
-    version has may have no page.
+    """Return the tags or scopes of a page, each with a link.
+
+    Labels of older versions have no link, because a label of older versions only has no page.
     """
     links = "".join(f"{_label_link(root, kind, label, old)} " for label in labels)
-    return Markup(f"<dt>{kind.capitalize()}</dt><dd>{links}</dd>" if links else "")  # noqa: S704 - of escaped parts
+    return Markup(f"<dt>{kind.capitalize()}</dt><dd>{links}</dd>" if links else "")  # noqa: S704 - all parts are escaped
 
 
 @lru_cache(maxsize=1 << 12)
@@ -346,10 +356,10 @@ def _label_link(root: str, kind: str, label: str, old: bool) -> str:
 
 
 def _logo_letter(name: str) -> str:
-    """What stands for a toolkit that has no logo, or whose logo does not load."""
+    """Return the letter that replaces a logo that is missing or does not load."""
     return next((char for char in name.upper() if char.isalnum()), "·")
 
 
 def count_list_pages(tool_count: int) -> int:
-    """How many pages the list of so many tools has."""
+    """Return the number of pages of the list of all tools."""
     return max(1, -(-tool_count // TOOLS_PER_PAGE))

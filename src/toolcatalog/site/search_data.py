@@ -1,7 +1,7 @@
 """Search data for the search in the browser.
 
-Of each tool the script needs slug and name at once, what it does only when it is shown, tags and
-scopes only on the page of all tools.
+The script needs the slug and name of every tool at once, the summary of a tool only when it is
+shown, and tags and scopes only on the page of all tools. So these are separate files.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,17 +17,15 @@ from toolcatalog.site.pages import TOOLS_PER_PAGE
 from toolcatalog.snapshot.format import Toolkit
 from toolcatalog.textutils import first_sentence
 
-_LABEL_CACHE_SIZE = 1 << 15  # tuples of labels, for many tools have the same
-# tools whose summaries lie in one file, at most: those of a page of the list lie in files of their
-# own
+_LABEL_CACHE_SIZE = 1 << 15  # label tuples: many tools have the same
+# Tools per summary file, at most. No file has tools of two list pages.
 SHARD_SIZE = TOOLS_PER_PAGE // 2
 
 
 class SearchDataBuilder:
-    """What is told at once of all tools, put together as they go by: as text, for there may be very
-    many of them.
+    """Collects the search data of all tools; as text, because there may be very many of them.
 
-    `labels` are the tags and the scopes, sorted, that tools have.
+    `labels` are the sorted tags and scopes of the tools.
     """
 
     def __init__(self, labels: Mapping[str, Sequence[str]]) -> None:
@@ -46,7 +44,7 @@ class SearchDataBuilder:
         self._label_rows: dict[str, list[bytes]] = {kind: [] for kind in labels}
 
     def add_tools(self, tools: Sequence[ToolRow]) -> None:
-        """Tools that come behind those before; at least one."""
+        """Append the data of further tools, at least one."""
         self._slugs.append("\n".join(tool.slug for tool in tools))
         self._names.append("\n".join(" ".join(tool.name.split()) for tool in tools))
         self._flags.append(
@@ -61,11 +59,11 @@ class SearchDataBuilder:
             some.append(b",".join(map(self._encode_numbers[kind], map(attrgetter(kind), tools))))
 
     def slugs(self) -> Iterator[str]:
-        """The slugs of all tools."""
+        """Return an iterator over the slugs of all tools."""
         return chain.from_iterable(some.split("\n") for some in self._slugs)
 
     def render_search_data(self, toolkits: Sequence[tuple[Toolkit, int]]) -> bytes:
-        """`search-data.js`; of each toolkit it tells how many tools it has."""
+        """Render `search-data.js`; `toolkits` have their number of tools."""
         found = {
             "toolkits": [[toolkit.slug, toolkit.name, tools] for toolkit, tools in toolkits],
             "slugs": "\n".join(self._slugs),
@@ -76,9 +74,7 @@ class SearchDataBuilder:
         return _render_call("toolcatalogData", dump_json(found))
 
     def render_facets(self) -> bytes:
-        """`facets.js`: the tags and scopes of tools, by number; their order in a file says nothing
-        here.
-        """
+        """Render `facets.js`: the tags and scopes of each tool, as sorted label numbers."""
         found: dict[str, object] = {}
         for kind, labels in self._labels.items():
             found[kind] = labels
@@ -87,7 +83,7 @@ class SearchDataBuilder:
 
 
 def _encode_label_numbers(positions: Mapping[str, int], labels: tuple[str, ...]) -> bytes:
-    """The labels of a tool by number, as JSON."""
+    """Return the numbers of a tool's labels as JSON."""
     return dump_json_compact(sorted(map(positions.__getitem__, labels)))
 
 
@@ -97,18 +93,18 @@ def _encode_flags(deprecated: bool, tags: tuple[str, ...], no_auth: bool) -> str
 
 
 def count_shards(tool_count: int) -> int:
-    """How many files the summaries of so many tools take."""
+    """Return the number of summary files for this number of tools."""
     return -(-tool_count // SHARD_SIZE)
 
 
 def render_shard(index: int, tools: Sequence[ToolRow]) -> bytes:
-    """`search/<n>.js`: what the tools from `number` times SHARD on do."""
+    """Render `search/<index>.js`: the summaries of the tools from `index * SHARD_SIZE` on."""
     said = [first_sentence(tool.description) for tool in tools]
     return _render_call("toolcatalogShard", b"%d,%b" % (index, dump_json(said)))
 
 
 def shard_path(index: int) -> str:
-    """Where a shard lies in the site."""
+    """Return the path of a shard in the site."""
     return f"search/{index}.js"
 
 

@@ -1,12 +1,12 @@
 """The page of a tool: parameter tables, and everything that its template leaves open.
 
-The descriptions of parameters are most of a tool's page, so they are made by plain functions: as
-recursive macros of a template they took most of a build's time. Each parameter has an anchor,
-`input-filter.state`; what it holds within it is folded into its row.
+Nearly all pages of a site are tool pages. What they have in common is in `tool.html`, which is
+rendered once per site. The rest is rendered here by plain functions, because a template takes
+several times as long: parameter descriptions are most of a page, and as recursive template macros
+they took most of the time of a build.
 
-Of the pages of a site nearly all are those of tools. What is the same on each of them stays in
-`tool.html`, which is rendered once for a site; what is not is made here, by plain functions,
-because a template takes several times as long for it.
+Each parameter has an anchor, such as `input-filter.state`; nested parameters are folded into its
+row.
 """
 
 from collections.abc import Iterator, Mapping
@@ -46,10 +46,11 @@ ServedParameter = Mapping[str, Any]
 def render_parameters(
     parameters: Mapping[str, ServedParameter], anchor: str, caption: str
 ) -> Markup:
-    """A map of parameters in their served form, the required ones first; empty where there are
-    none. What they say is escaped.
+    """Render parameters in their served form as a table, required ones first.
+
+    Catalog texts are escaped. No parameters give an empty result.
     """
-    return Markup(_render_table(parameters, anchor, caption))  # noqa: S704 - of escaped parts
+    return Markup(_render_table(parameters, anchor, caption))  # noqa: S704 - all parts are escaped
 
 
 def _render_table(parameters: Mapping[str, ServedParameter], anchor: str, caption: str) -> str:
@@ -63,7 +64,7 @@ def _render_table(parameters: Mapping[str, ServedParameter], anchor: str, captio
 
 @lru_cache(maxsize=1 << 14)
 def _encode_anchor(name: str) -> str:
-    """A name as part of an anchor: no other name, and no path of names, has the same."""
+    """Return a name as part of an anchor, unique among all names and paths of names."""
     return quote(name, safe="").replace(".", "%2E")
 
 
@@ -94,7 +95,7 @@ def _render_description(parameter: ServedParameter, anchor: str) -> str:
 
 
 def _render_nested(parameter: ServedParameter, anchor: str) -> Iterator[str]:
-    """Yield what a description contains, folded."""
+    """Yield the folded HTML of each nested description of a parameter."""
     if properties := parameter.get("properties"):
         yield _render_details(
             _format_field_count(properties), _render_table(properties, f"{anchor}.", "Fields")
@@ -141,7 +142,7 @@ def _render_limits(parameter: ServedParameter) -> str:
 
 
 def _escape_text(text: str) -> str:
-    # never in an attribute
+    # quotes stay, because this is never used in an attribute
     return escape(text if text.isascii() else textutils.escape_hidden(text), quote=False)
 
 
@@ -153,12 +154,13 @@ def _render_literal(value: Any) -> str:
     return f"<code>{_escape_text(dump_json(value).decode())}</code>"
 
 
-SITE_ROOT = "../../"  # from such a page
+SITE_ROOT = "../../"  # relative to a tool page
 
 
 def render_tool_fields(tool: Tool, toolkit: Toolkit) -> dict[str, str]:
-    """What the places that `tool.html` names stand for, but its labels (see `pages`), on the page
-    of one version of a tool.
+    """Return the HTML of each placeholder of `tool.html`, for the page of one version of a tool.
+
+    The placeholders of labels are not included (see `site.pages`).
     """
     newest = tool.available_versions[-1]
     uses = definitions.build_usage(tool)
@@ -198,7 +200,7 @@ def _render_deprecation(deprecation: Mapping[str, str]) -> str:
 
 
 def _render_versions(tool: Tool, newest: str) -> str:
-    """The version; of several all of them, folded, the newest first."""
+    """Render the version; if there are several, a folded list of all, newest first."""
     shown = f"<code>{_escape_markup(tool.version)}</code>"
     if len(tool.available_versions) == 1:
         return shown
@@ -228,7 +230,5 @@ def _render_snippet(snippet: Snippet) -> str:
 
 
 def _escape_markup(text: str) -> str:
-    """A text as it may stand anywhere on a page: between tags, or in an attribute. As templates
-    write it.
-    """
+    """Escape a text for use between tags or in an attribute, exactly as templates do."""
     return str(markupsafe_escape(lists.escape_hidden_value(text)))

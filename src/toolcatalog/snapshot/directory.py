@@ -1,8 +1,10 @@
 """The snapshots directory: put a snapshot in place atomically and switch `current` to it."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -37,9 +39,7 @@ def read_build_result(
     out: Path, digest: str, *, changed: bool, pages: int, kept: int = 0
 ) -> BuildResult:
     """What stands in a build, by its manifest."""
-    counts = orjson.loads((out / "snapshots" / digest / snapshot_format.MANIFEST).read_bytes())[
-        "counts"
-    ]
+    counts = _read_json(out / "snapshots" / digest / snapshot_format.MANIFEST)["counts"]
     return BuildResult(digest=digest, changed=changed, pages=pages, kept=kept, **counts)
 
 
@@ -83,7 +83,7 @@ def _count_current_tools(out: Path) -> int:
     manifest is damaged.
     """
     try:
-        manifest = orjson.loads((out / "current" / snapshot_format.MANIFEST).read_bytes())
+        manifest = _read_json(out / "current" / snapshot_format.MANIFEST)
         return (
             int(manifest["counts"]["tools"]) if snapshot_format.is_manifest_valid(manifest) else 0
         )
@@ -146,8 +146,8 @@ def compute_stamp(folder: Path) -> str:
     """The state of all files of a snapshot; empty where it cannot be told."""
     try:
         listed = [
-            *orjson.loads((folder / snapshot_format.MANIFEST).read_bytes())["files"],
-            *orjson.loads((folder / snapshot_format.FILE_LIST).read_bytes()),
+            *_read_json(folder / snapshot_format.MANIFEST)["files"],
+            *_read_json(folder / snapshot_format.FILE_LIST),
         ]
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
         return ""
@@ -155,11 +155,21 @@ def compute_stamp(folder: Path) -> str:
 
 
 def _is_complete(folder: Path, file_infos: Mapping[str, FileInfo]) -> bool:
-    """Tell whether the folder already holds the very bytes."""
+    """Return whether the folder has these very files, without links in place of files or folders:
+    what those lead to may change later.
+    """
+    real = os.path.realpath(folder)
     return folder.is_dir() and all(
-        (folder / path).is_file() and _read_file_info(folder / path) == said
-        for path, said in file_infos.items()
+        os.path.realpath(folder / path) == f"{real}/{path}"
+        and (folder / path).is_file()
+        and _read_file_info(folder / path) == info
+        for path, info in file_infos.items()
     )
+
+
+def _read_json(file: Path) -> Any:
+    with files.open_regular(file) as source:
+        return orjson.loads(source.read())
 
 
 def _read_file_info(file: Path) -> FileInfo:

@@ -139,7 +139,7 @@ def _is_foreign_site(site: Path) -> bool:
         return False
     try:
         # of a million pages: all of it is read only where something has changed
-        with (site / ".generated").open("rb") as listing:
+        with files.open_regular(site / ".generated") as listing:
             return b"[" not in listing.read(files.SEAL_LINE_SIZE + 1)
     except FileNotFoundError:
         return True

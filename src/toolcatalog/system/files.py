@@ -15,6 +15,7 @@ import shutil
 import stat
 import time
 from collections.abc import Iterable, Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -209,11 +210,27 @@ def read_plain_file(path: Path) -> bytes:
     return path.read_bytes()
 
 
+def open_regular(path: Path | str) -> BufferedReader:
+    """Open a regular file for reading.
+
+    Raises OSError for everything else, also for a symbolic link: a checkout may contain one that
+    leads to a device, and reading that never ends.
+    """
+    return open(_open_regular(path), "rb")
+
+
+def _open_regular(path: Path | str) -> int:
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | _NO_LINK)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return handle
+
+
 def has_content(path: str, data: bytes) -> bool:
     """Tell whether there is a file, and no link, with these very bytes."""
     try:
-        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | _NO_LINK
-        with open(os.open(path, flags), "rb", buffering=0) as file:
+        with open(_open_regular(path), "rb", buffering=0) as file:
             return os.fstat(file.fileno()).st_size == len(data) and file.read(len(data) + 1) == data
     except OSError:
         return False
@@ -276,7 +293,7 @@ def read_sealed(path: Path) -> bytes | None:
     """The bytes that were put at `path` under their seal; None where there are none, or the seal is
     not one of this user.
     """
-    with contextlib.suppress(OSError), path.open("rb") as file:
+    with contextlib.suppress(OSError), open_regular(path) as file:
         said, data = file.read(SEAL_LINE_SIZE), file.read()
         if _has_valid_seal(path, hashlib.sha256(data).digest(), said):
             return data
@@ -287,7 +304,7 @@ def iter_sealed_lines(path: Path) -> Iterator[bytes]:
     """The same as lines, without their ends and one after another, for they may be many; gone
     through once before, for the seal.
     """
-    with contextlib.suppress(OSError), path.open("rb") as file:
+    with contextlib.suppress(OSError), open_regular(path) as file:
         said = file.read(SEAL_LINE_SIZE)
         if _has_valid_seal(path, hashlib.file_digest(file, "sha256").digest(), said):
             file.seek(SEAL_LINE_SIZE)
@@ -317,7 +334,7 @@ def lock(path: Path, timeout: float = 0.0) -> Iterator[bool]:
     """Hold the lock file at `path`: yields False where another process still holds it after `wait`
     seconds. Ends with the process. Raises OSError where a symbolic link is in its place.
     """
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | _NO_LINK
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC | _NO_LINK
     with open(os.open(path, flags, 0o666), "a") as file:
         until = time.monotonic() + timeout
         while not (got_it := _try_lock(file.fileno())) and time.monotonic() < until:

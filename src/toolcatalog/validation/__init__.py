@@ -1,1 +1,1 @@
-"""All checks of a catalog: severities, suppressions, fixes, reports and rule pages."""
+"""Validation of a catalog: checks, severities, suppressions, fixes, reports and rule pages."""

@@ -1,7 +1,7 @@
 """The catalog checker: a folder to a valid catalog, or to all of its problems.
 
-One file with problems never hides those of another: it is replaced by a stub of its name while the
-rules look at the rest.
+Problems in one file never hide those of another: an invalid file is replaced by a stub, which has
+only the names in its path, while the rules check the rest.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -30,18 +30,18 @@ from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Problem
 from toolcatalog.progress import Progress, no_progress
 from toolcatalog.validation import cross_references, severity, suppressions
 
-_CHUNK_SIZE = 64  # files that go through a step together
-_NAME_RULES = ("name-toolkit", "name-tool")  # told of at the first file of a folder only
+_CHUNK_SIZE = 64  # files that go through each step together
+_NAME_RULES = ("name-toolkit", "name-tool")  # reported only for the first file of a folder
 _sort_key = attrgetter("path", "line", "column", "rule", "message", "expected", "help", "severity")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedCatalog:
-    """The catalog (with stubs where there are problems), all problems sorted by place, and how many
-    files were read.
+    """The result of checking a catalog.
 
-    `validation.severity` is what else there is to say, without places yet; it may be much, and finding a place
-    means to read a file once more.
+    `catalog` has stubs for invalid files, `problems` are sorted by position, and `file_count` is
+    the number of files read. `findings` are the lint findings, not located yet: there may be many,
+    and locating one means reading its file again.
     """
 
     catalog: Catalog
@@ -52,8 +52,9 @@ class CheckedCatalog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedFile:
-    """One file by itself: its record, or a stub of it where it has problems; None where no file
-    belongs at its path.
+    """The result of checking one file by itself.
+
+    `record` is a stub if the file has problems, and None if no file is expected at its path.
     """
 
     path: str
@@ -66,8 +67,9 @@ class CheckedFile:
 def check_folder(
     root: Path, progress: Progress = no_progress, severities: Collection[str] = severity.SEVERITIES
 ) -> CheckedCatalog:
-    """Read and check every file of a catalog, here and without a cache. Raises UsageError where
-    `root` is not a folder.
+    """Read and check every file of a catalog, in this process and without a cache.
+
+    Raises UsageError if `root` is not a folder.
     """
     paths, problems = folder.list_paths(root)
     examined = []
@@ -87,14 +89,16 @@ def check_folder(
 
 
 def check_file(root: Path, path: str) -> CheckedFile:
-    """Read one file and hold it against its schema."""
+    """Read one file and validate it against its schema."""
     (examined,) = check_files(root, [path])
     return examined
 
 
 def check_files(root: Path, paths: Sequence[str]) -> Iterator[CheckedFile]:
-    """The same for each of several files. Some go through each step together: a processor's caches
-    do not hold the code of all steps.
+    """Read and validate several files.
+
+    A chunk of files goes through each step together, which makes better use of the processor's
+    cache than running all steps for one file after another.
     """
     for start in range(0, len(paths), _CHUNK_SIZE):
         some = paths[start : start + _CHUNK_SIZE]
@@ -136,8 +140,10 @@ def _combine_results(
 
 
 def select_findings(files: Collection[CheckedFile]) -> list[Finding]:
-    """The advice for these files, which hold all versions of their tools. What is published stays
-    as it is, so of a tool's older versions only that is told which is still to be mended.
+    """Return the lint findings of these files, which must include all versions of their tools.
+
+    Published versions are immutable. So older versions get only the findings that can still be
+    fixed in them.
     """
     newest: dict[str, str] = {}
     for one in files:
@@ -153,8 +159,9 @@ def select_findings(files: Collection[CheckedFile]) -> list[Finding]:
 
 
 def apply_severities(rules: Mapping[str, str], problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Problems with the severity that they have where catalog.yaml says this of rules: those worth
-    telling, sorted by place.
+    """Return the problems with their effective severity, without those turned off.
+
+    They are sorted by position. `rules` are the severity overrides in catalog.yaml.
     """
     levels = ((problem, severity.effective_severity(problem.rule, rules)) for problem in problems)
     told = ((problem, level) for problem, level in levels if level in severity.SEVERITIES)
@@ -171,11 +178,10 @@ def check_catalog(
     unreadable: Iterable[Problem],
     severities: Collection[str] = severity.SEVERITIES,
 ) -> CheckedCatalog:
-    """Put the examined files together with tools that were found sound before, and hold them all
-    against each other.
+    """Combine checked files with tools that are known to be valid, and check the whole catalog.
 
-    Advice is given as far as it weighs as much as one of the `severities`; that for the tools found
-    sound before is not among it.
+    Lint findings are limited to rules with one of the `severities`. Findings that rules for single
+    tools have for `tools` are not included.
     """
     catalog = build_catalog([(one.path, one.record) for one in files if one.record], tools)
     broken = {one.path for one in files if one.problems}
@@ -214,12 +220,13 @@ def check_catalog(
 
 
 def _select_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """The problems sorted by place, each once.
+    """Return the problems sorted by position and without duplicates.
 
-    A misnamed folder is told of at the first of its files only; of a value that could not be read
-    only that is told; and of a file with very many problems only the first.
+    A wrong folder name is reported only for the first file of the folder. If a value could not be
+    read, only the YAML problems at its position are kept. For a file with very many problems only
+    some are kept.
     """
-    # several times quicker than to sort the records themselves
+    # several times faster than sorting the records themselves
     by_key = {_sort_key(problem): problem for problem in problems}
     found = [by_key[key] for key in sorted(by_key)]
     valueless = {
@@ -239,8 +246,10 @@ def _select_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 
 def _limit_problems(problems: list[Problem]) -> list[Problem]:
-    """The problems of one file, but where they are more than `MOST` the worst of them, by place, and
-    one that says so.
+    """Return the problems of one file, or the worst of them if there are too many.
+
+    At most MAX_FINDINGS_PER_FILE are kept, sorted by position, and one more says that there are
+    more. It has the severity of the worst problem that is left out.
     """
     if len(problems) <= MAX_FINDINGS_PER_FILE:
         return problems
@@ -257,7 +266,6 @@ def _limit_problems(problems: list[Problem]) -> list[Problem]:
             message=message,
             expected="",
             help=help,
-            severity="error",
         ),
     ]
 
@@ -267,7 +275,7 @@ def _location(problem: Problem) -> tuple[str, int, int]:
 
 
 def _make_stub(document: Document) -> schema.Record:
-    """A record that has nothing but the identity that its path gives."""
+    """Return a record with only the names in the file's path."""
     place, path = document.location.names, document.path
     match document.location.kind:
         case "catalog":
@@ -296,7 +304,7 @@ def _make_stub(document: Document) -> schema.Record:
 def build_catalog(
     records: Sequence[tuple[str, schema.Record]], tools: Sequence[ToolSummary] = ()
 ) -> Catalog:
-    """The catalog of these records, by their paths, and of tools that were found sound before."""
+    """Return the catalog of these (path, record) pairs and of tools that are known to be valid."""
 
     def of(kind: type) -> list[Any]:
         return [record for _, record in records if isinstance(record, kind)]

@@ -1,7 +1,7 @@
 """Cross-file checks: references between the files of a catalog.
 
-The shape of a single file is `schema`'s affair; here are existence, uniqueness and reference. Each
-rule yields all that it finds.
+`catalog.schema` checks the shape of each single file; the rules here check existence, uniqueness
+and references. Each rule yields all of its findings.
 """
 
 import re
@@ -23,22 +23,22 @@ from toolcatalog.catalog.model import (
 )
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Pointer
 
-# of an https URL: the host, and what follows it; browsers take `\` for `/`
+# an https URL: the host and the rest; browsers treat `\` as `/`
 _URL = re.compile(r"https://[^/?#\\@%]+(?P<rest>[/?#][^\\]*)?")
-# a path that leads nowhere else when something is appended to it or it stands without its host
+# a path that stays unambiguous if a path is appended to it, or if it is used without its host
 _PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[^/?#]+)*/?")
-_ENCODED = re.compile(r"%(2[ef]|5c)", re.IGNORECASE)  # a dot, a slash, a backslash
+_ENCODED = re.compile(r"%(2[ef]|5c)", re.IGNORECASE)  # encoded `.`, `/` or `\`
 _MAX_LISTED_NAMES = 10  # names that a message lists
 
 Rule = Callable[[Catalog], Iterator[Finding]]
 
 
 def check_all(catalog: Catalog, invalid_paths: Collection[str]) -> list[Finding]:
-    """All findings of all rules.
+    """Return all findings of all rules.
 
-    `broken` are the paths of files that `schema` refused: the catalog holds stubs for them, so that
-    what refers to them is not reported as well; of themselves nothing more is said, and rules that
-    count tools wait until they are mended.
+    `invalid_paths` are files that failed schema validation. The catalog contains stubs for them, so
+    that references to them are not reported too. They get no findings here, and rules that count
+    tools run only if there are no such files.
     """
     found = [
         finding
@@ -48,7 +48,7 @@ def check_all(catalog: Catalog, invalid_paths: Collection[str]) -> list[Finding]
     ]
     if invalid_paths:
         return found
-    # a wrong name in a file is the likely cause of what its totals say
+    # a wrong name in a file is the likely cause of a wrong total
     told = {finding.path for finding in found}
     return found + [
         finding for rule in TOTAL_RULES for finding in rule(catalog) if finding.path not in told
@@ -105,7 +105,7 @@ def check_toolkit_files(catalog: Catalog) -> Iterator[Finding]:
 
 
 def check_unique_slugs(catalog: Catalog) -> Iterator[Finding]:
-    """A slug stands for one tool in the whole catalog, also when case is ignored."""
+    """A slug belongs to one tool in the whole catalog, even if case is ignored."""
     first: dict[str, ToolSummary | MetaTool] = {}
     clashes: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for tool in chain[ToolSummary | MetaTool](catalog.tools, catalog.meta_tools):
@@ -150,8 +150,10 @@ def ids_are_unique(catalog: Catalog) -> Iterator[Finding]:
 
 
 def urls_lead_where_they_say(catalog: Catalog) -> Iterator[Finding]:
-    """A URL that becomes a link or an address of pages names its host openly, and `home` and
-    `repository`, to which paths are appended, end in a plain path.
+    """A URL shows its host openly, and a base URL ends in a plain path.
+
+    This covers all URLs that become links or addresses of pages. Paths are appended to the base
+    URLs `home` and `repository`.
     """
     about = catalog.about
     for key, url in (("home", about.home), ("repository", about.repository)):
@@ -193,7 +195,7 @@ def _is_plain(path: str) -> bool:
 
 
 def check_reserved_toolkit(catalog: Catalog) -> Iterator[Finding]:
-    """The slug of the meta tools' toolkit is nobody else's."""
+    """No toolkit has the slug that is reserved for the meta tools."""
     if ROUTER in catalog.toolkits:
         message, help = f"`{ROUTER}` is the toolkit of the meta tools", "rename the folder"
         yield Finding(
@@ -206,7 +208,7 @@ def check_reserved_toolkit(catalog: Catalog) -> Iterator[Finding]:
 
 
 def check_replacements(catalog: Catalog) -> Iterator[Finding]:
-    """A deprecated tool is replaced by a tool that is there, a meta tool by a meta tool."""
+    """The replacement of a deprecated tool is an existing tool, that of a meta tool a meta tool."""
     tools = [
         (tool.path, tool.slug, tool.replaced_by)
         for tool in catalog.tools
@@ -239,7 +241,7 @@ def _check_replacements(
 
 
 def check_auth_config_references(catalog: Catalog) -> Iterator[Finding]:
-    """An auth config names a toolkit and tools of it."""
+    """An auth config names an existing toolkit and tools of it."""
     tools = _tools_by_toolkit(catalog)
     for config in catalog.auth_configs:
         if config.toolkit in catalog.toolkits:
@@ -264,7 +266,7 @@ def _check_auth_config_tools(config: AuthConfig, tools: Collection[str]) -> Iter
 
 
 def check_session_references(catalog: Catalog) -> Iterator[Finding]:
-    """A session names toolkits, tools, versions, auth configs and meta tools that are there."""
+    """A session names existing toolkits, tools, versions, auth configs and meta tools."""
     tools, versions = _tools_by_toolkit(catalog), _versions_by_toolkit(catalog)
     for session in catalog.sessions:
         parts = (
@@ -278,8 +280,9 @@ def check_session_references(catalog: Catalog) -> Iterator[Finding]:
 
 
 def _limit_findings(findings: Iterator[Finding]) -> Iterator[Finding]:
-    """As many findings as are told of one file, and one more: looking up the name nearest to each
-    of many takes long.
+    """Yield at most MAX_FINDINGS_PER_FILE + 1 findings.
+
+    Finding the nearest name for each of many unknown names takes long.
     """
     return islice(findings, MAX_FINDINGS_PER_FILE + 1)
 
@@ -368,7 +371,7 @@ def _check_session_meta_tools(catalog: Catalog, session: Session) -> Iterator[Fi
 
 
 def check_session_not_empty(catalog: Catalog) -> Iterator[Finding]:
-    """A session leaves at least one tool: with none, its meta tools would offer an empty choice."""
+    """A session has at least one tool; with none, its meta tools would offer an empty choice."""
     for session in catalog.sessions:
         if not sessions.select_tools(catalog, session):
             help = "enable a toolkit, tool or tag that has tools"

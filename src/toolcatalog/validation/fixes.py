@@ -1,7 +1,6 @@
 """Automatic fixes: repair problems that have one right answer in the text of their file.
 
-All else of the file stays
-as it was. Pure.
+The rest of the file stays as it is. The functions work on bytes and do no I/O.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,13 +9,11 @@ from typing import NamedTuple
 from toolcatalog.errors import Problem
 
 _BOM = "\ufeff"
-_MAX_ROUNDS = 8  # of mending and looking again, at most; two are enough for all that is known
+_MAX_ROUNDS = 8  # rounds of fixing and checking; two are enough for all known problems
 
 
 class FixResult(NamedTuple):
-    """The bytes of a file, how many problems have been mended in it, and how many of those were
-    errors.
-    """
+    """The bytes of a file, the number of problems fixed in it, and how many of them were errors."""
 
     data: bytes
     fix_count: int
@@ -26,10 +23,10 @@ class FixResult(NamedTuple):
 def fix_until_stable(
     data: bytes, problems: Iterable[Problem], find_problems: Callable[[bytes], Iterable[Problem]]
 ) -> FixResult:
-    """Mend a file until nothing is left to mend: what hides behind a value of the wrong type is
-    found once that is mended.
+    """Fix a file repeatedly until nothing is left to fix.
 
-    `look` finds the problems of the file with other bytes in it.
+    A fixed value of the wrong type may reveal further problems. `find_problems` returns the
+    problems of the file for given bytes.
     """
     whole = FixResult(data, 0, 0)
     for _ in range(_MAX_ROUNDS):
@@ -44,13 +41,14 @@ def fix_until_stable(
 
 
 def fix_once(data: bytes, problems: Iterable[Problem]) -> FixResult:
-    """Mend what can be mended of one file's problems. A line that is not the one in which a problem
-    was found is left alone.
+    """Fix all fixable problems of one file, once.
+
+    A problem is skipped if its line in `data` is not the line in which it was found.
     """
     text = data.decode(errors="surrogateescape")
     lines = text.removeprefix(_BOM).split("\n")
     before, mended = [*lines], list[Problem]()
-    # from the end on, so that what is before stays at its place
+    # from the end to the start, so that earlier positions stay valid
     for problem in sorted(problems, reverse=True):
         if problem.fix is not None and before[problem.line - 1].rstrip("\r") == problem.excerpt:
             lines[problem.line - 1 : problem.line] = _fix_line(
@@ -66,7 +64,7 @@ def fix_once(data: bytes, problems: Iterable[Problem]) -> FixResult:
 
 
 def _fix_line(line: str, problem: Problem, fix: str) -> list[str]:
-    """The line with what is written instead; none where nothing is left of it."""
+    """Return the line with the fix applied, or no line if nothing is left of it."""
     start, end = problem.column - 1, problem.column - 1 + problem.length
     text, ending = (line[:-1], "\r") if line.endswith("\r") else (line, "")
     found = text[:start] + fix.replace("{}", text[start:end]) + text[end:]

@@ -1,11 +1,11 @@
 """Problem reports: GitHub annotations, step summaries, SARIF and JUnit.
 
-All take the problems of a catalog, how many `files` were read, and which files are `changed`, by
-paths as problems have them: what a contributor has touched stands first. The same problems give the
-same text, in whatever order they come.
+All functions take the problems of a catalog, the number of files read, and the changed paths, in
+the form of `Problem.path`: problems in files that a contributor changed come first. The same
+problems give the same report, in whatever order they are passed.
 
-Nothing that a catalog says can look like structure of a report: it is escaped as each form asks,
-stands in a fence longer than any in it, or is named (`U+202E`) where it cannot be seen.
+Text from a catalog cannot break the structure of a report: it is escaped as the format requires,
+put into a code fence longer than any in the text, and invisible characters are named (`U+202E`).
 """
 
 import re
@@ -21,13 +21,13 @@ from toolcatalog.encoding import dump_json
 from toolcatalog.errors import Problem
 from toolcatalog.textutils import escape_hidden
 
-# worst first; and what GitHub calls each
+# worst first, with GitHub's name for each
 _SEVERITIES = {"error": "error", "warning": "warning", "note": "notice"}
-_MAX_ANNOTATIONS = 10  # of each kind that GitHub shows for a step; it drops the rest without a word
-_MAX_SUMMARY_SIZE = 1024 * 1024  # bytes of a step's summary: one that is longer is not shown at all
-_MAX_SARIF_RESULTS = 25_000  # that code scanning takes in one run; it refuses a file with more
-_SUMMARY_RESERVE = 500  # bytes kept free for what stands below the list of a summary
-# problems of one file that a summary lists: it is the files of others that would not be seen
+_MAX_ANNOTATIONS = 10  # GitHub's limit per severity and step; it silently drops the rest
+_MAX_SUMMARY_SIZE = 1024 * 1024  # bytes: GitHub does not show a longer step summary
+_MAX_SARIF_RESULTS = 25_000  # per run: code scanning rejects a file with more
+_SUMMARY_RESERVE = 500  # bytes reserved for the note after the list of a summary
+# problems of one file that a summary lists: more would push other files out of the summary
 _MAX_LISTED_PER_FILE = 100
 _FENCE = re.compile("`{3,}")
 _XML_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -35,9 +35,7 @@ _INVALID_XML = re.compile("[\ufffe\uffff]")
 
 
 class RuleDescription(NamedTuple):
-    """What a rule is about: in a line, in full (Markdown), and how bad it is unless a catalog says
-    otherwise.
-    """
+    """A rule's summary in one line, its full text in Markdown, and its default severity."""
 
     summary: str
     text: str
@@ -45,8 +43,9 @@ class RuleDescription(NamedTuple):
 
 
 def format_counts(problems: Iterable[Problem]) -> str:
-    """How many there are of each severity, worst first: `2 errors, 1 warning`; `no problems` where
-    there are none.
+    """Return the number of problems by severity, worst first.
+
+    For example `2 errors, 1 warning`, or `no problems`.
     """
     counts = Counter(problem.severity for problem in problems)
     return (
@@ -62,10 +61,11 @@ def format_counts(problems: Iterable[Problem]) -> str:
 def render_github(
     problems: Sequence[Problem], file_count: int, changed_paths: Collection[str] = ()
 ) -> str:
-    """Workflow commands, a line each: as many of each kind as GitHub shows, and how many more there
-    are. Paths must be the repository's.
+    """Return GitHub workflow commands, one per line.
 
-    A line of counts ends it, so that a log says in words what the annotations show.
+    There are as many of each severity as GitHub shows, and then the number of the others. Paths
+    must be relative to the repository. The last line has the totals, so that the log contains them
+    too.
     """
     ordered = _sort_problems(problems, changed_paths)
     kinds = [[one for one in ordered if one.severity == severity] for severity in _SEVERITIES]
@@ -84,8 +84,9 @@ def render_github(
 def render_summary(
     problems: Sequence[Problem], file_count: int, changed_paths: Collection[str] = ()
 ) -> str:
-    """Markdown for a step's summary: counts, who acts next, and the problems by file; cut, with a
-    word on it, at the size GitHub takes.
+    """Return Markdown for a step summary: counts, who acts next, and the problems by file.
+
+    The list is cut, with a note, at the size that GitHub accepts.
     """
     text = f"### `toolcatalog check`: {format_counts(problems)}, {_format_count(file_count, 'file')} read\n\n{_next_step(problems, changed_paths)}\n"
     size, told, parts = len(text.encode()) + _SUMMARY_RESERVE, 0, [text]
@@ -109,7 +110,10 @@ def render_sarif(
     changed_paths: Collection[str] = (),
     rules: Mapping[str, RuleDescription] | None = None,
 ) -> bytes:
-    """A SARIF 2.1.0 log of one run, as JSON. Of `rules` those stand in it that have results."""
+    """Return a SARIF 2.1.0 log of one run, as JSON.
+
+    It includes only those `rules` that have results.
+    """
     ordered = _sort_problems(problems, changed_paths)
     shown, names = (
         ordered[:_MAX_SARIF_RESULTS],
@@ -149,8 +153,9 @@ def render_sarif(
 def render_junit(
     problems: Sequence[Problem], file_count: int, changed_paths: Collection[str] = ()
 ) -> str:
-    """JUnit XML: a test for each file with problems, which fails where one is an error, and one
-    more that stands for all other files.
+    """Return JUnit XML with one test case per file with problems, and one for all other files.
+
+    A test case fails if its file has an error.
     """
     groups = list(_group_by_file(problems, changed_paths))
     failed = len({problem.path for problem in problems if problem.severity == "error"})
@@ -174,7 +179,7 @@ def _rank(problem: Problem) -> int:
 
 
 def _sort_problems(problems: Iterable[Problem], changed: Collection[str]) -> list[Problem]:
-    """The worst first; of those, what stands in changed files."""
+    """Return the problems, worst first; within a severity, those of changed files come first."""
     touched = frozenset(changed)
     return sorted(problems, key=lambda one: (_rank(one), one.path not in touched, one))
 
@@ -182,7 +187,10 @@ def _sort_problems(problems: Iterable[Problem], changed: Collection[str]) -> lis
 def _group_by_file(
     problems: Iterable[Problem], changed: Collection[str]
 ) -> Iterator[list[Problem]]:
-    """The problems of each file by place; changed files first, then those with the worst."""
+    """Yield the problems of each file by position.
+
+    Changed files come first, then files with the worst problems.
+    """
     by_path: defaultdict[str, list[Problem]] = defaultdict(list)
     for problem in problems:
         by_path[problem.path].append(problem)
@@ -194,8 +202,9 @@ def _group_by_file(
 
 
 def _message_lines(problem: Problem) -> list[str]:
-    """What is wrong, what was expected and what to do, a line each, with nothing in them that ends
-    a line or cannot be seen.
+    """Return message, expectation and help, one line each.
+
+    No line contains line breaks or hidden characters.
     """
     more = [
         f"{label}: {text}"
@@ -222,17 +231,23 @@ def _render_annotation(problem: Problem) -> str:
 
 
 def _escape_data(text: str) -> str:
-    """A message as the runner reads it back: it ends at the line's end, and `%` begins an escape."""
+    """Return a message escaped for a workflow command.
+
+    A line end ends a message, and `%` begins an escape.
+    """
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _escape_property(text: str) -> str:
-    """A property as the runner reads it back: a comma ends it, a colon ends all of them."""
+    """Return a property value escaped for a workflow command.
+
+    A comma ends a property, and a colon ends the list of properties.
+    """
     return _escape_data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def _next_step(problems: Collection[Problem], changed: Collection[str]) -> str:
-    """Who acts next: a contributor should never have to guess."""
+    """Return the paragraph that says who acts next, so that contributors need not guess."""
     errors = {problem.path for problem in problems if problem.severity == "error"}
     if errors and changed and errors.isdisjoint(changed):
         return (
@@ -253,7 +268,7 @@ def _next_step(problems: Collection[Problem], changed: Collection[str]) -> str:
 
 
 def _render_file_section(problems: Sequence[Problem], is_changed: bool) -> str:
-    """A heading and a fence with the problems of one file, in which nothing is Markdown."""
+    """Return a heading and a code fence with the problems of one file, not parsed as Markdown."""
     lines = [
         line for problem in problems[:_MAX_LISTED_PER_FILE] for line in _problem_lines(problem)
     ]
@@ -269,8 +284,9 @@ def _problem_lines(problem: Problem) -> Iterator[str]:
 
 
 def _code_span(name: str) -> str:
-    """A path in a code span; one with a backtick, which no file of a catalog should have, is shown
-    without it.
+    """Return a path as a Markdown code span.
+
+    Backticks, which no path of a catalog file should contain, are replaced by `?`.
     """
     return f"`{escape_hidden(' '.join(name.split())).replace('`', '?')}`"
 
@@ -289,8 +305,10 @@ def _sarif_rule(name: str, description: RuleDescription | None) -> dict[str, Any
 def _sarif_results(
     problems: Iterable[Problem], rule_indexes: Mapping[str, int]
 ) -> Iterator[dict[str, Any]]:
-    """A result each. The same mistake twice in a file is told apart by a number, so that the
-    fingerprint outlives a change of lines.
+    """Yield one result per problem.
+
+    The fingerprint does not contain the line number, so it survives changes of lines. A counter
+    distinguishes equal problems in a file.
     """
     seen: Counter[str] = Counter()
     for problem in problems:
@@ -314,7 +332,7 @@ def _sarif_results(
 
 
 def _add_problem_case(suite: ET.Element, problems: Sequence[Problem]) -> None:
-    """Append the test case of one file: a failure where it has an error, else its output."""
+    """Append the test case of one file: a failure if it has an error, else output only."""
     errors = [problem for problem in problems if problem.severity == "error"]
     first = (errors or problems)[0]
     case = _add_testcase(suite, _escape_xml(problems[0].path), file=_escape_xml(problems[0].path))
@@ -337,5 +355,5 @@ def _add_testcase(suite: ET.Element, name: str, **attributes: str) -> ET.Element
 
 
 def _escape_xml(text: str) -> str:
-    """Replace the characters that XML forbids, and show those that cannot be seen."""
+    """Replace characters that XML forbids, and make hidden characters visible."""
     return _INVALID_XML.sub("\N{REPLACEMENT CHARACTER}", escape_hidden(text))

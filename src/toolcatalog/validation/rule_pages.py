@@ -1,8 +1,8 @@
 """Rule pages: the documentation of each rule, read from `rulebook/`.
 
 A page has a fixed form: `# <rule>`, one sentence that says what is wrong, `Severity: <word>` (with
-`(always)` where `catalog.yaml` cannot change it), and the parts Why, Wrong, Right and Mend.
-docs/rules.md is made of the first lines of all of them.
+`(always)` if `catalog.yaml` cannot change it), and the sections Why, Wrong, Right and Mend. The
+first lines of all pages make up docs/rules.md.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,17 +51,17 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "history-version-changed history-version-back history-version-removed history-tool-removed history-toolkit-removed "
         "history-breaking history-not-compared"
     ),
-}  # every rule, in the order in which they are told
+}  # every rule, in display order
 
 
 def rule_ids() -> list[str]:
-    """The ids of all rules, in the order in which they are told."""
+    """Return the ids of all rules, in display order."""
     return [rule for some in GROUPS.values() for rule in some]
 
 
 @cache
 def load_page(rule: str) -> str:
-    """The page of a rule, as Markdown. Raises UsageError for a rule that there is not."""
+    """Return the page of a rule, as Markdown. Raises UsageError for an unknown rule."""
     if rule not in rule_ids():
         near = names.find_nearest(rule, rule_ids())
         help = f"did you mean {near[0]}?" if near else "`toolcatalog explain` lists all."
@@ -74,17 +74,17 @@ def load_page(rule: str) -> str:
 
 
 def load_summary(rule: str) -> str:
-    """The sentence that says what is wrong."""
+    """Return the sentence of a rule's page that says what is wrong."""
     return load_page(rule).splitlines()[2]
 
 
 def default_severity(rule: str) -> str:
-    """What the rule weighs where `catalog.yaml` says nothing of it: error, warning or note."""
+    """Return the severity of a rule without overrides in `catalog.yaml`: error, warning or note."""
     return _severity_line(rule).removesuffix(_ALWAYS_SUFFIX)
 
 
 def is_always_error(rule: str) -> bool:
-    """Tell whether the rule is an error whatever `catalog.yaml` says."""
+    """Return whether `catalog.yaml` cannot change the severity of the rule."""
     return _severity_line(rule).endswith(_ALWAYS_SUFFIX)
 
 

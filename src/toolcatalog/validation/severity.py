@@ -1,7 +1,8 @@
-"""Rule severities: which lint rules apply to a catalog, and how much each weighs.
+"""Rule severities: which lint rules apply to a catalog, and with which severity.
 
-What makes a catalog unreadable is always an error. Everything else is advice: its severity is the
-rule's own, unless `catalog.yaml` says otherwise, and a comment in a file can silence it there.
+Problems that make a catalog invalid are always errors. All other findings are lint findings: their
+severity is the rule's default unless `catalog.yaml` overrides it, and a comment in a file can
+suppress them there.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -36,34 +37,39 @@ DEFAULT_SEVERITIES: Mapping[str, str] = {
     **HISTORY_SEVERITIES,
     UNUSED_SUPPRESSION: "warning",
     SCHEMA_COMMENT: "warning",
-}  # the severity of every rule of advice, where catalog.yaml says nothing of it
+}  # the default severity of every rule whose severity can be changed
 
 
 def effective_severity(rule: str, overrides: Mapping[str, str]) -> str:
-    """What a rule weighs: error, warning, note or off; `said` is what catalog.yaml says of rules."""
+    """Return the severity of a rule: error, warning, note or off.
+
+    `overrides` are the severities in catalog.yaml. A rule without a default severity is always an
+    error.
+    """
     return overrides.get(rule, DEFAULT_SEVERITIES[rule]) if rule in DEFAULT_SEVERITIES else "error"
 
 
 def applies_to_older_versions(rule: str) -> bool:
-    """Whether there is something to mend also in a version that has been published: a deprecation
-    may still change, a danger must go.
+    """Return whether a rule's findings can be fixed in a version that is already published.
+
+    A deprecation may still change, and anything dangerous must be removed.
     """
     return rule.startswith("deprecation-") or DEFAULT_SEVERITIES[rule] == "error"
 
 
 def rules_with_severity(about: About, severities: Collection[str]) -> set[str]:
-    """The rules of advice that weigh as much as one of these."""
+    """Return the rules with a configurable severity whose effective severity is one of these."""
     return {
         rule for rule in DEFAULT_SEVERITIES if effective_severity(rule, about.rules) in severities
     }
 
 
 def check_record(path: str, record: Any) -> list[Finding]:
-    """What there is to say of one file that has passed its schema.
+    """Return the lint findings of one file that is valid against its schema.
 
-    Each rule is limited by itself: many findings of one must not hide those of another, whose
-    severity may be higher. A meta tool is looked at as a session would fill it in. Of all files
-    that are not tools', only the texts are: whether they are safe to read.
+    Findings are limited per rule, so that many findings of one rule do not hide those of another
+    with a higher severity. A meta tool is checked with sample values for its placeholders. In files
+    other than tools only the texts are checked, for security.
     """
     view: ToolView
     lints: Sequence[ToolRule] = TOOL_RULES
@@ -92,15 +98,15 @@ def check_record(path: str, record: Any) -> list[Finding]:
 
 
 def iter_catalog_findings(catalog: Catalog, rules: Collection[str]) -> Iterator[Finding]:
-    """What there is to say of all files together, by these rules."""
+    """Yield the findings of these rules for the whole catalog."""
     return chain.from_iterable(
         survey.check(catalog) for survey in CATALOG_RULES if survey.rule in rules
     )
 
 
 def find_unknown_rules(about: About) -> Iterator[Finding]:
-    """Rules that catalog.yaml wants to weigh and that are none, or none of advice."""
-    # what each was meant for takes time to find
+    """Yield findings for rules in catalog.yaml that do not exist or whose severity is fixed."""
+    # finding the nearest valid name takes time
     for rule in islice(
         (rule for rule in about.rules if rule not in DEFAULT_SEVERITIES), MAX_FINDINGS_PER_FILE + 1
     ):
@@ -114,7 +120,7 @@ def find_unknown_rules(about: About) -> Iterator[Finding]:
 
 
 def validate_suppression(path: str, comment: Suppression) -> Finding | None:
-    """Why a comment in a file silences nothing; None where it is in order."""
+    """Return a finding that says why a suppression comment is invalid, or None if it is valid."""
     form = "`# toolcatalog: ignore[rule-id] the reason`"
     if not comment.is_valid or not comment.rules:
         return Finding(
@@ -154,8 +160,9 @@ def _unknown_rule(rule: str) -> _UnknownRuleText:
 def find_unused_suppressions(
     comments: Iterable[Suppression], suppressed: Collection[tuple[str, int]]
 ) -> Iterator[Suppression]:
-    """The comments that silence none of these (rule and line), among those of rules that look at
-    one file.
+    """Yield the comments that suppress none of these (rule, line) pairs.
+
+    Only comments whose rules all check single files are considered.
     """
     alone = {lint.rule for lint in TOOL_RULES}
     for comment in comments:

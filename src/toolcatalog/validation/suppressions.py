@@ -1,7 +1,7 @@
 """Suppression comments: remove suppressed lint findings, and report unused comments.
 
-A place is found by reading a file once more, so advice is kept without places until somebody wants
-to see it.
+Locating a finding means reading its file again, so lint findings are cached without positions and
+located only when they are shown.
 """
 
 import os
@@ -19,8 +19,10 @@ from toolcatalog.validation import severity
 
 
 def check_comments(root: Path, document: Document) -> Iterator[Finding]:
-    """What there is to say of a file's comments: what they hide, and which schema they name. Whether
-    one silences anything is told by `heard`, which this asks to look.
+    """Yield the findings of a file's comments: hidden characters, and wrong schema comments.
+
+    A file with suppression comments also gets a finding without a message, as a marker: `apply`
+    checks then whether the comments are used.
     """
     yield from _check_schema_comments(root, document)
     yield from (
@@ -32,8 +34,9 @@ def check_comments(root: Path, document: Document) -> Iterator[Finding]:
 
 
 def _check_schema_comments(root: Path, document: Document) -> Iterator[Finding]:
-    """Comments that should name the file's schema to an editor, and do not. What does not lie
-    beside the catalog is not looked at.
+    """Yield findings for schema comments that do not name the schema of the file's kind.
+
+    Targets that are URLs or outside the parent of the catalog are not checked.
     """
     right = file_schemas.relative_schema_path(document.location.kind, document.path)
     for line, target in document.schema_comments:
@@ -60,7 +63,7 @@ def _check_schema_comments(root: Path, document: Document) -> Iterator[Finding]:
 
 
 def find_invalid(root: Path, document: Document) -> Iterator[Problem]:
-    """The comments for us that silence nothing, as many as are told of one file, and one more."""
+    """Yield problems for invalid suppression comments, at most MAX_FINDINGS_PER_FILE + 1."""
     wrong = (
         (severity.validate_suppression(document.path, comment), comment)
         for comment in document.suppressions
@@ -72,8 +75,9 @@ def find_invalid(root: Path, document: Document) -> Iterator[Problem]:
 
 
 def apply(root: Path, path: str, findings: Sequence[Finding]) -> list[Problem]:
-    """The advice for one file at its places, without what the file's comments silence, and with the
-    comments that silence nothing.
+    """Return the lint findings of one file as problems with positions.
+
+    Suppressed findings are left out, and a problem is added for each unused suppression comment.
     """
     problems, said_there = loader.locate_in_file(
         root, path, [finding for finding in findings if finding.rule != severity.UNUSED_SUPPRESSION]
@@ -116,7 +120,7 @@ def _problem_at(root: Path, finding: Finding, comment: Suppression) -> Problem:
 
 
 def group_by_path(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
-    """Findings by the file that they are of."""
+    """Return the findings grouped by the path of their file."""
     found: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
         found[finding.path].append(finding)

@@ -299,7 +299,7 @@ def test_any_other_cursor_is_refused(value: str) -> None:
 )
 def test_a_boolean_in_any_case(value: str, expected: bool) -> None:
     """`include_deprecated` takes true, false, 1 and 0 in any case."""
-    assert asked(f"include_deprecated={value}") == filtered(deprecated=expected)
+    assert asked(f"include_deprecated={value}") == filtered(include_deprecated=expected)
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ def test_any_other_boolean_is_refused(value: str) -> None:
 
 def test_important_is_true_or_false_to_the_letter() -> None:
     """`important` has two values and no others; `false` is no filter."""
-    assert asked("important=true") == filtered(important=True)
+    assert asked("important=true") == filtered(only_important=True)
     assert asked("important=false") == PLAIN
     for value in ("1", "0", "TRUE", "yes"):
         assert wrong(f"important={value}") == [f"important: '{value}' is not one of true, false."]

@@ -226,16 +226,19 @@ def by_name(method: str, name: str) -> Callable[[Store], Any]:
 QUESTIONS: dict[str, Callable[[Store], Any]] = {
     **{f"document {number}": numbered(number) for number in range(6)},
     **{
-        f"{slug}_READ": by_name("tool", f"{slug}_READ")
+        f"{slug}_READ": by_name("get_tool", f"{slug}_READ")
         for slug in ("ALPHA", "BETA", "GAMMA", "NOPE")
     },
     **{
-        f"{slug}_WRITE": by_name("tool", f"{slug}_WRITE")
+        f"{slug}_WRITE": by_name("get_tool", f"{slug}_WRITE")
         for slug in ("ALPHA", "BETA", "GAMMA", "NOPE")
     },
-    **{slug: by_name("toolkit", slug) for slug in ("alpha", "beta", "gamma", "nope")},
-    **{id: by_name("session", id) for id in ("trs_all", "trs_some", "trs_then", "trs_nope")},
-    **{id: by_name("auth_config", id) for id in ("ac_all", "ac_listed", "ac_read-only", "ac_nope")},
+    **{slug: by_name("get_toolkit_versions", slug) for slug in ("alpha", "beta", "gamma", "nope")},
+    **{id: by_name("get_session", id) for id in ("trs_all", "trs_some", "trs_then", "trs_nope")},
+    **{
+        id: by_name("get_auth_config_toolkit", id)
+        for id in ("ac_all", "ac_listed", "ac_read-only", "ac_nope")
+    },
     **{
         f"word {word}": listed(Filters(query=word))
         for word in ("alpha", "read", "write", "gamma reads", "nope")
