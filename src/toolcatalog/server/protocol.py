@@ -317,7 +317,7 @@ class FastProtocol(BoundedProtocol):
         if found is None:
             super().on_headers_complete()
             return
-        self._in_head = False
+        self._is_in_head = False
         status, headers, body = found
         self._send_response(
             status, encode_headers(headers), [] if self.scope["method"] == "HEAD" else [body]
