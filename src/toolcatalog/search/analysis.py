@@ -141,7 +141,7 @@ def name_checksum(text: str) -> int:
 
 
 def is_word(term: str) -> bool:
-    """Return whether a term can have related terms and corrections: four letters or more, no CJK."""
+    """Return whether a term can have related terms and corrections: 4 letters or more, no CJK."""
     return len(term) >= _MIN_RELATED_LENGTH and not term.isdigit() and not _IS_CJK.match(term)
 
 

@@ -33,7 +33,7 @@ _BATCH_SIZE, _MAX_LENGTH_DIFFERENCE = 16, 8
 _INSTALL_HINT = "pip install 'toolcatalog[semantic]'"
 
 _FILLER_WORDS = frozenset(  # left out of queries, to leave room for words with more meaning
-    "a also an and can could i just like me my please so that the this would you your".split()  # noqa: SIM905
+    "a also an and can could i just like me my please so that the this would you your".split()  # noqa: SIM905 - easier to read
 )
 
 Vectors = NDArray[np.float32]  # a row per text, normalized to length 1
