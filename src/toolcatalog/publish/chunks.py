@@ -1,8 +1,8 @@
 """Content-defined chunks: split a file so that a change leaves other chunks equal.
 
-With chunks of a fixed size, a document that becomes one byte longer would move all that follows
-into other chunks. Here a chunk ends where a hash of the sixteen bytes before says so, wherever in
-the file those are. Pure.
+With chunks of a fixed size, a document that grows by one byte would shift all following bytes into
+other chunks. Here a chunk ends where a hash of the 16 bytes before it is below a threshold,
+wherever these bytes are in the file. The functions are pure.
 """
 
 import mmap
@@ -10,21 +10,23 @@ from collections.abc import Iterator
 
 import numpy as np
 
-MIN_CHUNK_SIZE = 1 << 15  # bytes of a chunk, but for the last of a file
+MIN_CHUNK_SIZE = 1 << 15  # bytes; only the last chunk of a file may be smaller
 MAX_CHUNK_SIZE = 1 << 20
-_AVERAGE_GAP = 1 << 16  # places, on average, is the end of a chunk
-_WINDOW_SIZE = 16  # bytes that decide
+_AVERAGE_GAP = 1 << 16  # average distance of boundaries in bytes
+_WINDOW_SIZE = 16  # bytes that are hashed
 _WORD_SIZE = 8
-_BLOCK_SIZE = 1 << 22  # bytes looked at in one go
-# odd, and without a pattern
+_BLOCK_SIZE = 1 << 22  # bytes processed at once
+# odd constants without a pattern
 _FIRST_MULTIPLIER, _SECOND_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 _UINT64_ONE = np.uint64(1)
 _HASH_THRESHOLD = np.uint64((1 << 64) // _AVERAGE_GAP)
 
 
 def split_chunks(data: bytes | mmap.mmap) -> Iterator[tuple[int, int]]:
-    """Where the chunks of a file begin and end, in order and without gaps: of LEAST to MOST bytes,
-    some 100 KB on average.
+    """Yield the start and end of each chunk of a file, in order and without gaps.
+
+    A chunk has MIN_CHUNK_SIZE to MAX_CHUNK_SIZE bytes, about 100 KB on average; the last may be
+    smaller.
     """
     begin = 0
     for end in _find_boundaries(data):
@@ -40,7 +42,7 @@ def split_chunks(data: bytes | mmap.mmap) -> Iterator[tuple[int, int]]:
 
 
 def _find_boundaries(data: bytes | mmap.mmap) -> Iterator[int]:
-    """Where a chunk may end. Near the border of two blocks a place may come twice."""
+    """Yield possible chunk ends; near the border of two blocks one may be repeated."""
     for start in range(0, len(data), _BLOCK_SIZE):
         block = data[start : start + _BLOCK_SIZE + _WINDOW_SIZE + _WORD_SIZE]
         found = [_find_marks(block, offset) for offset in range(_WORD_SIZE)]
@@ -48,12 +50,12 @@ def _find_boundaries(data: bytes | mmap.mmap) -> Iterator[int]:
 
 
 def _find_marks(block: bytes, offset: int) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-    """Where, of every eighth place from the offset on, a window begins that marks an end."""
+    """Return where windows that mark a boundary start, of every 8th position from `offset` on."""
     words = (
         np.frombuffer(block, "<u8", max(0, len(block) - offset) // _WORD_SIZE, offset)
         if len(block) >= offset + _WORD_SIZE
         else np.empty(0, "<u8")
     )
     hashes = ((words[:-1] * _FIRST_MULTIPLIER) ^ words[1:]) * _SECOND_MULTIPLIER
-    # less one: where all is zero, every place would be an end
+    # minus one, which wraps around 0: in a run of zero bytes, every position would be a boundary
     return np.flatnonzero(hashes - _UINT64_ONE < _HASH_THRESHOLD) * _WORD_SIZE + offset

@@ -1,11 +1,12 @@
 """Download a snapshot from an object store and verify every byte.
 
-Nothing that the store says is believed: not a length, not a list, not a name. What is taken for a
-chunk has its SHA-256; what is taken for the snapshot is held, file by file, against the manifest
-that the digest vouches for. Chunks that a snapshot beside it has are copied from there.
+No data of the store is trusted: no length, no list, no name. Every chunk is compared with its
+SHA-256, and every file with the manifest that the digest authenticates. Chunks that another local
+snapshot has are copied from there.
 
-What a fetch can take is bounded before it is taken: memory by the bounds of `publish.layout` and `snapshot`,
-the disk by the sizes that the manifest and the listing state, and those by what the caller allows.
+All resources are limited before they are used: memory by the limits of `publish.layout` and
+`snapshot`, and the disk by the sizes in the manifest and the file list, which must not exceed the
+caller's limit.
 """
 
 import shutil
@@ -23,23 +24,23 @@ from toolcatalog.snapshot.format import FileInfo
 from toolcatalog.store import open as store_open
 from toolcatalog.system import files
 
-# the folder of a cache that says which snapshot has which chunks; not in the snapshot, whose files
-# are all listed
+# The folder of a cache for the chunk lists. They are not in the snapshots, because all files of
+# a snapshot must be listed.
 _CHUNK_LISTS_FOLDER = "chunks"
 _RETRY_HINT = "publish again, or wait until the store is mended."
-_DISK_MARGIN = 1.02  # of what a snapshot takes on disk, to what its files hold
-_DISK_BLOCK_SIZE = 1 << 12  # bytes that a file or a folder takes on disk at least
+_DISK_MARGIN = 1.02  # size of a snapshot on disk, relative to its bytes
+_DISK_BLOCK_SIZE = 1 << 12  # minimum size of a file or folder on disk in bytes
 
 
 class DownloadResult(NamedTuple):
-    """What came from the store, and not from a snapshot beside: chunks, and their bytes."""
+    """The number and bytes of the chunks from the store, without those copied locally."""
 
     object_count: int
     bytes_received: int
 
 
 class _ChunkLocation(NamedTuple):
-    """Where a chunk lies on this machine."""
+    """The location of a chunk on this machine."""
 
     file: Path
     offset: int
@@ -48,11 +49,11 @@ class _ChunkLocation(NamedTuple):
 def download_snapshot(
     storage: ObjectStorage, digest: str, cache: Path, jobs: int, max_size: int
 ) -> DownloadResult:
-    """Put the snapshot of this digest, of at most so many bytes, at `cache/snapshots/<digest>`.
+    """Download a snapshot of at most `max_size` bytes to `cache/snapshots/<digest>`.
 
-    Raises Refused where what the store has is not that snapshot or is larger, SnapshotError where
-    its manifest has no sense or it is of another format, StoreError where the store cannot be used,
-    OSError where the disk cannot. Whatever is raised, nothing is left behind.
+    Raises InvalidRemoteSnapshot if the store has another snapshot under this digest or a larger
+    one, SnapshotError if its manifest is invalid or of another format, StoreError if the store
+    cannot be used, and OSError if the disk cannot. No partial files remain after an error.
     """
     part = cache / "snapshots" / f"{digest}.part"
     files.remove(part)
@@ -83,7 +84,7 @@ def download_snapshot(
         _write_files(source, part, _check_chunk_sizes(chunks, listing), cache)
         stated = verify.list_files(part, manifest)
         _check_disk_space(part, stated, max_size)
-        # no more than the snapshot has: it is kept, and read again for each fetch
+        # only the files of the snapshot: this list is stored, and read for each download
         agreed = _check_chunk_sizes(chunks, stated)
         rest = {
             path: listed for path, listed in agreed.items() if path != snapshot_format.FILE_LIST
@@ -104,7 +105,7 @@ def download_snapshot(
 
 
 def remove_stale_chunk_lists(cache: Path) -> None:
-    """Remove what is known of snapshots that are no longer there."""
+    """Remove the chunk lists of snapshots that are no longer in the cache."""
     for file in (cache / _CHUNK_LISTS_FOLDER).glob("*.json"):
         if not (cache / "snapshots" / file.stem).is_dir():
             files.remove(file)
@@ -120,15 +121,17 @@ def _read_object(storage: ObjectStorage, path: str, max_bytes: int) -> bytes:
         ) from None
     except TooLarge as error:
         raise InvalidRemoteSnapshot(str(error)) from None
-    assert found  # it was asked for without a condition
+    assert found  # the read had no condition
     return found.data
 
 
 def _check_chunk_sizes(
     chunks: Mapping[str, Sequence[Chunk]], expected: Mapping[str, FileInfo]
 ) -> dict[str, Sequence[Chunk]]:
-    """The chunks of these files, whose sizes must be those that the manifest states: a wrong list
-    may not fill the disk, nor ask for very many objects.
+    """Return the chunks of the expected files, after a check of their sizes and number.
+
+    The sizes must add up to those in the manifest, so that a wrong list cannot fill the disk or
+    cause very many requests. Raises InvalidRemoteSnapshot otherwise.
     """
     for path, said in expected.items():
         if sum(chunk.size for chunk in chunks.get(path, ())) != said.size or (path not in chunks):
@@ -143,9 +146,7 @@ def _check_chunk_sizes(
 
 
 def _check_disk_space(folder: Path, file_infos: Mapping[str, FileInfo], max_size: int) -> None:
-    """Raise Refused where these files are larger than is allowed, OSError where the disk has no
-    room for them.
-    """
+    """Raise InvalidRemoteSnapshot if the files exceed `max_size`, OSError if the disk is full."""
     size = sum(said.size for said in file_infos.values())
     if size > max_size:
         raise InvalidRemoteSnapshot(
@@ -161,7 +162,7 @@ def _check_disk_space(folder: Path, file_infos: Mapping[str, FileInfo], max_size
 def _write_files(
     source: "_ChunkSource", folder: Path, chunks_by_path: Mapping[str, Sequence[Chunk]], cache: Path
 ) -> None:
-    """Write files, chunk after chunk, while the next chunks are on their way."""
+    """Write files chunk by chunk, while the next chunks are downloaded."""
     chunks = [chunk for some in chunks_by_path.values() for chunk in some]
     pieces = source.read_chunks(
         chunks, _find_local_chunks(cache, {chunk.sha256 for chunk in chunks})
@@ -171,16 +172,14 @@ def _write_files(
         try:
             with (folder / path).open("xb") as file:
                 file.writelines(next(pieces) for _ in some)
-        except FileExistsError:  # a file system that ignores case
+        except FileExistsError:  # on a case-insensitive file system
             raise InvalidRemoteSnapshot(
                 f"{path} has the name of another file on this disk: {_RETRY_HINT}"
             ) from None
 
 
 class _ChunkSource:
-    """Chunks, from a snapshot beside where one has them, else from the store: so many objects and
-    bytes came from there.
-    """
+    """Reads chunks from other local snapshots or from the store; counts those from the store."""
 
     def __init__(self, storage: ObjectStorage, jobs: int) -> None:
         self.storage, self.jobs = storage, jobs
@@ -189,7 +188,7 @@ class _ChunkSource:
     def read_chunks(
         self, chunks: Sequence[Chunk], local: Mapping[str, _ChunkLocation]
     ) -> Iterator[bytes]:
-        """The bytes of the chunks, in their order, each verified; `local` is where some lie here."""
+        """Yield the verified bytes of the chunks, in order; `local` locates local ones."""
 
         def load(chunk: Chunk) -> tuple[bytes, bool]:
             data = _copy_local_chunk(local.get(chunk.sha256), chunk)
@@ -221,7 +220,7 @@ class _ChunkSource:
 
 
 def _copy_local_chunk(location: _ChunkLocation | None, chunk: Chunk) -> bytes | None:
-    """A chunk from a snapshot beside; None where it is not there, or not any more, or damaged."""
+    """Return a chunk of a local snapshot; None if it is missing or damaged."""
     if not location:
         return None
     try:
@@ -234,7 +233,7 @@ def _copy_local_chunk(location: _ChunkLocation | None, chunk: Chunk) -> bytes | 
 
 
 def _find_local_chunks(cache: Path, wanted: Collection[str]) -> dict[str, _ChunkLocation]:
-    """Where chunks lie in the snapshots that this cache holds, of those that are wanted."""
+    """Return the locations of the wanted chunks in the snapshots of this cache."""
     found: dict[str, _ChunkLocation] = {}
     for known in (cache / _CHUNK_LISTS_FOLDER).glob("*.json"):
         folder = cache / "snapshots" / known.stem

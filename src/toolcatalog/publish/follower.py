@@ -1,12 +1,12 @@
 """Follower: keep a local build directory in sync with an object store.
 
-<cache>/snapshots/<digest>/   as in a build
-    <cache>/current               as in a build: a link to the snapshot in force
-    <cache>/chunks/<digest>.json  of which chunks that snapshot is made
-    and, with a verify key, what `accepting` notes
+    <cache>/snapshots/<digest>/   as in a build
+    <cache>/current               as in a build: a link to the current snapshot
+    <cache>/chunks/<digest>.json  the chunks of that snapshot
+    and, with a verify key, the files of `publish.trusted_pointers`
 
-The store may be slow, wrong, or away: what is there stays, and is served. One process at a time
-writes into a cache.
+If the store is slow, wrong or unreachable, the local snapshot stays in service. One process at a
+time writes to a cache.
 """
 
 import hashlib
@@ -33,34 +33,32 @@ from toolcatalog.snapshot import directory, retention, verify
 from toolcatalog.store import open as store_open
 from toolcatalog.system import files, threads
 
-# seconds between two looks at the pointer, more or less: so that a new one is noticed within two
+# approximate seconds between two polls, so that a new pointer is noticed within two seconds
 POLL_INTERVAL = 1.5
-KEPT_SNAPSHOTS = 3  # snapshots in a cache
-_JOBS = 16  # objects fetched at a time
-MAX_SNAPSHOT_SIZE = 8 << 30  # bytes of a snapshot that is fetched, unless somebody says otherwise
-# seconds, at most, until a snapshot is tried again that was no good, or that could not be fetched
-# or written
+KEPT_SNAPSHOTS = 3  # number of snapshots in a cache
+_JOBS = 16  # parallel downloads
+MAX_SNAPSHOT_SIZE = 8 << 30  # default limit in bytes of a snapshot to download
+# Maximum seconds until the next attempt at a snapshot: one that was invalid, and one that could
+# not be fetched or written.
 _MAX_REJECTION_DELAY, _MAX_RETRY_DELAY = 3600.0, 60.0
-_MAX_REMEMBERED_FAILURES = (
-    16  # refused snapshots that are remembered; with so many, new ones wait as well
-)
-_MAX_POLL_DELAY = 10.0  # seconds between two looks while the store is away
-# of a pause, at most, by which it is shorter: replicas that were started together do not ask
-# together
+_MAX_REMEMBERED_FAILURES = 16  # remembered failures; with this many, new snapshots are delayed too
+_MAX_POLL_DELAY = 10.0  # maximum seconds between two polls while the store is unreachable
+# Maximum share by which a delay is shortened, so that replicas that were started together do
+# not poll together.
 _JITTER = 0.2
 _log = logging.getLogger("toolcatalog.following")
 
 
 def default_cache(url: str) -> Path:
-    """Where the copy of a store goes if nobody says otherwise: in the user's cache folder, under a
-    hash of the URL.
+    """Return the default cache of a store: a folder in the user's cache, named by a hash of the
+    URL.
     """
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return home / "toolcatalog" / hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:16]
 
 
 class _Backoff:
-    """A pause in seconds that doubles with each failure, up to a most."""
+    """A delay in seconds that doubles with each failure, up to a maximum."""
 
     def __init__(self, minimum: float, maximum: float) -> None:
         self.minimum, self.maximum, self.delay = minimum, maximum, minimum
@@ -73,7 +71,7 @@ class _Backoff:
 
 
 class _FailedDownload(NamedTuple):
-    """Why a snapshot could not be taken, and when it is tried again on the monotonic clock."""
+    """Why a snapshot could not be activated, and when to retry on the monotonic clock."""
 
     reason: str
     delay: float  # seconds
@@ -81,12 +79,12 @@ class _FailedDownload(NamedTuple):
 
 
 class _FailedDownloads:
-    """The snapshots that could not be taken, each with a pause that doubles with each failure.
+    """The snapshots that could not be activated, each with a delay that doubles with each failure.
 
-    One that is new is tried at once, until there are many: then it waits as long as the last of
-    them, so that a store cannot have another digest fetched at each look. One that could be taken is
-    no reason to forget others: the pointer may go back and forth. A failure is forgotten an hour
-    after its pause.
+    A new snapshot is tried at once, unless many failures are remembered: then it waits as long as
+    the latest of them, so that a store cannot cause a download of another digest at each poll. A
+    success does not clear the failures of other snapshots, because the pointer may go back and
+    forth. A failure is forgotten an hour after its delay.
     """
 
     def __init__(self, min_delay: float) -> None:
@@ -94,7 +92,7 @@ class _FailedDownloads:
         self._failures: dict[str, _FailedDownload] = {}
 
     def check(self, digest: str) -> None:
-        """Raise Refused, with the reason of last time, where a snapshot is let alone for now."""
+        """Raise InvalidRemoteSnapshot with the last reason if a snapshot must not be tried yet."""
         self._expire()
         failure = self._failures.get(digest)
         if failure is None and len(self._failures) >= _MAX_REMEMBERED_FAILURES:
@@ -103,7 +101,7 @@ class _FailedDownloads:
             raise InvalidRemoteSnapshot(failure.reason)
 
     def add(self, digest: str, reason: str, max_delay: float) -> None:
-        """Note that a snapshot could not be taken: it is tried again after `most` seconds at the
+        """Record a failure of a snapshot; the next attempt is after `max_delay` seconds at the
         latest.
         """
         self._expire()
@@ -117,7 +115,7 @@ class _FailedDownloads:
         )
 
     def remove(self, digest: str) -> None:
-        """Forget the failures of a snapshot: it was taken."""
+        """Forget the failures of a snapshot, because it was activated."""
         self._failures.pop(digest, None)
 
     def _expire(self) -> None:
@@ -130,16 +128,16 @@ class _FailedDownloads:
 
 
 def _with_jitter(delay: float) -> float:
-    return delay * (1 - _JITTER * random.random())  # noqa: S311 - it guards nothing
+    return delay * (1 - _JITTER * random.random())  # noqa: S311 - not used for security
 
 
 class Follower:
-    """Follows one store into one cache. `fetched` and `refused` count snapshots, `objects` and
-    `size` what came over the network, `failed` looks that failed, for whatever reason.
+    """Keeps one cache in sync with one store.
 
-    `last_error` is the sentence of the last look that failed, empty where it did not;
-    `last_success` is when the pointer was last read and followed, in seconds since 1970, 0 for
-    never.
+    `snapshots_fetched` and `snapshots_rejected` count snapshots, `objects_fetched` and
+    `bytes_fetched` downloads, and `failed_polls` polls that failed for any reason. `last_error` is
+    the message of the last poll, empty if it succeeded. `last_success` is when the pointer was last
+    read and followed, in seconds since 1970; 0 means never.
     """
 
     def __init__(
@@ -152,12 +150,11 @@ class Follower:
         keys: VerifyKeys | None = None,
         allow_rollback: bool = False,
     ) -> None:
-        """Take a URL as `objects` does, and a folder that may not be there yet. A snapshot may have
-        `most` bytes. With `keys` only a snapshot is taken that one of them has signed, and an older
-        one than the last only where `allow_rollback` is given.
+        """Create a follower of a URL (see `ObjectStorage`) for a folder that need not exist yet.
 
-        `interval` is the pause between two looks in seconds. Raises StoreError where the URL is
-        none.
+        A snapshot may have up to `max_size` bytes. With `keys`, only signed snapshots are accepted,
+        and older ones than the last only with `allow_rollback`. `interval` is the delay between two
+        polls in seconds. Raises StoreError if the URL is invalid.
         """
         self.cache = cache
         self._max_size, self._keys, self._allow_rollback = max_size, keys, allow_rollback
@@ -172,8 +169,9 @@ class Follower:
         self._stopped = threading.Event()
 
     def has_snapshot(self) -> bool:
-        """Tell whether the cache holds a snapshot that can be served: one whose manifest holds and
-        whose files have their sizes, and whose signature is good where keys are given.
+        """Return whether the cache has a snapshot that can be served.
+
+        Its manifest and file sizes must be valid, and its signature too if there are keys.
         """
         folder = Path(os.path.realpath(self.cache / "current"))
         try:
@@ -187,11 +185,11 @@ class Follower:
             return False
 
     def start(self) -> None:
-        """Follow from now on, in a thread that ends with the process."""
+        """Start to poll in a daemon thread."""
         threads.start(threading.Thread(target=self._run, name="following", daemon=True))
 
     def stop(self) -> None:
-        """Follow no longer; what is under way is not waited for."""
+        """Stop polling; does not wait for a poll in progress."""
         self._stopped.set()
 
     def _run(self) -> None:
@@ -203,23 +201,24 @@ class Follower:
         return _with_jitter(self._poll_backoff.delay)
 
     def poll(self) -> None:
-        """Look at the store once and follow it. Never raises: what is wrong is told in the log,
-        once, and what is there stays.
+        """Poll the store once and follow it.
+
+        Never raises: an error is logged once, and the local snapshot stays in service.
         """
         try:
             self.cache.mkdir(parents=True, exist_ok=True)
             with files.lock(self.cache / ".lock") as is_ours:
-                if is_ours:  # else another server on this machine keeps this very folder in step
+                if is_ours:  # otherwise another server on this machine updates this folder
                     self._check_pointer()
             self._record_outcome("")
         except (ToolcatalogError, OSError) as error:
             self._record_outcome(_format_error(error, self.cache))
-        except Exception:  # noqa: BLE001 - whatever it is: what is there goes on, and the next look may do better
+        except Exception:  # noqa: BLE001 - keep serving; the next poll may succeed
             _log.exception("Following %s went wrong", self._storage.url)
             self._record_outcome("That is a bug of ours.")
 
     def _record_outcome(self, error: str) -> None:
-        """Remember how a look has ended; the log tells what is new."""
+        """Record the outcome of a poll; log it if it is new."""
         self.failed_polls += error != ""
         if error and error != self.last_error:
             _log.warning("%s What is here stays.", error)
@@ -239,11 +238,12 @@ class Follower:
         self._poll_backoff.reset()
         if read:
             self._activate(read)
-            self._pointer_tag = read.tag  # not before: what could not be taken is looked at again
+            self._pointer_tag = read.tag  # only now, so that a failed snapshot is tried again
 
     def _activate(self, read: ObjectContent) -> None:
-        """Let `current` name the snapshot of a pointer, fetched first where it is not here. One
-        that could not be taken is let alone for a while.
+        """Make `current` name the snapshot of a pointer; download it first if necessary.
+
+        A snapshot that fails is not tried again for a while.
         """
         digest = layout.parse_pointer(read.data)
         signed = self._verify_signature(read.data)
@@ -264,8 +264,10 @@ class Follower:
         self._prune()
 
     def _verify_signature(self, pointer: bytes) -> SignedStatement | None:
-        """The signed statement of a pointer, where keys are given. Raises Refused, which counts once
-        for each reason: nothing is fetched for it.
+        """Return the signed statement of a pointer; None without keys.
+
+        Raises InvalidRemoteSnapshot, which counts as a rejection once for each reason. Nothing is
+        downloaded then.
         """
         if self._keys is None:
             return None
@@ -301,9 +303,7 @@ class Follower:
         return True
 
     def _prune(self) -> None:
-        """Keep the newest snapshots. A process that has an older one open keeps reading it until it
-        lets it go.
-        """
+        """Remove all but the newest snapshots; a process that has one open can still read it."""
         for held in retention.list_prunable(self.cache, KEPT_SNAPSHOTS - 1):
             directory.remove_snapshot(self.cache, held.digest)
         download.remove_stale_chunk_lists(self.cache)

@@ -1,13 +1,14 @@
 """The object store layout: names of objects, and documents that describe a published snapshot.
 
-objects/<sha256>                 a chunk of a file, by its SHA-256: whoever has read it can tell that it is the right one
+    objects/<sha256>                 a chunk of a file, named by its SHA-256, so that a reader can
+                                     verify it
     snapshots/<digest>/manifest.json the manifest, byte for byte
-    snapshots/<digest>/chunks.json   of which chunks each file is made, in order, with their sizes in bytes
-    current.json                     the pointer: the digest of the snapshot in force, and perhaps a signature; written last
+    snapshots/<digest>/chunks.json   the chunks of each file, in order, with their sizes in bytes
+    current.json                     the pointer: the digest of the current snapshot, and perhaps a
+                                     signature; written last
 
-The digest vouches for the manifest, the manifest for every file. The list of chunks vouches for
-nothing and is not trusted: it only says where bytes may be found, and they are held against the
-manifest when they are there.
+The digest authenticates the manifest, and the manifest every file. The chunk list is not trusted:
+it only says where to find bytes, and these are compared with the manifest once they are there.
 """
 
 import re
@@ -23,14 +24,14 @@ from toolcatalog.snapshot import format as snapshot_format
 LAYOUT_FORMAT = 1
 POINTER = "current.json"
 OBJECTS_FOLDER, SNAPSHOTS_FOLDER = "objects", "snapshots"
-CACHE_FOREVER = "public, max-age=31536000, immutable"  # what lies under a digest never changes
+CACHE_FOREVER = "public, max-age=31536000, immutable"  # objects named by a digest never change
 CACHE_REVALIDATE = "no-cache"
 MAX_POINTER_SIZE, MAX_CHUNK_LIST_SIZE = 1 << 12, 1 << 26  # bytes
 MIN_ACCEPTED_CHUNK_SIZE, MAX_ACCEPTED_CHUNK_SIZE = (
     1 << 15,
     1 << 20,
-)  # bytes, as `publish.chunks` makes them; the last may be less
-_MAX_FILES = snapshot_format.MAX_FILES + 100  # with those beside the manifest
+)  # bytes, the limits of `publish.chunks`; the last chunk of a file may be smaller
+_MAX_FILES = snapshot_format.MAX_FILES + 100  # including those next to the manifest
 
 _CHUNK_LIST_HEAD = re.compile(rb'\{"format":([0-9]{1,9}),"files":\{')
 _PATH_ENTRY = re.compile(rb'"([A-Za-z0-9_./-]{1,512})":\[')
@@ -38,34 +39,36 @@ _CHUNK_ENTRY = re.compile(rb'\["([0-9a-f]{64})",([1-9][0-9]{0,7})\]')
 
 
 class InvalidRemoteSnapshot(ToolcatalogError):
-    """What lies in a store is not a snapshot that can be taken: the sentence says why."""
+    """The store has no snapshot that can be used; the message says why."""
 
 
 class Chunk(NamedTuple):
-    """A run of bytes: its SHA-256 and how many there are."""
+    """A run of bytes: its SHA-256 and its size."""
 
     sha256: str
     size: int
 
 
 def object_path(sha256: str) -> str:
-    """Where a chunk lies."""
+    """Return the path of a chunk."""
     return f"{OBJECTS_FOLDER}/{sha256}"
 
 
 def manifest_path(digest: str) -> str:
-    """Where the manifest of a snapshot lies."""
+    """Return the path of the manifest of a snapshot."""
     return f"{SNAPSHOTS_FOLDER}/{digest}/manifest.json"
 
 
 def chunk_list_path(digest: str) -> str:
-    """Where the list of chunks of a snapshot lies."""
+    """Return the path of the chunk list of a snapshot."""
     return f"{SNAPSHOTS_FOLDER}/{digest}/chunks.json"
 
 
 def render_pointer(digest: str, signed: Mapping[str, Any] | None = None) -> bytes:
-    """`current.json`; `signed` is what `signing` writes, in the same object so that nobody ever
-    reads the signature of another digest.
+    """Return the bytes of `current.json`.
+
+    `signed` comes from `signatures.dump_signed_statement`. It is in the same object as the digest,
+    so that nobody ever reads the signature of another digest.
     """
     return orjson.dumps(
         {"format": LAYOUT_FORMAT, "digest": digest} | ({"signed": signed} if signed else {})
@@ -73,13 +76,17 @@ def render_pointer(digest: str, signed: Mapping[str, Any] | None = None) -> byte
 
 
 def parse_pointer(data: bytes) -> str:
-    """The digest that a pointer names. Raises Refused where it is none, or of a newer format."""
+    """Return the digest that a pointer names.
+
+    Raises InvalidRemoteSnapshot if the pointer is damaged or of a newer format.
+    """
     return _parse_pointer(data)[0]
 
 
 def parse_signature(data: bytes) -> object:
-    """What a pointer has under `signed`, unchecked; None where there is nothing. Raises Refused as
-    `named` does.
+    """Return the value of `signed` in a pointer, unchecked; None if it is missing.
+
+    Raises InvalidRemoteSnapshot as `parse_pointer` does.
     """
     return _parse_pointer(data)[1]
 
@@ -97,17 +104,17 @@ def _parse_pointer(data: bytes) -> tuple[str, object]:
 
 
 def render_chunk_list(files: Mapping[str, Sequence[Chunk]]) -> bytes:
-    """`chunks.json`, of the chunks of each file by path."""
+    """Return the bytes of `chunks.json` from the chunks of each file by path."""
     listed = {path: [tuple(chunk) for chunk in some] for path, some in files.items()}
     return orjson.dumps({"format": LAYOUT_FORMAT, "files": listed})
 
 
 def parse_chunk_list(data: bytes) -> dict[str, list[Chunk]]:
-    """The chunks of each file.
+    """Parse `chunks.json`: the chunks of each file by path.
 
-    Reads chunk by chunk, so that memory grows with the number of chunks and not with what hostile
-    JSON of this length could hold. Raises Refused where it is not what `pack` writes, or where a
-    path would lead out of the folder.
+    It is parsed chunk by chunk, so that memory grows with the number of chunks and not with what
+    malicious JSON of this length could contain. Raises InvalidRemoteSnapshot if it is not what
+    `render_chunk_list` writes, or if a path would lead out of the folder.
     """
     head = _CHUNK_LIST_HEAD.match(data)
     if head is None or len(data) > MAX_CHUNK_LIST_SIZE:
@@ -131,7 +138,7 @@ def parse_chunk_list(data: bytes) -> dict[str, list[Chunk]]:
 
 
 def _parse_chunks(data: bytes, position: int) -> tuple[list[Chunk], int]:
-    """The chunks of one file, and where the list of them ends."""
+    """Return the chunks of one file, and the position after its list."""
     chunks = []
     while data[position : position + 1] != b"]":
         match = _CHUNK_ENTRY.match(data, position)
@@ -143,7 +150,7 @@ def _parse_chunks(data: bytes, position: int) -> tuple[list[Chunk], int]:
 
 
 def _next_position(data: bytes, position: int, end: bytes) -> int:
-    """Where the next item begins, behind a comma, or where the last one was."""
+    """Return the position of the next item after a comma, or of the end of the list."""
     following = data[position : position + 2]
     if following[:1] == end:
         return position

@@ -1,13 +1,12 @@
 """Object store client: read, write and list objects by name, with obstore.
 
-The only room that knows the
-library obstore (extra `s3`).
+Only this module uses the library obstore (extra `s3`).
 
-A store is named by a URL: `s3://bucket/prefix`, `gs://`, `az://`, or `file:///folder` for a disk
-that several machines see. Where an S3 is and what it takes to use it comes from the usual
-environment (AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
-AWS_ALLOW_HTTP), never from the command line. A request that fails because of the network or of the
-store is tried four times more, within about three seconds, before it counts as failed.
+A URL names a store: `s3://bucket/prefix`, `gs://`, `az://`, or `file:///folder` for a disk that
+several machines share. The endpoint and credentials of S3 come from the usual environment variables
+(AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_ALLOW_HTTP), never from
+the command line. A request that fails because of the network or the store is retried four times
+within about three seconds.
 """
 
 import contextlib
@@ -39,12 +38,12 @@ _RETRY: "RetryConfig" = {
         "base": 2,
     },
 }
-_READ_SIZE = 1 << 16  # bytes of an answer that are taken at a time
-# a pipe is opened at once, and only then seen to be one
+_READ_SIZE = 1 << 16  # bytes of a response that are read at a time
+# opening a pipe must not block; its type is checked after opening
 _NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-_MAX_REASON_LENGTH = 160  # characters of what a store has to say
-_TASKS_PER_THREAD = 2  # tasks begun for each thread before the first result is taken
-# bytes of the tasks that are under way or wait to be taken, however many threads there are
+_MAX_REASON_LENGTH = 160  # characters of a store's message
+_TASKS_PER_THREAD = 2  # tasks in flight per thread
+# bytes of all tasks that are running or whose results wait, for any number of threads
 _MAX_BYTES_IN_FLIGHT = 1 << 24
 
 Task = TypeVar("Task")
@@ -52,52 +51,49 @@ Result = TypeVar("Result")
 
 
 class StoreError(UsageError):
-    """The store cannot be used just now, or not as it is."""
+    """The store cannot be used now, or not in this configuration."""
 
 
 class ObjectNotFound(StoreError):
-    """There is no object of this name."""
+    """There is no object with this name."""
 
 
 class TooLarge(StoreError):
-    """The object has more bytes than it can have."""
+    """The object is larger than allowed."""
 
 
 class ObjectConflict(StoreError):
-    """Another object lies there than the one that was to be replaced."""
+    """The object to replace has changed."""
 
 
 class ObjectTag(NamedTuple):
-    """What tells one content of an object from another: an ETag or a version, as far as the store
-    has them.
-    """
+    """The identity of an object's content: an ETag or a version, as far as the store has them."""
 
     etag: str | None
     version: str | None
 
 
 class ObjectContent(NamedTuple):
-    """An object as it was read."""
+    """The content of an object, and its tag."""
 
     data: bytes
     tag: ObjectTag
 
 
 class ObjectInfo(NamedTuple):
-    """An object as it is listed: its size in bytes and when it was written."""
+    """A listed object: its size in bytes and when it was written."""
 
     size: int
     modified: datetime
 
 
 class ObjectStorage:
-    """The objects below a URL. May be used by several threads at once. Every fault is a StoreError
-    of one sentence.
-    """
+    """The objects below a URL; thread-safe. Every error is a StoreError with one sentence."""
 
     def __init__(self, url: str) -> None:
-        """Take the URL; nothing is asked of the store yet. Raises StoreError where it names none,
-        or the extra is missing.
+        """Create a client; sends no request yet.
+
+        Raises StoreError if the URL names no store, or if the extra is not installed.
         """
         self.url = url.rstrip("/")
         if url.partition("://")[0] not in SCHEMES:
@@ -106,7 +102,7 @@ class ObjectStorage:
                 f"({', '.join(SCHEMES)})."
             )
         try:
-            from obstore import store  # noqa: PLC0415 - it is there with the extra only
+            from obstore import store  # noqa: PLC0415 - an optional dependency
         except ImportError:
             raise StoreError(
                 "An object store is used through the package obstore: run `pip install "
@@ -124,11 +120,11 @@ class ObjectStorage:
     def read(
         self, path: str, max_bytes: int, unless_tag: ObjectTag | None = None
     ) -> ObjectContent | None:
-        """An object of at most so many bytes; None where it is still the one with the tag `unless`.
+        """Read an object of at most `max_bytes`; return None if it still has the tag `unless_tag`.
 
-        Whatever length the store claims, not more than `most` bytes are taken. Raises ObjectNotFound where
-        there is none, TooLarge where it has more bytes, StoreError where the store does not do what
-        is asked.
+        No more than `max_bytes` are read, whatever length the store states. Raises ObjectNotFound
+        if the object is missing, TooLarge if it has more bytes, and StoreError if the request
+        fails.
         """
         from obstore import exceptions  # noqa: PLC0415
 
@@ -155,7 +151,7 @@ class ObjectStorage:
     def _read_file(
         self, file: Path, path: str, most: int, unless: ObjectTag | None
     ) -> ObjectContent | None:
-        """The same of a folder, where anything may lie: opening a pipe would never end."""
+        """Read an object of a folder, which may be any kind of file: opening a pipe would block."""
         with open(os.open(file, os.O_RDONLY | _NO_WAITING), "rb") as source:
             about = os.fstat(source.fileno())
             if not stat.S_ISREG(about.st_mode):
@@ -174,17 +170,17 @@ class ObjectStorage:
         return TooLarge(f"{path} in {self.url} has more than the {most:,} bytes that it can have.")
 
     def write(self, path: str, data: bytes, cache_control: str) -> None:
-        """Put an object, in one step, with its `Cache-Control`."""
+        """Write an object in one step, with its `Cache-Control`."""
         with self._translate_errors(f"written to ({path})"):
             self._put(path, data, cache_control, "overwrite")
 
     def replace(
         self, path: str, data: bytes, cache_control: str, expected_tag: ObjectTag | None
     ) -> None:
-        """Put an object in the place of the one with the tag `before`, or of none. Raises ObjectConflict
-        where another is there by now.
+        """Replace the object with the tag `expected_tag`, or create it if that is None.
 
-        A store that knows no conditions just takes it.
+        Raises ObjectConflict if another object is there by now. Stores without conditional writes
+        just overwrite.
         """
         from obstore import exceptions  # noqa: PLC0415
 
@@ -201,7 +197,7 @@ class ObjectStorage:
                 f"{path} in {self.url} was changed by somebody else meanwhile: see what is "
                 "there now, and run this again."
             ) from None
-        # a TypeError: it wants a version and has none
+        # TypeError: the store needs a version and has none
         except (NotImplementedError, exceptions.NotSupportedError, TypeError):
             self.write(path, data, cache_control)
 
@@ -214,13 +210,13 @@ class ObjectStorage:
         self._store.put(path, data, attributes=about, mode=mode, use_multipart=False)
 
     def list_folder(self, prefix: str) -> dict[str, ObjectInfo]:
-        """All objects whose names begin with the folder `prefix`, by name."""
+        """Return all objects in the folder `prefix` by name."""
         with self._translate_errors("listed"):
             found = [entry for page in self._store.list(prefix, chunk_size=1000) for entry in page]
         return {entry["path"]: ObjectInfo(entry["size"], entry["last_modified"]) for entry in found}
 
     def delete(self, paths: list[str]) -> None:
-        """Remove objects; one that is not there is no fault."""
+        """Remove objects; missing ones are no error."""
         with self._translate_errors("deleted from"):
             for start in range(0, len(paths), 1000):
                 with contextlib.suppress(FileNotFoundError):
@@ -228,8 +224,9 @@ class ObjectStorage:
 
     @contextlib.contextmanager
     def _translate_errors(self, action: str) -> Iterator[None]:
-        """What the library raises, as one sentence. What it has a kind of its own for that matters
-        to a caller goes through.
+        """Turn the library's errors into StoreError with one sentence.
+
+        Errors that matter to the calling method pass unchanged.
         """
         from obstore import exceptions  # noqa: PLC0415
 
@@ -256,8 +253,9 @@ class ObjectStorage:
 
 
 def _describe_error(error: Exception) -> str:
-    """What is wrong, and what to do, from what the library says: many lines, of which the end of
-    the first tells most.
+    """Return what is wrong and how to fix it, from a message of the library.
+
+    Such a message has many lines; the end of the first is the most useful.
     """
     text = str(error)
     if "builder error" in text:
@@ -266,7 +264,7 @@ def _describe_error(error: Exception) -> str:
         return "there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run where the machine has a role."
     said = (text.splitlines() or [""])[0].rpartition(" - ")[2].partition(": <")[0]
     said = re.sub("^Generic .*? error: ", "", said)[:_MAX_REASON_LENGTH].strip()
-    # a store may answer anything, and this goes to a log and to terminals
+    # a store may send anything, and this text goes to logs and terminals
     said = "".join(character if character.isprintable() else "?" for character in said)
     if re.search(r"\b40[13]\b|denied", text):
         return f"it refuses these credentials ({said}); who publishes needs to list, get and put, who follows needs to get."
@@ -279,16 +277,16 @@ def run_parallel(
     jobs: int,
     size: Callable[[Task], int],
 ) -> Iterator[Result]:
-    """The results of the tasks, in their order, by so many threads. Tasks are taken as they are
-    begun, so few results wait at a time.
+    """Yield the results of the tasks, in order, computed by `jobs` threads.
 
-    `size` is how many bytes a task holds: of all that have begun and whose results were not yet
-    taken these are at most 16 MiB, or what a single task has.
+    Tasks are consumed lazily, so few results wait at a time. `size` returns how many bytes a task
+    needs: the tasks that were started and whose results were not consumed yet need at most 16 MiB,
+    or as much as a single larger task.
     """
     waiting: deque[tuple[Future[Result], int]] = deque()
     under_way = 0
     queue: SimpleQueue[tuple[Future[Result], Task] | None] = SimpleQueue()
-    # Python waits for the threads of its own pools before it ends, and a store may never answer
+    # No ThreadPoolExecutor: Python waits for its threads at exit, and a store may never respond.
     pool: list[threading.Thread] = []
     try:
         for task in tasks:
@@ -322,12 +320,12 @@ def run_parallel(
 def _work(
     work: Callable[[Task], Result], queue: "SimpleQueue[tuple[Future[Result], Task] | None]"
 ) -> None:
-    """Do tasks until told to end."""
+    """Run tasks until the queue has None."""
     while item := queue.get():
         future, task = item
         if future.set_running_or_notify_cancel():
             try:
                 future.set_result(work(task))
-            except BaseException as error:  # noqa: BLE001 - for whoever takes the result
+            except BaseException as error:  # noqa: BLE001 - raised again by result()
                 future.set_exception(error)
-        del item, future, task  # else they stay until the next one comes
+        del item, future, task  # do not keep them alive while waiting for the next item

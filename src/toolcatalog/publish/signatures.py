@@ -1,9 +1,9 @@
 """Snapshot signatures: sign the pointer with Ed25519, and verify it.
 
 A publisher signs a small statement with an Ed25519 key: the digest of the snapshot, a sequence
-number and the time. The digest vouches for the manifest, and the manifest for every file, so the
-signature covers all that is served. The number only ever grows, so an older statement can be
-recognized. Keys are PEM files as OpenSSL writes them. The only module that uses the library
+number and the time. The digest authenticates the manifest, and the manifest every file, so the
+signature covers everything that is served. Sequence numbers only increase, so an older statement
+can be recognized. Keys are PEM files as OpenSSL writes them. Only this module uses the library
 cryptography (extra `sign`).
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import ed25519
 
 _FORMAT = 1
-# A signature of this key for anything else never fits a statement, and the other way round.
+# Domain separation: signatures of this key for other purposes never fit a statement.
 _DOMAIN = b"toolcatalog: the snapshot in force, format 1\n"
 _MAX_SEQUENCE = 1 << 53
 _CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
@@ -36,8 +36,9 @@ _EXPORT_KEY_COMMAND = "`openssl pkey -in sign.pem -pubout -out verify.pem`"
 
 
 class SnapshotStatement(NamedTuple):
-    """What is signed: the digest of a snapshot, its sequence number, and when that was, as
-    2026-01-31T12:00:00Z.
+    """What is signed: a snapshot digest, its sequence number, and the time.
+
+    The time is like 2026-01-31T12:00:00Z.
     """
 
     digest: str
@@ -45,20 +46,20 @@ class SnapshotStatement(NamedTuple):
     created: str
 
     def message(self) -> bytes:
-        """The bytes that are signed: the same for equal statements."""
+        """Return the bytes to sign; equal statements have equal bytes."""
         said = {"format": _FORMAT, **self._asdict()}
         return _DOMAIN + orjson.dumps(said, option=orjson.OPT_SORT_KEYS)
 
 
 class SignedStatement(NamedTuple):
-    """A statement and its signature, which may be anybody's."""
+    """A statement and its signature, which is not verified yet."""
 
     statement: SnapshotStatement
     signature: bytes
 
 
 class SigningKey:
-    """A private key. Raises UsageError where the file holds none that can be used."""
+    """A private key; raises UsageError if the file has no usable one."""
 
     def __init__(self, file: Path) -> None:
         _check_library()
@@ -99,15 +100,13 @@ class SigningKey:
 
 
 class VerifyKeys(NamedTuple):
-    """Public keys, 32 bytes each; a statement signed by any of them is good."""
+    """Public keys, 32 bytes each; a signature by any of them is valid."""
 
     keys: tuple[bytes, ...]
 
     @classmethod
     def load(cls, file: Path) -> "VerifyKeys":
-        """Read the public keys of a PEM file, one or several. Raises UsageError where it holds
-        anything else.
-        """
+        """Load the public keys of a PEM file; raises UsageError if it contains anything else."""
         _check_library()
         from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
         from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
@@ -137,7 +136,7 @@ class VerifyKeys(NamedTuple):
         return cls(tuple(keys))
 
     def is_valid(self, signed_statement: SignedStatement) -> bool:
-        """Tell whether the signature of the statement is by one of these keys."""
+        """Return whether the signature of the statement is by one of these keys."""
         from cryptography.exceptions import InvalidSignature  # noqa: PLC0415
         from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415
 
@@ -155,12 +154,12 @@ class VerifyKeys(NamedTuple):
 def next_statement(
     digest: str, previous: SnapshotStatement | None, now: datetime
 ) -> SnapshotStatement:
-    """The statement that follows another one, or the first.
+    """Return the statement that follows `previous`, or the first one.
 
-    The sequence number is the time in seconds since 1970, or one more than the last number where
-    that is higher. So a publisher needs to remember nothing, numbers grow also where the last
-    statement is lost, and two publishers that follow the same statement cannot both succeed,
-    because the pointer is only replaced where it is still the one that they have read.
+    The sequence number is the time in seconds since 1970, or the previous number plus one if that
+    is higher. So a publisher needs no state, and numbers increase even if the previous statement is
+    lost. Two publishers that follow the same statement cannot both succeed, because the pointer is
+    replaced only if it is still the one that they read.
     """
     sequence = int(now.timestamp())
     if previous:
@@ -169,7 +168,7 @@ def next_statement(
 
 
 def dump_signed_statement(signed: SignedStatement) -> dict[str, Any]:
-    """A signed statement as values of JSON, without the digest."""
+    """Return a signed statement as JSON values, without the digest."""
     return {
         "format": _FORMAT,
         "sequence": signed.statement.sequence,
@@ -179,7 +178,7 @@ def dump_signed_statement(signed: SignedStatement) -> dict[str, Any]:
 
 
 def parse_signed_statement(digest: str, value: object) -> SignedStatement | None:
-    """The signed statement about a digest, as `dump` writes it; None where it is none."""
+    """Parse the output of `dump_signed_statement` for a digest; None if it is invalid."""
     if not isinstance(value, Mapping) or value.get("format") != _FORMAT:
         return None
     sequence, created, signature = (
@@ -218,7 +217,7 @@ def _read_key_file(file: Path, option: str) -> bytes:
 
 def _check_library() -> None:
     try:
-        import cryptography  # noqa: F401, PLC0415 - it is there with the extra only
+        import cryptography  # noqa: F401, PLC0415 - an optional dependency
     except ImportError:
         raise UsageError(
             "Snapshots are signed and verified through the package cryptography: run `pip install "

@@ -1,10 +1,10 @@
 """Trusted pointers: what a follower with a verify key has accepted, kept in its cache.
 
-<cache>/signatures/<digest>.json  the signed pointer that named this snapshot last
-    <cache>/accepted.json             digest and sequence number of the pointer accepted last
+    <cache>/signatures/<digest>.json  the last signed pointer that named this snapshot
+    <cache>/accepted.json             digest and sequence number of the last accepted pointer
 
-A snapshot of the cache is opened only where its signature is good, also after a restart with
-another key, or where another program has moved `current`.
+A snapshot of the cache is opened only if its signature is valid. This also holds after a restart
+with another key, and if another program has changed `current`.
 """
 
 import os
@@ -33,11 +33,11 @@ class _AcceptedPointer(NamedTuple):
 def verify_pointer(
     pointer: bytes, keys: VerifyKeys, cache: Path, *, allow_rollback: bool
 ) -> SignedStatement:
-    """The signed statement of a pointer that may be followed.
+    """Return the signed statement of a pointer that may be followed.
 
-    Raises Refused where it has no signature, where the signature is not by one of the keys, and
-    where its sequence number says that it is older than the one accepted last: that one only where
-    `allow_rollback` is not given.
+    Raises InvalidRemoteSnapshot if it has no signature, if the signature is not by one of the keys,
+    or if its sequence number is lower than the last accepted one. `allow_rollback` permits the
+    latter.
     """
     digest, said = layout.parse_pointer(pointer), layout.parse_signature(pointer)
     short = digest[:12]
@@ -68,16 +68,16 @@ def verify_pointer(
 
 
 def record_accepted(pointer: bytes, signed: SignedStatement, cache: Path) -> None:
-    """Note that this pointer was accepted, and its snapshot is in the cache."""
+    """Record that this pointer was accepted and its snapshot is in the cache."""
     statement = signed.statement
     files.write_unsynced(cache / _SIGNATURES_FOLDER / f"{statement.digest}.json", pointer)
     noted = {"digest": statement.digest, "sequence": statement.sequence}
-    # flushed to disk: after a power failure an older pointer would be as good as a new one
+    # flushed to disk: otherwise an older pointer could be accepted after a power failure
     files.write_synced(cache / _ACCEPTED_FILE, orjson.dumps(noted))
 
 
 def require_signature(cache: Path, digest: str, keys: VerifyKeys) -> None:
-    """Raise SnapshotError unless the cache holds a good signature of this snapshot."""
+    """Raise SnapshotError unless the cache has a valid signature of this snapshot."""
     try:
         pointer = files.read_plain_file(cache / _SIGNATURES_FOLDER / f"{digest}.json")[
             : layout.MAX_POINTER_SIZE
@@ -93,8 +93,9 @@ def require_signature(cache: Path, digest: str, keys: VerifyKeys) -> None:
 
 
 def open_verified_build(cache: Path, keys: VerifyKeys | None) -> Store:
-    """Open the snapshot that `current` names; with keys, only where its signature is good. Raises
-    SnapshotError where it cannot be opened.
+    """Open the snapshot that `current` names; with keys, only if its signature is valid.
+
+    Raises SnapshotError if it cannot be opened.
     """
     folder = Path(os.path.realpath(cache / "current"))
     if keys and folder.exists():
@@ -115,8 +116,10 @@ def remove_stale_signatures(cache: Path) -> None:
 
 
 def _read_last_accepted(cache: Path) -> _AcceptedPointer | None:
-    """What was accepted last; None where nothing was. Raises Refused where that is damaged: a
-    rollback could not be recognized.
+    """Return what was accepted last; None if nothing was.
+
+    Raises InvalidRemoteSnapshot if the record is damaged, because a rollback could not be
+    recognized.
     """
     file = cache / _ACCEPTED_FILE
     try:

@@ -1,13 +1,12 @@
 """Upload a snapshot to an object store, and prune old snapshots there.
 
-Chunks are shared, so their age alone says nothing: a rule that removes old objects would remove
-what is served. Here a chunk goes when no snapshot that is kept has it and it was written more than
-a day ago. Whoever publishes meanwhile relies on old chunks only where the pointer's snapshot has
-them, and comes to nothing if the pointer moves (`publish.upload`). So any number may publish and sweep at
-once.
+Snapshots share chunks, so the age of a chunk alone does not say whether it is needed: a lifecycle
+rule that removes old objects would remove chunks in use. Pruning removes a chunk if no kept
+snapshot has it and it was written more than a day ago. An upload relies on older chunks only if the
+pointer's snapshot has them, and fails if the pointer moves meanwhile. So any number of uploads and
+prunes may run at once.
 
-However it ends on the way, the pointer still names what it named before, and what has been sent is
-not sent again.
+If an upload is interrupted, the pointer is unchanged, and what was sent is not sent again.
 """
 
 import contextlib
@@ -40,7 +39,7 @@ MIN_AGE = timedelta(days=1)
 
 
 class StoragePruneResult(NamedTuple):
-    """How many snapshots and objects were removed, and the bytes of those objects."""
+    """The numbers of removed snapshots and objects, and the bytes of those objects."""
 
     snapshot_count: int
     object_count: int
@@ -48,11 +47,12 @@ class StoragePruneResult(NamedTuple):
 
 
 def prune_storage(storage: ObjectStorage, keep: int) -> StoragePruneResult:
-    """Remove all but the snapshot in force, the `keep` newest others, and whatever is younger than
-    a day.
+    """Remove all snapshots except the current one, the `keep` newest others and those of the last
+    day.
 
-    Raises StoreError where the store cannot be used, and Refused where what a kept snapshot has
-    cannot be told: then nothing is removed.
+    Chunks that none of these has are removed too, if they are older than a day. Raises StoreError
+    if the store cannot be used, and InvalidRemoteSnapshot if the chunks of a kept snapshot are
+    unknown; nothing is removed then.
     """
     before = datetime.now(UTC) - MIN_AGE
     snapshots = _list_snapshots(storage)
@@ -64,7 +64,7 @@ def prune_storage(storage: ObjectStorage, keep: int) -> StoragePruneResult:
         for path, entry in storage.list_folder(layout.OBJECTS_FOLDER).items()
         if path not in needed and entry.modified < before
     }
-    # snapshots first: one whose chunks are missing would be begun in vain
+    # snapshots first, so that no follower starts on one without its chunks
     storage.delete([*gone, *spare])
     return StoragePruneResult(
         len(snapshots) - len(kept), len(spare), sum(entry.size for entry in spare.values())
@@ -72,8 +72,9 @@ def prune_storage(storage: ObjectStorage, keep: int) -> StoragePruneResult:
 
 
 def read_chunk_paths(storage: ObjectStorage, digest: str) -> set[str]:
-    """Where the chunks of a snapshot lie; nothing where it was never completed. Raises Refused
-    where its list is damaged.
+    """Return the paths of the chunks of a snapshot; empty if its upload was not completed.
+
+    Raises InvalidRemoteSnapshot if its chunk list is damaged.
     """
     try:
         read = storage.read(layout.chunk_list_path(digest), layout.MAX_CHUNK_LIST_SIZE)
@@ -104,7 +105,7 @@ def _select_kept(
     before: datetime,
 ) -> set[str]:
     pointer = storage.read(layout.POINTER, layout.MAX_POINTER_SIZE)
-    assert pointer  # it was asked for without a condition
+    assert pointer  # the read had no condition
     current = layout.parse_pointer(pointer.data)
     written = {
         digest: max(entry.modified for entry in files.values())
@@ -117,13 +118,14 @@ def _select_kept(
 
 
 class UploadResult(NamedTuple):
-    """What was published: the snapshot's digest, what was sent for it, and whether the pointer
-    names another one than before; `was_signed`: the pointer had a signature, and has none now.
+    """The result of an upload: the digest, what was sent, and whether the pointer has changed.
+
+    `signature_removed`: the previous pointer was signed and the new one is not.
     """
 
     digest: str
     object_count: int
-    bytes_sent: int  # bytes
+    bytes_sent: int
     pointer_moved: bool
     signature_removed: bool = False
 
@@ -131,7 +133,7 @@ class UploadResult(NamedTuple):
 class _ChunkData(NamedTuple):
     path: str
     chunk: Chunk
-    data: bytes  # empty where the store has it
+    data: bytes  # empty if the store has the chunk
 
 
 def upload_snapshot(
@@ -141,11 +143,11 @@ def upload_snapshot(
     progress: Progress,
     key: SigningKey | None = None,
 ) -> UploadResult:
-    """Publish the snapshot that `build/current` names, after every byte of it was verified, and
-    sign it where a key is given; the work is told in bytes.
+    """Verify and publish the snapshot that `build/current` names, signed if there is a key.
 
-    Raises Refused where the snapshot has too many chunks for anybody to fetch it, SnapshotError where it is not whole, StoreError where the store cannot be used, and
-    ObjectConflict where somebody else has moved the pointer meanwhile: then it stays as they have put it.
+    Progress is reported in bytes. Raises InvalidRemoteSnapshot if the snapshot has too many chunks
+    for followers, SnapshotError if it is invalid, StoreError if the store cannot be used, and
+    ObjectConflict if somebody else moved the pointer meanwhile; that pointer stays.
     """
     folder = Path(os.path.realpath(build / "current"))
     manifest = verify.read_manifest(folder, build)
@@ -189,7 +191,7 @@ def _verify_build(folder: Path, build: Path, progress: Progress) -> None:
 
 def _read_pointer(storage: ObjectStorage) -> tuple[bytes, ObjectTag] | None:
     try:
-        # whatever lies there, it can be replaced
+        # the limit is generous, because an invalid pointer can be replaced
         return storage.read(layout.POINTER, snapshot_format.MAX_MANIFEST_SIZE)
     except ObjectNotFound:
         return None
@@ -198,11 +200,12 @@ def _read_pointer(storage: ObjectStorage) -> tuple[bytes, ObjectTag] | None:
 def _list_reusable_chunks(
     storage: ObjectStorage, before: tuple[bytes, ObjectTag] | None
 ) -> dict[str, int]:
-    """The chunks that the store has and will keep for now, with their sizes: none that somebody
-    else may just be sweeping out.
+    """Return the chunks that the store has and will keep for now, with their sizes.
+
+    Chunks that a concurrent prune may remove are left out.
     """
     served: set[str] = set()
-    # a pointer, or a list, that is damaged says nothing of what will stay
+    # a damaged pointer or chunk list does not say which chunks stay
     with contextlib.suppress(InvalidRemoteSnapshot):
         served = read_chunk_paths(storage, layout.parse_pointer(before[0])) if before else served
     since = datetime.now(UTC) - MIN_AGE / 2
@@ -220,8 +223,9 @@ def _move_pointer(
     before: tuple[bytes, ObjectTag] | None,
     key: SigningKey | None,
 ) -> bool:
-    """Move the pointer, unless it is there already and signed as it should be; tell whether it was
-    moved.
+    """Move the pointer, and return whether it has changed.
+
+    It is unchanged if it already names this snapshot with the right signature.
     """
     last = _read_statement(before[0], key) if before and key else None
     if last and last.digest == digest:
@@ -239,14 +243,14 @@ def _move_pointer(
         )
     except ObjectConflict:
         now = _read_pointer(storage)
-        # else it was us: the store took it, its answer was lost, and the library has tried again
+        # Otherwise it was our own write: its response was lost, and the library tried again.
         if not now or now[0] != wanted:
             raise
     return True
 
 
 def _is_pointer_to(pointer: bytes, digest: str) -> bool:
-    """Tell whether a pointer names this snapshot, signed or not."""
+    """Return whether a pointer names this snapshot, signed or not."""
     with contextlib.suppress(InvalidRemoteSnapshot):
         return layout.parse_pointer(pointer) == digest
     return False
@@ -259,7 +263,7 @@ def _is_signed(pointer: bytes) -> bool:
 
 
 def _read_statement(pointer: bytes, key: SigningKey) -> SnapshotStatement | None:
-    """What a pointer states, where it was signed with this very key."""
+    """Return the statement of a pointer if it was signed with this key; else None."""
     with contextlib.suppress(InvalidRemoteSnapshot):
         signed = signatures.parse_signed_statement(
             layout.parse_pointer(pointer), layout.parse_signature(pointer)
@@ -277,8 +281,8 @@ def _upload_chunks(
     jobs: int,
     progress: Progress,
 ) -> tuple[Mapping[str, list[Chunk]], int, int]:
-    """Send the chunks that the store has not: all chunks of all files, how many were sent, and
-    their bytes.
+    """Send the missing chunks; return the chunks of all files, and how many objects and bytes were
+    sent.
     """
     files: dict[str, list[Chunk]] = {path: [] for path in paths}
     objects_sent = size = 0
@@ -300,7 +304,7 @@ def _upload_chunks(
 
 
 def _read_chunks(folder: Path, paths: list[str], existing: dict[str, int]) -> Iterator[_ChunkData]:
-    """All chunks of all files; the bytes of those that are not there, once."""
+    """Yield all chunks of all files, with data only for the first occurrence of a missing chunk."""
     for path in paths:
         with _map_file(folder / path) as data:
             for begin, end in chunks.split_chunks(data):

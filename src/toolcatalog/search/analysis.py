@@ -1,8 +1,8 @@
 """Text analysis: tokens, stemming, stop words and spelling variants for tools and queries.
 
-A text becomes words (runs of Latin letters, of other letters or of digits; camelCase and snake_case
-apart; accents and case folded; Chinese and Japanese in pairs of characters), words that say nothing
-are left out, and of the others the English stem is the term.
+A text is split into words: runs of Latin letters, of other letters or of digits. camelCase and
+snake_case are split, accents and case are folded, and Chinese and Japanese text is split into pairs
+of characters. Stop words are dropped; the term of any other word is its English stem.
 """
 
 import math
@@ -18,12 +18,12 @@ from typing import NamedTuple
 import Stemmer
 
 _LATIN = r"A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1e00-\u1eff"
-# written without spaces between words
+# scripts without spaces between words
 _CJK = r"\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _TOKEN = re.compile(rf"\d+|[{_LATIN}]+|(?:(?=\w)[{_CJK}])+|[^\W\d_{_LATIN}{_CJK}]+")
-# the same where there is nothing else, and found in half the time
+# the same tokens of ASCII text, in half the time
 _ASCII_TOKEN = re.compile(r"[A-Za-z]+|[0-9]+")
-# for `translate`
+# argument of `str.translate`
 _ASCII_SEPARATOR_TABLE = "".join(char if char.isalnum() else " " for char in map(chr, range(128)))
 _IS_CJK = re.compile(rf"[{_CJK}]")
 _CAMEL_CASE_BREAK = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -31,12 +31,12 @@ _QUERY_PART_END = re.compile(
     r"(?<=[.!?;])\s+|\n+|,\s*(?:and|then|also)\s+|\s+and\s+then\s+", re.IGNORECASE
 )
 _LONG_SPACE = re.compile(r"(\s{16})\s+")
-# eighteen and eight letters in one; they say nothing of a tool
+# characters that expand to whole phrases of 18 and 8 letters; useless for search
 _LIGATURES = re.compile("[\ufdfa\ufdfb]")
 _LETTER_RUN = re.compile(r"[^\W_]+")
-_MAX_WORD_LENGTH = 64  # characters of a term
-_MIN_RELATED_LENGTH = 4  # letters of a term that has relatives
-_MIN_PREFIX_RATIO = 0.6  # of a term's length: that of a relative that it begins with
+_MAX_WORD_LENGTH = 64  # characters per term
+_MIN_RELATED_LENGTH = 4  # letters of a term with related terms
+_MIN_PREFIX_RATIO = 0.6  # of a term's length: the shortest prefix that is related
 
 _STOP_WORDS = frozenset(
     """
@@ -48,7 +48,7 @@ _STOP_WORDS = frozenset(
     """.split()  # noqa: SIM905 - easier to read, and to add to
 )
 
-FILLER_WORDS = frozenset(  # words of people who ask: they say less of what is wanted
+FILLER_WORDS = frozenset(  # common in requests, with little meaning
     """
     able additionally along assist back believe best brief called come considering curious currently ensure every finally find finding
     first following gather get give go going good great hello help hey hi information interested kind know latest let like located look
@@ -68,22 +68,24 @@ class Word(NamedTuple):
 
 
 def split_runs(text: str) -> list[str]:
-    """The runs of letters or digits of a text. Most are a word, some are several, or one that says
-    nothing.
+    """Return the runs of letters or digits of a text.
+
+    A run is mostly one word; it may be several, or a stop word.
     """
     return _ASCII_TOKEN.findall(text) if text.isascii() else _TOKEN.findall(_normalize(text))
 
 
 def split_pieces(text: str) -> list[str]:
-    """A text in pieces that have its runs in them, in their order: mostly one each, and found in a
-    third of the time.
+    """Return pieces of a text that contain its runs, in order.
+
+    A piece is mostly one run. This takes a third of the time of `split_runs`.
     """
     return text.translate(_ASCII_SEPARATOR_TABLE).split() if text.isascii() else split_runs(text)
 
 
 @lru_cache(maxsize=1 << 16)
 def words_in_piece(piece: str) -> tuple[Word, ...]:
-    """The words of a run, or of a piece of a text, that say something."""
+    """Return the words of a run or piece of a text, without stop words."""
     if len(piece) > _MAX_WORD_LENGTH:
         return _words_of_long(piece)
     return tuple(
@@ -95,9 +97,7 @@ def words_in_piece(piece: str) -> tuple[Word, ...]:
 
 
 def _words_of_long(piece: str) -> tuple[Word, ...]:
-    """The same for a piece that may consist of a million words: each different run, and each
-    different word, is read once.
-    """
+    """Return the words of a piece of perhaps a million words; analyze each distinct one once."""
     every = split_runs(piece)
     spellings = {run: [*_split_run(run)] for run in dict.fromkeys(every)}
     different = dict.fromkeys(chain.from_iterable(spellings.values()))
@@ -110,13 +110,14 @@ def _words_of_long(piece: str) -> tuple[Word, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def terms_in_piece(piece: str) -> tuple[str, ...]:
-    """The terms of a run, or of a piece of a text."""
+    """Return the terms of a run or piece of a text."""
     return tuple(word.term for word in words_in_piece(piece))
 
 
 def extract_words(text: str) -> list[Word]:
-    """The words of a text that say something, in their order. Only short runs are remembered: a
-    client may send as many long ones as it likes.
+    """Return the words of a text in order, without stop words.
+
+    Only short runs are cached, since a client may send any number of long ones.
     """
     return [
         word
@@ -126,50 +127,42 @@ def extract_words(text: str) -> list[Word]:
 
 
 def split_query(query: str) -> list[str]:
-    """The parts of a query that may each ask for something else.
+    """Return the parts of a query that may each ask for something else.
 
-    Of a run of white space only the first 16 characters count: each beginning of an end of a part
-    would be looked for from each of them.
+    Runs of white space are cut to 16 characters first; otherwise the expression would take
+    quadratic time on them.
     """
     return _QUERY_PART_END.split(_LONG_SPACE.sub(r"\1", query))
 
 
 def name_checksum(text: str) -> int:
-    """A checksum of a name, the same whatever its case and whatever stands between its words."""
+    """Return a CRC-32 of a name that ignores case and what separates its words."""
     return zlib.crc32(" ".join(_LETTER_RUN.findall(text.casefold())).encode("utf-8", "replace"))
 
 
 def is_word(term: str) -> bool:
-    """Tell whether a term is one that has relatives and can be misspelt: at least four letters that
-    are written one by one.
-    """
+    """Return whether a term can have related terms and corrections: 4 letters or more, no CJK."""
     return len(term) >= _MIN_RELATED_LENGTH and not term.isdigit() and not _IS_CJK.match(term)
 
 
 def related_prefixes(term: str) -> list[str]:
-    """The beginnings of a term that are its relatives, if they are terms: they are not much shorter
-    than it is.
-    """
+    """Return the prefixes of a term that would be its related terms: those of similar length."""
     return [term[:length] for length in range(min_prefix_length(term), len(term))]
 
 
 def min_prefix_length(term: str) -> int:
-    """How many letters the shortest beginning of a term has that is its relative."""
+    """Return the number of letters of the shortest related prefix of a term."""
     return max(_MIN_RELATED_LENGTH, math.ceil(_MIN_PREFIX_RATIO * len(term)))
 
 
 def _normalize(text: str) -> str:
-    """The text without accents and other marks upon letters, and with the plain form of each
-    character.
-    """
+    """Return the text in compatibility form (NFKD), without accents and other combining marks."""
     apart = unicodedata.normalize("NFKD", _LIGATURES.sub(" ", text))
     return unicodedata.normalize("NFC", apart.translate(_MARK_TABLE))
 
 
 class _MarkTable(dict[int, int | None]):
-    """What `translate` makes of a character: nothing of a mark upon letters. It learns them as they
-    come.
-    """
+    """A table for `str.translate` that deletes combining marks; it is filled on demand."""
 
     def __missing__(self, char: int) -> int | None:
         self[char] = None if unicodedata.combining(chr(char)) else char
@@ -180,22 +173,25 @@ _MARK_TABLE = _MarkTable()
 
 
 def _split_run(run: str) -> Iterable[str]:
-    if run.isascii() and run.islower():  # so are nearly all
+    if run.isascii() and run.islower():  # nearly all runs
         return (run[:_MAX_WORD_LENGTH],)
     if _IS_CJK.match(run):
         return (run[place : place + 2] for place in range(max(1, len(run) - 1)))
     return (word.casefold()[:_MAX_WORD_LENGTH] for word in _CAMEL_CASE_BREAK.split(run))
 
 
-# without a cache of its own: it takes five times as long for words that do not come again
+# Without the stemmer's cache (0), which takes five times as long for words that do not recur.
 stem = Stemmer.Stemmer("english", 0).stemWord
 
 
-MAX_CORRECTED_LENGTH = 24  # letters of a word that is worth the trouble
+MAX_CORRECTED_LENGTH = 24  # letters; longer words are not corrected
 
 
 def single_edits(word: str) -> set[str]:
-    """All that a word becomes by one such change: some fifty for each of its letters."""
+    """Return all words one edit away: about 50 for each letter.
+
+    An edit leaves out, swaps, replaces or inserts one letter.
+    """
     halves = [(word[:place], word[place:]) for place in range(len(word) + 1)]
     left_out = {before + after[1:] for before, after in halves if after}
     swapped = {

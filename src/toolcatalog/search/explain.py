@@ -1,7 +1,7 @@
 """Score explanation: why a tool has its rank for a query, term by term and field by field.
 
-The index holds one impact for a term and a tool. Which fields it comes from is worked out here,
-from the tool's document.
+The index has one impact for each term and tool. The share of each field is computed here from the
+tool's document.
 """
 
 from collections import Counter
@@ -20,8 +20,9 @@ from toolcatalog.snapshot import format as snapshot_format
 
 
 class TermContribution(NamedTuple):
-    """What one term gave: how it is spelt, its points (impact, times rarity, times weight in the
-    query), and those of each field.
+    """The contribution of one term: its spelling, its points, and the points per field.
+
+    Points are impact times IDF times the term's weight in the query.
     """
 
     spelling: str
@@ -30,13 +31,14 @@ class TermContribution(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """What all terms gave, most first; the parts from 0 to 1 of name and toolkit that are covered;
-    and the score with what it is made of.
+    """The contributions of all terms, largest first, name and toolkit coverage, and the score.
 
-    `whole` is the sum of points, raised by what is covered, beside the best tool's; `sentence`
-    comes from the best sentence, `typed` where the tool itself has been typed. Their sum is the
-    score, unless meaning counts: then `words`, what the first two come to on a scale from 0 to 1,
-    and `search.encoder` on the same scale count by halves, and `typed` is added.
+    The coverages are from 0 to 1. `query_score` is the sum of points, raised by the coverages,
+    relative to the best tool's. `sentence_score` is the boost for the best sentence, and
+    `slug_bonus` the bonus if the query names the tool itself. The score is the sum of these three.
+    With semantic search, `text_score` (the first two on a scale from 0 to 1) and `semantic_score`
+    (the similarity of the vectors on the same scale) count one half each, and `slug_bonus` is
+    added.
     """
 
     contributions: Sequence[TermContribution]
@@ -50,7 +52,7 @@ class Explanation(NamedTuple):
 
     @property
     def score(self) -> float:
-        """By which tools are ordered."""
+        """The score by which tools are ordered."""
         if self.text_score is None or self.semantic_score is None:
             return self.query_score + self.sentence_score + self.slug_bonus
         return (
@@ -68,7 +70,7 @@ def explain_result(
     document: Mapping[str, Any],
     slug_matches: Sequence[SlugMatch],
 ) -> Explanation:
-    """Why the tool with this number and document stands where it does among the best."""
+    """Explain the rank of a tool among the reranked ones; `document` is the tool's document."""
     terms, best = ranking.expand_query(Lookup(index), query), ranking_result.top_ids
     place = int(np.searchsorted(best, tool_id))
     lift = float(ranking.compute_bonus(index, query, best, slug_matches)[place])
@@ -108,9 +110,7 @@ def explain_result(
 
 
 def _semantic_similarity(ranked: Ranking, number: int) -> float | None:
-    """How alike a tool and the query are in meaning, from 0 to 1; None where nothing is, or meaning
-    is not asked for.
-    """
+    """Return the similarity of tool and query from 0 to 1; None without semantic matches."""
     near = dict(
         zip(ranked.neighbors.tool_ids.tolist(), ranked.neighbors.similarities.tolist(), strict=True)
     )
@@ -118,7 +118,7 @@ def _semantic_similarity(ranked: Ranking, number: int) -> float | None:
 
 
 def _field_shares(index: TextIndex, document: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """Of each term of a tool the share that each field has in its impact."""
+    """Return, per term of a tool, the share of each field in its impact."""
     toolkit = document["toolkit"]["slug"], document["toolkit"]["name"]
     said = term_counts.extract_fields(
         document["slug"],

@@ -1,7 +1,6 @@
 """The search index reader: the memory-mapped text index with terms, relatives and postings.
 
-Nothing is read but
-what a question touches.
+A query reads only the terms and postings that it needs.
 """
 
 import zlib
@@ -18,15 +17,17 @@ from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables
 from toolcatalog.snapshot.tables import Buffer, Table
 
-_TERM_CACHE_SIZE = 1 << 13  # that are remembered: some hundred bytes each
-_SIMILAR_CACHE_SIZE = 1 << 8  # unknown words for which those near them are remembered
+_TERM_CACHE_SIZE = 1 << 13  # cached terms, a few hundred bytes each
+_SIMILAR_CACHE_SIZE = 1 << 8  # unknown words whose similar terms are cached
 PostingValues = NDArray[np.uint16]
 Scores = NDArray[np.float32]
 
 
 class Term(NamedTuple):
-    """A term: its number, how rare it is, all its relatives by number, its spellings, the number of
-    the first of them among all words, and where its postings are.
+    """A term: number, text, IDF, the numbers of related terms, spellings and postings location.
+
+    `word` is the number of its first spelling among all words; `offset` and `checksum` are those of
+    its postings.
     """
 
     id: int
@@ -47,30 +48,31 @@ class Term(NamedTuple):
 
 
 def shortest(spellings: Iterable[str]) -> str:
-    """The shortest spelling, of several the first in the order of code points."""
+    """Return the shortest spelling; of several, the first in code point order."""
     return min(spellings, key=lambda spelling: (len(spelling), spelling))
 
 
 class TextIndex:
-    """The text index of a snapshot with so many tool versions. Methods raise SnapshotError where it
-    is not what was written.
+    """The text index of a snapshot with `tool_count` tool versions.
+
+    Methods raise SnapshotError if the data read differs from what was written.
     """
 
     def __init__(self, terms: Table, data: Mapping[str, Buffer], tool_count: int) -> None:
         self._terms = terms
-        # of which terms the postings were read before and found as they were written
+        # terms whose postings matched their checksum
         self._verified = bytearray(len(terms))
         covers = np.frombuffer(data[snapshot_format.COVERS], np.uint8).reshape(3, 4 * tool_count)
-        # by name and by toolkit: rarities of the terms there, added up
+        # sums of IDF over the terms of the name and of the toolkit's name
         self.name_idf_sums = covers[:2].view("<f4")
-        self.name_checksums = covers[2].view("<u4")  # checksums: see `search.term_counts.called`
+        self.name_checksums = covers[2].view("<u4")  # see `search.analysis.name_checksum`
         self._data = memoryview(data[snapshot_format.POSTINGS])
         self._tool_count = tool_count
         head = bytes(self._data[: snapshot_format.POSTINGS_HEADER.size])
-        self.average_lengths = np.frombuffer(head[:-8], "<f8")  # how long fields are on average
+        self.average_lengths = np.frombuffer(head[:-8], "<f8")  # mean length of each field
         if head != snapshot_format.pack_postings_header(self.average_lengths.tolist()):
             raise SnapshotError(f"{snapshot_format.POSTINGS} has other bytes than were written")
-        # not methods: what refers to itself stays until somebody looks for such
+        # Not cached methods: those would make a reference cycle, which keeps the mapped files open.
         self.find_term = lru_cache(maxsize=_TERM_CACHE_SIZE)(partial(_find_term, terms))
         self.term_at = lru_cache(maxsize=_TERM_CACHE_SIZE)(partial(_term_at, terms))
         self.similar_terms = lru_cache(maxsize=_SIMILAR_CACHE_SIZE)(
@@ -78,7 +80,7 @@ class TextIndex:
         )
 
     def terms_with_prefix(self, prefix: str, limit: int) -> list[Term]:
-        """The first terms that begin with this text."""
+        """Return the terms that begin with `prefix` among the first `limit` from there on."""
         place = self._terms.bisect(prefix)
         return [
             self.term_at(place + more)
@@ -87,11 +89,11 @@ class TextIndex:
         ]
 
     def place(self, text: str) -> int:
-        """How many terms sort before this text."""
+        """Return the number of terms that sort before this text."""
         return self._terms.bisect(text)
 
     def add_scores(self, term: Term, factor: float, scores: Scores) -> None:
-        """Add the impacts of a term, times a factor, to the scores of the tools that hold it."""
+        """Add the impacts of a term, times `factor`, to the scores of the tools that contain it."""
         if term.is_dense:
             scores += self._dense_values(term) * np.float32(factor)
         else:
@@ -99,7 +101,7 @@ class TextIndex:
             np.add.at(scores, numbers, values * np.float32(factor))
 
     def count(self, term: Term, counts: NDArray[np.int32]) -> None:
-        """Add 1 to the counts of the tools that hold a term, and 2 where it stands in the name."""
+        """Add 1 to the count of each tool that contains the term, 2 if it is in the tool's name."""
         if term.is_dense:
             values = self._dense_values(term)
             counts += (values > 0) + (values & 1)
@@ -108,8 +110,9 @@ class TextIndex:
             counts[numbers] += 1 + (values & 1)
 
     def term_values(self, term: Term, tool_ids: tables.ToolIds) -> PostingValues:
-        """What a term tells of these tools: its values, see `search.index_writer`, and 0 for those that do not
-        hold it.
+        """Return the values of a term for these tools (see `search.index_writer`).
+
+        Tools that do not contain the term have 0.
         """
         if term.is_dense:
             return self._dense_values(term).take(tool_ids)
@@ -121,18 +124,18 @@ class TextIndex:
         return found
 
     def _dense_values(self, term: Term) -> PostingValues:
-        """A value for each tool."""
+        """Return a value for every tool."""
         return np.frombuffer(self._read_verified(term, 2 * self._tool_count), "<u2")
 
     def _sparse_values(self, term: Term) -> tuple[tables.ToolIds, PostingValues]:
-        """The numbers of the tools that hold a term, and their values."""
+        """Return the numbers of the tools that contain the term, and their values."""
         data = self._read_verified(term, 6 * term.document_frequency)
         return np.frombuffer(data, "<u4", term.document_frequency), np.frombuffer(
             data, "<u2", term.document_frequency, 4 * term.document_frequency
         )
 
     def _read_verified(self, term: Term, size: int) -> memoryview:
-        """The postings of a term, held against their checksum when they are first read."""
+        """Return the postings of a term; the first read checks their checksum."""
         data = self._data[term.offset : term.offset + size + size % 4]
         if not self._verified[term.id]:
             if zlib.crc32(data) != term.checksum:
@@ -144,18 +147,18 @@ class TextIndex:
 
 
 def _find_term(terms: Table, text: str) -> Term | None:
-    """The term of this text; None where no tool holds it."""
+    """Return the term with this text; None if no tool contains it."""
     found = terms.find(text)
     return None if found is None else _parse_term(found[0], text, found[1])
 
 
 def _term_at(terms: Table, id: int) -> Term:
-    """The term of this number."""
+    """Return the term with this number."""
     return _parse_term(id, *terms.entry_at(id))
 
 
 def _find_similar_terms(terms: Table, word: str) -> list[Term]:
-    """The terms of the words that differ from this one by a letter, in their order."""
+    """Return the terms of the words that differ from `word` by one edit, sorted."""
     texts = (
         {analysis.stem(other) for other in analysis.single_edits(word)}
         if len(word) <= analysis.MAX_CORRECTED_LENGTH

@@ -1,20 +1,20 @@
 """The search index writer: term counts of all batches to postings, with stable term numbers.
 
-A word is a term in one of its spellings. Its number is good for looking up and tells nothing: words
-get theirs as they come, and nothing that is published depends on it. The numbers of a batch's words
-are found by the key of its part, as long as the lexicon lies whole in the cache; else the part
-itself is asked.
+A word is a term in one of its spellings. Its number serves for lookups only: numbers are assigned
+in the order in which words arrive, and no published file depends on them. The lexicon in the cache
+has the numbers of each batch's words under the key of the compiled batch. If the cached lexicon is
+missing or invalid, the words are read from the compiled batch.
 
-What a term tells of a tool is its impact there (see `search.scoring`), times its rarity, which is one
-number for all its tools. Impacts are worked out here, so that a query is one addition for each
+The score of a term for a tool is its impact there (see `search.scoring`) times its rarity (IDF),
+which is one number for all tools. Impacts are computed here, so that a query needs one addition per
 posting.
 
-Most terms are held by few tools: their postings are pairs of number and value. A term that a third
-of all tools hold takes less room, and no more time however many hold it, as a row with a value for
-every tool.
+Few tools contain a given term, mostly: the postings of such a term are pairs of tool number and
+value (sparse). A term that more than a third of all tools contain is stored as a row with a value
+for every tool (dense), which takes less space and constant time.
 
-A value has sixteen bits: fourteen of the impact, and whether the term stands in the tool's name,
-and in its toolkit's.
+A value has 16 bits: 14 bits of impact, one bit that is set if the term is in the tool's name, and
+one that is set if it is in the toolkit's name.
 """
 
 import contextlib
@@ -42,14 +42,12 @@ from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables
 from toolcatalog.system import files
 
-# few bytes: there are thousands of batches, and thousands of words in each
+# 32 bits save memory: there are thousands of batches, and thousands of words in each
 TermNumbers = NDArray[np.int32]
 
 
 class Lexicon:
-    """Words with their numbers. `known`: the numbers of the words of batches, by the keys of their
-    parts.
-    """
+    """Words with their numbers; `cached` has the word numbers of batches by compiled batch key."""
 
     def __init__(
         self, words: Iterable[str] = (), cached: Mapping[str, TermNumbers] | None = None
@@ -64,13 +62,13 @@ class Lexicon:
         return len(self._numbers)
 
     def entries(self) -> list[str]:
-        """All words, in the order of their numbers; those of batches that are no more may be among
-        them.
-        """
+        """Return all words in the order of their numbers, perhaps with words of removed batches."""
         return [*self._numbers]
 
     def numbers_for_batch(self, key: str, counts: TermCounts) -> TermNumbers:
-        """The numbers of the words of a batch whose part has this key, in their order."""
+        """Return the numbers of the words of the compiled batch with this key, in the batch's
+        order.
+        """
         found = self._cached.get(key)
         if found is None:
             words = counts.spelled_terms
@@ -79,8 +77,10 @@ class Lexicon:
         return found
 
     def save(self, cache: Path, program_digest: str) -> None:
-        """Keep what has been asked for, and nothing else, for the next build of this program.
-        Raises OSError.
+        """Write the numbers of the batches requested in this build, for the next build of this
+        program.
+
+        Nothing is written if the cache already has exactly these batches. Raises OSError.
         """
         if self._used.keys() != self._cached.keys():
             files.write_sealed(_lexicon_path(cache), self._serialize(program_digest))
@@ -105,8 +105,8 @@ class Lexicon:
 
 
 def load_lexicon(cache: Path, program_digest: str) -> Lexicon:
-    """What the last build of this program has kept; without words where there is nothing, or
-    nothing whole.
+    """Load the lexicon that the last build of this program saved; empty if it is missing or
+    invalid.
     """
     data = files.read_sealed(_lexicon_path(cache)) or b""
     end = data.find(b"\n") + 1
@@ -128,17 +128,19 @@ def _lexicon_path(cache: Path) -> Path:
 
 _MAX_BLOCK_SIZE = (
     1 << 27
-)  # bytes of postings that are made at a time; twice as many are held for a moment
+)  # bytes of postings that are built at a time; peak memory is twice as much
 
 TermIds = NDArray[np.int64]
-BatchCounts = Callable[[], Iterable[tuple[str, bytes]]]  # of each batch, with the key of its part
-FilePieces = dict[str, Iterable[bytes | memoryview]]  # of files by name
+BatchCounts = Callable[[], Iterable[tuple[str, bytes]]]  # key and term counts of each batch
+FilePieces = dict[str, Iterable[bytes | memoryview]]  # the pieces of each file, by file name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vocabulary:
-    """The sorted terms of all batches, with what is known of each: how many tool versions hold it,
-    its rarity, its spellings, and the number of the first of these among all words.
+    """The sorted terms of all batches, with columns that are parallel to `terms`.
+
+    `spellings` are tab-separated; `first` is the number of a term's first spelling among all words;
+    `document_frequencies` counts the tool versions that contain the term; `idf` is its rarity.
     """
 
     terms: Sequence[str]
@@ -149,11 +151,11 @@ class Vocabulary:
 
 
 def build_index(batches: BatchCounts, lexicon: Lexicon) -> FilePieces:
-    """The files of the index as pieces, to be taken in this order, from the counts of all batches
-    in the order of their tools.
+    """Return the index files as pieces, from the counts of all batches in the order of their tools.
 
-    The words are asked for at once. `batches` is called twice and more, so that the counts need not
-    be held.
+    The caller must consume the files in the order of the dictionary. All words are numbered before
+    this function returns. It calls `batches` at least twice, so that the counts need not stay in
+    memory.
     """
     seen, numbers = _CorpusStats(), list[TermNumbers]()
     for key, data in batches():
@@ -179,20 +181,22 @@ def build_index(batches: BatchCounts, lexicon: Lexicon) -> FilePieces:
 
 
 class _CorpusStats:
-    """What one look at all batches tells."""
+    """Totals of all batches: document frequencies, field lengths and the words of each toolkit."""
 
     def __init__(self) -> None:
-        # of each word: how many tool versions hold it, how many newest ones
+        # per word: how many tool versions and newest versions contain it, and whether it is used
         self.document_frequencies, self.newest_frequencies, self.used = np.zeros(
             (3, 1 << 10), np.int64
         )
-        # of each toolkit: the words of its tools, batch by batch
+        # per toolkit: the words of its tools, batch by batch
         self.toolkits: defaultdict[str, list[TermNumbers]] = defaultdict(list)
         self.tool_count = self.newest_count = 0
         self.field_lengths, self.filled_counts = np.zeros(len(FIELDS)), np.zeros(len(FIELDS))
 
     def add(self, counts: TermCounts, numbers: TermNumbers, word_count: int) -> None:
-        """Add a batch whose words have these numbers, of so many as there are by now."""
+        """Add a batch whose words have these numbers; `word_count` is the size of the lexicon by
+        now.
+        """
         if word_count > len(self.document_frequencies):
             self.document_frequencies, self.newest_frequencies, self.used = (
                 np.pad(column, (0, word_count))
@@ -213,14 +217,15 @@ class _CorpusStats:
         self.filled_counts += (lengths > 0).sum(0)
 
     def average_lengths(self) -> scoring.Floats:
-        """How long each field of a newest version is on average, where it is not empty."""
+        """Return the mean length of each field over the newest versions where it is not empty."""
         return self.field_lengths / np.maximum(self.filled_counts, 1)
 
     def build_vocabulary(self, words: Sequence[str]) -> tuple[Vocabulary, TermIds, TermIds]:
-        """The terms, sorted, the place among them of each word's, and the place of each word among
-        all words, sorted; words that nobody holds are left out.
+        """Return the vocabulary, each word's term number, and each word's position in sorted order.
+
+        Both arrays are indexed by word number. Words that no tool contains are left out.
         """
-        # by term: a tab sorts before all letters
+        # This sorts by term first, because the tab behind a term sorts before all letters.
         held = sorted(self.used.nonzero()[0].tolist(), key=words.__getitem__)
         terms, spellings, first, places = list[str](), list[str](), list[int](), list[int]()
         for place, number in enumerate(held):
@@ -248,8 +253,9 @@ class _CorpusStats:
         return found, order, of_words
 
     def _compute_idf(self, new: TermIds) -> NDArray[np.float64]:
-        """How rare terms are that so many newest versions hold; most are held by as many as some
-        other is.
+        """Return the IDF of terms from the number of newest versions that contain each.
+
+        It is computed once for each distinct number, since there are few of those.
         """
         every, places = np.unique(new, return_inverse=True)
         return np.array(
@@ -261,16 +267,14 @@ class _CorpusStats:
 
 
 class _PostingsWriter:
-    """The postings of all terms: where those of each lie in their file, and their bytes, made for
-    as many terms at a time as fit.
-    """
+    """The postings of all terms: their offsets in the file, and their bytes, block by block."""
 
     def __init__(self, vocabulary: Vocabulary, tools: int, average_lengths: scoring.Floats) -> None:
         self.average_lengths = average_lengths
         self.document_frequencies = vocabulary.document_frequencies
         self.is_dense = self.document_frequencies * 3 > tools
         sizes = np.where(self.is_dense, 2 * tools, 6 * self.document_frequencies)
-        # each begins where a number of four bytes may
+        # postings are aligned to four bytes
         ends = snapshot_format.POSTINGS_HEADER.size + np.cumsum(sizes + sizes % 4)
         self.offsets = np.concatenate([[snapshot_format.POSTINGS_HEADER.size], ends])
         self.checksums: list[int] = []
@@ -278,7 +282,9 @@ class _PostingsWriter:
     def serialize(
         self, counted: Callable[[], Iterable[tuple[TermCounts, TermIds]]]
     ) -> Iterator[bytes | memoryview]:
-        """The bytes of the file. Afterwards `checks` has the checksum of each term's."""
+        """Yield the bytes of the file; afterwards `checksums` has the CRC-32 of each term's
+        postings.
+        """
         yield snapshot_format.pack_postings_header(self.average_lengths.tolist())
         last = 0
         while (first := last) < len(self.document_frequencies):
@@ -295,17 +301,17 @@ class _PostingsWriter:
     def _fill(
         self, first: int, last: int, batches: Iterable[tuple[TermCounts, TermIds]]
     ) -> memoryview:
-        """The bytes of the postings of some terms."""
+        """Return the bytes of the postings of the terms from `first` up to `last`."""
         data = np.zeros(int(self.offsets[last] - self.offsets[first]), np.uint8)
-        # of the first number of each term, or of the first value of its row
+        # offset in the block of each term's first tool number, or of the first value of its row
         places = self.offsets[:-1] - self.offsets[first]
         quads, pairs, before = data.view("<u4"), data.view("<u2"), 0
         free = np.zeros(
             len(self.document_frequencies), np.int64
-        )  # how many numbers each term has by now
+        )  # how many postings of each term are written so far
         for counted, ids in batches:
             held, row = counted.document_frequencies.astype(np.int64), self.is_dense[ids]
-            # of a posting among its term's, less its place in the batch
+            # position of a posting in its term's list, less its position in the batch
             nth = free[ids] - (np.cumsum(held) - held)
             free[ids] += held
             values, numbers, every = (
@@ -327,8 +333,9 @@ class _PostingsWriter:
 def _pack_covers(
     vocabulary: Vocabulary, batches: Iterable[tuple[TermCounts, TermIds]]
 ) -> Iterator[bytes]:
-    """Of each tool the rarities of the terms of its name, and of its toolkit's, added up, and a
-    checksum of the name: column by column.
+    """Yield, column by column, two sums of IDF per tool and a checksum of its name.
+
+    The sums are over the terms of the tool's name and over those of its toolkit's name.
     """
     columns: list[list[bytes]] = [[], [], []]
     for counted, ids in batches:
@@ -345,12 +352,12 @@ def _pack_covers(
 
 
 def _encode_values(counted: TermCounts, average_lengths: scoring.Floats) -> NDArray[np.int64]:
-    """The value of each posting."""
+    """Return the 16-bit value of each posting."""
     told = scoring.compute_field_weights(counted.lengths, average_lengths).take(
         counted.tool_numbers, 0
     )
     told *= counted.counts
-    frequencies = reduce(add, told.T)  # as `sum` has it, to the last bit, in a third of the time
+    frequencies = reduce(add, told.T)  # same bits as `sum` gives, in a third of the time
     impacts = np.maximum(
         1,
         np.rint(
@@ -367,7 +374,7 @@ def _encode_values(counted: TermCounts, average_lengths: scoring.Floats) -> NDAr
 
 
 def _pack_terms(vocabulary: Vocabulary, postings: _PostingsWriter) -> Iterator[bytes]:
-    """The table of terms."""
+    """Yield the bytes of the table of terms."""
     kin = _related_terms(vocabulary.terms)
     related = [
         array("I", kin[id]).tobytes() if id in kin else b"" for id in range(len(vocabulary.terms))
@@ -395,7 +402,7 @@ def _pack_terms(vocabulary: Vocabulary, postings: _PostingsWriter) -> Iterator[b
 def _vocabularies(
     toolkits: Mapping[str, Sequence[TermNumbers]], order: TermIds, places: TermIds
 ) -> Iterator[bytes]:
-    """The table of vocabularies, from the words of each toolkit."""
+    """Yield the bytes of the table of vocabularies, from the words of each toolkit."""
     slugs = sorted(toolkits)
     entries = []
     for slug in slugs:
@@ -411,14 +418,15 @@ def _bitmap(numbers: TermIds) -> BitMap:
 
 
 def _related_terms(terms: Sequence[str]) -> dict[int, list[int]]:
-    """Of each term those that begin with it, or that it begins with, and are not much longer or
-    shorter: "photo" and "photograph".
+    """Return the related terms of each term: prefixes and extensions of similar length.
+
+    "photo" and "photograph" are related. Those nearest in length come first.
     """
     words = [(id, term) for id, term in enumerate(terms) if analysis.is_word(term)]
     kin: dict[int, list[int]] = {}
     for place, (id, term) in enumerate(words):
         end = place + 1
-        # they are sorted: those that begin with a term are next to it
+        # terms are sorted: those that begin with this one follow it
         while end < len(words) and words[end][1].startswith(term):
             longer, text = words[end]
             if len(term) >= analysis.min_prefix_length(text):

@@ -1,14 +1,14 @@
 """Ranking: a query to matching tools, best first.
 
-A tool is found that holds one of the query's terms, or a relative of one, or what one is a
-misspelling of: never all of them, because an agent sends a sentence. All that are found are scored
-by the impacts of the terms; the best are looked at closely and come first:
+A tool matches if it contains one of the query's terms, a related term, or a correction of a
+misspelled one. It need not contain all of them, because agents send whole sentences. All matches
+are scored by the impacts of their terms. The best ones are reranked and come first:
 
-- The better a tool's name, and its toolkit's, are covered by the query, the more its impacts count.
-- What a tool scores for the one sentence of the query that it fits best is added: agents ask for
+- The more of a tool's name, and of its toolkit's, the query covers, the more its impacts count.
+- The score for the one sentence of the query that the tool fits best is added: agents ask for
   several things at once.
-- What a tool means counts as much as its words, where a snapshot has vectors: see `search.vectors`.
-- A tool whose slug, beginning of slug or name has been typed comes before all others.
+- Semantic similarity counts as much as the words if the snapshot has vectors: see `search.vectors`.
+- A tool whose slug, slug prefix or name is the query comes before all others.
 """
 
 import re
@@ -27,38 +27,38 @@ from toolcatalog.search.vocabulary import Lookup
 from toolcatalog.snapshot.tables import ToolIds
 
 _QUOTED = re.compile(r"""(?<!\w)['"`\u201c\u2018](.{1,60}?)['"`\u201d\u2019](?!\w)""")
-_FILLER_WEIGHT = 0.4  # the weight of such words
-# the weight of numbers, of what is quoted, and of the terms that a misspelt word may stand for
+_FILLER_WEIGHT = 0.4  # weight of filler words
+# weight of numbers, of quoted words, and of the corrections of a misspelled word
 _REDUCED_WEIGHT = 0.5
-_RELATED_WEIGHT = 0.3  # the weight of a relative, times the likeness
-_COVERAGE_BOOST = 0.3  # how much more impacts count where a name is covered
-_SENTENCE_BOOST = 0.5  # how much the best sentence counts beside the whole
+_RELATED_WEIGHT = 0.3  # weight of a related term, times the length ratio
+_COVERAGE_BOOST = 0.3  # how much more impacts count for a covered name
+_SENTENCE_BOOST = 0.5  # weight of the best sentence relative to the whole query
 SLUG_BONUS, SLUG_PREFIX_BONUS, _NAME_BONUS = (
     4.0,
     3.0,
     2.0,
-)  # what is added where that has been typed
-SEMANTIC_WEIGHT = 0.5  # how much meaning counts beside words
+)  # added if the query is the slug, a prefix of it, or the name
+SEMANTIC_WEIGHT = 0.5  # weight of semantic similarity; the rest is that of the words
 _EPSILON = np.float32(1e-9)
-# the bits of a value that say whether a term stands in the name, and in the toolkit's
+# the bits of a value for a term in the name, and in the toolkit's name
 _FIELD_BITS = np.array([[[1]], [[2]]], np.uint16)
 _SLUG_MATCH_SCORE = 1e9  # more than any sum of impacts
-RERANK_LIMIT = 100  # tools that are looked at closely
-_MAX_TERMS = 100  # of a query
-_MAX_UNKNOWN_TERMS = 5  # terms of a query that are in no tool and for which others are looked up
-# Letters of unknown terms for which spellings that differ by a letter are looked up. Each letter
-# costs some fifty lookups. A slug is looked up by requests that have no rate limit.
+RERANK_LIMIT = 100  # tools that are reranked
+_MAX_TERMS = 100  # terms per query
+_MAX_UNKNOWN_TERMS = 5  # unknown terms per query that are corrected or completed
+# Limits on the total letters of unknown terms for which single edits are looked up. Each letter
+# costs about 50 lookups. Requests that look up a slug have no rate limit, so theirs is lower.
 _MAX_CORRECTED_LETTERS, _MAX_SLUG_LETTERS = 48, 8
-_MAX_LONGER_TERMS = 16  # terms that begin with an unknown one
-# words that are corrected, letters that must be right, words that are compared
+_MAX_LONGER_TERMS = 16  # completions of an unknown term
+# words to correct, leading letters that must match, candidates to compare
 _MAX_CORRECTIONS, _SHARED_PREFIX_LENGTH, _MAX_CANDIDATES = 3, 2, 300
 
 FloatColumn = NDArray[np.float32]
 
 
 class QueryTerm(NamedTuple):
-    """A term that a query asks for: how much it counts, and in which of the query's sentences it
-    stands.
+    """A term of an expanded query: its weight, and the numbers of the query's sentences that have
+    it.
     """
 
     term: Term
@@ -67,8 +67,8 @@ class QueryTerm(NamedTuple):
 
 
 class _ParsedTerm(NamedTuple):
-    """A term of a query: how it was spelt first, how much it counts, and in which of the query's
-    sentences it stands.
+    """A term as parsed: its first spelling, its weight, and the numbers of the sentences that have
+    it.
     """
 
     spelling: str
@@ -77,15 +77,17 @@ class _ParsedTerm(NamedTuple):
 
 
 class SlugMatch(NamedTuple):
-    """Numbers of tools whose slugs have been typed: SLUG, or BEGINNING of them."""
+    """A range of tool ids whose slugs match, and SLUG_BONUS or SLUG_PREFIX_BONUS."""
 
     tool_ids: slice
     bonus: float
 
 
 class Ranking(NamedTuple):
-    """What a query finds: the numbers of tools, smallest first, with their scores; those looked at
-    closely, with theirs; and what is near to the query.
+    """The matches of a query: tool ids in ascending order, with scores by words.
+
+    `top_ids` are the reranked tools, also in ascending order, with their final scores; `neighbors`
+    are the semantic matches.
     """
 
     tool_ids: ToolIds
@@ -98,11 +100,13 @@ class Ranking(NamedTuple):
 def expand_query(
     lookup: Lookup, query: str, letters: int = _MAX_CORRECTED_LETTERS
 ) -> list[QueryTerm]:
-    """The terms that a query asks for, with relatives and corrections; those that tell most where
-    there are very many. Unknown words are corrected that have at most so many letters together.
+    """Return the terms of a query with related terms and corrections, those with most weight first.
 
-    How rare a term is depends on all tools. So in a limited vocabulary it decides the order only,
-    and the terms that are left out where there are very many are the last of the query.
+    There are at most 100. Unknown words are corrected as long as they have at most `letters`
+    letters in all.
+
+    The IDF of a term depends on all tools. So in a limited vocabulary it only decides the order; if
+    there are too many terms, the last ones of the query are left out.
     """
     found: dict[int, QueryTerm] = {}
     more: list[QueryTerm] = []
@@ -133,7 +137,7 @@ def expand_query(
 
 
 def _parse_query(query: str) -> dict[str, _ParsedTerm]:
-    """The terms of a query, in their order."""
+    """Return the terms of a query in their order, with their weights."""
     quoted = {
         word.spelling
         for match in _QUOTED.finditer(query)
@@ -153,8 +157,9 @@ def _parse_query(query: str) -> dict[str, _ParsedTerm]:
 
 
 def _related_terms(lookup: Lookup, term: Term) -> Iterator[tuple[Term, float]]:
-    """The relatives of a term, each with its share of the term's weight: one that is rarer counts
-    no more than the term itself.
+    """Yield the related terms of a term, each with its share of the term's weight.
+
+    A rarer related term gets no more weight than the term itself.
     """
     for kin in lookup.kin(term):
         yield (
@@ -164,8 +169,9 @@ def _related_terms(lookup: Lookup, term: Term) -> Iterator[tuple[Term, float]]:
 
 
 def _replace_unknown(lookup: Lookup, text: str, spelling: str) -> Iterator[tuple[Term, float]]:
-    """What an unknown term may stand for, each with its share of the weight: those that it
-    misspells (none if `spelling` is empty), its beginnings, longer terms.
+    """Yield the replacements of an unknown term, each with its share of the weight.
+
+    These are corrections (none if `spelling` is empty), prefixes, and longer terms.
     """
     if spelling:
         yield from ((other, _REDUCED_WEIGHT) for other in lookup.near(spelling))
@@ -183,8 +189,9 @@ def _replace_unknown(lookup: Lookup, text: str, spelling: str) -> Iterator[tuple
 
 
 def correct_query(lookup: Lookup, query: str) -> str:
-    """The query with the nearest known word for each unknown one, of the first few; empty where
-    there is none.
+    """Return the query with the first few unknown words replaced by the nearest known ones.
+
+    Returns an empty text if nothing was replaced.
     """
     runs = [run for run in analysis.split_runs(query) if len(run) <= analysis.MAX_CORRECTED_LENGTH]
     words = (
@@ -210,9 +217,10 @@ def _length_ratio(first: str, second: str) -> float:
 def sharing(
     lookup: Lookup, query: str, among: NDArray[np.bool_], typed: Sequence[SlugMatch], most: int
 ) -> ToolIds:
-    """The tools among these (a column by number) that hold most of the terms of a query, those with
-    most first, then by number; before them those that have been typed. A term in the name counts
-    twice; how rare it is does not count.
+    """Return the candidates that contain most of the terms of a query, at most `most`.
+
+    `among` is a mask by number. Slug matches come first, then the tools with most terms, then by
+    number. A term in the name counts twice; IDF does not count.
     """
     counts = np.zeros(len(among), np.int32)
     for some in typed:
@@ -230,8 +238,9 @@ def rank_tools(
     slug_matches: Sequence[SlugMatch],
     neighbors: Neighbors = NO_NEIGHBORS,
 ) -> Ranking:
-    """Rank the tools among these (a column by number) that a query finds, and those near to it,
-    which are among them too.
+    """Rank the tools that match a query; `candidates` is a mask by number.
+
+    `neighbors` must be among the candidates too.
     """
     terms, postings = expand_query(lookup, query), lookup.postings
     scores = np.zeros(len(candidates), np.float32)
@@ -255,9 +264,7 @@ def rank_tools(
 
 
 def combine_scores(text_scores: FloatColumn, top_ids: ToolIds, neighbors: Neighbors) -> FloatColumn:
-    """What tools score by words and, where anything is near, by meaning: as much by the one as by
-    the other.
-    """
+    """Return the mean of text score and semantic similarity; the text score without neighbors."""
     if not len(neighbors.tool_ids):
         return text_scores
     score: FloatColumn = normalize_scores(text_scores) * np.float32(1 - SEMANTIC_WEIGHT)
@@ -268,8 +275,9 @@ def combine_scores(text_scores: FloatColumn, top_ids: ToolIds, neighbors: Neighb
 
 
 def normalize_scores(text_scores: FloatColumn) -> FloatColumn:
-    """What some tools score by words, from 0 to 1. It begins at the last that words alone would
-    have had looked at closely.
+    """Scale text scores to 0 to 1.
+
+    0 is the last score that would have been reranked by text alone.
     """
     low, high = np.sort(text_scores)[-RERANK_LIMIT:][0], text_scores.max()
     score: FloatColumn = np.clip((text_scores - low) / np.maximum(high - low, _EPSILON), 0, 1)
@@ -277,9 +285,11 @@ def normalize_scores(text_scores: FloatColumn) -> FloatColumn:
 
 
 class RerankDetails(NamedTuple):
-    """A close look at tools, a column for each: the values of terms (rows), how much of the name
-    and of the toolkit's name the query covers, and the score for the whole query and, where there
-    are several, for each of its sentences (rows), from 0 to 1.
+    """The details of reranking, a column for each tool.
+
+    `values` has a row per term; `coverage` has two rows, for how much of the name and of the
+    toolkit's name the query covers; `scores` has a row for the whole query and, if there are
+    several, one for each sentence, from 0 to 1.
     """
 
     values: NDArray[np.uint16]
@@ -288,18 +298,18 @@ class RerankDetails(NamedTuple):
 
     @property
     def sentence_boost(self) -> FloatColumn:
-        """What is added for the best sentence, where there are several."""
+        """The boost for the best sentence; 0 if there is only one."""
         found: FloatColumn = _SENTENCE_BOOST * self.scores[1:].max(0, initial=0)
         return found
 
 
 def rerank(index: TextIndex, terms: Sequence[QueryTerm], tool_ids: ToolIds) -> RerankDetails:
-    """Look closely at tools. There are some, and some terms."""
+    """Compute the details of reranking; needs at least one tool and one term."""
     values = np.array([index.term_values(term, tool_ids) for term, _, _ in terms])
     rarities, weights = np.array([(term.idf, weight) for term, weight, _ in terms], np.float32).T
     asked = _sentence_matrix(terms) * rarities
     impacts = asked * weights @ (values >> 2).astype(np.float32)
-    stands = (values & _FIELD_BITS != 0).astype(np.float32)  # by name and toolkit, by term, by tool
+    stands = (values & _FIELD_BITS != 0).astype(np.float32)  # axes: name and toolkit, term, tool
     covered = np.minimum(
         1, asked @ stands / np.maximum(index.name_idf_sums.take(tool_ids, 1), _EPSILON)[:, None]
     )
@@ -318,8 +328,9 @@ def _rerank_scores(index: TextIndex, terms: Sequence[QueryTerm], tool_ids: ToolI
 
 
 def _sentence_matrix(terms: Sequence[QueryTerm]) -> FloatColumn:
-    """A row for the whole query, and one for each sentence where there are several: which terms
-    stand there.
+    """Return which terms are in the whole query and, if there are several, in each sentence.
+
+    It has a row for each of these and a column for each term.
     """
     parts = sorted(terms[0].sentences.union(*[one.sentences for one in terms]))
     rows = [[part in one.sentences for one in terms] for part in parts] if len(parts) > 1 else []
@@ -329,9 +340,7 @@ def _sentence_matrix(terms: Sequence[QueryTerm]) -> FloatColumn:
 def compute_bonus(
     index: TextIndex, query: str, tool_ids: ToolIds, slug_matches: Sequence[SlugMatch]
 ) -> FloatColumn:
-    """What lifts the tools that have been typed, by slug, beginning of slug or name, before all
-    others.
-    """
+    """Return the bonus of each tool for a query that is its slug, a prefix of it, or its name."""
     bonus: FloatColumn = (
         index.name_checksums.take(tool_ids) == analysis.name_checksum(query)
     ) * np.float32(_NAME_BONUS)

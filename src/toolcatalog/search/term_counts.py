@@ -1,8 +1,8 @@
 """Term counts: how often each term occurs in each field of each tool of a batch.
 
-Fields are what a tool is told by. Its slug counts with its name, as far as it says more than name
-and toolkit do. The first sentence of a description counts by itself too: it mostly says what the
-tool is for, and the others how.
+The fields are the texts of a tool. The slug counts with the name, as far as it has terms that
+neither name nor toolkit have. The first sentence of a description is also a field of its own: it
+mostly says what the tool is for, and the others how.
 """
 
 import struct
@@ -25,16 +25,14 @@ from toolcatalog.search.analysis import (
 from toolcatalog.search.scoring import FIELDS
 from toolcatalog.textutils import split_sentences
 
-_MAX_COUNT = 255  # times that a term is counted in one field
+_MAX_COUNT = 255  # a term counts at most this often per field
 _HEADER = struct.Struct("<IIIII")
 
 IntArray = NDArray[np.int64]
 
 
 class ToolFields(NamedTuple):
-    """What a tool version says: the pieces of each of the FIELDS, its name, whether it is its
-    tool's newest, and the slug of its toolkit.
-    """
+    """The texts of a tool version: pieces per field, name, whether newest, and toolkit slug."""
 
     fields: Sequence[Sequence[str]]
     name: str
@@ -50,8 +48,9 @@ def extract_fields(
     inputs: Mapping[str, Any],
     is_newest: bool,
 ) -> ToolFields:
-    """What one tool version says; `toolkit` is its slug and its name, `inputs` are the parameters
-    that it takes.
+    """Return the fields of a tool version.
+
+    `toolkit` is its slug and its name; `inputs` are the input parameters.
     """
     of_toolkit = _extend_runs(split_runs(toolkit[1]), split_runs(toolkit[0]), ())
     of_name = _extend_runs(split_runs(name), split_runs(slug), of_toolkit)
@@ -70,13 +69,13 @@ def extract_fields(
 
 
 def _extend_runs(runs: list[str], extra: Sequence[str], elsewhere: Sequence[str]) -> list[str]:
-    """Runs, and more of them as far as their terms stand neither there nor elsewhere."""
+    """Return `runs` and those of `extra` with terms that are in neither `runs` nor `elsewhere`."""
     known = set(chain.from_iterable(map(terms_in_piece, chain(runs, elsewhere))))
     return runs + [run for run in extra if not known.issuperset(terms_in_piece(run))]
 
 
 def count_terms(tools: Iterable[ToolFields]) -> bytes:
-    """How often each term stands in the fields of each of a batch of tools, as `Counted` reads it."""
+    """Return the serialized term counts of a batch of tools; `TermCounts` reads them."""
     every = [*tools]
     fields = [field for tool in every for field in tool.fields]
     words = {piece: words_in_piece(piece) for piece in dict.fromkeys(chain.from_iterable(fields))}
@@ -84,7 +83,7 @@ def count_terms(tools: Iterable[ToolFields]) -> bytes:
     terms, width = sorted(spellings), len(FIELDS)
     stands, within = _term_occurrences(fields, words, terms)
     places, often = np.unique(stands * len(fields) + within, return_counts=True)
-    pairs, posting = _unique_sorted(places // width)  # of term and tool
+    pairs, posting = _unique_sorted(places // width)  # distinct pairs of term and tool
     counts = np.zeros((len(pairs), width), np.uint8)
     counts[posting, places % width] = np.minimum(often, _MAX_COUNT)
     holders = np.bincount(pairs // max(len(every), 1), minlength=len(terms))
@@ -113,7 +112,7 @@ def count_terms(tools: Iterable[ToolFields]) -> bytes:
 
 
 def _shortest_spellings(words: Iterable[Word]) -> dict[str, str]:
-    """The shortest spelling of each term."""
+    """Return the shortest spelling of each term."""
     found: dict[str, str] = {}
     for spelt, term in words:
         other = found.setdefault(term, spelt)
@@ -125,8 +124,9 @@ def _shortest_spellings(words: Iterable[Word]) -> dict[str, str]:
 def _by_toolkit(
     tools: Sequence[ToolFields], words: Mapping[str, Sequence[Word]], lines: Sequence[str]
 ) -> tuple[list[str], dict[str, Sequence[int]]]:
-    """The words of each toolkit, as places in a longer list of words: behind those that are given
-    come those that a toolkit spells in another way than the batch.
+    """Return all words of a batch, and the positions of each toolkit's words among them.
+
+    The words are `lines` followed by those that a toolkit spells in another way than the batch.
     """
     toolkits = sorted({tool.toolkit for tool in tools})
     if len(toolkits) < 2:
@@ -147,11 +147,10 @@ def _by_toolkit(
 def _term_occurrences(
     fields: Sequence[Sequence[str]], words: Mapping[str, Sequence[Word]], terms: Sequence[str]
 ) -> tuple[IntArray, IntArray]:
-    """Each term that stands in a field, by its place among all terms, and the number of the field;
-    `words` are those of each piece.
+    """Return, for each occurrence of a term in a field, the term's and the field's number.
 
-    It is done in numbers, piece by piece, for a tool says hundreds: which terms are in a piece is
-    looked up once in a batch.
+    `words` has the words of each piece. A tool has hundreds of pieces, so the terms of each
+    distinct piece are looked up once per batch, and the rest is array operations.
     """
     places, ids = _number_items(words), _number_items(terms)
     held = np.fromiter(map(len, words.values()), np.int64, len(words))
@@ -161,7 +160,7 @@ def _term_occurrences(
     lengths = [*map(len, fields)]
     told = np.fromiter(map(places.__getitem__, chain.from_iterable(fields)), np.int64, sum(lengths))
     many = held[told]
-    first = np.cumsum(held) - held  # where the terms of a piece begin
+    first = np.cumsum(held) - held  # where the terms of each piece begin
     skipped = np.cumsum(many) - many
     stands = terms_held[np.arange(many.sum()) + np.repeat(first[told] - skipped, many)]
     return stands, np.repeat(np.repeat(np.arange(len(fields)), lengths), many)
@@ -172,18 +171,18 @@ def _number_items(items: Iterable[str]) -> dict[str, int]:
 
 
 def _unique_sorted(numbers: IntArray) -> tuple[IntArray, IntArray]:
-    """The different ones of sorted numbers, and of each of those which one of these it is."""
+    """Return the distinct values of sorted numbers, and the position of each number's value."""
     is_new = np.diff(numbers, prepend=-1) != 0
     return numbers[is_new], np.cumsum(is_new) - 1
 
 
 class TermCounts:
-    """What `count` gave.
+    """The term counts that `count_terms` serialized.
 
-    `holders` tells how many tools hold each term; then come, term by term, those tools in `numbers`
-    (from 0) and how often the term stands in each field in `counts` (a row of six). `newest`,
-    `lengths` (a row of six) and `names` are of each tool; `toolkits` has the places among the
-    `words` of those that stand in the tools of each toolkit.
+    `document_frequencies` has the number of tools that contain each term. Term by term, these tools
+    are in `tool_numbers` (from 0), and the counts per field in `counts` (six columns). `is_newest`,
+    `lengths` (six columns) and `name_checksums` have a row per tool. `toolkits` has, per toolkit,
+    the positions of its tools' words in `spelled_terms`.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -196,7 +195,7 @@ class TermCounts:
             small[:tools].view(bool),
             small[tools:].reshape(held, len(FIELDS)),
         )
-        # a copy, for where it begins is no multiple of four
+        # a copy, since the columns may not be aligned to four bytes
         rest = np.frombuffer(data[at + len(small) :], "<u4")
         self.lengths, rest = (
             rest[: tools * len(FIELDS)].reshape(tools, len(FIELDS)),
@@ -212,7 +211,8 @@ class TermCounts:
 
     @property
     def spelled_terms(self) -> list[str]:
-        """The terms, sorted, each with a tab and its shortest spelling behind it; then other
-        spellings of them: see `toolkits`.
+        """The sorted terms, each with a tab and its shortest spelling, then other spellings.
+
+        `toolkits` refers to the latter.
         """
         return self._text.decode().split("\n") if self._text else []

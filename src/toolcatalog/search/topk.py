@@ -9,20 +9,21 @@ Positions = NDArray[np.intp]
 
 
 def top_k(values: NDArray[Any], k: int) -> Positions:
-    """The places of so many of the highest values, in order of place."""
+    """Return the positions of the `k` highest values, in ascending order of position."""
     if len(values) <= k:
         return np.arange(len(values))
-    # from the end where few are equal: many equal numbers cost numpy twenty times as much
+    # Partition from the end where few values are equal: many equal ones are 20 times slower.
     turned = -values if values.dtype.kind == "f" else ~values
     last = np.partition(turned, k - 1)[k - 1]
     places: Positions = (turned <= last).nonzero()[0]
-    ties = len(places) - k  # that are too many
+    ties = len(places) - k  # more equal values than fit
     return places if not ties else np.delete(places, (turned[places] == last).nonzero()[0][-ties:])
 
 
 def sorted_slice(keys: NDArray[Any], start: int, stop: int) -> Positions:
-    """The places of the smallest keys from `start` to `stop`; equal keys keep their order. Only the
-    keys of the page are sorted.
+    """Return the positions of the keys that rank from `start` to `stop`, smallest key first.
+
+    Equal keys keep their order. Only the keys of this slice are sorted.
     """
     stop = min(stop, len(keys))
     near, before = keys <= np.partition(keys, stop - 1)[stop - 1], 0

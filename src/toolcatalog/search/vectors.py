@@ -1,8 +1,8 @@
 """Vector search: the file of embedding vectors, and the nearest neighbors of a query.
 
-A vector's sketch is the sign of each of its numbers, a bit for each. Vectors whose sketches differ
-in few bits are near each other, mostly, and bits are counted many times faster than products: so of
-a million tools a thousand are compared in full.
+A vector's sketch has one bit for each number: its sign. Vectors whose sketches differ in few bits
+are mostly near each other, and counting bits is many times faster than computing products. So the
+sketches select a thousand tools of a million, and only those are compared in full.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,19 +15,20 @@ from toolcatalog.search import topk
 from toolcatalog.search.encoder import DIMENSIONS, Vectors
 from toolcatalog.snapshot.tables import Buffer, ToolIds
 
-_SKETCH_WORDS = DIMENSIONS // 64  # of a sketch
-_MAX_SKETCH_CANDIDATES = 1000  # tools whose sketches are nearest, and that are compared in full
+_SKETCH_WORDS = DIMENSIONS // 64  # 64-bit words of a sketch
+_MAX_SKETCH_CANDIDATES = 1000  # tools with the nearest sketches, which are compared in full
 _MAX_NEIGHBORS = 100
-_MIN_SIMILARITY = 0.2  # cosine: what is less alike than that is not alike
+_MIN_SIMILARITY = 0.2  # cosine similarity; tools below it do not match
 _MAX_DISTANCE = DIMENSIONS + 1
 
 
-QueryEncoder = Callable[[str], Vectors]  # a query to its vectors
+QueryEncoder = Callable[[str], Vectors]  # encodes a query as vectors
 
 
 class Neighbors(NamedTuple):
-    """The tools that mean most alike: their numbers, smallest first, and how alike, from 0 for the
-    last of them to 1 for the first.
+    """The tools nearest in meaning: their numbers in ascending order, and their similarities.
+
+    Similarities are scaled so that the nearest tool has 1 and the last one 0.
     """
 
     tool_ids: ToolIds
@@ -38,8 +39,9 @@ NO_NEIGHBORS = Neighbors(np.zeros(0, np.uint32), np.zeros(0, np.float32))
 
 
 def pack_vectors(batches: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces of the file, from the vectors of batches of tools in the order of their numbers:
-    those, then their sketches by word.
+    """Yield the pieces of the vector file from the vectors of batches, in tool number order.
+
+    The vectors come first, then their sketches word by word.
     """
     sketches = [np.zeros((0, DIMENSIONS // 8), np.uint8)]
     for data in batches:
@@ -53,7 +55,7 @@ def _sketch(vectors: NDArray[np.int8] | Vectors) -> NDArray[np.uint8]:
 
 
 class VectorIndex:
-    """The vectors of so many tool versions, opened."""
+    """The opened vector file of `tool_count` tool versions."""
 
     def __init__(self, data: Buffer, tool_count: int) -> None:
         self._vectors = np.frombuffer(data, np.int8, tool_count * DIMENSIONS).reshape(
@@ -64,7 +66,9 @@ class VectorIndex:
         ).reshape(_SKETCH_WORDS, tool_count)
 
     def find_nearest(self, query: Vectors, candidates: NDArray[np.bool_]) -> Neighbors:
-        """Of these tools (a column by number) those nearest to any vector of a query."""
+        """Return the candidates nearest to any of the query's vectors; `candidates` is a mask by
+        number.
+        """
         numbers = self._select_by_sketch(query, candidates)
         if not len(query) or not len(numbers):
             return NO_NEIGHBORS
@@ -77,10 +81,10 @@ class VectorIndex:
         return _normalize_similarities(numbers[best], alike[best])
 
     def _select_by_sketch(self, query: Vectors, among: NDArray[np.bool_]) -> ToolIds:
-        """Those that are worth comparing in full."""
+        """Return the tools whose sketches are near enough for a full comparison."""
         if np.count_nonzero(among) <= _MAX_SKETCH_CANDIDATES:
             return among.nonzero()[0].astype(np.uint32)
-        apart = np.full(len(among), _MAX_DISTANCE, np.uint16)  # in how many bits
+        apart = np.full(len(among), _MAX_DISTANCE, np.uint16)  # number of different bits
         for sketch in _sketch(query).view("<u8"):
             bits = np.zeros(len(among), np.uint16)
             for column, word in zip(self._sketches, sketch, strict=True):

@@ -1,9 +1,9 @@
 """The vocabulary of a query: the terms that the visible tools contain.
 
-A key that is limited to toolkits looks up terms in their vocabulary only. So a word that stands in
-no tool of these toolkits is unknown to it, whatever other tools say: it is corrected, completed and
-counted as on a catalog without those tools. Each choice of a few among many terms is made here,
-after the others have been left out.
+A key that is limited to some toolkits looks up terms in their vocabulary only. A word that occurs
+in no tool of these toolkits is unknown to it, whatever other tools contain: it is corrected,
+completed and counted as if those tools did not exist. Every step that selects a few of many terms
+must be done here, after the other terms were left out.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,11 +14,11 @@ from pyroaring import BitMap
 from toolcatalog.search.index_reader import Term, TextIndex, shortest
 from toolcatalog.snapshot.tables import Table
 
-MOST_KIN = 12  # relatives of a term
+MOST_KIN = 12  # related terms per term
 
 
 class Lookup:
-    """The terms with these numbers, in the words (spellings) with these numbers; None: all."""
+    """The terms with the numbers `terms`, in the spellings with the numbers `words`; None: all."""
 
     def __init__(
         self, postings: TextIndex, terms: BitMap | None = None, words: BitMap | None = None
@@ -33,21 +33,21 @@ class Lookup:
         return self._terms is not None
 
     def term(self, text: str) -> Term | None:
-        """The term of this text; None where there is none."""
+        """Return the term with this text; None if there is none."""
         term = self.postings.find_term(text)
         return term if term and self._has(term.id) else None
 
     def near(self, word: str) -> list[Term]:
-        """The terms of the words that differ from this one by a letter, in their order."""
+        """Return the terms of the words that differ from this one by one edit, sorted."""
         return [term for term in self.postings.similar_terms(word) if self._has(term.id)]
 
     def kin(self, term: Term) -> list[Term]:
-        """The relatives of a term, those nearest in length first."""
+        """Return the related terms of a term, those nearest in length first."""
         numbers = filter(self._has, term.related)
         return [self.postings.term_at(number) for number in islice(numbers, MOST_KIN)]
 
     def beginning(self, text: str, most: int) -> list[Term]:
-        """The first terms that begin with this text."""
+        """Return the first terms that begin with this text, at most `most`."""
         if self._terms is None:
             return self.postings.terms_with_prefix(text, most)
         terms = []
@@ -60,7 +60,7 @@ class Lookup:
         return terms
 
     def spelling(self, term: Term) -> str:
-        """The shortest spelling of a term."""
+        """Return the shortest spelling of a term."""
         if self._words is None:
             return term.spelling
         words = enumerate(term.spellings, term.word)
@@ -71,15 +71,16 @@ class Lookup:
 
 
 def pack(terms: BitMap, words: BitMap) -> bytes:
-    """The entry of a toolkit in the table of vocabularies: the length of the first set in four
-    bytes, the numbers of its terms, the numbers of its words.
+    """Return the entry of a toolkit in the table of vocabularies.
+
+    It has the length of the serialized term set in four bytes, the term set, and the word set.
     """
     data: bytes = terms.serialize()
     return len(data).to_bytes(4, "little") + data + words.serialize()
 
 
 def read(table: Table, postings: TextIndex, toolkits: Iterable[str]) -> Lookup:
-    """The vocabulary of these toolkits; unknown ones, and those without tools, have no terms."""
+    """Return the vocabulary of these toolkits; unknown or empty toolkits have no terms."""
     entries = [entry for slug in toolkits if (entry := table.get(slug)) is not None]
     return Lookup(postings, *(_union(column) for column in _columns(entries)))
 

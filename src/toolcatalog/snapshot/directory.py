@@ -13,16 +13,17 @@ from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import FileInfo
 from toolcatalog.system import file_state, files
 
-# of a hundred tools that a build may be without: whatever is wanted, and what happens from day to
-# day
+# How many percent of the tools a new build may lose: without a limit, and by default, which
+# allows for everyday changes.
 UNLIMITED_LOSS_PERCENT, DEFAULT_MAX_LOSS_PERCENT = 100, 10
 _PARTIAL_SUFFIX = ".part"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildResult:
-    """What a build has made: the snapshot's digest, whether `current` names another one than
-    before, and counts. `kept`: pages in the site that were made elsewhere and are no longer made.
+    """The result of a build: the snapshot's digest, whether `current` has changed, and counts.
+
+    `kept`: pages in the site that another build made and that are no longer made.
     """
 
     digest: str
@@ -38,26 +39,28 @@ class BuildResult:
 def read_build_result(
     out: Path, digest: str, *, changed: bool, pages: int, kept: int = 0
 ) -> BuildResult:
-    """What stands in a build, by its manifest."""
+    """Return the result of a build, with the counts of its manifest."""
     counts = _read_json(out / "snapshots" / digest / snapshot_format.MANIFEST)["counts"]
     return BuildResult(digest=digest, changed=changed, pages=pages, kept=kept, **counts)
 
 
 def remove_leftovers(out: Path) -> None:
-    """Remove what a build that was killed has left behind."""
+    """Remove what killed builds left behind."""
     files.remove_temporary_files(out)
     for left_over in find_leftovers(out):
         files.remove(left_over)
 
 
 def find_leftovers(out: Path) -> list[Path]:
-    """Snapshots that were never completed, or never removed to their end."""
+    """Return the folders of snapshots that were not completed or not removed completely."""
     return [*(out / "snapshots").glob(f"*{_PARTIAL_SUFFIX}")]
 
 
 def remove_snapshot(out: Path, digest: str) -> None:
-    """Remove a snapshot. It leaves its name first, so that it is never half there; who has it open
-    goes on reading it.
+    """Remove a snapshot.
+
+    It is renamed first, so that it is never partly removed under its name. Programs that have it
+    open can still read it.
     """
     folder = out / "snapshots" / digest
     gone = folder.with_name(f"{digest}.removed{_PARTIAL_SUFFIX}")
@@ -66,8 +69,9 @@ def remove_snapshot(out: Path, digest: str) -> None:
 
 
 def check_shrinkage(out: Path, tool_count: int, max_loss_percent: int) -> None:
-    """Raise ShrunkCatalog where a snapshot of so many tools is without more than `may_lose` of a
-    hundred of those in force.
+    """Raise ShrunkCatalog if a snapshot of `tool_count` tools would lose too many.
+
+    The limit is `max_loss_percent` of the tools of the current snapshot.
     """
     before = _count_current_tools(out)
     if 100 * (before - tool_count) > max_loss_percent * before:
@@ -79,8 +83,9 @@ def check_shrinkage(out: Path, tool_count: int, max_loss_percent: int) -> None:
 
 
 def _count_current_tools(out: Path) -> int:
-    """How many tools the snapshot in force has, whatever its format; 0 where there is none, or its
-    manifest is damaged.
+    """Return the number of tools of the current snapshot, whatever its format.
+
+    Returns 0 if there is none or if its manifest is damaged.
     """
     try:
         manifest = _read_json(out / "current" / snapshot_format.MANIFEST)
@@ -92,7 +97,7 @@ def _count_current_tools(out: Path) -> int:
 
 
 def make_staging_folder(out: Path) -> Path:
-    """An empty folder for a new snapshot."""
+    """Create an empty folder for a new snapshot."""
     made = out / "snapshots" / f"new{_PARTIAL_SUFFIX}"
     files.remove(made)
     made.mkdir(parents=True)
@@ -100,7 +105,7 @@ def make_staging_folder(out: Path) -> Path:
 
 
 def install_snapshot(staging: Path, digest: str, file_infos: Mapping[str, FileInfo]) -> Path:
-    """Give a complete snapshot its name. One that is there already stays, if it is whole."""
+    """Rename a complete snapshot to its digest; an existing one stays if it is complete."""
     folder, damaged = (
         staging.with_name(digest),
         staging.with_name(f"{digest}.damaged{_PARTIAL_SUFFIX}"),
@@ -114,7 +119,7 @@ def install_snapshot(staging: Path, digest: str, file_infos: Mapping[str, FileIn
     ):
         files.remove(staging)
         return folder
-    # it leaves under a name that the next build removes, should this one be killed
+    # rename it so that the next build removes it if this one is killed
     if folder.exists():
         folder.rename(damaged)
     staging.rename(folder)
@@ -123,7 +128,7 @@ def install_snapshot(staging: Path, digest: str, file_infos: Mapping[str, FileIn
 
 
 def set_current(out: Path, digest: str) -> bool:
-    """Let `current` name a snapshot that is in its place; tell whether it named another one before."""
+    """Make `current` name an installed snapshot; return whether it named another one before."""
     current, target = out / "current", f"snapshots/{digest}"
     changed = not (current.is_symlink() and str(current.readlink()) == target)
     if changed:
@@ -132,9 +137,7 @@ def set_current(out: Path, digest: str) -> bool:
 
 
 def is_unchanged(out: Path, digest: str, stamp: str) -> bool:
-    """Tell whether `current` names this snapshot, and its files are as they were when it was
-    written.
-    """
+    """Return whether `current` names this snapshot and its files match the stamp."""
     current = out / "current"
     named = (
         bool(digest) and current.is_symlink() and str(current.readlink()) == f"snapshots/{digest}"
@@ -143,7 +146,7 @@ def is_unchanged(out: Path, digest: str, stamp: str) -> bool:
 
 
 def compute_stamp(folder: Path) -> str:
-    """The state of all files of a snapshot; empty where it cannot be told."""
+    """Return a digest of the state of all files of a snapshot; empty if it cannot be read."""
     try:
         listed = [
             *_read_json(folder / snapshot_format.MANIFEST)["files"],
@@ -155,8 +158,10 @@ def compute_stamp(folder: Path) -> str:
 
 
 def _is_complete(folder: Path, file_infos: Mapping[str, FileInfo]) -> bool:
-    """Return whether the folder has these very files, without links in place of files or folders:
-    what those lead to may change later.
+    """Return whether the folder has exactly these files, with no links in place of files or
+    folders.
+
+    The targets of links may change later.
     """
     real = os.path.realpath(folder)
     return folder.is_dir() and all(

@@ -1,24 +1,34 @@
 """The snapshot format: records, file names, JSON documents, the manifest and its digest.
 
-The owner of the format; `table` and `columns` know the bytes of `query.*`. Tool versions are
-numbered by slug and then version; whatever speaks of a tool version by number means this one. A
-snapshot is few and large files, because a million small ones take minutes to make, to copy and to
-remove; it is read through the memory map, so that its size costs the reader nothing.
+This module defines the format; `snapshot.tables` defines the bytes of the tables and of the columns
+in `query.*`. Tool versions are numbered by slug and then version; "number" and "id" of a tool
+version always mean this. A snapshot has few and large files, because a million small ones take
+minutes to write, copy and remove. They are memory-mapped, so that readers need not load them.
 
-    manifest.json                     what this is, and the size and SHA-256 of every file beside it
+    manifest.json                     the format, and the size and SHA-256 of every file next to it
     files.json                        the size and SHA-256 of every file in the folders below
-    tools.json                        all documents, the very bytes that the API answers: the newest of each tool first, then the older ones
-    toolkits/<toolkit>/<version>.json the toolkit at that version: every tool in force, with the digest of its document
-    sessions/<id>.json                the very bytes that the API answers
-    auth_configs/<id>.json            what the API's `auth_config_ids` filter goes by
-    query.numbers                     where the document of each tool version lies, and its rank in each order (see `columns`)
-    query.tools                       a table: slug to the number of its oldest version, in four bytes, and [toolkit, versions]
-    query.sets                        a table: what filters go by, each a set of numbers as a roaring bitmap
-    query.facts                       a table: the versions of each toolkit, owner, toolkits and answer of each session, the auth configs
-    query.words                       a table: term to its postings, its relatives by number, and its spellings (words, numbered in this order)
-    query.vocabularies                a table: toolkit to the terms and the words of its tools, two sets of numbers as roaring bitmaps
-    query.postings                    term by term the numbers of tools and then their values, or a row with a value for every tool
-    query.covers                      by number: rarities of the terms of the name, of the toolkit's, and a checksum of the name
+    tools.json                        all documents, exactly as the API returns them: the newest of
+                                      each tool first, then the older ones
+    toolkits/<toolkit>/<version>.json the toolkit at that version: every effective tool, with the
+                                      digest of its document
+    sessions/<id>.json                exactly the bytes that the API returns
+    auth_configs/<id>.json            what the API filter `auth_config_ids` needs
+    query.numbers                     the offset of each document, and the rank of each tool version
+                                      in each order (see `snapshot.tables`)
+    query.tools                       a table: slug to the number of its oldest version, in four
+                                      bytes, and [toolkit, versions]
+    query.sets                        a table: the filters, each a set of numbers as
+                                      a roaring bitmap
+    query.facts                       a table: the versions of each toolkit, the owner, toolkits and
+                                      response of each session, the auth configs
+    query.words                       a table: term to its postings, the numbers of its related
+                                      terms, and its spellings (words, numbered in this order)
+    query.vocabularies                a table: toolkit to the terms and the words of its tools, two
+                                      sets of numbers as roaring bitmaps
+    query.postings                    term by term the numbers of tools and then their values, or a
+                                      row with a value for every tool
+    query.covers                      by number: sum of IDF over the terms of the name, over those
+                                      of the toolkit's name, and a checksum of the name
 """
 
 import re
@@ -43,34 +53,37 @@ WORDS = "query.words"
 POSTINGS = "query.postings"
 VOCABULARIES = "query.vocabularies"
 COVERS = "query.covers"
-VECTORS = "query.vectors"  # only where a build was asked for it
+VECTORS = "query.vectors"  # only in builds with semantic search
 
-TAG_SIZE = 16  # bytes of a document's SHA-256 that tell it from others
+TAG_SIZE = 16  # bytes of a document's SHA-256 that identify it
 
-# Of a term: where its postings begin, how many there are, their checksum, its rarity, whether it is
-# a row, how many relatives follow, the number of its first word.
+# The header of a term: offset, number and checksum of its postings, its IDF, whether they are
+# dense, how many related terms follow, the number of its first word.
 TERM_HEADER = struct.Struct("<QIIf?3xII")
-# how long each field is on average (see `search.scoring`), and the checksum of that
+# the mean length of each field (see `search.scoring`), and the checksum of these numbers
 POSTINGS_HEADER = struct.Struct("<6dQ")
-MAX_ENCODED_IMPACT = (1 << 14) - 1  # of a value: its two lowest bits are not of the impact
+MAX_ENCODED_IMPACT = (1 << 14) - 1  # the two lowest bits of a value are flags
 
-# Bounds of what is read into memory: bytes of the manifest, bytes of the listing, files that the
-# listing names.
+# Limits on what is read into memory: bytes of the manifest, bytes of the file list, files that
+# the file list names.
 MAX_MANIFEST_SIZE, MAX_FILE_LIST_SIZE, MAX_FILES = 1 << 22, 1 << 26, 500_000
 _PATH = re.compile("(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*")
-MOST_FOLDERS = 2  # in the path of a listed file: each is one more folder on the disk
-_MAX_PATH_LENGTH = 512  # characters; each name in it is of 255 at most, as file systems want
+MOST_FOLDERS = 2  # in the path of a listed file: each has to be created
+_MAX_PATH_LENGTH = 512  # characters; each name in it has at most 255, the limit of file systems
 _ENTRY = re.compile(
     rb'"([A-Za-z0-9_./-]{1,512})":\{"size":(0|[1-9][0-9]{0,14}),"sha256":"([0-9a-f]{64})"\}'
 )
 
-NEWEST, DEPRECATED = "newest", "deprecated"  # sets; all others have a kind and a name
+NEWEST, DEPRECATED = (
+    "newest",
+    "deprecated",
+)  # names of sets; those of all others are a kind and a name
 ALL_VERSIONS = "versions"  # the fact that lists the versions of all toolkits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolkit:
-    """A toolkit as served; `versions` are all the versions of its tools, oldest first."""
+    """A toolkit as served; `versions` are all versions of its tools, oldest first."""
 
     slug: str
     name: str
@@ -85,8 +98,9 @@ class Toolkit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """One version of a tool as served. `deprecation` is None, or reason, since, sunset,
-    replaced_by, each a text, perhaps empty.
+    """One version of a tool as served.
+
+    `deprecation` is None, or has the texts reason, since, sunset and replaced_by, perhaps empty.
     """
 
     slug: str
@@ -105,7 +119,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthConfig:
-    """Which tools one set of credentials can use; None: no limit."""
+    """The tools and scopes that a set of credentials can use; None: no limit."""
 
     id: str
     toolkit: str
@@ -115,7 +129,7 @@ class AuthConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A session: its owner, the toolkits that it allows, and its meta tools, filled in for it."""
+    """A session: its owner, the toolkits it allows, and its meta tools, filled in for it."""
 
     id: str
     project: str
@@ -125,8 +139,9 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotContents:
-    """All that a snapshot holds but the tools, which are too many to be held at once. Sorted by
-    slug or id.
+    """The contents of a snapshot except the tools, which are too many to keep in memory.
+
+    All tuples are sorted by slug or id.
     """
 
     about: Mapping[str, str]
@@ -137,8 +152,9 @@ class SnapshotContents:
 
 
 def tool_to_document(tool: Tool, toolkit_name: str, toolkit_logo: str) -> dict[str, Any]:
-    """The thirteen fields of a tool as the interface shows them, in its order; `name` and `logo`
-    are its toolkit's.
+    """Return the 13 fields of a tool as the API returns them, in its order.
+
+    `toolkit_name` and `toolkit_logo` are those of its toolkit.
     """
     return {
         "slug": tool.slug,
@@ -164,7 +180,7 @@ def tool_to_document(tool: Tool, toolkit_name: str, toolkit_logo: str) -> dict[s
 
 
 def tool_from_document(document: Mapping[str, Any], deprecation: Mapping[str, str] | None) -> Tool:
-    """The record of a document; why it is deprecated is not in that, but in the toolkit's index."""
+    """Return the record of a document; `deprecation` comes from the toolkit's index."""
     return Tool(
         slug=document["slug"],
         toolkit=document["toolkit"]["slug"],
@@ -182,12 +198,12 @@ def tool_from_document(document: Mapping[str, Any], deprecation: Mapping[str, st
 
 
 def pack_postings_header(average_lengths: Sequence[float]) -> bytes:
-    """The head of POSTINGS; `usual`: the mean number of words in each of the six fields."""
+    """Return the header of POSTINGS from the mean number of words in each of the six fields."""
     return POSTINGS_HEADER.pack(*average_lengths, zlib.crc32(struct.pack("<6d", *average_lengths)))
 
 
 def make_toolkit_index_row(tool: Tool, document: bytes) -> dict[str, Any]:
-    """A tool version in the index of its toolkit."""
+    """Return the row of a tool version in the index of its toolkit."""
     return {
         "slug": tool.slug,
         "version": tool.version,
@@ -202,25 +218,25 @@ def make_toolkit_index_row(tool: Tool, document: bytes) -> dict[str, Any]:
 
 
 def render_toolkit_index(toolkit: Toolkit, version: str, rows: Iterable[bytes]) -> bytes:
-    """The index of a toolkit at a version, from the rows of the tools in force."""
+    """Return the index of a toolkit at a version, from the rows of the effective tools."""
     head = encoding.dump_json({"toolkit": asdict(toolkit), "version": version})
     return head[:-1] + b',"tools":[' + b",".join(rows) + b"]}"
 
 
 def toolkit_index_path(toolkit: str, version: str) -> str:
-    """Where the index of a toolkit at a version lies in a snapshot."""
+    """Return the path of the index of a toolkit at a version in a snapshot."""
     return f"toolkits/{toolkit}/{version}.json"
 
 
 def render_session_response(session: Session, router: Toolkit) -> bytes:
-    """What the API answers for a session."""
+    """Return the API response for a session."""
     return encoding.dump_json(
         {"items": [tool_to_document(tool, router.name, router.logo) for tool in session.tools]}
     )
 
 
 def render_small_files(contents: SnapshotContents) -> dict[str, bytes]:
-    """The files of sessions and auth configs, by path."""
+    """Return the files of sessions and auth configs, by path."""
     tree = {
         f"auth_configs/{config.id}.json": encoding.dump_json(asdict(config))
         for config in contents.auth_configs
@@ -234,7 +250,7 @@ def render_small_files(contents: SnapshotContents) -> dict[str, bytes]:
 
 
 def render_facts(contents: SnapshotContents) -> dict[str, bytes]:
-    """The table of facts, by name."""
+    """Return the entries of the table of facts, by name."""
     every = sorted({version for toolkit in contents.toolkits for version in toolkit.versions})
     found = {ALL_VERSIONS: encoding.dump_json(every)}
     found |= {
@@ -263,25 +279,26 @@ def render_facts(contents: SnapshotContents) -> dict[str, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """What the manifest says of a file: its size in bytes and its SHA-256."""
+    """The size in bytes and the SHA-256 of a file, as the manifest states them."""
 
     size: int
     sha256: str
 
 
 def render_file_list(files: Mapping[str, FileInfo]) -> bytes:
-    """`files.json`."""
+    """Return the bytes of `files.json`."""
     return encoding.dump_json(
         {path: {"size": said.size, "sha256": said.sha256} for path, said in sorted(files.items())}
     )
 
 
 def parse_file_list(data: bytes) -> dict[str, FileInfo]:
-    """Read `files.json`: every file in the folders, by path.
+    """Parse `files.json`: every file in the folders, by path.
 
-    Reads entry by entry, so that memory grows with the number of files and not with what hostile
-    JSON of this length could hold. Raises ValueError where it is not what `support.mcp_server` writes, names a
-    path twice, unsafely or in more folders than snapshots have, or names more than MOST_FILES files.
+    It is parsed entry by entry, so that memory grows with the number of files and not with what
+    malicious JSON of this length could contain. Raises ValueError if it is not what
+    `render_file_list` writes, if a path occurs twice, is unsafe or has more folders than snapshots
+    have, and if it names more than MAX_FILES files.
     """
     if len(data) > MAX_FILE_LIST_SIZE or data[:1] != b"{" or data[-1:] != b"}":
         raise ValueError("no listing")
@@ -305,8 +322,9 @@ def parse_file_list(data: bytes) -> dict[str, FileInfo]:
 def seal_manifest(
     about: Mapping[str, str], counts: Mapping[str, int], files: Mapping[str, FileInfo]
 ) -> tuple[str, bytes]:
-    """The digest that names a snapshot, and its manifest: equal contents, equal digest, on any
-    machine.
+    """Return the digest that names a snapshot, and the manifest with it.
+
+    Equal contents give equal digests on any machine.
     """
     said = {path: {"size": of.size, "sha256": of.sha256} for path, of in sorted(files.items())}
     manifest = {"format": FORMAT, "about": about, "counts": counts, "files": said}
@@ -315,7 +333,7 @@ def seal_manifest(
 
 
 def is_manifest_valid(manifest: Mapping[str, Any]) -> bool:
-    """Tell whether a manifest is the very one that was written."""
+    """Return whether the digest in a manifest is that of its contents."""
     digest: str = manifest["digest"]
     return (
         encoding.sha256_hex(
@@ -326,11 +344,10 @@ def is_manifest_valid(manifest: Mapping[str, Any]) -> bool:
 
 
 def is_safe_path(path: str) -> bool:
-    """Tell whether a path, as a snapshot states it, names a file below the folder that it is taken
-    in: a manifest may come from anybody.
+    """Return whether a path of a snapshot names a file below the snapshot's folder.
 
-    Only letters, digits, `_`, `-`, dots and slashes are allowed, so that a path can also be shown
-    in a log as it is, and names that file systems can hold.
+    A manifest may come from anybody. Only letters, digits, `_`, `-`, dots and slashes are allowed,
+    so that a path can be logged unchanged, and names must fit the limits of file systems.
     """
     return (
         len(path) <= _MAX_PATH_LENGTH

@@ -1,8 +1,8 @@
 """Write locks: one writer at a time for a build directory and a site directory.
 
-A lock is a file that is held and not one that is there: it ends with its process, however that
-ends. Folders that are written to may have come with a checkout, so symbolic links among them are
-refused: one leads a build to write, or to remove, files elsewhere.
+A lock is an advisory lock on a file, not the existence of the file: it ends with its process,
+however that ends. The folders may come from a checkout, so symbolic links in them are rejected: a
+link could make a build write or remove files elsewhere.
 """
 
 import os
@@ -14,13 +14,15 @@ from pathlib import Path
 from toolcatalog.errors import UsageError, remedy
 from toolcatalog.system import files
 
-STAGED = ".staged"  # in a site: pages that wait until all are rendered
+STAGED = ".staged"  # in a site: rendered pages, until all are rendered
 _LOCK_FILE = ".lock"
 
 
 def check_places(catalog: Path, out: Path, site: Path | None) -> None:
-    """Raise UsageError where a build would write through a link, or where two of its folders are
-    the same or one holds another: it removes old files from what it writes to.
+    """Raise UsageError if a build would write through a link or if its folders overlap.
+
+    A build removes old files from the folders that it writes to, so none may be equal to or inside
+    of another.
     """
     refuse_link(out, "--out")
     if site:
@@ -44,7 +46,7 @@ def check_places(catalog: Path, out: Path, site: Path | None) -> None:
 
 
 def refuse_link(path: Path | str, option: str) -> None:
-    """Raise UsageError where a folder that is to be written to is a symbolic link."""
+    """Raise UsageError if a folder to write to is a symbolic link."""
     if Path(path).is_symlink():
         raise UsageError(
             f"{path} is a symbolic link, and a build writes to plain folders only: remove the "
@@ -53,7 +55,7 @@ def refuse_link(path: Path | str, option: str) -> None:
 
 
 def _refuse_links(out: Path) -> None:
-    """The same for a build's folder and the folders in it."""
+    """Raise UsageError if the build folder or a folder in it is a symbolic link."""
     for path in (
         out,
         out / "snapshots",
@@ -71,11 +73,11 @@ def _refuse_links(out: Path) -> None:
 
 @contextmanager
 def lock_build(out: Path, failure_hint: str, timeout: float = 0.0) -> Iterator[None]:
-    """Alone with a build's folder, and with words for what may go wrong there; `still`: how things
-    are then, and what to do again.
+    """Lock a build folder, and turn errors while writing to it into UsageError.
 
-    Waits so many seconds for another build. Raises UsageError where one is still writing, and for
-    whatever cannot be written.
+    `failure_hint` says in messages what the state is and what to repeat. Waits up to `timeout`
+    seconds for another build. Raises UsageError if another build is still writing, if a file cannot
+    be written, and if a worker process was killed.
     """
     try:
         with _lock_folder(out, timeout):
@@ -94,8 +96,10 @@ def lock_build(out: Path, failure_hint: str, timeout: float = 0.0) -> Iterator[N
 
 @contextmanager
 def _lock_folder(out: Path, timeout: float) -> Iterator[None]:
-    """A folder that is made for this tells git that nothing in it is to be kept; one that was there
-    is somebody's, and stays as it is.
+    """Lock a folder and create it if necessary.
+
+    A new folder gets a `.gitignore` for all of it; an existing folder belongs to the user and stays
+    unchanged.
     """
     _refuse_links(out)
     if _make_folder(out):
@@ -108,12 +112,10 @@ def _lock_folder(out: Path, timeout: float) -> Iterator[None]:
 
 @contextmanager
 def lock_site(site: Path | None) -> Iterator[None]:
-    """Alone with a site from before it is looked at, for builds into other folders may write to it
-    too; None: there is none.
+    """Lock a site before it is read, since builds into other folders may write to it too.
 
-    Staged pages go in the end, and a folder that is made for the lock does where no page comes into
-    it. Raises UsageError
-    where another build is writing, OSError.
+    At the end, staged pages are removed, and also a folder that was created for the lock and got no
+    page. None: there is no site. Raises UsageError if another build is writing, and OSError.
     """
     if site is None or _is_foreign_site(site):
         yield
@@ -125,20 +127,21 @@ def lock_site(site: Path | None) -> Iterator[None]:
         try:
             yield
         finally:
-            with suppress(OSError):  # what went wrong before is what there is to report
+            with suppress(OSError):  # do not hide an earlier error
                 files.remove(site / STAGED)
             if fresh and [path.name for path in site.iterdir()] == [_LOCK_FILE]:
                 _remove_empty_site(site)
 
 
 def _is_foreign_site(site: Path) -> bool:
-    """Tell whether a folder holds a site without a list of pages as builds leave it: nothing is
-    written there, and the build says so.
+    """Return whether a folder contains a site without the page list that builds write.
+
+    Such a site is left alone, and the build reports it.
     """
     if not (site / "index.html").exists():
         return False
     try:
-        # of a million pages: all of it is read only where something has changed
+        # It may list a million pages, so only its beginning is read here.
         with files.open_regular(site / ".generated") as listing:
             return b"[" not in listing.read(files.SEAL_LINE_SIZE + 1)
     except FileNotFoundError:
@@ -146,7 +149,7 @@ def _is_foreign_site(site: Path) -> bool:
 
 
 def _make_folder(folder: Path) -> bool:
-    """Make a folder; tell whether it was not there."""
+    """Create a folder; return whether it is new."""
     try:
         folder.mkdir(parents=True)
     except FileExistsError:

@@ -1,9 +1,9 @@
 """Snapshot retention: list the snapshots of a build, roll back to one, prune old ones.
 
-A snapshot is never changed. To use another is to move one link, under the lock that builds take and
-after every byte has been verified, so that nobody is ever sent to half of anything. What is removed
-leaves its name first, so that it is never half there; a server that has it open keeps reading it,
-because the operating system keeps a file as long as it is mapped.
+A snapshot is never changed. Switching replaces one symbolic link, under the lock that builds take
+and after every byte was verified, so that no reader gets an incomplete snapshot. A snapshot is
+renamed before it is removed, so that none is ever partly removed under its name. A server that has
+it open can still read it, because the operating system keeps mapped files.
 """
 
 from collections.abc import Sequence
@@ -20,23 +20,23 @@ from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.verify import UnsupportedFormat
 from toolcatalog.system import files
 
-PRUNE_HINT_THRESHOLD = 10  # snapshots: with more it is time to prune
-SHORT_DIGEST_LENGTH = 12  # characters of a digest that people are shown, where they are enough
+PRUNE_HINT_THRESHOLD = 10  # with more snapshots than this, pruning is suggested
+SHORT_DIGEST_LENGTH = 12  # characters of a digest in messages, if that is unambiguous
 INCOMPLETE, UNSUPPORTED = (
     "half",
     "other format",
-)  # states; the third is none: nothing wrong can be seen
+)  # states; empty if no problem was detected
 _UNCHANGED_HINT = "nothing was changed. Try"
 _REBUILD_OR_SWITCH_HINT = "build again, or use another one."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSnapshot:
-    """A snapshot as it lies there. `placed`: when it was put there, UTC; `size`: its bytes on disk;
-    numbers are 0 where it is not readable.
+    """A snapshot in a build folder.
 
-    `state` is HALF, FOREIGN or empty, by the sizes of its files alone; `wrong` says in a sentence
-    why, empty where nothing is.
+    `placed` is the time of its installation, in UTC; `size` is its bytes on disk. The counts are 0
+    if the manifest is not readable. `state` is INCOMPLETE, UNSUPPORTED or empty, by the manifest
+    and the sizes of the files alone; `wrong` is the message, empty if there is none.
     """
 
     digest: str
@@ -52,28 +52,28 @@ class StoredSnapshot:
 
 
 class CurrentChange(NamedTuple):
-    """The digests that `current` named before, perhaps none, and names now."""
+    """The digest that `current` named before, perhaps empty, and the one it names now."""
 
     previous: str
     current: str
 
 
 class PruneResult(NamedTuple):
-    """What was removed, and how many left-overs of killed builds."""
+    """The removed snapshots, and the number of removed leftovers of killed builds."""
 
     removed: Sequence[StoredSnapshot]
     leftover_count: int
 
 
 def current_digest(build: Path) -> str:
-    """The digest of the snapshot that `current` names; empty where it names none that is there."""
+    """Return the digest of the snapshot that `current` names; empty if there is none."""
     link = build / "current"
     name = link.readlink().name if link.is_symlink() else ""
     return name if encoding.is_digest(name) and link.exists() else ""
 
 
 def list_digests(build: Path) -> list[str]:
-    """The names of all snapshots, whole or not, in no order that matters."""
+    """Return the digests of all snapshots, complete or not."""
     folder = build / "snapshots"
     return (
         sorted(path.name for path in folder.iterdir() if encoding.is_digest(path.name))
@@ -83,9 +83,7 @@ def list_digests(build: Path) -> list[str]:
 
 
 def list_snapshots(build: Path) -> list[StoredSnapshot]:
-    """All snapshots, the one that was put there last first. Raises SnapshotError where there is
-    none.
-    """
+    """Return all snapshots, the last installed one first; raises SnapshotError if there is none."""
     now, found = current_digest(build), _require_digests(build)
     return sorted(
         (_read_stored_snapshot(snapshot_folder(build, digest), now) for digest in found),
@@ -95,13 +93,14 @@ def list_snapshots(build: Path) -> list[StoredSnapshot]:
 
 
 def snapshot_folder(build: Path, digest: str) -> Path:
-    """Where a snapshot lies."""
+    """Return the folder of a snapshot."""
     return build / "snapshots" / digest
 
 
 def resolve_digest(build: Path, prefix: str) -> str:
-    """The digest that begins with a name. Raises UsageError where none does or several do,
-    SnapshotError where there is none at all.
+    """Return the digest that begins with `prefix`.
+
+    Raises UsageError if none or several do, and SnapshotError if there is no snapshot at all.
     """
     every = _require_digests(build)
     found = [digest for digest in every if digest.startswith(prefix.lower())]
@@ -125,7 +124,7 @@ def resolve_digest(build: Path, prefix: str) -> str:
 
 
 def shorten_digests(digests: Sequence[str]) -> list[str]:
-    """Of each digest as many characters as tell it from the others, 12 at least."""
+    """Return prefixes of the digests, of the least length that is unambiguous: 12 or more."""
     length = next(
         length
         for length in range(SHORT_DIGEST_LENGTH, 65)
@@ -135,8 +134,9 @@ def shorten_digests(digests: Sequence[str]) -> list[str]:
 
 
 def verify_by_digest(build: Path, digest: str, progress: Progress = no_progress) -> list[str]:
-    """What is wrong with a snapshot, every byte of it verified. Raises SnapshotError where it is
-    half, or of another format.
+    """Verify every byte of a snapshot and return a message per problem.
+
+    Raises SnapshotError if the manifest is missing or damaged, or of another format.
     """
     folder = snapshot_folder(build, digest)
     verify.read_manifest(folder, hint=_REBUILD_OR_SWITCH_HINT)
@@ -145,12 +145,12 @@ def verify_by_digest(build: Path, digest: str, progress: Progress = no_progress)
 
 
 def switch_current(build: Path, prefix: str, progress: Progress = no_progress) -> CurrentChange:
-    """Let `current` name the snapshot whose digest begins so, if all of it is whole.
+    """Make `current` name the snapshot whose digest begins with `prefix`, if it is valid.
 
-    Raises UsageError as `find` does and where another build is writing, SnapshotError where the
-    snapshot is not whole: nothing changes.
+    Raises UsageError as `resolve_digest` does and if another build is writing, and SnapshotError if
+    the snapshot is invalid; `current` is unchanged then.
     """
-    _require_digests(build)  # before anything is written: there may be no build
+    _require_digests(build)  # before anything is written, because there may be no build
     with locks.lock_build(build, _UNCHANGED_HINT):
         was, now = current_digest(build), resolve_digest(build, prefix)
         wrong = verify_by_digest(build, now, progress)
@@ -163,10 +163,10 @@ def switch_current(build: Path, prefix: str, progress: Progress = no_progress) -
 
 
 def list_prunable(build: Path, keep: int) -> list[StoredSnapshot]:
-    """The snapshots that can go: all but the one in force and so many others, the newest; and each
-    that is half there.
+    """Return the snapshots to remove: all except the current one and the `keep` newest others.
 
-    Raises SnapshotError where none is in force: it cannot be told then what is wanted.
+    Incomplete snapshots are always removed. Raises SnapshotError if none is current, because it is
+    unclear then which one is needed.
     """
     every = list_snapshots(build)
     if not any(one.current for one in every):
@@ -180,8 +180,9 @@ def list_prunable(build: Path, keep: int) -> list[StoredSnapshot]:
 
 
 def prune_snapshots(build: Path, keep: int) -> PruneResult:
-    """Remove what `spare` tells, and what killed builds have left. Raises what that does, and
-    UsageError where another build is writing.
+    """Remove what `list_prunable` returns, and the leftovers of killed builds.
+
+    Raises the errors of `list_prunable`, and UsageError if another build is writing.
     """
     _require_digests(build)
     with locks.lock_build(build, _UNCHANGED_HINT):
@@ -228,8 +229,10 @@ def _read_stored_snapshot(folder: Path, current: str) -> StoredSnapshot:
 
 
 def _install_time(folder: Path) -> datetime:
-    """When a snapshot was put there: its manifest is written last, and taking a file away later
-    does not change the time of that.
+    """Return the installation time of a snapshot.
+
+    It is the modification time of the manifest, which is written last and does not change if
+    another file is removed later.
     """
     manifest = folder / snapshot_format.MANIFEST
     return datetime.fromtimestamp(

@@ -1,18 +1,18 @@
 """Binary tables of a snapshot: a memory-mapped hash table, and numeric columns as arrays.
 
-Looking a name up touches a slot, two places and the entry itself, whatever the size of the table,
-and the pages touched belong to the operating system, which shares them between processes and drops
-them when it must. Every entry carries a checksum that is held against its bytes when it is first
-read; the slots and places have one of their own, checked at opening. Numbers are little-endian.
+A lookup reads a slot, two offsets and the entry itself, whatever the size of the table. The pages
+belong to the operating system, which shares them between processes and can drop them. Every entry
+has a checksum that is checked at the first read; the slots and offsets have their own, checked at
+opening. Numbers are little-endian.
 
-    head     magic, entries, slots, checksum of slots and places
-    slots    where entry i is, i + 1 stands in the first free slot from CRC-32(name) on; 0 is a free slot
-    places   where each entry begins, from the end of the places on, and where the last one ends
+    header   magic, entry count, slot count, checksum of slots and offsets
+    slots    entry i is in the first free slot from CRC-32(name) on, as i + 1; 0 is a free slot
+    offsets  the start of each entry from the end of the offsets on, and the end of the last one
     entries  sorted by name: checksum, length of the name, name, value
 
-By place, which is the order in which the documents lie: `offset` (where each begins, and where one
-more would), `tag`, `check` (its CRC-32) and `number`; by number: `place`, and the ranks `name` and
-`version`.
+Columns by position, which is the order of the documents in their file: `offset` (the start of each
+document, and one more for the end), `tag`, `check` (CRC-32 of the document) and `number`. Columns
+by tool id: `place` (the position), and the ranks `name` and `version`.
 """
 
 import mmap
@@ -37,22 +37,22 @@ ToolIds = NDArray[np.uint32]
 
 _MAGIC = b"tctable1"
 _HEADER = struct.Struct("<8sQQII")
-_ENTRY_HEADER_SIZE = 8  # bytes of an entry before its name
+_ENTRY_HEADER_SIZE = 8  # bytes before the name of an entry
 _BLOCK_SIZE = 1 << 20  # bytes
 _SAMPLE_COUNT = 256
 
 _EMPTY_HEADER = (b"", 0, 0, 0, 0)
 
-Buffer = bytes | mmap.mmap  # what gives bytes where it is cut
+Buffer = bytes | mmap.mmap  # slices of it are bytes
 
 
 def pack_table(
     names: Sequence[str], sizes: Sequence[int], values: Iterable[bytes]
 ) -> Iterator[bytes]:
-    """The bytes of a table, piece by piece.
+    """Yield the bytes of a table, piece by piece.
 
-    `names` are distinct and sorted by code point; `sizes` are those of the `values` in bytes, which
-    may come lazily.
+    `names` are distinct and sorted by code point; `sizes` are those of the `values` in bytes.
+    `values` may be lazy.
     """
     keys = [name.encode() for name in names]
     slots = array("I", bytes(4 << max(3, (2 * len(keys)).bit_length())))
@@ -81,7 +81,7 @@ def pack_table(
 
 
 class Table:
-    """An opened table. Raises SnapshotError where its bytes are not those that were written."""
+    """An opened table; methods raise SnapshotError if its bytes are not what was written."""
 
     def __init__(self, data: Buffer) -> None:
         if sys.byteorder != "little":
@@ -89,20 +89,20 @@ class Table:
         magic, count, slots, check, _ = (
             _HEADER.unpack(data[: _HEADER.size]) if len(data) >= _HEADER.size else _EMPTY_HEADER
         )
-        self._entries_start = _HEADER.size + 4 * slots + 8 * (count + 1)  # of the entries
-        # a cut of the map itself would be a copy: dozens of megabytes at a million
+        self._entries_start = _HEADER.size + 4 * slots + 8 * (count + 1)  # of the first entry
+        # a slice of the map itself would be a copy: dozens of megabytes for a million entries
         index = memoryview(data)[_HEADER.size : self._entries_start]
         if magic != _MAGIC or self._entries_start > len(data) or zlib.crc32(index) != check:
             raise SnapshotError("a table is damaged")
         self._slots, self._offsets = index[: 4 * slots].cast("I"), index[4 * slots :].cast("Q")
         self._data = data
         self._mask = slots - 1
-        # which entries were read before and found as they were written
+        # entries that matched their checksum
         self._verified = bytearray(count)
         filled = np.frombuffer(self._slots, np.uint32)
         if (
             self._entries_start + self._offsets[count] != len(data)
-            or slots & self._mask  # no power of two
+            or slots & self._mask  # not a power of two
             # a lookup of an unknown name ends at a free slot
             or not count == np.count_nonzero(filled) < slots
             or filled.max() > count
@@ -113,12 +113,12 @@ class Table:
         return len(self._verified)
 
     def get(self, name: str) -> bytes | None:
-        """The value of a name; None where there is none."""
+        """Return the value of a name; None if the name is missing."""
         found = self.find(name)
         return None if found is None else found[1]
 
     def find(self, name: str) -> tuple[int, bytes] | None:
-        """The place of a name among all in order, and its value; None where there is no such name."""
+        """Return the index of a name in the sorted names, and its value; None if it is missing."""
         key = name.encode("utf-8", "surrogateescape")
         named = len(key).to_bytes(4, "little") + key
         at = zlib.crc32(key) & self._mask
@@ -130,13 +130,13 @@ class Table:
         return None
 
     def entry_at(self, index: int) -> tuple[str, bytes]:
-        """The name and the value that have this place among all in order."""
+        """Return the name and the value at this index of the sorted names."""
         entry = self._entry_at(index)
         end = 8 + int.from_bytes(entry[4:8], "little")
         return entry[8:end].decode("utf-8", "replace"), entry[end:]
 
     def names(self, start: int, stop: int) -> list[str]:
-        """The names from one place in their order to another."""
+        """Return the names from one index to another, in order."""
         entries = map(self._entry_at, range(max(0, start), min(stop, len(self))))
         return [
             entry[8 : 8 + int.from_bytes(entry[4:8], "little")].decode("utf-8", "replace")
@@ -144,7 +144,7 @@ class Table:
         ]
 
     def bisect(self, name: str) -> int:
-        """How many names sort before this one."""
+        """Return the number of names that sort before this one."""
         key = name.encode("utf-8", "surrogateescape")
         step, milestones = self._sampled_names
         passed = bisect_left(milestones, key)
@@ -158,8 +158,9 @@ class Table:
 
     @cached_property
     def _sampled_names(self) -> tuple[int, list[bytes]]:
-        """A fixed number of names, in order, and how far they stand apart: half of the way to any
-        other, without touching an entry.
+        """Every n-th name, and n.
+
+        They save half of the steps of a binary search without reading an entry.
         """
         step = max(1, len(self) // _SAMPLE_COUNT)
         return step, [self._name_at(number) for number in range(0, len(self), step)]
@@ -182,7 +183,7 @@ class Table:
         return entry
 
 
-_OFFSET_TYPE = "<u8"  # of these there is one more than there are tool versions
+_OFFSET_TYPE = "<u8"  # it has one item more than there are tool versions
 _COLUMN_TYPES = {
     "tag": f"V{TAG_SIZE}",
     "check": "<u4",
@@ -194,8 +195,9 @@ _COLUMN_TYPES = {
 
 
 def unpack_columns(data: memoryview) -> dict[str, NDArray[Any]]:
-    """The columns by name; nothing is copied. Raises ValueError where the bytes are not those of
-    columns, or where a column refers to what is not there.
+    """Return the columns by name, without a copy.
+
+    Raises ValueError if the bytes are no columns, or if a column refers to a missing item.
     """
     every, end, found = np.frombuffer(data, np.uint8), 0, {}
     count = (len(every) - np.dtype(_OFFSET_TYPE).itemsize) // sum(
@@ -219,7 +221,7 @@ def unpack_columns(data: memoryview) -> dict[str, NDArray[Any]]:
 
 
 def pack_columns(columns: Mapping[str, NDArray[Any]]) -> bytes:
-    """The bytes of the columns."""
+    """Return the bytes of the columns."""
     return b"".join(
         columns[name].astype(kind, copy=False).tobytes()
         for name, kind in (("offset", _OFFSET_TYPE), *_COLUMN_TYPES.items())

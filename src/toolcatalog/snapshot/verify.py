@@ -1,8 +1,8 @@
 """Snapshot verification: compare every file with the manifest and its checksums.
 
-The digest names the manifest, the manifest names every file beside it, and one of those, the
-listing, every file in the folders. So who trusts a digest can trust whatever comes through here.
-Nothing of a manifest is believed before its seal has been checked, and no path of it leads out of
+The digest authenticates the manifest, the manifest every file next to it, and one of those, the
+file list, every file in the folders. So whoever trusts a digest can trust all files that pass these
+checks. No value of a manifest is used before its digest was checked, and no path in it leads out of
 the folder.
 """
 
@@ -21,7 +21,7 @@ from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import FileInfo
 
 _CHUNK_SIZE = 1 << 20  # bytes
-_MAX_INTEGER = 1 << 53  # of a size or a count: what every reader of JSON can hold
+_MAX_INTEGER = 1 << 53  # of sizes and counts: above this, some JSON readers lose precision
 _COUNT_NAMES = {"toolkits", "tools", "tool_versions", "sessions"}
 _REQUIRED_FILES = {
     snapshot_format.FILE_LIST,
@@ -38,11 +38,11 @@ WRONG_CONTENT = "other bytes than were written"
 
 
 class UnsupportedFormat(SnapshotError):
-    """The snapshot is of a format that this program does not read."""
+    """The snapshot has a format that this program does not read."""
 
 
 class Manifest(NamedTuple):
-    """A manifest whose seal holds: `files` are those beside it, by name."""
+    """A manifest with a valid digest; `files` are those next to it, by name."""
 
     digest: str
     about: Mapping[str, str]
@@ -53,12 +53,12 @@ class Manifest(NamedTuple):
 def read_manifest(
     folder: Path, display_folder: Path | None = None, hint: str = REBUILD_HINT
 ) -> Manifest:
-    """The manifest of the snapshot in a folder; `named` is the folder that people know it by,
-    `mend` what they can do.
+    """Read the manifest of the snapshot in a folder.
 
-    This is the one place that checks the shape of a manifest: whoever has a `Manifest` may rely on
-    every count and every file that a snapshot of this format has. Raises SnapshotError with one
-    sentence where there is none (half a snapshot), where it is damaged, and UnsupportedFormat.
+    Messages show `display_folder` instead of `folder`, and `hint`, which says how to fix the error.
+    Only this function validates the shape of a manifest: a `Manifest` has every count and every
+    file that a snapshot of this format needs. Raises SnapshotError if there is no manifest (the
+    snapshot is incomplete) or if it is damaged, and UnsupportedFormat.
     """
     build = display_folder or folder
     try:
@@ -74,7 +74,7 @@ def read_manifest(
                 f"The build in {build} is damaged ({snapshot_format.MANIFEST} is not the one that "
                 f"was written): {hint}"
             )
-        if encoding.dump_json(said) != data:  # a name that stands there twice, for one
+        if encoding.dump_json(said) != data:  # for example a duplicate key
             raise ValueError("not as it is written")
         return _parse_manifest(said)
     except FileNotFoundError:
@@ -88,8 +88,9 @@ def read_manifest(
 
 
 def _parse_manifest(value: Mapping[str, Any]) -> Manifest:
-    """A manifest whose shape is checked. Raises ValueError, KeyError, TypeError or AttributeError
-    where it has another.
+    """Parse a manifest and validate its shape.
+
+    Raises ValueError, KeyError, TypeError or AttributeError if it has another shape.
     """
     files = {path: _parse_file_info(path, of) for path, of in value["files"].items()}
     counts = {name: _parse_integer(count) for name, count in value["counts"].items()}
@@ -115,7 +116,7 @@ def _parse_file_info(path: str, value: Mapping[str, Any]) -> FileInfo:
 
 
 def _parse_integer(value: object) -> int:
-    """A size or a count. Raises TypeError or ValueError where it is none."""
+    """Return a size or a count; raises TypeError or ValueError if it is neither."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError("no whole number")
     if not 0 <= value < _MAX_INTEGER:
@@ -133,11 +134,10 @@ def _unsupported_format(build: Path, found_format: int, hint: str) -> Unsupporte
 
 
 def list_files(folder: Path, manifest: Manifest) -> dict[str, FileInfo]:
-    """Every file of a snapshot but the manifest, by path: those beside it and, by its listing,
-    those in the folders.
+    """Return every file of a snapshot except the manifest, by path.
 
-    Raises SnapshotError where the listing is not the one that was written, or names what cannot lie
-    side by side.
+    These are the files next to the manifest and, from the file list, those in the folders. Raises
+    SnapshotError if the file list is not what was written or if its paths conflict.
     """
     with contextlib.suppress(OSError, ValueError):
         with (folder / snapshot_format.FILE_LIST).open("rb") as file:
@@ -156,8 +156,9 @@ def list_files(folder: Path, manifest: Manifest) -> dict[str, FileInfo]:
 def _merge_file_lists(
     top_files: Mapping[str, FileInfo], nested_files: Mapping[str, FileInfo]
 ) -> dict[str, FileInfo]:
-    """The files beside a manifest and those in the folders. Raises ValueError where a file of the
-    listing lies in no folder, or in one that has the name of a file.
+    """Merge the files next to a manifest with those in the folders.
+
+    Raises ValueError if a listed file is in no folder, or in one that has the name of a file.
     """
     taken = {path.casefold() for path in top_files} | {snapshot_format.MANIFEST}
     for path in nested_files:
@@ -172,7 +173,7 @@ def _merge_file_lists(
 
 
 def count_bytes(folder: Path) -> int:
-    """How many bytes `verify` goes through; what cannot be told counts as nothing."""
+    """Return how many bytes `verify_snapshot` reads; 0 if that cannot be determined."""
     try:
         manifest = read_manifest(folder)
         return sum(said.size for said in list_files(folder, manifest).values())
@@ -181,19 +182,19 @@ def count_bytes(folder: Path) -> int:
 
 
 def check_file_sizes(folder: Path, expected: Mapping[str, FileInfo]) -> Iterator[str]:
-    """What can be seen to be wrong with files without reading them: in words, one for each."""
+    """Yield a message for each file that is missing or has the wrong size; reads no file."""
     for path, said in sorted(expected.items()):
         if wrong := _check_file_size(folder, path, said):
             yield f"{path} {wrong}"
 
 
 def verify_snapshot(folder: Path, advance: Callable[[int], object] = lambda _: None) -> list[str]:
-    """Hold every file of the snapshot in a folder against its size and SHA-256: what is wrong, in
-    words; nothing where it is whole.
+    """Compare every file of a snapshot with its size and SHA-256; return a message per problem.
 
-    Tells also what is not listed, and a folder that has another's name. `advance` is told bytes,
-    `size(folder)` in all. May be called in any thread: while bytes are read and hashed others go
-    on. Raises SnapshotError where there is no manifest of this format to hold them against.
+    The list is empty if the snapshot is valid. Unlisted files and a folder name that is another
+    digest are problems too. `advance` is called with numbers of bytes, `count_bytes(folder)` in
+    all. May be called in any thread: reading and hashing release the GIL. Raises SnapshotError if
+    there is no manifest of this format to compare with.
     """
     manifest, wrong = read_manifest(folder), list[str]()
     if encoding.is_digest(folder.name) and folder.name != manifest.digest:
@@ -220,7 +221,7 @@ def verify_snapshot(folder: Path, advance: Callable[[int], object] = lambda _: N
 
 
 def _walk_files(folder: Path) -> set[str]:
-    """All that lies in a folder but folders, by path; a link counts as what it is."""
+    """Return the paths of everything in a folder except folders; symbolic links count as files."""
     return {
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")
@@ -229,7 +230,7 @@ def _walk_files(folder: Path) -> set[str]:
 
 
 def _check_file_size(folder: Path, path: str, expected: FileInfo) -> str:
-    """How a file can be seen to be other than stated, without reading it; empty where it cannot."""
+    """Return what is wrong with a file as far as its status shows; empty if nothing is."""
     try:
         found = (folder / path).stat()
     except OSError as error:
@@ -248,7 +249,7 @@ def _check_file_size(folder: Path, path: str, expected: FileInfo) -> str:
 
 
 def _hash_file(file: Path, advance: Callable[[int], object]) -> str:
-    """The SHA-256 of a file, read in chunks; empty where it cannot be read to its end."""
+    """Return the SHA-256 of a file, read in chunks; empty if it cannot be read completely."""
     seen = hashlib.sha256()
     try:
         with file.open("rb", buffering=0) as source:

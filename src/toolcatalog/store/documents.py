@@ -1,11 +1,8 @@
 """Documents of an opened snapshot: where each is, and its checksum; returned as views without a
 copy.
 
-They are
-handed out as views: no byte is copied.
-
-Documents lie by place, the newest of each tool first; who asks knows numbers. Each is held against
-its checksum when it is first read.
+Documents are ordered by position in the file, the newest version of each tool first; callers use
+tool ids. The first read of each document checks its checksum.
 """
 
 import hashlib
@@ -23,7 +20,7 @@ from toolcatalog.snapshot.tables import Buffer, ToolIds
 
 
 class Documents:
-    """The documents in `data`, which lie as the columns of `query.numbers` say."""
+    """The documents in `data`, located by the columns of `query.numbers`."""
 
     def __init__(self, data: Buffer, columns: Mapping[str, NDArray[Any]]) -> None:
         self._data = data
@@ -33,14 +30,14 @@ class Documents:
             columns[name].data for name in ("offset", "check", "place")
         )
         self._tags = columns["tag"].view(np.uint8).data
-        # which documents, by place, were read before and found as they were written
+        # documents, by position, that matched their checksum
         self._verified = bytearray(len(self._positions))
 
     def read_document(self, tool_id: int) -> tuple[memoryview, bytes]:
-        """The document of a tool version, and what tells it from all others: 32 hex digits of its
+        """Return the document of a tool version, and its tag: the first 32 hex digits of its
         SHA-256.
 
-        Raises SnapshotError where it is not what was written.
+        Raises SnapshotError if it is not what was written.
         """
         place = self._positions[tool_id]
         if not self._verified[place]:
@@ -49,11 +46,11 @@ class Documents:
         return self._documents[self._offsets[place] : self._offsets[place + 1] - 1], hexlify(tag)
 
     def read_documents(self, tool_ids: ToolIds) -> tuple[list[memoryview], bytes]:
-        """Documents in the order of the numbers, and what tells them from all others, as for a
-        single one.
+        """Return documents in the order of the ids as pieces, and a tag of all of them (32 hex
+        digits).
 
-        The pieces are to be put together with commas; documents that lie side by side, with a comma
-        between, are one piece.
+        Join the pieces with commas. Documents that are adjacent in the file are one piece, with the
+        commas between them. Raises SnapshotError if one is not what was written.
         """
         pieces, tags, size = [], [], snapshot_format.TAG_SIZE
         for first, last in _find_runs(self._columns["place"][tool_ids].tolist()):
@@ -64,14 +61,15 @@ class Documents:
         return pieces, hexlify(hashlib.blake2b(b"".join(tags), digest_size=size).digest())
 
     def document_sizes(self, tool_ids: ToolIds) -> NDArray[np.int64]:
-        """The bytes of documents."""
+        """Return the sizes of documents in bytes."""
         places = self._columns["place"][tool_ids].astype(np.int64)
         offset = self._columns["offset"].astype(np.int64)
         return offset[places + 1] - offset[places] - 1
 
     def _verify(self, first: int, last: int) -> None:
-        """Hold documents against their checksums, and see that a comma or the bracket follows each:
-        `documents` hands that out too.
+        """Check the checksums of documents, and that a comma or the bracket follows each.
+
+        The separators are checked because `read_documents` returns them too.
         """
         for place in range(first, last + 1):
             start, end = self._offsets[place], self._offsets[place + 1] - 1
@@ -88,7 +86,7 @@ class Documents:
 
 
 def _find_runs(positions: Sequence[int]) -> list[tuple[int, int]]:
-    """The first and the last of each run of places that follow one another."""
+    """Return the first and the last position of each run of consecutive positions."""
     runs, first, last = [], -2, -2
     for place in positions:
         if place != last + 1:

@@ -19,24 +19,23 @@ from toolcatalog.store.store import TABLES, Store
 def open_build(build: Path) -> Store:
     """Open the snapshot that `build/current` names.
 
-    Raises SnapshotError, with what to run, where there is none, or where it is not whole or not of
-    this format.
+    Raises SnapshotError, with a hint how to fix it, if there is none, or if it is incomplete,
+    damaged or has another format.
     """
-    # once: it may move to a newer snapshot while this one is opened
+    # resolve it once: it may move to a newer snapshot while this one is opened
     return open_snapshot(Path(os.path.realpath(build / "current")), build)
 
 
 def open_snapshot(folder: Path, display_folder: Path | None = None) -> Store:
-    """Open the snapshot in a folder; `named` is the folder that people know it by. Raises
-    SnapshotError as `open_build` does.
+    """Open the snapshot in a folder; messages show `display_folder`.
+
+    Raises SnapshotError as `open_build` does.
     """
     return _open(folder, display_folder or folder, REBUILD_HINT, is_served=True)
 
 
 def check(folder: Path, named: Path, mend: str) -> None:
-    """Raise SnapshotError where `open_snapshot` would; `mend` is what people can do. Loads no
-    model.
-    """
+    """Raise SnapshotError if `open_snapshot` would, with `mend` as the hint; loads no model."""
     _open(folder, named, mend, is_served=False)
 
 
@@ -51,7 +50,7 @@ def _open(folder: Path, build: Path, mend: str, *, is_served: bool) -> Store:
             if is_served and snapshot_format.VECTORS in data and encoder.is_installed()
             else None
         )
-        # they have no checksums within
+        # these files have no checksums of their own
         for path in (
             snapshot_format.NUMBERS,
             snapshot_format.COVERS,
@@ -75,7 +74,7 @@ def _open(folder: Path, build: Path, mend: str, *, is_served: bool) -> Store:
 
 
 class _DamagedFile(Exception):
-    """A file of the snapshot is not as the manifest says."""
+    """A file of the snapshot differs from the manifest."""
 
 
 def _open_table(data: Buffer, path: str) -> Table:
@@ -95,7 +94,7 @@ def _open_store(
         return Store(digest, data, tables, encode)
     except SnapshotError as error:
         raise _DamagedFile(str(error)) from None
-    # the bytes are those of the manifest, which may be of somebody who means harm
+    # the files match the manifest, but the manifest itself may be malicious
     except (ValueError, IndexError, struct.error):
         raise _DamagedFile("its files do not fit together") from None
 

@@ -1,8 +1,8 @@
 """Catalog statistics: counts, labels, sizes and description coverage of a build.
 
-What can be told from sets and columns is counted in full, whatever the size of the catalog; what
-only the documents tell (parameters, authentication, tokens) is read from a sample of them, evenly
-spread, and the figures say from how many.
+Figures from sets and columns cover the whole catalog, whatever its size. Figures that need the
+documents (parameters, authentication, tokens) come from an evenly spread sample; `sampled` is its
+size.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,18 +20,17 @@ from toolcatalog.snapshot.tables import ToolIds
 from toolcatalog.store.store import Filters, Store, VersionPins
 
 SAMPLE_SIZE = 20_000
-_MAX_LABELS = 10  # labels that are named
+_MAX_LABELS = 10  # labels that are listed
 _LARGEST_COUNT = 5
 _NEWEST_COUNT = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogStats:
-    """The numbers; of the newest versions alone, but for `versions`. Those below `sampled` are of
-    so many tools.
+    """The figures of the newest versions; only `versions` counts all.
 
-    `scopes` and `tags`: name and how many tools have it, most first, the first ones; `largest` and
-    `newest`: slug and what it is told for.
+    `most_scopes` and `most_tags`: name and number of tools, most used first, at most ten. Sizes are
+    in bytes. `no_auth`, the parameters and the tokens are of the `sampled` tools only.
     """
 
     toolkits: int
@@ -57,8 +56,9 @@ class CatalogStats:
 def compute_stats(
     store: Store, progress: Progress = no_progress, sample_size: int = SAMPLE_SIZE
 ) -> CatalogStats:
-    """The figures of a build; at most so many documents are read. Raises SnapshotError where it is
-    damaged.
+    """Compute the statistics of a build from at most `sample_size` documents.
+
+    Raises SnapshotError if the snapshot is damaged.
     """
     every = store.search(Filters(), VersionPins())
     numbers = store.select_page(every, "slug", False, 0, len(every.tool_ids))
@@ -113,7 +113,7 @@ def _read_documents(store: Store, tool_ids: ToolIds) -> Iterator[dict[str, Any]]
 
 
 def _read_sample(store: Store, tool_ids: ToolIds, progress: Progress) -> dict[str, int]:
-    """What the documents of some tools tell."""
+    """Return the figures that need the documents of these tools."""
     free = named = described = 0
     tokens: list[int] = []
     with progress("Reading tools", len(tool_ids)) as advance:
@@ -135,6 +135,6 @@ def _read_sample(store: Store, tool_ids: ToolIds, progress: Progress) -> dict[st
 
 
 def _parameter_descriptions(document: Mapping[str, Any]) -> Sequence[str]:
-    """What is said of each parameter that has a name, inputs and outputs, at every level."""
+    """Return the description of every named parameter, inputs and outputs, at every level."""
     both = (document["input_parameters"], document["output_parameters"])
     return [said for described in both for name, said in parameters.iter_texts(described) if name]

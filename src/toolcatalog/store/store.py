@@ -1,15 +1,14 @@
 """The store: an opened snapshot that answers queries and returns documents.
 
-No HTTP, no YAML, no rendering.
+It knows nothing of HTTP, YAML or rendering.
 
-Nothing is read at opening but the manifest and the heads of the tables: the files are mapped into
-memory, where their pages belong to the operating system. So opening takes as long for a million
-tools as for a hundred, several servers share one copy, and nothing here grows with the catalog but
-a byte or two for each tool. What is served is still never taken on trust: the sizes of all files
-and the checksums of the tables are checked at opening, and each document and entry when it is first
-read.
+Opening reads the manifest, the indexes of the tables and the numeric columns, to verify them. All
+files are mapped into memory, and their pages belong to the operating system. So a large catalog
+opens quickly, several servers share one copy, and memory grows by only a byte or two per tool. All
+data is verified before it is served: the sizes of all files and the checksums of the tables at
+opening, and each document and entry when it is first read.
 
-Tool versions are numbered by slug and version; filters are sets of those numbers, so a set in order
+Tool versions are numbered by slug and version. Filters are sets of these numbers, so a sorted set
 is a page in slug order.
 """
 
@@ -41,17 +40,17 @@ from toolcatalog.versions import newest_at
 if TYPE_CHECKING:
     from toolcatalog.search.explain import Explanation
 
-_ENTRY_CACHE_SIZE = 1 << 15  # of tools that are remembered: some hundred bytes each
+_ENTRY_CACHE_SIZE = 1 << 15  # cached tool entries, a few hundred bytes each
 _SLUG_WORD = re.compile("[A-Za-z0-9]+")
-_MAX_SLUG_WORDS = 10  # of a query that may be a slug
-_AFTER_ANY_SLUG = "\x7f"  # sorts behind whatever a slug may hold
-_SIMILAR = 50  # slugs that may be meant where there is no tool of a slug
-_QUERY_CACHE_SIZE = 256  # whose vectors are remembered: some kilobytes each
-_LOOKUPS = 256  # sets of toolkits that keys are limited to: a few bytes for each term
-_SET_CACHE_SIZE = 512  # opened at a time: each takes at most an eighth of a byte for each tool
+_MAX_SLUG_WORDS = 10  # a query with more words is no slug
+_AFTER_ANY_SLUG = "\x7f"  # sorts after all characters of slugs
+_SIMILAR = 50  # candidates for "did you mean" of an unknown slug
+_QUERY_CACHE_SIZE = 256  # queries with cached vectors, a few kilobytes each
+_LOOKUPS = 256  # cached vocabularies of sets of toolkits: a few bytes per term
+_SET_CACHE_SIZE = 512  # cached sets, at most an eighth of a byte per tool each
 _TOOLKIT_CACHE_SIZE = (
     1 << 14
-)  # the same of toolkits: a tool is in one only, so together they are small
+)  # cached toolkit sets; a tool is in only one of them, so together they are small
 
 TABLES = (
     snapshot_format.TOOLS,
@@ -64,21 +63,23 @@ TABLES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionPins:
-    """The versions asked for: one for every toolkit (`everywhere`), and those of single toolkits,
-    which go before it. None: newest.
+    """The requested versions: a default for all toolkits, and those of single toolkits.
+
+    The latter take precedence. None means the newest version.
     """
 
     default: str | None = None
     toolkits: Mapping[str, str | None] = field(default_factory=dict)
 
     def for_toolkit(self, toolkit: str) -> str | None:
-        """The version at which this toolkit is asked for; None for the newest."""
+        """Return the requested version of this toolkit; None for the newest."""
         return self.toolkits.get(toolkit, self.default)
 
 
 class Filters(NamedTuple):
-    """What a list of tools is narrowed to. An empty collection or text: no such filter; `toolkits`
-    None: all of them.
+    """The filters of a tool list.
+
+    An empty collection or text means no filter; so does `toolkits` None.
     """
 
     toolkits: Collection[str] | None = None
@@ -91,7 +92,7 @@ class Filters(NamedTuple):
 
 
 class Session(NamedTuple):
-    """A session: the project that owns it, the toolkits that it allows, and its answer."""
+    """A session: the project that owns it, the toolkits it allows, and its response body."""
 
     project: str
     toolkits: list[str]
@@ -99,15 +100,16 @@ class Session(NamedTuple):
 
 
 class ToolEntry(NamedTuple):
-    """A tool: its toolkit, the number of its oldest version, and all versions, oldest first."""
+    """A tool: its toolkit, the id of its oldest version, and all versions, oldest first."""
 
     toolkit: str
     first_id: int
     versions: list[str]
 
     def version_at(self, toolkit_version: str | None) -> str | None:
-        """The version in force at a version of the toolkit (None: the newest); None where the tool
-        had none yet.
+        """Return the effective version at a toolkit version (None: the newest).
+
+        Returns None if the tool did not exist yet.
         """
         return (
             self.versions[-1]
@@ -116,22 +118,20 @@ class ToolEntry(NamedTuple):
         )
 
     def tool_id(self, version: str) -> int:
-        """The number of a version that is there."""
+        """Return the id of a version; raises ValueError if the tool does not have it."""
         return self.first_id + self.versions.index(version)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The tools that a list question finds: their numbers, smallest first, and their ranking where
-    there was a query.
-    """
+    """The matching tools: their ids in ascending order, and their ranking if there was a query."""
 
     tool_ids: BitMap | ToolIds
     ranking: Ranking | None = None
 
 
 class Store:
-    """The tools of one snapshot. Nothing changes after the opening."""
+    """The tools of one snapshot; immutable."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class Store:
     ) -> None:
         self.digest = digest
         self._columns = snapshot_tables.unpack_columns(memoryview(data[snapshot_format.NUMBERS]))
-        self.version_count = len(self._columns["place"])  # how many tool versions there are
+        self.version_count = len(self._columns["place"])  # number of tool versions
         held = Documents(data[snapshot_format.DOCUMENTS], self._columns)
         self.read_document, self.read_documents, self.document_sizes = (
             held.read_document,
@@ -164,7 +164,7 @@ class Store:
             if self._has_vectors
             else None
         )
-        # the newest documents go before the older ones
+        # the newest versions come before the older ones
         self._newest_ids = self._columns["number"][: len(self._tools)]
         self._load_entry = lru_cache(maxsize=_ENTRY_CACHE_SIZE)(partial(_read_entry, self._tools))
         self._load_set = lru_cache(maxsize=_SET_CACHE_SIZE)(
@@ -178,32 +178,32 @@ class Store:
             partial(_read_effective, self._columns["version"], self._newest_ids, self._facts)
         )
 
-    # Single things
+    # Single records
 
     def get_tool(self, slug: str) -> ToolEntry | None:
-        """A tool; None where there is none of this slug."""
+        """Return a tool; None if no tool has this slug."""
         return self._load_entry(slug) if len(slug) <= names.MAX_LENGTH else None
 
     def get_toolkit_versions(self, slug: str) -> list[str] | None:
-        """All versions of a toolkit's tools, oldest first; None where there is no such toolkit."""
+        """Return all versions of a toolkit's tools, oldest first; None if it is unknown."""
         versions: list[str] | None = _read_fact(self._facts, f"toolkit {slug}")
         return versions
 
     def all_versions(self) -> list[str]:
-        """The versions of all toolkits, oldest first."""
+        """Return the versions of all toolkits, oldest first."""
         return self._every_version()
 
     def get_auth_config_toolkit(self, id: str) -> str | None:
-        """The toolkit of an auth config; None where there is no such config."""
+        """Return the toolkit of an auth config; None if the config is unknown."""
         toolkit: str | None = _read_fact(self._facts, f"auth_config {id}")
         return toolkit
 
     def auth_configs(self, toolkit: str) -> list[str]:
-        """The ids of the auth configs of a toolkit, sorted."""
+        """Return the ids of the auth configs of a toolkit, sorted."""
         return _read_fact(self._facts, f"auth_configs {toolkit}") or []
 
     def get_session(self, id: str) -> Session | None:
-        """A session; None where there is no such session."""
+        """Return a session; None if it is unknown."""
         found = self._facts.get(f"session {id}")
         if found is None:
             return None
@@ -212,8 +212,9 @@ class Store:
         return Session(project, toolkits, answer)
 
     def nearby_names(self, kind: str, name: str, limit: int) -> list[str]:
-        """The toolkits or auth configs (`kind`) whose names sort nearest to this one: candidates
-        for "did you mean".
+        """Return toolkits or auth configs (`kind`) whose names sort next to this one.
+
+        They are candidates for "did you mean": at most `limit` before it and `limit` after it.
         """
         place = self._facts.bisect(f"{kind} {name}")
         return [
@@ -222,19 +223,20 @@ class Store:
             if found.startswith(f"{kind} ")
         ]
 
-    # What there is in all
+    # Listings
 
     def list_toolkits(self) -> list[str]:
-        """The slugs of all toolkits, also of those without tools."""
+        """Return the slugs of all toolkits, including those without tools."""
         return [name.partition(" ")[2] for name in _names_of_kind(self._facts, "toolkit")]
 
     def list_sessions(self) -> list[str]:
-        """The ids of all sessions."""
+        """Return the ids of all sessions."""
         return [name.partition(" ")[2] for name in _names_of_kind(self._facts, "session")]
 
     def count_labels(self, kind: str) -> dict[str, int]:
-        """Each toolkit, tag or scope (`kind`) that a tool has, with the number of tools that have
-        it in their newest version.
+        """Return each toolkit, tag or scope (`kind`) with the number of tools that have it.
+
+        Only the newest version of each tool counts; unused ones are left out.
         """
         newest = self._load_set(snapshot_format.NEWEST)
         found = {
@@ -243,13 +245,14 @@ class Store:
         }
         return {name: tools for name, tools in found.items() if tools}
 
-    # Lists
+    # Searches
 
     def resolve_slugs(
         self, slugs: Iterable[str], pins: VersionPins, visible_toolkits: Collection[str] | None
     ) -> ToolIds:
-        """The numbers of the tools with these slugs, in this order, in force under the pins;
-        unknown and unseen ones left out.
+        """Return the ids of the tools with these slugs, in this order, at their effective versions.
+
+        Unknown tools and tools of toolkits that are not visible are left out.
         """
         found = []
         for slug in slugs:
@@ -265,8 +268,9 @@ class Store:
     def search(
         self, filters: Filters, pins: VersionPins, visible: Collection[str] | None = None
     ) -> SearchResult:
-        """The tools that pass all filters, and their ranking where there is a query. Words that
-        stand in no tool of the `visible` toolkits (None: all) are unknown.
+        """Return the tools that pass all filters, ranked if there is a query.
+
+        Words that occur in no tool of the `visible` toolkits (None: all) are unknown.
         """
         found = self._effective_versions(pins, filters.toolkits)
         for kind, wanted in (
@@ -296,18 +300,20 @@ class Store:
 
     @property
     def has_semantic_search(self) -> bool:
-        """Whether queries find by meaning too. Then the first answer to each takes some
-        milliseconds, nearly all of them for `encode`.
+        """Whether queries also match by meaning.
+
+        The first answer to a query then takes a few milliseconds more, nearly all of them in
+        `encode_query`.
         """
         return self._encode is not None
 
     @property
     def is_model_missing(self) -> bool:
-        """Whether the tools have vectors that cannot be used, for want of what makes a query's."""
+        """Whether the tools have vectors that cannot be used, as the encoder is not installed."""
         return self._has_vectors and not self._encode
 
     def encode_query(self, query: str) -> None:
-        """Find out what a query means, and remember it for a while. May be called in any thread."""
+        """Compute and cache the vectors of a query; may be called in any thread."""
         if self._encode:
             self._encode(query)
 
@@ -319,8 +325,8 @@ class Store:
         )
 
     def explain(self, query: str, result: SearchResult, tool_id: int) -> "Explanation":
-        """Why a tool that a query found, and that was looked at closely, stands where it does."""
-        from toolcatalog.search import explain  # noqa: PLC0415 - it takes a while to load, and a server never needs it
+        """Explain the rank of a tool that a query found and that was reranked."""
+        from toolcatalog.search import explain  # noqa: PLC0415 - slow, and no server needs it
 
         assert result.ranking is not None
         return explain.explain_result(
@@ -333,14 +339,17 @@ class Store:
         )
 
     def correct_query(self, query: str, visible: Collection[str] | None = None) -> str:
-        """The query with unknown words replaced by known ones like them, from the tools of the
-        `visible` toolkits (None: all); empty where there is none to replace.
+        """Return the query with unknown words replaced by similar known words.
+
+        Known words are those of the `visible` toolkits (None: all). Returns an empty text if
+        nothing was replaced.
         """
         return ranking.correct_query(self._lookup(visible), query)
 
     def _match_slugs(self, query: str) -> list[SlugMatch]:
-        """The tools whose slugs are the query, or begin with it, in whatever case and with whatever
-        between their words.
+        """Return the tools whose slugs are the query or begin with it.
+
+        Case and the separators between words are ignored.
         """
         if len(query) > names.MAX_LENGTH or len(_SLUG_WORD.findall(query)) > _MAX_SLUG_WORDS:
             return []
@@ -359,7 +368,7 @@ class Store:
         return found
 
     def _ids_with_prefix(self, prefix: str) -> slice | None:
-        """The numbers of the tools whose slugs begin so; None where there is none."""
+        """Return the ids of the tools whose slugs have this prefix; None if there are none."""
         first = self._tools.bisect(prefix)
         if not any(slug.startswith(prefix) for slug in self._tools.names(first, first + 1)):
             return None
@@ -367,8 +376,9 @@ class Store:
         return slice(self._first_id_at(first), self._first_id_at(last))
 
     def _first_id_at(self, position: int) -> int:
-        """The number of the oldest version of the tool at a place in the order of slugs; behind the
-        last one, how many there are.
+        """Return the id of the oldest version of the tool at a position in slug order.
+
+        After the last tool, it is the number of tool versions.
         """
         return (
             self.version_count
@@ -377,7 +387,7 @@ class Store:
         )
 
     def _to_mask(self, tool_ids: BitMap) -> NDArray[np.bool_]:
-        """The same set as a column, by number."""
+        """Return the same set as a mask by id."""
         return (
             self._newest_mask
             if tool_ids is self._load_set(snapshot_format.NEWEST)
@@ -391,8 +401,9 @@ class Store:
     def select_page(
         self, result: SearchResult, sort_by: str, descending: bool, start: int, size: int
     ) -> ToolIds:
-        """The numbers on one page of what was found, in the order asked for; ties are broken by
-        slug, which is the order of the numbers.
+        """Return the ids of one page of a result, in the requested order.
+
+        Ties are broken by slug, which is the order of the ids.
         """
         numbers, total = result.tool_ids, len(result.tool_ids)
         if start >= total:
@@ -408,15 +419,16 @@ class Store:
         return every[topk.sorted_slice(-keys if descending else keys, start, start + size)]
 
     def similar_slugs(self, slug: str, visible_toolkits: Collection[str] | None) -> list[str]:
-        """The slugs of a few tools of the `visible` toolkits (None: all) that share most words
-        with this slug: candidates for "did you mean".
+        """Return the slugs of up to 50 visible tools that share most words with this slug.
+
+        They are candidates for "did you mean"; `visible_toolkits` None means all.
         """
         among = self._to_mask(self._effective_versions(VersionPins(), visible_toolkits))
         query = slug.replace("-", "_")
         numbers = ranking.sharing(
             self._lookup(visible_toolkits), query, among, self._match_slugs(query), _SIMILAR
         )
-        # the newest versions of all tools are in the order of their slugs
+        # the newest versions of all tools are in slug order
         return [
             self._tools.entry_at(place)[0]
             for place in self._newest_ids.searchsorted(numbers).tolist()
@@ -425,7 +437,7 @@ class Store:
     # Sets
 
     def _effective_versions(self, pins: VersionPins, toolkits: Collection[str] | None) -> BitMap:
-        """Of each tool of the toolkits (None: of all) the version in force under the pins."""
+        """Return the effective version of each tool of the toolkits (None: all) under the pins."""
         pinned = [toolkit for toolkit in pins.toolkits if toolkits is None or toolkit in toolkits]
         found = self._effective_at(pins.default)
         if toolkits is not None:
@@ -442,8 +454,9 @@ class Store:
         )
 
     def _repinned(self, found: BitMap, pinned: Mapping[str, str | None]) -> BitMap:
-        """The same set, but of these toolkits the tools that are in force at versions of their own.
-        It costs no more than those toolkits are large.
+        """Return the same set, with the tools of these toolkits at the toolkits' own pins.
+
+        The cost depends only on the size of those toolkits.
         """
         every = self._every_version()
         members = [_to_array(self._toolkit_members(toolkit)) for toolkit in pinned]
@@ -461,8 +474,8 @@ class Store:
         )
 
 
-# Remembered are answers of functions that know a table and not the store: so nothing refers to
-# itself, and files are mapped while in use.
+# The cached functions take a table and not the store. A reference cycle would keep the files
+# mapped after the store is no longer in use.
 
 
 def _read_entry(tools: Table, slug: str) -> ToolEntry | None:
@@ -474,8 +487,10 @@ def _read_entry(tools: Table, slug: str) -> ToolEntry | None:
 
 
 def _read_set(sets: Table, versions: int, name: str) -> BitMap:
-    """A set of numbers. Raises SnapshotError where a number is that of no tool version: a few bytes
-    can name all numbers that there are, and an array of those takes gigabytes.
+    """Return a set of tool ids.
+
+    Raises SnapshotError if an id is out of range: a few bytes can encode a set of all 32-bit
+    numbers, and an array of those takes gigabytes.
     """
     found = sets.get(name)
     numbers = BitMap() if found is None else BitMap.deserialize(found)
@@ -487,8 +502,9 @@ def _read_set(sets: Table, versions: int, name: str) -> BitMap:
 def _read_effective(
     version: NDArray[np.uint32], newest: ToolIds, facts: Table, at_version: str
 ) -> BitMap:
-    """Of each tool the newest version not newer than `at`: one that is not too new, while the next
-    one is or there is none.
+    """Return, for each tool, the newest version that is not newer than `at_version`.
+
+    That is a version that is early enough, while the next one is not or does not exist.
     """
     early = version < bisect_right(_read_all_versions(facts), at_version)
     in_force = _in_force(early, _make_mask(newest, len(version)))
@@ -496,8 +512,9 @@ def _read_effective(
 
 
 def _in_force(early: NDArray[np.bool_], is_newest: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Of all versions of some tools, in order, those that are in force, by which are early enough
-    and which are the newest of their tool.
+    """Return which versions are effective, from columns of some tools' versions in order.
+
+    A version is effective if it is early enough and no later version of its tool is.
     """
     in_force: NDArray[np.bool_] = early & (is_newest | ~np.append(early[1:], False))
     return in_force
@@ -513,8 +530,8 @@ def _read_fact(facts: Table, name: str) -> Any:
 
 
 def _names_of_kind(table: Table, kind: str) -> list[str]:
-    """The names in a table that have a kind before them, sorted."""
-    # of all that may follow a kind, `!` sorts next to the blank
+    """Return the names in a table that have this kind as prefix, sorted."""
+    # `!` is the character after the space
     return table.names(table.bisect(f"{kind} "), table.bisect(f"{kind}!"))
 
 
@@ -535,19 +552,20 @@ def _make_mask(tool_ids: ToolIds, size: int) -> NDArray[np.bool_]:
 
 
 def _page_by_relevance(result: Ranking, descending: bool, start: int, stop: int) -> ToolIds:
-    """The numbers from one place in the order of relevance to another: those looked at closely are
-    before, or behind, all others.
+    """Return the ids from `start` to `stop` in order of relevance.
+
+    The reranked tools are before all others, or after them in ascending order.
     """
     sign = -1 if descending else 1
     best = result.top_ids[np.argsort(sign * result.top_scores, kind="stable")]
     others = len(result.tool_ids) - len(best)
-    # places of the best
+    # positions of the reranked tools in the whole order
     first, last = (0, len(best)) if descending else (others, others + len(best))
     near = best[max(start - first, 0) : max(stop - first, 0)]
     if (start >= first and stop <= last) or not others:
         return near
     rest = np.isin(result.tool_ids, best, assume_unique=True, invert=True)
-    before = len(best) if descending else 0  # of the others
+    before = len(best) if descending else 0  # number of tools before the others
     start, stop = max(start - before, 0), min(max(stop - before, 0), others)
     far = (
         result.tool_ids[rest][topk.sorted_slice(sign * result.scores[rest], start, stop)]
