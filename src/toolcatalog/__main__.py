@@ -11,7 +11,7 @@ def main() -> int:
     # the system allows none. No such thread is needed here.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with exit_on_interrupt():
-        from toolcatalog.cli import main as cli_main  # noqa: PLC0415 - interruptible
+        from toolcatalog.cli import main as cli_main  # noqa: PLC0415 - must be in this block
     code = cli_main.main()
     stop_handling_interrupts()
     return code

@@ -173,7 +173,10 @@ def has_plainly_valid_values(description: Description, constraint: Description) 
 
 
 def _is_plain(description: Description) -> bool:
-    """Return whether `to_value_schema` certainly gives a schema of simple keywords, at all levels."""
+    """Return whether `to_value_schema` certainly gives a schema of simple keywords only.
+
+    This must hold at all levels.
+    """
     if (
         not description.keys() <= _PLAIN_KEYWORDS
         or "type" not in description

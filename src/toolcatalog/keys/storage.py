@@ -28,7 +28,7 @@ class KeyStorage(Protocol):
 
     @property
     def location(self) -> str:
-        """The location for the end of a sentence, such as a path."""
+        """The location, such as a path, for the end of a sentence."""
         ...
 
     @property
