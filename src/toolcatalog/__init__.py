@@ -5,9 +5,9 @@ Data flows one way through the packages:
     catalog/*.yaml -> catalog -> validation, lint -> build -> build/ (snapshots) and site/
     build/ -> snapshot -> store -> server -> clients
     build/ -> publish -> an object store -> publish (follower) -> servers on other machines
-    search, exports, diff and site: what build, store and server compute; keys: who may ask
+    search, exports, diff and site: computations for build, store and server; keys: access control
     history compares with what was published; importers write files from other formats
-    system wraps the operating system; cli: a module for each command, the only one that prints
+    system wraps the operating system; cli: a module per command, the only package that prints
 """
 
 __version__ = "0.1.0"

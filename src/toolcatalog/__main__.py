@@ -6,12 +6,12 @@ from toolcatalog.system.signals import exit_on_interrupt, stop_handling_interrup
 
 
 def main() -> int:
-    """Load the command line and run it: its exit code."""
-    # As it loads, numpy's library for matrices begins a thread for each core, and ends the process
-    # where it may not; none is needed here.
+    """Import and run the command line; return its exit code."""
+    # On import, numpy's linear algebra library starts a thread per core, and ends the process if
+    # the system allows none. No such thread is needed here.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with exit_on_interrupt():
-        from toolcatalog.cli import main as cli_main  # noqa: PLC0415 - under the protection of the line above
+        from toolcatalog.cli import main as cli_main  # noqa: PLC0415 - must be in this block
     code = cli_main.main()
     stop_handling_interrupts()
     return code

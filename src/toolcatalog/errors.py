@@ -1,14 +1,14 @@
 """Errors, findings and problems: the exception tree with its exit codes, and problems as values.
 
-A wrong catalog is not an exception but a list of problems: a room that checks something returns
-`Finding`s (what is wrong, and at which value of which file), and `source` turns them into
-`Problem`s (at which line and column). Exceptions are for what stops a command; each carries one
-sentence that says what to do.
+An invalid catalog is no exception but a list of problems. A module that checks something returns
+`Finding`s (what is wrong, and at which value of which file), and the package `catalog` turns them
+into `Problem`s (at which line and column). Exceptions are for errors that stop a command; each has
+one sentence that says what to do.
 
     ToolcatalogError
     +-- UsageError        a folder, file, port or flag that cannot be used    (exit 2)
     +-- InvalidCatalog    the catalog has problems                            (exit 1)
-    +-- ShrunkCatalog     a build would be without many of the tools there are (exit 1)
+    +-- ShrunkCatalog     a build would lose many of the current tools        (exit 1)
     +-- SnapshotError     the build output is missing, damaged or foreign     (exit 2)
     +-- KeyFileError      the key file is missing, damaged or not readable    (exit 2)
 """
@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
-_MAX_SHOWN_FAULTS = 10  # faults told at once
+_MAX_SHOWN_FAULTS = 10  # faults shown at once
 
 
 def raise_all(faults: list[str]) -> None:
-    """Raise UsageError with the first few sentences, if there are any."""
+    """Raise UsageError with the first ten messages, if there are any."""
     if faults:
         more = (
             [f"... and {len(faults) - _MAX_SHOWN_FAULTS:,} more like these."]
@@ -46,9 +46,9 @@ _REMEDIES = dict.fromkeys(
 }
 
 Pointer = tuple[str | int, ...]
-# what to do about a snapshot that cannot be used
+# the hint for a snapshot that cannot be used
 REBUILD_HINT = "run `toolcatalog build`, or name another build with --build."
-# problems told of one file: past it nobody reads them, and finding a hundred thousand takes minutes
+# more are of no use, and a hundred thousand in one file take minutes
 MAX_FINDINGS_PER_FILE = 1000
 
 
@@ -57,10 +57,10 @@ class Finding:
     """Something wrong at one value of one file.
 
     `path` is relative to the catalog folder; `pointer` leads from the file's root to the value by
-    keys and indexes; with `at_key` the key of that value is meant and not the value itself. What is
-    wrong with a comment, which is no value, names its `line` instead. `expected` and `help` may be
-    empty. `fix` is what to write at that place instead, with `{}` for what stands there, where no
-    other answer is right.
+    keys and indexes. With `at_key`, the key of that value is meant and not the value. A finding in
+    a comment, which is no value, has a `line` instead. `expected` and `help` may be empty. `fix` is
+    the replacement for the value, with `{}` for its current text; it is only set if no other fix is
+    right.
     """
 
     path: str
@@ -76,8 +76,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Problem:
-    """A finding with its place: `line` and `column` count from 1, `column` in characters. Sorts by
-    place, then rule.
+    """A finding with its location; sorts by location, then rule.
+
+    `line` and `column` count from 1, `column` in characters.
     """
 
     path: str
@@ -94,13 +95,13 @@ class Problem:
 
     @property
     def row(self) -> tuple[Any, ...]:
-        """All of it in a row, to be kept as JSON."""
+        """All fields as a row, for storage as JSON."""
         row: tuple[Any, ...] = _to_row(self)
         return row
 
     @classmethod
     def from_row(cls, row: Sequence[Any]) -> "Problem":
-        """The problem that gave this row."""
+        """Return the problem with this row."""
         return cls(**dict(zip(cls.__dataclass_fields__, row, strict=True)))
 
 
@@ -108,23 +109,25 @@ _to_row = attrgetter(*Problem.__dataclass_fields__)
 
 
 def remedy(error: OSError) -> str:
-    """What to do about a file that cannot be read or written, as the beginning of a clause that may
-    name a way around it.
+    """Return how to fix an error of reading or writing a file, as the beginning of a clause.
+
+    The caller may add an alternative.
     """
     return _REMEDIES.get(error.errno or 0, "mend its permissions")
 
 
 class ToolcatalogError(Exception):
-    """The base of all: its text is one sentence for the person at the terminal."""
+    """The base class of all errors; the text is one sentence for the user."""
 
 
 class UsageError(ToolcatalogError):
-    """Something that the caller named cannot be used as it is."""
+    """Something that the caller named cannot be used."""
 
 
 class InvalidCatalog(ToolcatalogError):
-    """The catalog has problems; `problems` holds all of them, sorted; `files` is how many files
-    were read.
+    """The catalog has problems.
+
+    `problems` has all of them, sorted; `file_count` is the number of files that were read.
     """
 
     def __init__(self, problems: Sequence[Problem], file_count: int) -> None:
@@ -134,13 +137,11 @@ class InvalidCatalog(ToolcatalogError):
 
 
 class ShrunkCatalog(ToolcatalogError):
-    """The catalog is sound, and has so few of the tools that are served now that somebody should
-    look before they are gone.
-    """
+    """The catalog is valid, but a build would lose so many current tools that it needs a review."""
 
 
 class SnapshotError(ToolcatalogError):
-    """The snapshot cannot be served."""
+    """The snapshot cannot be used."""
 
 
 class KeyFileError(ToolcatalogError):

@@ -1,13 +1,13 @@
 """The lock file: which tools an application uses, in which version, with a digest of each.
 
-A published version does not change. That is a promise; the digest is how an application finds out
-that it was broken: what a tool is said to do may be told anew to the model behind a user's back.
-The digest is of the definition alone, so that what may change under the same version changes no
-digest, and it is the same whichever way the document came: from a build, a catalog or a server. The
-order of parameters counts, because a model reads them in that order.
+A published version must not change. With the digest, an application detects if it did: otherwise a
+changed description would reach the model without the user's knowledge. The digest covers the
+definition alone, so that other data may change under the same version. It is the same whether the
+document comes from a build, a catalog or a server. The order of parameters counts, because a model
+reads them in that order.
 
-Locks of format 1 are read and verified too. Their digests sort all keys, so they say nothing of
-order; whatever is written has format 2.
+Lock files of format 1 are read and verified too. Their digests sort all keys and do not cover the
+order. New files have format 2.
 
     {
       "format": 2,
@@ -29,7 +29,7 @@ from toolcatalog.encoding import sha256_hex
 from toolcatalog.errors import UsageError
 
 FORMAT = 2
-_SORTED = 1  # the format whose digests sort the keys
+_SORTED = 1  # the format with digests of sorted keys
 FIELDS = (
     "slug",
     "version",
@@ -40,7 +40,7 @@ FIELDS = (
     "no_auth",
     "scopes",
     "tags",
-)  # and the toolkit's slug
+)  # and the slug of the toolkit
 _ALGORITHM = "sha256:"
 _DIGEST = len(_ALGORITHM) + 64
 
@@ -55,7 +55,7 @@ class MissingReason(Enum):
 
 
 class LockedTool(NamedTuple):
-    """What a lock says of a tool. `is_sorted`: its digest is one of format 1."""
+    """The entry of a tool in a lock; `is_sorted`: its digest is of format 1."""
 
     version: str
     digest: str
@@ -63,8 +63,8 @@ class LockedTool(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """Where what is there is not what was locked: a note where an application may go on, else an
-    error.
+    """A difference from the lock; its severity is "note" if an application may continue, or
+    "error".
     """
 
     slug: str
@@ -79,17 +79,16 @@ Lock = Mapping[str, LockedTool]
 
 
 def lock_tool(document: Document, is_sorted: bool = False) -> LockedTool:
-    """The entry of a tool, from the document that the API answers for it; `is_sorted`: as format 1
-    has it.
-    """
+    """Return the entry of a tool from its API document; `is_sorted`: with a digest of format 1."""
     said = {field: document[field] for field in FIELDS} | {"toolkit": document["toolkit"]["slug"]}
     data = orjson.dumps(said, option=orjson.OPT_SORT_KEYS if is_sorted else None)
     return LockedTool(document["version"], _ALGORITHM + sha256_hex(data), is_sorted)
 
 
 def dump(lock: Lock) -> bytes:
-    """The text of a lock file, with a line for each tool, by slug: a change of one is a change of
-    one line. No entry may be one of format 1.
+    """Return the text of a lock file, with a line per tool, sorted by slug.
+
+    So a change of one tool is a change of one line. No entry may be of format 1.
     """
     assert not is_old(lock)
     lines = ",\n".join(
@@ -100,13 +99,14 @@ def dump(lock: Lock) -> bytes:
 
 
 def is_old(lock: Lock) -> bool:
-    """Tell whether a lock has entries of format 1."""
+    """Return whether a lock has entries of format 1."""
     return any(entry.is_sorted for entry in lock.values())
 
 
 def load(data: bytes, file: str) -> dict[str, LockedTool]:
-    """The entries of a lock file; `file` is its name for people. Raises UsageError where it is not
-    one that was written here.
+    """Parse a lock file; `file` is its name in messages.
+
+    Raises UsageError if it is not one that this program wrote.
     """
     again = "make it anew with `toolcatalog lock`, or take it from version control."
     try:
@@ -143,7 +143,7 @@ def load(data: bytes, file: str) -> dict[str, LockedTool]:
 def find_difference(
     slug: str, entry: LockedTool, document: Document | MissingReason
 ) -> Difference | None:
-    """What has become of a locked tool; None where all is as it was."""
+    """Return the difference of a tool from its lock entry; None if there is none."""
     if isinstance(document, MissingReason):
         what = (
             "There is no such tool any more"
@@ -170,8 +170,9 @@ def find_difference(
 
 
 def _is_unambiguous(data: bytes) -> bool:
-    """Tell whether no key of a JSON text stands twice in one object: a reader of the file would take
-    the first for what counts.
+    """Return whether no object of a JSON text has a duplicate key.
+
+    A person who reads the file would take the first one for the effective one.
     """
 
     def pairs_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

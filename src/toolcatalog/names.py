@@ -1,7 +1,7 @@
 """Names: the grammar of slugs and ids, and suggestions for a misspelled name.
 
-Every name that reaches a path or a URL passes one of these patterns, so no later room asks whether
-a name is safe.
+Every name in a path or a URL has been matched with one of these patterns, so other modules need not
+check whether a name is safe.
 """
 
 import difflib
@@ -15,7 +15,7 @@ TOOL_SLUG = "[A-Z0-9_][A-Z0-9_-]*"
 SESSION_ID = "trs_[A-Za-z0-9_-]+"
 AUTH_CONFIG_ID = "ac_[A-Za-z0-9_-]+"
 MAX_LENGTH = 200
-# names that are compared letter by letter, and how many pairs of their letters where they are long
+# names to compare letter by letter: most and fewest, and the limit on letter pairs for long names
 _CLOSELY, _LEAST_CLOSELY, _MOST_PAIRS = 20, 5, 10_000
 
 _PATTERNS = {
@@ -25,16 +25,17 @@ _PATTERNS = {
 
 
 def is_valid(pattern: str, name: str) -> bool:
-    """Tell whether `name` is at most 200 characters long and of one of the four patterns above."""
+    """Return whether `name` has at most 200 characters and matches one of the patterns above."""
     return len(name) <= MAX_LENGTH and _PATTERNS[pattern].fullmatch(name) is not None
 
 
 def find_nearest(name: str, candidates: Iterable[str], limit: int = 1) -> list[str]:
-    """The known names most like `name`, best first, whatever the case; empty where none is near.
+    """Return the candidates most similar to `name`, best first, ignoring case; empty if none is
+    near.
 
-    Of many known names only those are compared letter by letter that share most letters and pairs
-    of letters with `name`: at most 20, and fewer where the names are long. So a thousand known
-    names cost about a millisecond.
+    Of many candidates, only those that share most letters and pairs of letters with `name` are
+    compared letter by letter: at most 20, and fewer if the names are long. So a thousand candidates
+    take about a millisecond.
     """
     folded: dict[str, str] = {}
     for candidate in sorted(candidates):
@@ -47,7 +48,7 @@ def find_nearest(name: str, candidates: Iterable[str], limit: int = 1) -> list[s
 
 
 def _likely(name: str, known: Iterable[str]) -> list[str]:
-    """The known names that are worth a close comparison, in their order."""
+    """Return the names that are worth a letter by letter comparison, in their order."""
     every = [*known]
     pairs = len(name) * max(map(len, every), default=0)
     closely = min(_CLOSELY, max(_LEAST_CLOSELY, _MOST_PAIRS // max(pairs, 1)))

@@ -27,7 +27,7 @@ _ERRORS = {
 
 
 def build_document() -> JsonObject:
-    """The whole document."""
+    """Return the whole document."""
     paths: JsonObject = {}
     for prefix in API_PREFIXES:
         alias = "" if prefix == API_PREFIXES[0] else "_v3_1"
@@ -138,7 +138,7 @@ def _get_tool(alias: str) -> JsonObject:
 
 
 def _list_tools(alias: str) -> JsonObject:
-    words = {"type": "array", "items": {"type": "string"}}  # an empty one does not count
+    words = {"type": "array", "items": {"type": "string"}}  # empty items are ignored
     parameters = [
         _query_parameter(
             "toolkit_slug",
@@ -337,7 +337,7 @@ def _ref(name: str) -> JsonObject:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-_RATE_LIMIT_HEADERS = ("RateLimit", "RateLimit-Policy")  # where lists are limited
+_RATE_LIMIT_HEADERS = ("RateLimit", "RateLimit-Policy")  # of rate-limited lists
 _STRING = {"type": "string"}
 _STRING_LIST = {"type": "array", "items": _STRING}
 _VERSION_SCHEMA = {"type": "string", "pattern": f"^({versions.PATTERN}|{versions.LATEST})$"}

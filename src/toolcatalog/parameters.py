@@ -1,8 +1,8 @@
 """Parameter descriptions: the form in a file, the served form, and the JSON Schema of the value.
 
-A description is a JSON Schema with two twists: `required` is a boolean on the parameter itself, and
-`properties` repeats the same shape. What is served is always complete and of one shape, because one
-odd schema breaks a whole page in a client library.
+A description is a JSON Schema with two differences: `required` is a boolean on the parameter
+itself, and `properties` contains descriptions of the same form. The served form is always complete
+and uniform, because one unusual schema can break a whole page in a client library.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +13,7 @@ from toolcatalog.errors import Pointer
 Description = Mapping[str, Any]
 
 TYPES = ("string", "number", "integer", "boolean", "object", "array")
-LOWER_BOUNDS = ("minimum", "exclusiveMinimum", "minLength", "minItems")  # bounds
+LOWER_BOUNDS = ("minimum", "exclusiveMinimum", "minLength", "minItems")
 UPPER_BOUNDS = ("maximum", "exclusiveMaximum", "maxLength", "maxItems")
 LIMITS = (
     "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
@@ -28,7 +28,7 @@ CHILD_LABELS = {
     "oneOf": "one of",
 }
 _CONSTRAINTS = ("enum", *LIMITS)
-_MAX_CHOICES = 200  # that are looked through for each value
+_MAX_CHOICES = 200  # enum values that are compared one by one
 _PLAIN_KEYWORDS = {
     "type",
     "description",
@@ -57,8 +57,9 @@ _PYTHON_TYPES = {
 
 
 def type_of(description: Description) -> str:
-    """The one type name to serve: the author's, or the branches' common one, or the first branch's
-    where they differ.
+    """Return the single type to serve.
+
+    It is the stated type, or the common type of the branches, or the first branch's if they differ.
     """
     if "type" in description:
         return str(description["type"])
@@ -67,7 +68,7 @@ def type_of(description: Description) -> str:
 
 
 def to_served_inputs(parameters: Mapping[str, Description]) -> dict[str, Any]:
-    """The served form of inputs: `required` always present on each named parameter, at every level."""
+    """Return the served form of inputs: every named parameter at every level has `required`."""
     return {
         name: _to_served(description, to_served_inputs, bool(description.get("required", False)))
         for name, description in parameters.items()
@@ -75,7 +76,7 @@ def to_served_inputs(parameters: Mapping[str, Description]) -> dict[str, Any]:
 
 
 def to_served_outputs(parameters: Mapping[str, Description]) -> dict[str, Any]:
-    """The served form of outputs: never a `required`."""
+    """Return the served form of outputs: no parameter has `required`."""
     return {
         name: _to_served(description, to_served_outputs, None)
         for name, description in parameters.items()
@@ -84,7 +85,7 @@ def to_served_outputs(parameters: Mapping[str, Description]) -> dict[str, Any]:
 
 def _to_served(description: Description, convert: Any, required: bool | None) -> dict[str, Any]:
     answer: dict[str, Any] = {"type": type_of(description), "description": "", "required": required}
-    answer.update(description)  # what is there keeps its place
+    answer.update(description)  # existing keys keep their order
     if required is None:
         del answer["required"]
     else:
@@ -104,8 +105,9 @@ def _to_served_child(key: str, value: Any, convert: Any) -> Any:
 
 
 def to_value_schema(description: Description, with_enum: bool = True) -> dict[str, Any]:
-    """The JSON Schema (2020-12) that a value of this description must satisfy, without annotations;
-    without `enum` if so asked.
+    """Return the JSON Schema (2020-12) of a value of this description, without annotations.
+
+    `with_enum` False leaves out the outermost `enum`.
     """
     schema: dict[str, Any] = {
         key: description[key]
@@ -131,14 +133,15 @@ def to_value_schema(description: Description, with_enum: bool = True) -> dict[st
         schema["additionalProperties"] = (
             to_value_schema(other) if isinstance(other, Mapping) else other
         )
-        # without it the validator does not tell which property it refuses
+        # without it the validator does not report which property is invalid
         schema.setdefault("properties", {})
     return _allow_null(schema) if description.get("nullable") else schema
 
 
 def _allow_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """The same for null too; as a second type where that is all it takes, because what is told of
-    an `anyOf` says little.
+    """Return the schema extended by null, as a second type if possible.
+
+    Validators report errors in an `anyOf` with little detail.
     """
     if "type" not in schema or any(key in schema for key in BRANCHES):
         return {"anyOf": [schema, {"type": "null"}]}
@@ -150,12 +153,12 @@ def _allow_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def has_plainly_valid_values(description: Description, constraint: Description) -> bool:
-    """Tell whether enum, examples and default of a description surely fit `measure`, the same
-    without choices that are not known yet.
+    """Return whether enum, examples and default of a description certainly fit `constraint`.
 
-    So it is where `value_schema` asks for no more than types, bounds, and a string of an enum.
-    False says only that it takes a validator to know: making one for each description, nearly all
-    of which are so plain, would cost more than all other checks together.
+    `constraint` is the description, without choices that are not known yet. This is the case if
+    `to_value_schema` only needs types, bounds, and strings of an enum. False only means that a
+    validator is needed. Nearly all descriptions are this plain, and creating a validator for each
+    would take more time than all other checks together.
     """
     if not _is_plain(constraint):
         return False
@@ -170,8 +173,9 @@ def has_plainly_valid_values(description: Description, constraint: Description) 
 
 
 def _is_plain(description: Description) -> bool:
-    """Tell whether `value_schema` surely gives a schema, and one without keywords that need more
-    than a look, on any level.
+    """Return whether `to_value_schema` certainly gives a schema of simple keywords only.
+
+    This must hold at all levels.
     """
     if (
         not description.keys() <= _PLAIN_KEYWORDS
@@ -199,7 +203,7 @@ def _are_plainly_valid(description: Description, values: Iterable[Any], enum: bo
         if type(value) not in kinds or (
             choices is not None and (kind != "string" or value not in choices)
         ):
-            # what is equal in JSON but for strings, such as 1 and 1.0, is the validator's affair
+            # equality of other values, such as 1 and 1.0, is left to the validator
             return False
         if not _is_within_bounds(description, kind, value):
             return False
@@ -215,8 +219,9 @@ def _are_plainly_valid(description: Description, values: Iterable[Any], enum: bo
 
 
 def _is_within_bounds(description: Description, kind: str, value: Any) -> bool:
-    """Tell whether a value of this kind is as large, or as long, as its description wants it. Lists
-    and objects have no such bounds.
+    """Return whether a value of this kind is within the bounds of its description.
+
+    Lists and objects have no such bounds.
     """
     if kind == "string":
         return bool(
@@ -258,8 +263,9 @@ def children(description: Description) -> Iterator[Child]:
 def walk_descriptions(
     parameters: Mapping[str, Description], pointer: Pointer
 ) -> Iterator[tuple[Pointer, Description]]:
-    """Yield every description of a map of parameters, nested ones too, with its pointer from the
-    file's root.
+    """Yield every description of a map of parameters, at every level.
+
+    Each comes with its pointer from the file's root.
     """
     for name, description in parameters.items():
         yield from _walk_description(description, (*pointer, name))
@@ -274,8 +280,9 @@ def _walk_description(
 
 
 def iter_texts(parameters: Mapping[str, Description]) -> Iterator[tuple[str, str]]:
-    """Yield name and description text of every parameter, nested ones too; the name is empty where
-    the value has none.
+    """Yield name and description text of every parameter, at every level.
+
+    The name is empty for values that have none.
     """
     for name, description in parameters.items():
         yield from _iter_description_texts(name, description)

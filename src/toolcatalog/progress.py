@@ -1,14 +1,14 @@
-"""Progress reporting: how long work reports how far it is."""
+"""Progress reporting: how long operations report their progress."""
 
 import contextlib
 from collections.abc import Callable, Iterator
 
 Advance = Callable[[int], None]
-# (what is being done, to how many)
+# (description, total number of items)
 Progress = Callable[[str, int], contextlib.AbstractContextManager[Advance]]
 
 
 @contextlib.contextmanager
 def no_progress(_: str, __: int) -> Iterator[Advance]:
-    """Show nothing."""
+    """Report no progress."""
     yield lambda _: None

@@ -8,9 +8,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 
 
 def split_sentences(text: str) -> Iterator[str]:
-    """The sentences of a text, found as they are asked for: mostly it is the first one that is
-    wanted.
-    """
+    """Yield the sentences of a text lazily, since mostly only the first one is needed."""
     start = 0
     for end in _SENTENCE_END.finditer(text):
         if end.start() > start:
@@ -20,12 +18,12 @@ def split_sentences(text: str) -> Iterator[str]:
         yield text[start:]
 
 
-_MAX_SUMMARY_LENGTH = 200  # characters of a summary
+_MAX_SUMMARY_LENGTH = 200  # characters
 
 
 @lru_cache(maxsize=1 << 15)
 def first_sentence(text: str) -> str:
-    """What a description says first, for a list."""
+    """Return the first sentence of a description, at most 200 characters, for a list."""
     first = next(filter(None, map(str.strip, split_sentences(text))), "").rstrip(";")
     return (
         first
@@ -34,11 +32,11 @@ def first_sentence(text: str) -> str:
     )
 
 
-# Unicode's Default_Ignorable_Code_Point, controls but tab and line ends, separators of lines,
-# annotations, halves of pairs. Written out,
-# because Python's own table changes with its version. Some scripts and emoji need two of them, and
-# those are fine where they belong:
-# a joiner between characters that join, and one variation selector after a character that varies.
+# Hidden characters: Unicode's Default_Ignorable_Code_Point, controls except tab and line ends,
+# line separators, annotations and surrogates. They are listed here, because Python's own table
+# changes with its version. Some scripts and emoji need two kinds of them, which are allowed where
+# they belong:
+# a joiner between characters that join, and a variation selector after a character that varies.
 _JOINING = (
     "\u0600-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u18af\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"
 )
@@ -46,7 +44,7 @@ _VARYING = "0-9#*\xa9\xae\u2000-\ufdff\U0001f000-\U0003ffff"
 ALWAYS_HIDDEN = (
     "\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)  # the inside of a character class: those that are fine nowhere
+)  # the inside of a character class: those that are never allowed
 _HIDDEN = re.compile(
     f"[{ALWAYS_HIDDEN}]|(?<![{_JOINING}])[\u200c\u200d]|[\u200c\u200d](?![{_JOINING}])|(?<![{_VARYING}])[\ufe00-\ufe0f]"
 )
@@ -54,8 +52,9 @@ _MAY_HIDE = re.compile(f"[{ALWAYS_HIDDEN}\u200c\u200d\ufe00-\ufe0f]")
 
 
 def escape_hidden(text: str, format_code_point: Callable[[str], str] = "U+{}".format) -> str:
-    """The text with a name, `U+202E`, in place of each character that cannot be seen; `shown` makes
-    it from the code point in hex.
+    """Return the text with a name such as `U+202E` in place of each hidden character.
+
+    `format_code_point` makes the name from the code point in hex.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -63,10 +62,10 @@ def escape_hidden(text: str, format_code_point: Callable[[str], str] = "U+{}".fo
 
 
 def find_hidden(text: str) -> list[str]:
-    """The characters of a text that cannot be seen, in their order."""
+    """Return the hidden characters of a text, in order."""
     return _HIDDEN.findall(text)
 
 
 def may_have_hidden(text: str) -> bool:
-    """Tell whether a text, whatever the order of its characters, may hold one that cannot be seen."""
+    """Return whether a text may have a hidden character, in any order of its characters."""
     return _MAY_HIDE.search(text) is not None

@@ -1,8 +1,8 @@
 """Versions: eight digits, an underscore, two digits.
 
-A version is kept as the text that it is. All have the same length and only digits, so the order of
-the texts is the order of the versions, and no value class is needed. A calendar date is not
-enforced: `00000000_00` is legal.
+A version is stored as text. All versions have the same length and only digits, so the order of the
+texts is the order of the versions, and no class is needed. A calendar date is not required:
+`00000000_00` is valid.
 """
 
 import re
@@ -15,26 +15,24 @@ _VERSION = re.compile(PATTERN)
 
 
 def is_version(text: str) -> bool:
-    """Tell whether `text` is a version, as in "eight digits, an underscore, two digits"."""
+    """Return whether `text` is a version: eight digits, an underscore, two digits."""
     return _VERSION.fullmatch(text) is not None
 
 
 def newest_at(versions: Sequence[str], version: str) -> str | None:
-    """The newest of `versions` (sorted, oldest first) that is not newer than `at`; None where there
-    was none yet.
+    """Return the newest of the sorted `versions` that is not newer than `version`; None if none is.
 
-    Serves: "A toolkit *at* version V is, for each of its tools, the newest version not newer than
-    V".
+    A toolkit at a version has, for each of its tools, the newest version not newer than that.
     """
     after = bisect_right(versions, version)
     return versions[after - 1] if after else None
 
 
 def next_version(newest: str | None, day: str) -> str | None:
-    """The version of what is made on a day (`20251027`): its first one, or the one behind `newest`,
-    where that is not older.
+    """Return the next version for a day (`20251027`).
 
-    None where no version could be newer.
+    It is the first version of that day, or the one after `newest` if that is not older. None if no
+    version can be newer.
     """
     first = f"{day}_00"
     if newest is None or newest < first:

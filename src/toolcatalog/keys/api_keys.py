@@ -1,17 +1,17 @@
 """API keys: generate, hash, store, rotate, revoke and check them.
 
-By the checksum a scanner or a person tells a key from a typing error without asking anybody.
-Because a key is random and long, a plain SHA-256 at rest is enough.
+The checksum in a key lets a scanner or a person recognize a typing error offline. A key is random
+and long, so a plain SHA-256 is enough for storage.
 
-The document lies in a file or, for several servers, in Redis (`keys.storage`, `remote`); a server reads
-the file, and looks at it at most every half second, so a change holds within a second. What the
-text of a key is made of: `keys.api_keys`.
+The document is in a file or, for several servers, in Redis (`keys.storage`, `keys.redis`). A server
+reads the file and checks it for changes at most every half second, so a change takes effect within
+a second.
 
     {"format": 1, "sha256": "...", "keys": [{"id": "key_...", "project": "...", ...}, ...]}
 
-`sha256` is that of the keys as JSON without blanks: a bit that a disk has lost can make no key live
-longer, nor give it to another project. It keeps nobody out who writes on purpose. A document of an
-older program has none, and is read all the same.
+`sha256` is that of the keys as compact JSON: a flipped bit on a disk cannot extend a key's life or
+give the key to another project. It is no protection against deliberate edits. Documents of older
+programs have none and are accepted.
 """
 
 import hashlib
@@ -43,28 +43,26 @@ _KEY = re.compile(f"(?:t|{_ENCODED}74)(?:c|{_ENCODED}63)(?:_|{_ENCODED}5[Ff]){_L
 
 
 def generate_secret() -> str:
-    """A new secret: prefix, 30 base-62 characters, checksum."""
+    """Return a new secret: prefix, 30 base-62 characters, checksum."""
     body = SECRET_PREFIX + random_base62(30)
     return body + _secret_checksum(body)
 
 
 def random_base62(length: int) -> str:
-    """So many random base-62 characters."""
+    """Return `length` random base-62 characters."""
     return "".join(secrets.choice(_BASE62) for _ in range(length))
 
 
 def is_well_formed(secret: str) -> bool:
-    """Tell whether a text is a key as this room makes them, by its checksum. Says nothing of
-    whether it is known.
-    """
+    """Return whether a text has the form and checksum of a key, known or not."""
     shape = re.fullmatch(SECRET_PREFIX + "[0-9A-Za-z]{36}", secret)
     return shape is not None and hmac.compare_digest(_secret_checksum(secret[:-6]), secret[-6:])
 
 
 def redact(text: str) -> str:
-    """A text for a log, with `tc_[redacted]` in place of each key, be it a good one or not.
+    """Return a text for a log, with `tc_[redacted]` in place of each key, valid or not.
 
-    Characters of a key may be percent-encoded, also more than once.
+    Characters of a key may be percent-encoded, even repeatedly.
     """
     return _KEY.sub(f"{SECRET_PREFIX}[redacted]", text)
 
@@ -78,7 +76,7 @@ def _secret_checksum(body: str) -> str:
 
 
 def hash_secret(secret: bytes) -> str:
-    """What is kept of a key: its SHA-256 in hexadecimal."""
+    """Return the stored form of a key: its SHA-256 in hexadecimal."""
     return hashlib.sha256(secret).hexdigest()
 
 
@@ -90,11 +88,11 @@ _log = logging.getLogger("toolcatalog.keys")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """What is kept of a key. Times are UTC in ISO 8601; `toolkits` None: all; `hint`: the key's
-    last four characters.
+    """The stored record of a key, with times in UTC in ISO 8601.
 
-    `lifetime`, in seconds, is what it was made for and what a successor gets, None: without end;
-    `expires` may come earlier, by a rotation.
+    `toolkits` None means all; `hint` is the key's last four characters. `lifetime` is in seconds
+    and is passed on to a successor; None means unlimited. `expires` may be earlier, after a
+    rotation.
     """
 
     id: str
@@ -108,7 +106,7 @@ class ApiKey:
     revoked: str | None = None
 
     def state(self, now: datetime) -> str:
-        """`active`, `expired` or `revoked`."""
+        """Return `active`, `expired` or `revoked`."""
         if self.revoked is not None:
             return "revoked"
         return (
@@ -119,16 +117,15 @@ class ApiKey:
 
 
 def default_key_file() -> Path:
-    """Where keys are kept unless said otherwise: in the user's configuration folder, so outside any
-    git checkout.
-    """
+    """Return the default key file: in the user's configuration folder, outside of checkouts."""
     home = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     return Path(home) / "toolcatalog" / "keys.json"
 
 
 def load_keys(storage: Path | KeyStorage) -> tuple[ApiKey, ...]:
-    """The keys in a file or another place, oldest first. Raises KeyFileError where it cannot be
-    read or holds something else.
+    """Load the keys of a file or storage, oldest first.
+
+    Raises KeyFileError if it cannot be read or is invalid.
     """
     place = _as_storage(storage)
     data = place.read()
@@ -148,8 +145,9 @@ def _missing_error(storage: KeyStorage) -> KeyFileError:
 
 
 def parse_keys(data: bytes, storage: KeyStorage) -> tuple[ApiKey, ...]:
-    """The keys of a document, oldest first. Raises KeyFileError, naming the place it comes from,
-    where it is none.
+    """Parse a key document; return its keys, oldest first.
+
+    Raises KeyFileError, with the name of the storage, if it is invalid.
     """
     try:
         value = orjson.loads(data)
@@ -159,7 +157,7 @@ def parse_keys(data: bytes, storage: KeyStorage) -> tuple[ApiKey, ...]:
             )
         if value.get("sha256", sealed := _document_checksum(value["keys"])) != sealed:
             raise KeyFileError(f"The {storage} is not as it was written: {_EDITED_HINT}")
-        # a seal under a damaged name is no seal
+        # otherwise a damaged name of the checksum would disable it
         if not value.keys() <= {"format", "sha256", "keys"}:
             raise ValueError
         return tuple(_parse_key(fields) for fields in value["keys"])
@@ -171,7 +169,7 @@ def parse_keys(data: bytes, storage: KeyStorage) -> tuple[ApiKey, ...]:
 
 
 def serialize_keys(keys: Sequence[ApiKey]) -> bytes:
-    """Keys as they are kept."""
+    """Return the key document for these keys."""
     kept = orjson.loads(orjson.dumps([asdict(key) for key in keys]))
     return orjson.dumps(
         {"format": _FORMAT, "sha256": _document_checksum(kept), "keys": kept},
@@ -184,8 +182,9 @@ def _document_checksum(keys: Any) -> str:
 
 
 def _parse_key(fields: Mapping[str, Any]) -> ApiKey:
-    """One key of the file. Raises KeyError, TypeError or ValueError where it is none: somebody has
-    edited the file.
+    """Parse one key of the document.
+
+    Raises KeyError, TypeError or ValueError if it is invalid: the file may have been edited.
     """
     toolkits = fields["toolkits"]
     key = ApiKey(
@@ -215,7 +214,7 @@ def _parse_key(fields: Mapping[str, Any]) -> ApiKey:
 
 
 def _derive_lifetime(fields: Mapping[str, Any]) -> int | None:
-    """The lifetime of a key made before lifetimes were kept."""
+    """Return the lifetime of a key whose record has none, from its times."""
     if fields.get("expires") is None:
         return None
     return int(
@@ -231,7 +230,7 @@ def create(
     toolkits: Sequence[str] | None,
     lifetime: timedelta | None,
 ) -> tuple[str, ApiKey]:
-    """Make a key and keep its hash: the secret, which is told only here, and what is kept."""
+    """Create a key and store its hash; return the secret, which is not stored, and the record."""
     now, place = datetime.now(UTC), _as_storage(storage)
     life = None if lifetime is None else int(lifetime.total_seconds())
     secret, key = _make_key(project, tuple(toolkits) if toolkits else None, life, now)
@@ -246,8 +245,9 @@ def create(
 
 
 def rotate(storage: Path | KeyStorage, id: str, overlap: timedelta) -> tuple[str, ApiKey]:
-    """Make the successor of an active key, with its project, toolkits and lifetime; the old one
-    ends after the overlap.
+    """Create the successor of an active key, with its project, toolkits and lifetime.
+
+    Returns the new secret and record. The old key ends after the overlap.
     """
     now, place = datetime.now(UTC), _as_storage(storage)
 
@@ -265,7 +265,7 @@ def rotate(storage: Path | KeyStorage, id: str, overlap: timedelta) -> tuple[str
 
 
 def revoke(storage: Path | KeyStorage, id: str) -> ApiKey:
-    """End a key now."""
+    """Revoke a key at once and return its record."""
     now, place = datetime.now(UTC), _as_storage(storage)
 
     def without(before: bytes | None) -> tuple[bytes, ApiKey]:
@@ -295,7 +295,10 @@ def _make_key(
 def _find_active(
     before: bytes | None, id: str, now: datetime, storage: KeyStorage
 ) -> tuple[tuple[ApiKey, ...], ApiKey]:
-    """All keys of a document, and the active one that is meant."""
+    """Return all keys of a document, and the active key with this id.
+
+    Raises KeyFileError if there is no such key or if it is not active.
+    """
     if before is None:
         raise _missing_error(storage)
     keys = parse_keys(before, storage)
@@ -313,7 +316,7 @@ def _format_time(when: datetime) -> str:
     return when.isoformat(timespec="seconds")
 
 
-# what an unknown key is compared with: it takes the time of a known one
+# unknown keys are compared with this one, so that they take as long as known ones
 _NO_KEY = (
     ApiKey(id="", project="", toolkits=(), sha256="0" * 64, hint="", created="", lifetime=0),
     0.0,
@@ -321,12 +324,11 @@ _NO_KEY = (
 
 
 class KeyRing:
-    """The keys that a server accepts, kept in step with their file; none, where there is no file
-    that they could be in.
+    """The keys that a server accepts, kept in sync with their file; none without a file.
 
-    A file that has become unreadable or damaged is reported in the log and the keys read last stay
-    in force: a slip in an editor must not lock every client out. `toolcatalog keys` never leaves
-    such a file behind.
+    If the file becomes unreadable or damaged, an error is logged and the last keys stay valid, so
+    that a slip in an editor does not lock out every client. `toolcatalog keys` never leaves such a
+    file behind.
     """
 
     def __init__(self, file: Path | None) -> None:
@@ -336,13 +338,11 @@ class KeyRing:
         self._keys = _index_by_hash(_load_if_present(FileKeyStorage(file)) if file else ())
 
     def find(self, secret: bytes) -> ApiKey | None:
-        """The active key that this is, or None: missing, unknown, expired and revoked are not told
-        apart.
-        """
+        """Return the active key with this secret; None if it is unknown, expired or revoked."""
         return self.find_by_digest(hash_secret(secret))
 
     def find_by_digest(self, digest: str) -> ApiKey | None:
-        """As `find`, for one whose digest is at hand."""
+        """Return the active key with this SHA-256; None as for `find`."""
         if time.monotonic() - self._last_check >= _CHECK_INTERVAL:
             self._reload_if_changed()
         key, until = self._keys.get(digest, _NO_KEY)
@@ -360,19 +360,20 @@ class KeyRing:
 
 
 def _load_if_present(storage: KeyStorage) -> tuple[ApiKey, ...]:
-    """The keys of a document that may come later."""
+    """Return the keys of a document; none if it does not exist yet."""
     document = storage.read()
     return parse_keys(document, storage) if document is not None else ()
 
 
 def _index_by_hash(keys: Sequence[ApiKey]) -> Mapping[str, tuple[ApiKey, float]]:
-    """Each key by its hash, and until when it is good."""
+    """Return each key and its expiry time by hash."""
     return {key.sha256: (key, compute_expiry(key)) for key in keys}
 
 
 def compute_expiry(key: ApiKey) -> float:
-    """When a key ends, in seconds since 1970; 0 where it has been revoked, infinity where it never
-    does.
+    """Return when a key ends, in seconds since 1970.
+
+    It is 0 for a revoked key, and infinity for a key without end.
     """
     if key.revoked is not None:
         return 0.0

@@ -2,16 +2,15 @@
 
 Needs the extra `redis`.
 
-The document is the one that a key file holds, hashes only, in one hash of Redis with two fields:
-`document`, and `version`, which is another random word after each change. So whoever follows it
-asks for some bytes, and takes no other Redis, or one that was emptied and filled again, for what it
-has seen.
+The document is the same as in a key file, with hashes only. It is in one Redis hash with two
+fields: `document`, and `version`, a random word that is new after each change. So a server polls a
+few bytes only, and it notices another Redis, or one that was emptied and filled again.
 
-One thread of a server, whatever the number of its workers, looks twice a second whether the
-document has changed, and writes what is new into the file, from which the keys are read as ever. So
-with Redis away the last keys stay in force, over a restart too. Nothing is taken over that takes
-something back: a document in which a key of the file is not there, or lives longer (one that was
-revoked would be good again), is an older one, or another's. It is refused with a line in the log.
+In each server, one thread, whatever the number of workers, checks twice a second whether the
+document has changed, and writes a new one to the local file, from which the keys are read as usual.
+So if Redis is unreachable, the last keys stay valid, also after a restart. A document must not undo
+a change: if a key of the file is missing in it or lives longer (a revoked key would be valid
+again), it is older, or somebody else's. It is rejected, and the log says so.
 """
 
 import contextlib
@@ -32,18 +31,19 @@ from toolcatalog.keys.storage import FileKeyStorage
 
 _REDIS_KEY = "toolcatalog:keys"
 _SCHEMES = ("redis", "rediss")
-# of a change, where others keep changing the document: each time one of them gets through
+# attempts to update while others change the document; one of them succeeds each time
 _MAX_ATTEMPTS = 100
-_TIMEOUT = 1.0  # seconds for an answer
+_TIMEOUT = 1.0  # seconds to wait for a response
 
 T = TypeVar("T")
 
 
 class RedisAddress:
-    """Where Redis is: `redis://[[user]:password@]host[:port][/number]`, or `rediss://` for TLS. Its
-    text never has the password.
+    """The address of Redis: `redis://[[user]:password@]host[:port][/number]`, or `rediss://` for
+    TLS.
 
-    Raises UsageError where the text is no such address, or the package redis is not there.
+    Its text never contains the password. Raises UsageError if the URL is invalid or the package
+    redis is not installed.
     """
 
     def __init__(self, url: str) -> None:
@@ -80,7 +80,7 @@ def _format_address(parts: SplitResult) -> str:
 
 
 class RedisKeyStorage:
-    """The key document in Redis: a `keys.storage.Place`."""
+    """The key document in Redis: a `keys.storage.KeyStorage`."""
 
     def __init__(self, address: RedisAddress) -> None:
         self.address = address
@@ -90,37 +90,41 @@ class RedisKeyStorage:
 
     @property
     def location(self) -> str:
-        """Redis at host and port."""
+        """Redis with its host and port."""
         return str(self.address)
 
     @property
     def cli_option(self) -> str:
-        """What names it on the command line, without the password."""
+        """The command line option that names it, without the password."""
         return "--redis URL"
 
     def read(self) -> bytes | None:
-        """As `keys.storage.Place` says."""
+        """Return the document; see `KeyStorage.read`."""
         return self.read_versioned()[1]
 
     def read_version(self) -> bytes | None:
-        """Which state of the document is there: another after each change, None where there is
-        none. Raises KeyFileError.
+        """Return the version of the document, which is new after each change; None if there is
+        none.
+
+        Raises KeyFileError.
         """
         with self._connect() as client:
             found: bytes | None = client.hget(_REDIS_KEY, "version")
         return found
 
     def read_versioned(self) -> tuple[bytes | None, bytes | None]:
-        """The version and the document that belongs to it. Raises KeyFileError where Redis does not
-        answer.
+        """Return the version and the document that belongs to it.
+
+        Raises KeyFileError if Redis does not respond.
         """
         with self._connect() as client:
             version, document = client.hmget(_REDIS_KEY, "version", "document")
         return version, document
 
     def update(self, transform: Callable[[bytes | None], tuple[bytes, T]]) -> T:
-        """As `keeping.Place.change` says. A change that came between is seen by Redis itself, and
-        `how` is asked again.
+        """Replace the document; see `KeyStorage.update`.
+
+        Redis detects a concurrent change, and `transform` is called again.
         """
         from redis import WatchError  # noqa: PLC0415
 
@@ -138,9 +142,9 @@ class RedisKeyStorage:
         raise KeyFileError(f"Others are changing the {self} all the time: try again.")
 
     @contextlib.contextmanager
-    # the library's types leave open whether an answer is awaited
+    # Any, because the library's types do not say whether a result must be awaited
     def _connect(self) -> Iterator[Any]:
-        """A connection for a moment; what goes wrong is one sentence."""
+        """Open a connection for the block; errors become KeyFileError with one sentence."""
         from redis import Redis, RedisError  # noqa: PLC0415
         from redis.backoff import NoBackoff  # noqa: PLC0415
         from redis.retry import Retry  # noqa: PLC0415
@@ -161,30 +165,31 @@ class RedisKeyStorage:
 
 
 _POLL_INTERVAL = 0.5  # seconds
-_MAX_NAMED_KEYS = 3  # keys that a line of the log names
+_MAX_NAMED_KEYS = 3  # maximum number of keys in a log message
 _log = logging.getLogger("toolcatalog.keys")
 
 
 class KeySync(threading.Thread):
-    """Follows until the process ends. `look` may be called once before, so that a server has its
-    keys when it starts.
+    """A thread that copies the keys from Redis to a file until the process ends.
+
+    `sync_once` may be called before, so that a server has its keys at the start.
     """
 
     def __init__(self, remote: RedisKeyStorage, file: Path) -> None:
         super().__init__(name="keys from Redis", daemon=True)
         self._remote = remote
         self._file = FileKeyStorage(file)
-        self._applied_version: bytes | None = None  # the version that is in the file
-        self._last_error = ""  # what the log said last
+        self._applied_version: bytes | None = None  # the version in the file
+        self._last_error = ""  # last logged error
 
     def run(self) -> None:
-        """Look, again and again."""
+        """Synchronize again and again."""
         while True:
             self.sync_once()
             time.sleep(_POLL_INTERVAL)
 
     def sync_once(self) -> None:
-        """Take over what has changed. What stands in the way is told in the log, once."""
+        """Apply a change, if there is one; an error is logged once."""
         try:
             if (
                 self._applied_version is None
@@ -208,8 +213,9 @@ class KeySync(threading.Thread):
         _log.info("keys taken from %s: %d", self._remote.location, len(theirs))
 
     def _next_document(self, current: bytes | None, incoming: Sequence[ApiKey]) -> bytes:
-        """The document that takes the place of the file's. Raises KeyFileError where it would take
-        something back.
+        """Return the new document for the file.
+
+        Raises KeyFileError if it would undo a change.
         """
         before = api_keys.parse_keys(current, self._file) if current is not None else ()
         if behind := find_rolled_back(before, incoming):
@@ -231,8 +237,9 @@ class KeySync(threading.Thread):
 
 
 def find_rolled_back(before: Iterable[ApiKey], after: Iterable[ApiKey]) -> list[ApiKey]:
-    """The keys that are no longer there afterwards, or end later than they did: no command does
-    that.
+    """Return the keys of `before` that are missing in `after` or end later there.
+
+    No command does that.
     """
     ends = {key.sha256: compute_expiry(key) for key in after}
     return [
@@ -241,7 +248,7 @@ def find_rolled_back(before: Iterable[ApiKey], after: Iterable[ApiKey]) -> list[
 
 
 def merge_keys(first: Iterable[ApiKey], second: Iterable[ApiKey]) -> list[ApiKey]:
-    """All keys of both, oldest first; of a key that both have, the one that ends earlier."""
+    """Return all keys of both, oldest first; of a key in both, the one that ends earlier."""
     every: dict[str, ApiKey] = {}
     for key in (*first, *second):
         if key.sha256 not in every or compute_expiry(key) < compute_expiry(every[key.sha256]):

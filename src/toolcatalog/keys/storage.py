@@ -1,9 +1,9 @@
 """Key storage: read and change the key document in a file, as a whole.
 
-`remote` has another, Redis.
+`keys.redis` has another storage, Redis.
 
-A place knows nothing of keys. It knows how two commands that change it at once do not lose
-anything, and what it is called in a sentence.
+A storage does not know the format of keys. It prevents lost updates when two commands change the
+document at once, and it has a name for messages.
 """
 
 import contextlib
@@ -14,45 +14,46 @@ from typing import Protocol, TypeVar
 from toolcatalog.errors import KeyFileError, remedy
 from toolcatalog.system import files
 
-_LOCK_TIMEOUT = 5.0  # seconds that a command waits for another one to be done with the file
+_LOCK_TIMEOUT = 5.0  # seconds to wait for another command that changes the file
 _HINT = "or name another with --keys."
 
 T = TypeVar("T")
 
 
 class KeyStorage(Protocol):
-    """Where a document is kept. Its text is what it is called: `the key document in Redis at
-    host:6379`.
+    """The storage of a key document; its text is its name in messages.
+
+    An example is `key document in Redis at host:6379`.
     """
 
     @property
     def location(self) -> str:
-        """Which place of its kind, for the end of a sentence: a path."""
+        """The location, such as a path, for the end of a sentence."""
         ...
 
     @property
     def cli_option(self) -> str:
-        """What names it on the command line."""
+        """The command line option that names it."""
         ...
 
     def read(self) -> bytes | None:
-        """The document, None where there is none yet. Raises KeyFileError where the place cannot be
-        read.
+        """Return the document; None if there is none yet.
+
+        Raises KeyFileError if it cannot be read.
         """
         ...
 
     def update(self, transform: Callable[[bytes | None], tuple[bytes, T]]) -> T:
-        """Put what `how` makes of the document in its place, and tell what else `how` gives. Nobody
-        else's change comes between.
+        """Replace the document by the first result of `transform`; return the second.
 
-        `how` may be called several times. Raises KeyFileError where that cannot be done; nothing
-        has changed then.
+        The update is atomic: no other change is lost, and `transform` may be called several times.
+        Raises KeyFileError if the update fails; nothing has changed then.
         """
         ...
 
 
 class FileKeyStorage:
-    """A file of mode 0600, replaced in one step. Commands wait for one another."""
+    """A file of mode 0600 that is replaced atomically, under a lock."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -67,11 +68,11 @@ class FileKeyStorage:
 
     @property
     def cli_option(self) -> str:
-        """What names it on the command line."""
+        """The command line option that names it."""
         return f"--keys {self._path}"
 
     def read(self) -> bytes | None:
-        """As `Place.read` says."""
+        """Return the document; see `KeyStorage.read`."""
         try:
             return files.read_plain_file(self._path)
         except FileNotFoundError:
@@ -82,7 +83,7 @@ class FileKeyStorage:
             ) from None
 
     def update(self, transform: Callable[[bytes | None], tuple[bytes, T]]) -> T:
-        """As `Place` says."""
+        """Replace the document; see `KeyStorage.update`."""
         with self._lock():
             files.remove_temporary_files(self._path.parent, self._path.name)
             data, told = transform(self.read())
@@ -91,7 +92,7 @@ class FileKeyStorage:
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
-        """Hold the file against other commands that change it, after those that are at it already."""
+        """Lock the file against other commands that change it; wait for them first."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with files.lock(

@@ -80,7 +80,7 @@ class TextIndex:
         )
 
     def terms_with_prefix(self, prefix: str, limit: int) -> list[Term]:
-        """Return the terms that begin with `prefix` among the first `limit` from there on."""
+        """Return the first terms that begin with `prefix`, at most `limit`."""
         place = self._terms.bisect(prefix)
         return [
             self.term_at(place + more)

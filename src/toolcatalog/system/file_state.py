@@ -1,8 +1,8 @@
 """File state fingerprints: detect a change by inode, size and times, without reading the file.
 
-A file that had changed within two seconds before it was looked at has no signature to rely on,
-because its times could stay the same through another change; nor has a link, because what it leads
-to has times of its own.
+A file that was changed less than two seconds before the check has no reliable signature, because
+another change could leave the same times. A symbolic link has none either, because its target has
+times of its own.
 """
 
 import hashlib
@@ -16,8 +16,9 @@ _NO_FRESHNESS_LIMIT = 1 << 63
 
 
 def compute_signature(path: str, now: int) -> int:
-    """What tells a state of a file or folder from others; 0 where it is not to be relied on. `now`
-    is when looking began.
+    """Return a signature of the state of a file or folder; 0 if there is no reliable one.
+
+    `now` is the time at which the check began, in nanoseconds.
     """
     try:
         found = os.lstat(path)
@@ -34,9 +35,7 @@ def _hash_status(status: os.stat_result) -> int:
 
 
 def has_signature(path: str, signature: int) -> bool:
-    """Tell whether a file or folder has the signature that was noted; one that was not to be relied
-    on never holds.
-    """
+    """Return whether a file or folder still has this signature; never true for 0."""
     try:
         return _hash_status(os.lstat(path)) == signature
     except OSError:
@@ -44,19 +43,17 @@ def has_signature(path: str, signature: int) -> bool:
 
 
 def settled_signature(path: str) -> int:
-    """The signature of a file that nobody but a build should change, as it has left it; 0 where
-    there is none.
-    """
+    """Return the signature of a file that only builds change; 0 if there is none."""
     return compute_signature(path, _NO_FRESHNESS_LIMIT)
 
 
 def digest_signatures(folder: Path, paths: Iterable[str]) -> str:
-    """One digest of the signatures of such files."""
+    """Return one digest of the settled signatures of these files."""
     return hashlib.sha256(
         repr([(path, settled_signature(f"{folder}/{path}")) for path in paths]).encode()
     ).hexdigest()
 
 
 def are_unchanged(folder: Path, signatures: Mapping[str, int]) -> bool:
-    """Tell whether files, given by path and signature, are there and as they were left."""
+    """Return whether all files, given by path and signature, are unchanged."""
     return all(has_signature(f"{folder}/{path}", mark) for path, mark in signatures.items())

@@ -1,8 +1,5 @@
 """Atomic file writes, file locks and checked reads; the only module that writes the project's
 files.
-
-The only room that writes files of the
-project's own.
 """
 
 import contextlib
@@ -28,14 +25,16 @@ except ImportError:  # pragma: no cover - there are no advisory locks to take on
     fcntl = None  # type: ignore[assignment]  # a module elsewhere
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-_POLL_INTERVAL = 0.02  # seconds between two looks at a lock
-SEAL_LINE_SIZE = 2 * seals.SEAL_SIZE + 1  # bytes of the line with a seal
+_POLL_INTERVAL = 0.02  # seconds between two attempts to lock
+SEAL_LINE_SIZE = 2 * seals.SEAL_SIZE + 1  # bytes of the seal line
 _TEMPORARY_NAME = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
 
 
 def require_no_links(path: Path, top: Path) -> None:
-    """Raise UsageError where `path`, or a folder between it and `top`, is a symbolic link: what is
-    written there would come to lie elsewhere. `top` itself is what the caller named.
+    """Raise UsageError if `path`, or a folder between it and `top`, is a symbolic link.
+
+    Otherwise files could be written elsewhere. `top` itself is the caller's choice and may be a
+    link.
     """
     for place in (path, *path.parents):
         if place == top:
@@ -48,16 +47,15 @@ def require_no_links(path: Path, top: Path) -> None:
 
 
 def _temporary_path(path: Path) -> str:
-    """The name under which something is made before it takes its place."""
+    """Return the path of a temporary file next to `path`."""
     folder, name = os.path.split(path)
     return f"{folder or '.'}/.{name}.{os.urandom(4).hex()}.part"
 
 
 def remove_temporary_files(folder: Path, name: str = "") -> None:
-    """Remove what a process that was killed while writing has left in the folder under the name
-    that `_beside` gives.
+    """Remove the temporary files of killed processes from a folder.
 
-    `name`: only what was to become the file of this name.
+    With `name`, only those that were to become this file.
     """
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         for other in os.listdir(folder):
@@ -68,10 +66,9 @@ def remove_temporary_files(folder: Path, name: str = "") -> None:
 
 @contextlib.contextmanager
 def _name_in_errors(path: Path | str, temporary: str = "") -> Iterator[None]:
-    """Let what the disk refuses name the file that was to be written: a write names none, and what
-    is beside nobody knows.
+    """Put the target file's name into OSErrors, in place of the temporary file's or of none.
 
-    What was refused of another file, while there was something to write, names that one.
+    An error about another file, raised while data was produced, keeps that name.
     """
     try:
         yield
@@ -82,9 +79,7 @@ def _name_in_errors(path: Path | str, temporary: str = "") -> Iterator[None]:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a link or a folder with all that it holds; nothing happens where there is
-    none.
-    """
+    """Remove a file, a link, or a folder with its contents; a missing one is no error."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -92,15 +87,13 @@ def remove(path: Path) -> None:
 
 
 def move(path: Path, target: Path) -> None:
-    """Put a file where there is none yet; a cache may lie on another disk."""
+    """Move a file, also to another disk."""
     with _name_in_errors(target):
         shutil.move(path, target)
 
 
 def move_file(path: str, target: str) -> None:
-    """Move a file to another place on the same disk in one step, also where its folder is not there
-    yet.
-    """
+    """Move a file on the same disk in one step, and create the target's folder if necessary."""
     with _name_in_errors(target, path):
         try:
             os.replace(path, target)
@@ -110,11 +103,10 @@ def move_file(path: str, target: str) -> None:
 
 
 def write_synced(path: Path, data: bytes, mode: int = 0o644) -> None:
-    """Put the bytes at `path` in one step: under another name beside it, flushed to disk, then
-    renamed.
+    """Write a file atomically and durably: a temporary file is flushed to disk, then renamed.
 
-    A file that is there keeps its owner where we may give it: what root rewrites must stay readable
-    to the account that reads it.
+    An existing file keeps its owner if permitted: a file that root rewrites must stay readable for
+    the account that reads it.
     """
 
     with _open_replacement(path, mode) as file:
@@ -128,7 +120,7 @@ def write_synced(path: Path, data: bytes, mode: int = 0o644) -> None:
 
 @contextlib.contextmanager
 def _open_replacement(path: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
-    """A new file that takes the place of `path` when all is written, and is gone where that fails."""
+    """Open a temporary file that replaces `path` at the end; it is removed after an error."""
     beside = _temporary_path(path)
     with _name_in_errors(path, beside):
         try:
@@ -148,15 +140,15 @@ def _write_atomic(path: Path, data: bytes) -> None:
 
 
 def _discard(temporary: str) -> None:
-    with contextlib.suppress(OSError):  # what went wrong before is what there is to tell
+    with contextlib.suppress(OSError):  # do not hide an earlier error
         os.unlink(temporary)
 
 
 def write_if_changed(path: Path, data: bytes) -> bool:
-    """Put the bytes at `path` in one step unless they are there already; tell whether anything was
-    written.
+    """Write a file atomically unless it already has these bytes; return whether it was written.
 
-    For what can be made again: not flushed to disk, which would cost a thousand pages seconds.
+    For files that can be rebuilt: they are not flushed to disk, which would take seconds for a
+    thousand pages.
     """
     try:
         with open(path, "rb", buffering=0) as file:
@@ -165,14 +157,15 @@ def write_if_changed(path: Path, data: bytes) -> bool:
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), exist_ok=True)
     except OSError:
-        pass  # there is something, if only a folder: putting ours there says what is wrong
+        pass  # something is there, perhaps a folder: the write below raises the right error
     _write_atomic(path, data)
     return True
 
 
 def write_unsynced(path: Path, data: bytes) -> None:
-    """Put the bytes at `path` in one step, also where its folder is not there yet. For what can be
-    made again: not flushed to disk.
+    """Write a file atomically, and create its folder if necessary.
+
+    For files that can be rebuilt: they are not flushed to disk.
     """
     try:
         _write_atomic(path, data)
@@ -182,15 +175,16 @@ def write_unsynced(path: Path, data: bytes) -> None:
 
 
 def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
-    """Put bytes at `path` in one step, piece by piece, for they may be many. For what can be made
-    again: not flushed to disk.
+    """Write a file atomically from pieces, which may be many.
+
+    For files that can be rebuilt: they are not flushed to disk.
     """
     with _open_replacement(path) as file:
         file.writelines(pieces)
 
 
 def write_new(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, str]:
-    """Write a new file piece by piece: its size in bytes and its SHA-256."""
+    """Write a new file from pieces; return its size in bytes and its SHA-256."""
     size, seen = 0, hashlib.sha256()
     with _name_in_errors(path), path.open("xb") as file:
         for piece in pieces:
@@ -201,11 +195,12 @@ def write_new(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, st
 
 
 def read_plain_file(path: Path) -> bytes:
-    """The bytes of a plain file. Raises OSError, also for a pipe or a device: reading one of those
-    may never end.
+    """Return the bytes of a regular file.
+
+    Raises OSError otherwise, since reading a pipe or a device may never end.
     """
     mode = path.stat().st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a folder says so by itself
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # reading a folder raises its own error
         raise OSError(errno.EINVAL, "it is no plain file", str(path))
     return path.read_bytes()
 
@@ -228,7 +223,7 @@ def _open_regular(path: Path | str) -> int:
 
 
 def has_content(path: str, data: bytes) -> bool:
-    """Tell whether there is a file, and no link, with these very bytes."""
+    """Return whether the path is a regular file, and no link, with exactly these bytes."""
     try:
         with open(_open_regular(path), "rb", buffering=0) as file:
             return os.fstat(file.fileno()).st_size == len(data) and file.read(len(data) + 1) == data
@@ -237,15 +232,14 @@ def has_content(path: str, data: bytes) -> bool:
 
 
 def link_or_write(path: str, data: bytes, modified: int, candidates: Iterable[str]) -> None:
-    """Put a new file into a folder that nobody reads yet, as changed at `when` (seconds since
-    1970).
+    """Create a file with this modification time (seconds since 1970) in a private folder.
 
-    Where one of the files `like` has the very bytes, it becomes another name of that: no byte is
-    copied, and its time stays.
+    If one of the candidates has the same bytes, the file becomes a hard link to it: no data is
+    copied, and its time is kept.
     """
     for twin in candidates:
         if has_content(twin, data):
-            # a file system may know no second names, or have a limit for them
+            # a file system may not support hard links, or limit their number
             with contextlib.suppress(OSError):
                 os.link(twin, path)
                 return
@@ -256,8 +250,9 @@ def link_or_write(path: str, data: bytes, modified: int, candidates: Iterable[st
 
 
 def measure_size(path: Path) -> int:
-    """The bytes of all files in a folder, or of the file that is there; what goes meanwhile counts
-    as nothing.
+    """Return the total size of a file or of all files in a folder, in bytes.
+
+    Files that are removed meanwhile count as 0.
     """
     total = 0
     for one in [path, *path.rglob("*")]:
@@ -268,16 +263,15 @@ def measure_size(path: Path) -> int:
 
 
 def hash_file(path: Path) -> tuple[int, str]:
-    """The size of a file in bytes and its SHA-256."""
+    """Return the size of a file in bytes and its SHA-256."""
     with path.open("rb") as file:
         return path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_sealed(path: Path, pieces: Iterable[bytes]) -> None:
-    """Put bytes at `path` in one step, under a seal (see `seals`), for what a later build trusts;
-    piece by piece, for they may be many.
+    """Write a file atomically from pieces, with a seal as its first line (see `system.seals`).
 
-    The seal is the first line, in hexadecimal digits.
+    The seal has hexadecimal digits. It is for files that a later build trusts.
     """
     with _open_replacement(path) as file:
         seen = hashlib.sha256()
@@ -290,9 +284,7 @@ def write_sealed(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def read_sealed(path: Path) -> bytes | None:
-    """The bytes that were put at `path` under their seal; None where there are none, or the seal is
-    not one of this user.
-    """
+    """Return the content of a sealed file; None if it is missing or the seal is not valid."""
     with contextlib.suppress(OSError), open_regular(path) as file:
         said, data = file.read(SEAL_LINE_SIZE), file.read()
         if _has_valid_seal(path, hashlib.sha256(data).digest(), said):
@@ -301,8 +293,9 @@ def read_sealed(path: Path) -> bytes | None:
 
 
 def iter_sealed_lines(path: Path) -> Iterator[bytes]:
-    """The same as lines, without their ends and one after another, for they may be many; gone
-    through once before, for the seal.
+    """Yield the lines of a sealed file without their ends; none if the seal is not valid.
+
+    The file is read twice, first for the seal, so that it need not fit in memory.
     """
     with contextlib.suppress(OSError), open_regular(path) as file:
         said = file.read(SEAL_LINE_SIZE)
@@ -318,7 +311,7 @@ def _has_valid_seal(path: Path, digest: bytes, seal_line: bytes) -> bool:
 
 
 def replace_symlink(link: Path, target: str) -> None:
-    """Make the symbolic link name `target`, in one step also where it named something else before."""
+    """Create a symbolic link to `target`, or replace it atomically."""
     beside = _temporary_path(link)
     with _name_in_errors(link, beside):
         os.symlink(target, beside)
@@ -331,8 +324,9 @@ def replace_symlink(link: Path, target: str) -> None:
 
 @contextlib.contextmanager
 def lock(path: Path, timeout: float = 0.0) -> Iterator[bool]:
-    """Hold the lock file at `path`: yields False where another process still holds it after `wait`
-    seconds. Ends with the process. Raises OSError where a symbolic link is in its place.
+    """Lock a file; yield False if another process still has the lock after `timeout` seconds.
+
+    The lock ends with the process. Raises OSError if the path is a symbolic link.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC | _NO_LINK
     with open(os.open(path, flags, 0o666), "a") as file:

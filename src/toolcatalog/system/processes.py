@@ -21,13 +21,13 @@ from toolcatalog.system.signals import defer_interrupts
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-_MIN_TASKS = 8  # tasks that are done before a process would have started
-_MAX_CHUNK_SIZE = 8  # tasks handed over at a time, at most
+_MIN_TASKS = 8  # this many tasks take less time than a process start
+_MAX_CHUNK_SIZE = 8  # maximum number of tasks sent at once
 _POLL_INTERVAL = 0.5  # seconds
-# threads that a pool has here, to send work and to take results; a worker, and its thread that
-# watches its parent
+# threads of a pool in this process (sending work, receiving results); those of a worker (itself
+# and one that watches its parent)
 _POOL_THREADS, _THREADS_PER_WORKER = 2, 2
-# a forked process has all modules loaded and starts in a few milliseconds; elsewhere it is not safe
+# a forked process starts in milliseconds with all modules loaded; forking is safe on Linux only
 _CAN_FORK = sys.platform == "linux"
 
 Task = TypeVar("Task")
@@ -35,10 +35,10 @@ Result = TypeVar("Result")
 
 
 def available_cpus(cgroup_root: Path = Path("/sys/fs/cgroup")) -> int:
-    """How many processors this process may use: those that it may run on, and no more than its
-    container has the time of.
+    """Return how many processors this process may use, by its affinity and its container's quota.
 
-    `groups`: where Linux tells of control groups, 2 or 1; in a container that is its own.
+    `cgroup_root` is where Linux mounts control groups, version 2 or 1; a container sees its own
+    there.
     """
     every = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -51,19 +51,20 @@ def available_cpus(cgroup_root: Path = Path("/sys/fs/cgroup")) -> int:
 
 
 def _cgroup_cpus(*files: Path) -> float:
-    """The time of how many processors files allow: how much of it in how long a period; without end
-    where they tell nothing of it.
+    """Return the processors that quota files allow (quota divided by period); infinity if
+    unlimited.
     """
     with contextlib.suppress(OSError, ValueError):
         allowed, period = map(int, " ".join(file.read_text() for file in files).split())
-        # else it is -1, or in words, which are no number
+        # no limit is -1 in version 1, and a word in version 2
         return allowed / period if allowed > 0 else math.inf
     return math.inf
 
 
 def tune_garbage_collection() -> None:
-    """Have Python look for circles of garbage seldom, and not at its end: nearly all of ours goes
-    by reference counts, and much stays.
+    """Run the cyclic garbage collector rarely, and not at exit.
+
+    Nearly all our objects are freed by reference counts, and many live long.
     """
     gc.freeze()
     atexit.register(gc.freeze)
@@ -71,23 +72,22 @@ def tune_garbage_collection() -> None:
 
 
 class Workers(Protocol):
-    """Who works: as `concurrent.futures.Executor`, as far as it is asked for here."""
+    """An executor: the methods of `concurrent.futures.Executor` that are used here."""
 
     def map(
         self, work: Callable[[Task], Result], tasks: Sequence[Task], /, *, chunksize: int
     ) -> Iterator[Result]:
-        """The results of the tasks, in their order; sent so many at a time, at most."""
+        """Yield the results of the tasks in order; at most `chunksize` tasks are sent at once."""
 
     def shutdown(self, *, wait: bool = True, cancel_futures: bool = False) -> None:
-        """Let them go."""
+        """Release the workers."""
 
 
 class WorkerPool:
-    """So many processes, started when there is work for them, and one more for what goes on beside.
-    Leave the `with` block to end them.
+    """Worker processes that are started on demand, and one more for work in the background.
 
-    `hire` brings workers of another kind instead of the processes; the one beside is a process here
-    in any case.
+    Leaving the `with` block ends them. `worker_source` returns other workers instead of processes;
+    the background worker is always a local process.
     """
 
     def __init__(self, jobs: int, worker_source: Callable[[], Workers] | None = None) -> None:
@@ -115,8 +115,9 @@ class WorkerPool:
         self._cleanup.close()
 
     def map(self, work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterable[Result]:
-        """The results of the tasks, in their order, as they come. Raises BrokenExecutor where a
-        process was killed.
+        """Return the results of the tasks in order, as they arrive.
+
+        Raises BrokenExecutor if a process was killed.
         """
         if not self._is_single and len(tasks) > _MIN_TASKS:
             self._executor = self._executor or self._start_workers()
@@ -133,23 +134,26 @@ class WorkerPool:
         )
 
     def start_background(self, tasks: int, threshold: int = _MIN_TASKS) -> None:
-        """Start the process for work beside, where there are more tasks than that: early, for a
-        forked one keeps what is held by then.
+        """Start the background process if there are more than `threshold` tasks.
+
+        Start it early, because a forked process keeps a copy of the memory of that moment.
         """
         if self.jobs > 1 and tasks > threshold:
             self._background = self._background or _start_processes(1, self._cleanup)
 
     def stop_background(self) -> None:
-        """Let the process for work beside go: the next has all that is loaded by then, where
-        processes are forked; elsewhere it stays.
+        """Stop the background process if processes are forked.
+
+        The next one then has everything that is loaded by then.
         """
         if self._background and _CAN_FORK:
             _shut_down(self._background)
             self._background = None
 
     def submit(self, work: Callable[[], Result]) -> Callable[[], Result]:
-        """Begin a piece of work beside what follows; call what comes back for the result. Where no
-        process stands by it is done then.
+        """Start work in the background; return a function that waits for the result.
+
+        Without a background process, that function does the work.
         """
         return self._background.submit(work).result if self._background else work
 
@@ -157,8 +161,9 @@ class WorkerPool:
 def _map_from_both_ends(
     work: Callable[[Task], Result], tasks: Sequence[Task], background: "Executor"
 ) -> Iterator[Result]:
-    """The results of a few tasks: this process goes through them from the front, and the other,
-    when it is free, from the end.
+    """Yield the results of a few tasks in order.
+
+    This process works from the front, and the background process from the end.
     """
     begun = [background.submit(work, task) for task in reversed(tasks[1:])]
     for task in tasks:
@@ -170,22 +175,19 @@ def _map_from_both_ends(
 
 
 def release_free_memory() -> None:
-    """Give the system what memory is free between what is held, before others need some, or are
-    forked with it. Only glibc can.
-    """
-    # TypeError: Windows has no library without a name
+    """Return free memory to the system, before others need it or a process forks; glibc only."""
+    # TypeError: CDLL(None) does not work on Windows
     with contextlib.suppress(ImportError, OSError, AttributeError, TypeError):
-        import ctypes  # noqa: PLC0415 - needed only where there is very much
+        import ctypes  # noqa: PLC0415 - rarely needed
 
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def _start_processes(jobs: int, cleanup: contextlib.ExitStack) -> "Executor | None":
-    """So many processes, or as many as may be begun; None where none may. A pool that is refused a
-    thread of its own waits for ever.
+    """Start up to `jobs` processes, as many as the thread limit permits; None if it permits none.
 
-    `ends` waits for them, whatever comes: at its end the program wakes up those that are just
-    ending, and may fail at that.
+    A pool that cannot start its threads would wait forever. `cleanup` waits for the processes in
+    any case: at exit, Python wakes processes that are just ending, which may fail.
     """
     fitting = min(
         jobs,
@@ -194,7 +196,7 @@ def _start_processes(jobs: int, cleanup: contextlib.ExitStack) -> "Executor | No
     )
     if fitting < 1:
         return None
-    import multiprocessing  # noqa: PLC0415 - most checks and many builds start no process
+    import multiprocessing  # noqa: PLC0415 - most commands start no process
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
 
     context = multiprocessing.get_context("fork" if _CAN_FORK else "spawn")
@@ -202,27 +204,31 @@ def _start_processes(jobs: int, cleanup: contextlib.ExitStack) -> "Executor | No
         executor = ProcessPoolExecutor(
             fitting, context, _initialize_worker, (os.getpid(), seals.get_secret())
         )
-    # there is no shared memory to hold its locks: /dev/shm is missing, or may not be written
+    # no shared memory for its locks: /dev/shm is missing or not writable
     except OSError:
         return None
-    # a pool that is half begun never ends, and what comes while Python forks is lost
+    # a partly started pool never ends, and interrupts during a fork are lost
     with defer_interrupts():
         cleanup.callback(_shut_down, executor)
-        executor.submit(os.getpid).result()  # all are forked now, before anybody starts a thread
+        executor.submit(os.getpid).result()  # fork all workers now, before any thread starts
     return executor
 
 
 def _shut_down(executor: "Executor") -> None:
-    """Wait for processes to end what they are at. Nothing interrupts that: Python takes a thread
-    for ended when waiting for it is.
+    """Stop the processes after their current tasks.
+
+    Interrupts are deferred, because Python regards a thread as ended if waiting for it was
+    interrupted.
     """
     with defer_interrupts():
         executor.shutdown(cancel_futures=True)
 
 
 def _initialize_worker(parent: int, seal_secret: seals.Secret) -> None:
-    """What a worker does first: leave Ctrl-C to the parent, end when the parent has ended however
-    it did, and seal files as the parent does.
+    """Initialize a worker process.
+
+    It ignores Ctrl-C, ends when the parent has ended in any way, and seals files as the parent
+    does.
     """
     seals.use_secret(seal_secret)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,9 +1,9 @@
 """Seals: keyed digests on files that a later build trusts, with a secret of the user.
 
 A seal is a keyed BLAKE2b over a file's SHA-256 and its name. The key is a random secret in the
-user's cache folder, which no checkout holds: whatever somebody else wrote into a build's cache or
-into a site has no valid seal, and is as good as missing. Where the secret cannot be stored, each
-process makes its own, so that nothing is reused by the next one.
+user's cache folder, which no checkout contains. A file that somebody else wrote into a build's
+cache or into a site has no valid seal, and counts as missing. If the secret cannot be stored, each
+process creates its own, and the next process reuses nothing.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-SEAL_SIZE = 32  # bytes of a seal, and of the secret
+SEAL_SIZE = 32  # bytes of a seal and of the secret
 _FILE_NAME = "cache-secret"
 _OPEN_FLAGS = (
     os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -21,7 +21,7 @@ _OPEN_FLAGS = (
 
 
 class Secret(bytes):
-    """A secret that no log shows: workers of a cluster get it, and some log their arguments."""
+    """A secret with a hidden `repr`, because workers of a cluster may log their arguments."""
 
     __slots__ = ()
 
@@ -33,7 +33,7 @@ _current: list[Secret] = []
 
 
 def get_secret() -> Secret:
-    """The secret of this process: that of the user, or a new one where it cannot be stored."""
+    """Return the secret of this process: the user's, or a new one if it cannot be stored."""
     if not _current:
         _current.append(Secret(_load_secret() or os.urandom(SEAL_SIZE)))
     return _current[0]
@@ -45,13 +45,13 @@ def use_secret(secret: Secret) -> None:
 
 
 def compute_seal(name: str, digest: bytes) -> bytes:
-    """The seal of a file with this name, whose content has this SHA-256."""
+    """Return the seal of a file with this name and this SHA-256."""
     text = digest + name.encode("utf-8", "surrogateescape")
     return hashlib.blake2b(text, key=get_secret(), digest_size=SEAL_SIZE).digest()
 
 
 def _load_secret() -> bytes | None:
-    """The secret in the user's cache folder, created if it is missing; None where that fails."""
+    """Return the secret in the user's cache folder, created if missing; None if that fails."""
     try:
         folder = Path(os.environ.get("XDG_CACHE_HOME", ""))
         if not folder.is_absolute():
@@ -62,14 +62,14 @@ def _load_secret() -> bytes | None:
         path = folder / "toolcatalog" / _FILE_NAME
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         return _read_secret(path) or _create_secret(path)
-    except (OSError, RuntimeError):  # RuntimeError: there is no home
+    except (OSError, RuntimeError):  # RuntimeError: no home directory
         return None
 
 
 def _read_secret(path: Path) -> bytes | None:
-    """The secret in a file; None where there is none, or one that others could read or write.
+    """Return the secret in a file; None if it is missing or accessible to others.
 
-    Raises OSError where it cannot be read or belongs to another user.
+    Raises OSError if it cannot be read or belongs to another user.
     """
     try:
         handle = os.open(path, _OPEN_FLAGS)
@@ -87,9 +87,9 @@ def _read_secret(path: Path) -> bytes | None:
 
 
 def _create_secret(path: Path) -> bytes | None:
-    """Put a new secret in place of one that is missing or unusable, in one step.
+    """Replace a missing or unusable secret by a new one, in one step.
 
-    Of two processes that do this at once, both use the secret of the first.
+    If two processes do this at once, both use the secret of the first.
     """
     handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{_FILE_NAME}.")
     try:

@@ -1,9 +1,9 @@
 """Signal handling: Ctrl-C during imports and process start.
 
-It raises KeyboardInterrupt wherever it just is. In the middle of a module that is being loaded that
-is told with lines of other people's code, or it is lost, so that a server goes on as if nothing had
-been asked of it, or it crashes a library in C that is half set up. While processes are begun, or
-waited for, it is lost too, or they are waited for without end.
+Python raises KeyboardInterrupt at any point. During an import, this prints a traceback of other
+people's code, or the interrupt is lost and a server continues, or a partly initialized C library
+crashes. While processes are started or waited for, the interrupt may be lost too, or the wait never
+ends.
 """
 
 import signal
@@ -11,15 +11,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_CAN_MASK = hasattr(signal, "pthread_sigmask")  # not on Windows
+_CAN_MASK = hasattr(signal, "pthread_sigmask")  # false on Windows
 
 
 @contextmanager
 def exit_on_interrupt() -> Iterator[None]:
-    """Have an interrupt end the process while this block loads modules, unless interrupts are
-    ignored or somebody else's.
+    """End the process on an interrupt while this block imports modules.
 
-    By then there is nothing to put in order.
+    There is nothing to clean up at that time. Signal handlers of others, and ignored interrupts,
+    stay as they are.
     """
     before = signal.getsignal(signal.SIGINT)
     is_ours = (
@@ -37,8 +37,9 @@ def exit_on_interrupt() -> Iterator[None]:
 
 @contextmanager
 def defer_interrupts() -> Iterator[None]:
-    """Have an interrupt of this thread wait for the end of this block. Threads and programs that
-    are begun in it never hear of one.
+    """Defer interrupts of this thread to the end of the block.
+
+    Threads and programs that are started in it do not receive interrupts.
     """
     if not _CAN_MASK:
         yield
@@ -51,16 +52,15 @@ def defer_interrupts() -> Iterator[None]:
 
 
 def stop_handling_interrupts() -> None:
-    """Have an interrupt end the process from now on: all is in order, and Python would tell where
-    it was interrupted at its end.
+    """End the process on any interrupt from now on.
+
+    All work is done, and Python would print a traceback of its shutdown.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def unblock_interrupts() -> None:
-    """Hear of interrupts in this thread, of one that has been waiting since the process was begun,
-    too.
-    """
+    """Receive interrupts in this thread, even one that was deferred since the process start."""
     if _CAN_MASK:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

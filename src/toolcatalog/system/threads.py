@@ -1,4 +1,4 @@
-"""Thread limits: what to do where the system allows no more threads."""
+"""Thread limits: what to do if the system allows no more threads."""
 
 import threading
 
@@ -6,11 +6,11 @@ from toolcatalog.errors import UsageError
 
 LIMIT_HINT = "raise the limit of processes, for threads count there too (`pids` of a container, TasksMax of systemd)"
 LIMIT_MESSAGE = f"No more threads may be begun here: {LIMIT_HINT}."
-_LIMIT_ERROR = "can't start new thread"  # all that Python says of it
+_LIMIT_ERROR = "can't start new thread"  # the only detail in Python's error
 
 
 def start(thread: threading.Thread) -> None:
-    """Begin a thread. Raises UsageError where the system allows no more."""
+    """Start a thread; raises UsageError if the system allows no more."""
     try:
         thread.start()
     except RuntimeError:
@@ -18,15 +18,16 @@ def start(thread: threading.Thread) -> None:
 
 
 def is_limit_error(error: BaseException) -> bool:
-    """Tell whether a library was refused a thread; tasks that end together tell of it in a group."""
+    """Return whether an error, or every one in a group, says that no thread could be started."""
     if isinstance(error, BaseExceptionGroup):
         return all(map(is_limit_error, error.exceptions))
     return isinstance(error, RuntimeError) and str(error) == _LIMIT_ERROR
 
 
 def count_available(limit: int) -> int:
-    """How many threads may be begun, up to so many. They are begun, and ended again: nobody else
-    knows all limits.
+    """Return how many threads may be started, at most `limit`.
+
+    It starts and ends them, because there is no other way to know all limits.
     """
     end, begun = threading.Event(), list[threading.Thread]()
     try:
@@ -37,7 +38,7 @@ def count_available(limit: int) -> int:
     except RuntimeError:
         pass
     finally:
-        end.set()  # also where somebody interrupts: they would be waited for at the end
+        end.set()  # also after an interrupt: Python waits for these threads at exit
     for thread in begun:
         thread.join()
     return len(begun)
