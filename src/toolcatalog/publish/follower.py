@@ -50,7 +50,7 @@ _log = logging.getLogger("toolcatalog.following")
 
 
 def default_cache(url: str) -> Path:
-    """Return the default cache of a store, named by a hash of the URL in the user's cache folder."""
+    """Return the default cache of a store: in the user's cache folder, by a hash of the URL."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return home / "toolcatalog" / hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:16]
 

@@ -192,7 +192,7 @@ class _CorpusStats:
         self.field_lengths, self.filled_counts = np.zeros(len(FIELDS)), np.zeros(len(FIELDS))
 
     def add(self, counts: TermCounts, numbers: TermNumbers, word_count: int) -> None:
-        """Add a batch whose words have these numbers; `word_count` is the lexicon's current size."""
+        """Add a batch with these word numbers; `word_count` is the current size of the lexicon."""
         if word_count > len(self.document_frequencies):
             self.document_frequencies, self.newest_frequencies, self.used = (
                 np.pad(column, (0, word_count))
