@@ -63,8 +63,9 @@ class LockedTool(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A difference from the lock; its severity is "note" if an application may continue, or
-    "error".
+    """A difference from the lock.
+
+    Its severity is "note" if an application may continue, otherwise "error".
     """
 
     slug: str

@@ -30,12 +30,11 @@ def is_valid(pattern: str, name: str) -> bool:
 
 
 def find_nearest(name: str, candidates: Iterable[str], limit: int = 1) -> list[str]:
-    """Return the candidates most similar to `name`, best first, ignoring case; empty if none is
-    near.
+    """Return the candidates most similar to `name`, best first; empty if none is near.
 
-    Of many candidates, only those that share most letters and pairs of letters with `name` are
-    compared letter by letter: at most 20, and fewer if the names are long. So a thousand candidates
-    take about a millisecond.
+    Case is ignored. Of many candidates, only those that share most letters and pairs of letters
+    with `name` are compared letter by letter: at most 20, and fewer if the names are long. So a
+    thousand candidates take about a millisecond.
     """
     folded: dict[str, str] = {}
     for candidate in sorted(candidates):

@@ -39,11 +39,11 @@ T = TypeVar("T")
 
 
 class RedisAddress:
-    """The address of Redis: `redis://[[user]:password@]host[:port][/number]`, or `rediss://` for
-    TLS.
+    """The address of Redis as a URL.
 
-    Its text never contains the password. Raises UsageError if the URL is invalid or the package
-    redis is not installed.
+    It is `redis://[[user]:password@]host[:port][/number]`, or `rediss://` for TLS. Its text never
+    contains the password. Raises UsageError if the URL is invalid or the package redis is not
+    installed.
     """
 
     def __init__(self, url: str) -> None:
@@ -103,10 +103,9 @@ class RedisKeyStorage:
         return self.read_versioned()[1]
 
     def read_version(self) -> bytes | None:
-        """Return the version of the document, which is new after each change; None if there is
-        none.
+        """Return the version of the document; None if there is none.
 
-        Raises KeyFileError.
+        The version is new after each change. Raises KeyFileError.
         """
         with self._connect() as client:
             found: bytes | None = client.hget(_REDIS_KEY, "version")

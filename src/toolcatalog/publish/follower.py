@@ -50,9 +50,7 @@ _log = logging.getLogger("toolcatalog.following")
 
 
 def default_cache(url: str) -> Path:
-    """Return the default cache of a store: a folder in the user's cache, named by a hash of the
-    URL.
-    """
+    """Return the default cache of a store: in the user's cache folder, by a hash of the URL."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return home / "toolcatalog" / hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:16]
 
@@ -101,8 +99,9 @@ class _FailedDownloads:
             raise InvalidRemoteSnapshot(failure.reason)
 
     def add(self, digest: str, reason: str, max_delay: float) -> None:
-        """Record a failure of a snapshot; the next attempt is after `max_delay` seconds at the
-        latest.
+        """Record a failure of a snapshot.
+
+        The next attempt is after `max_delay` seconds at the latest.
         """
         self._expire()
         before = self._failures.pop(digest, None)

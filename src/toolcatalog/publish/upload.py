@@ -47,12 +47,11 @@ class StoragePruneResult(NamedTuple):
 
 
 def prune_storage(storage: ObjectStorage, keep: int) -> StoragePruneResult:
-    """Remove all snapshots except the current one, the `keep` newest others and those of the last
-    day.
+    """Remove all snapshots except the current one, the `keep` newest others and recent ones.
 
-    Chunks that none of these has are removed too, if they are older than a day. Raises StoreError
-    if the store cannot be used, and InvalidRemoteSnapshot if the chunks of a kept snapshot are
-    unknown; nothing is removed then.
+    Snapshots of the last day are recent. Chunks that no kept snapshot has are removed too, if they
+    are older than a day. Raises StoreError if the store cannot be used, and InvalidRemoteSnapshot
+    if the chunks of a kept snapshot are unknown; nothing is removed then.
     """
     before = datetime.now(UTC) - MIN_AGE
     snapshots = _list_snapshots(storage)
@@ -281,8 +280,9 @@ def _upload_chunks(
     jobs: int,
     progress: Progress,
 ) -> tuple[Mapping[str, list[Chunk]], int, int]:
-    """Send the missing chunks; return the chunks of all files, and how many objects and bytes were
-    sent.
+    """Send the missing chunks.
+
+    Returns the chunks of all files, and the number and bytes of the sent ones.
     """
     files: dict[str, list[Chunk]] = {path: [] for path in paths}
     objects_sent = size = 0

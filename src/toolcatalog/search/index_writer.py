@@ -66,9 +66,7 @@ class Lexicon:
         return [*self._numbers]
 
     def numbers_for_batch(self, key: str, counts: TermCounts) -> TermNumbers:
-        """Return the numbers of the words of the compiled batch with this key, in the batch's
-        order.
-        """
+        """Return the numbers of the words of a compiled batch, in its order."""
         found = self._cached.get(key)
         if found is None:
             words = counts.spelled_terms
@@ -77,8 +75,7 @@ class Lexicon:
         return found
 
     def save(self, cache: Path, program_digest: str) -> None:
-        """Write the numbers of the batches requested in this build, for the next build of this
-        program.
+        """Write the numbers of the requested batches for the next build of this program.
 
         Nothing is written if the cache already has exactly these batches. Raises OSError.
         """
@@ -105,8 +102,9 @@ class Lexicon:
 
 
 def load_lexicon(cache: Path, program_digest: str) -> Lexicon:
-    """Load the lexicon that the last build of this program saved; empty if it is missing or
-    invalid.
+    """Load the lexicon that the last build of this program saved.
+
+    It is empty if the file is missing or invalid.
     """
     data = files.read_sealed(_lexicon_path(cache)) or b""
     end = data.find(b"\n") + 1
@@ -194,9 +192,7 @@ class _CorpusStats:
         self.field_lengths, self.filled_counts = np.zeros(len(FIELDS)), np.zeros(len(FIELDS))
 
     def add(self, counts: TermCounts, numbers: TermNumbers, word_count: int) -> None:
-        """Add a batch whose words have these numbers; `word_count` is the size of the lexicon by
-        now.
-        """
+        """Add a batch with these word numbers; `word_count` is the current size of the lexicon."""
         if word_count > len(self.document_frequencies):
             self.document_frequencies, self.newest_frequencies, self.used = (
                 np.pad(column, (0, word_count))
@@ -282,9 +278,7 @@ class _PostingsWriter:
     def serialize(
         self, counted: Callable[[], Iterable[tuple[TermCounts, TermIds]]]
     ) -> Iterator[bytes | memoryview]:
-        """Yield the bytes of the file; afterwards `checksums` has the CRC-32 of each term's
-        postings.
-        """
+        """Yield the bytes of the file; afterwards `checksums` has a CRC-32 for each term."""
         yield snapshot_format.pack_postings_header(self.average_lengths.tolist())
         last = 0
         while (first := last) < len(self.document_frequencies):

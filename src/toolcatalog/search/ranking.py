@@ -57,9 +57,7 @@ FloatColumn = NDArray[np.float32]
 
 
 class QueryTerm(NamedTuple):
-    """A term of an expanded query: its weight, and the numbers of the query's sentences that have
-    it.
-    """
+    """A term of an expanded query: its weight, and the numbers of the sentences that have it."""
 
     term: Term
     weight: float
@@ -67,9 +65,7 @@ class QueryTerm(NamedTuple):
 
 
 class _ParsedTerm(NamedTuple):
-    """A term as parsed: its first spelling, its weight, and the numbers of the sentences that have
-    it.
-    """
+    """A term as parsed: its first spelling, its weight, and the numbers of its sentences."""
 
     spelling: str
     weight: float

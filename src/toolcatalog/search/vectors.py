@@ -66,9 +66,7 @@ class VectorIndex:
         ).reshape(_SKETCH_WORDS, tool_count)
 
     def find_nearest(self, query: Vectors, candidates: NDArray[np.bool_]) -> Neighbors:
-        """Return the candidates nearest to any of the query's vectors; `candidates` is a mask by
-        number.
-        """
+        """Return the candidates (a mask by number) nearest to any of the query's vectors."""
         numbers = self._select_by_sketch(query, candidates)
         if not len(query) or not len(numbers):
             return NO_NEIGHBORS

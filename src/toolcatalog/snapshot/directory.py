@@ -158,10 +158,9 @@ def compute_stamp(folder: Path) -> str:
 
 
 def _is_complete(folder: Path, file_infos: Mapping[str, FileInfo]) -> bool:
-    """Return whether the folder has exactly these files, with no links in place of files or
-    folders.
+    """Return whether the folder has exactly these files, and no links in place of any.
 
-    The targets of links may change later.
+    This includes links in place of folders. The targets of links may change later.
     """
     real = os.path.realpath(folder)
     return folder.is_dir() and all(

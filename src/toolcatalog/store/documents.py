@@ -34,10 +34,10 @@ class Documents:
         self._verified = bytearray(len(self._positions))
 
     def read_document(self, tool_id: int) -> tuple[memoryview, bytes]:
-        """Return the document of a tool version, and its tag: the first 32 hex digits of its
-        SHA-256.
+        """Return the document of a tool version, and its tag.
 
-        Raises SnapshotError if it is not what was written.
+        The tag is the first 32 hex digits of its SHA-256. Raises SnapshotError if the document is
+        not what was written.
         """
         place = self._positions[tool_id]
         if not self._verified[place]:
@@ -46,11 +46,11 @@ class Documents:
         return self._documents[self._offsets[place] : self._offsets[place + 1] - 1], hexlify(tag)
 
     def read_documents(self, tool_ids: ToolIds) -> tuple[list[memoryview], bytes]:
-        """Return documents in the order of the ids as pieces, and a tag of all of them (32 hex
-        digits).
+        """Return documents in the order of the ids as pieces, and a tag of all of them.
 
-        Join the pieces with commas. Documents that are adjacent in the file are one piece, with the
-        commas between them. Raises SnapshotError if one is not what was written.
+        The tag has 32 hex digits. Join the pieces with commas. Documents that are adjacent in the
+        file are one piece, with the commas between them. Raises SnapshotError if one is not what
+        was written.
         """
         pieces, tags, size = [], [], snapshot_format.TAG_SIZE
         for first, last in _find_runs(self._columns["place"][tool_ids].tolist()):

@@ -51,9 +51,7 @@ def available_cpus(cgroup_root: Path = Path("/sys/fs/cgroup")) -> int:
 
 
 def _cgroup_cpus(*files: Path) -> float:
-    """Return the processors that quota files allow (quota divided by period); infinity if
-    unlimited.
-    """
+    """Return the processors that quota files allow: quota by period; infinity if unlimited."""
     with contextlib.suppress(OSError, ValueError):
         allowed, period = map(int, " ".join(file.read_text() for file in files).split())
         # no limit is -1 in version 1, and a word in version 2
