@@ -30,7 +30,7 @@ from toolcatalog.errors import InvalidCatalog
 from toolcatalog.progress import Progress
 from toolcatalog.site import pages
 from toolcatalog.site.pages import MetaToolSummary
-from toolcatalog.snapshot import directory
+from toolcatalog.snapshot import compression, directory
 from toolcatalog.snapshot.directory import BuildResult
 from toolcatalog.snapshot.format import SnapshotContents
 from toolcatalog.system.processes import WorkerPool, release_free_memory
@@ -92,6 +92,7 @@ def rebuild_catalog(
         staged = _stage_site(paths, sound, assembly.folder, changes, pool, progress)
         assembly.adopt_files(words.folder, words.result(sound.tasks))
         digest = _finish_snapshot(assembly, sound)
+        compression.ensure_compressed_documents(paths.out, digest)
     else:
         digest = previous.digest
         staged = _stage_site(

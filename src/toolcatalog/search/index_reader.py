@@ -15,7 +15,8 @@ from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.search import analysis
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables
-from toolcatalog.snapshot.tables import Buffer, Table
+from toolcatalog.snapshot.mapped_files import Buffer
+from toolcatalog.snapshot.tables import Table
 
 _TERM_CACHE_SIZE = 1 << 13  # cached terms, a few hundred bytes each
 _SIMILAR_CACHE_SIZE = 1 << 8  # unknown words whose similar terms are cached

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from toolcatalog.search import topk
 from toolcatalog.search.encoder import DIMENSIONS, Vectors
-from toolcatalog.snapshot.tables import Buffer, ToolIds
+from toolcatalog.snapshot.mapped_files import Buffer
+from toolcatalog.snapshot.tables import ToolIds
 
 _SKETCH_WORDS = DIMENSIONS // 64  # 64-bit words of a sketch
 _MAX_SKETCH_CANDIDATES = 1000  # tools with the nearest sketches, which are compared in full

@@ -29,6 +29,11 @@ minutes to write, copy and remove. They are memory-mapped, so that readers need 
                                       row with a value for every tool
     query.covers                      by number: sum of IDF over the terms of the name, over those
                                       of the toolkit's name, and a checksum of the name
+
+One more file is optional. The manifest does not list it, because its bytes depend on the version of
+a compression library; it can be removed, and made again from the others:
+
+    tools.deflate                     all documents, compressed (see `snapshot.compressed_documents`)
 """
 
 import re
@@ -45,6 +50,7 @@ FORMAT = 4
 MANIFEST = "manifest.json"
 FILE_LIST = "files.json"
 DOCUMENTS = "tools.json"
+COMPRESSED_DOCUMENTS = "tools.deflate"  # optional and not listed
 NUMBERS = "query.numbers"
 TOOLS = "query.tools"
 SETS = "query.sets"

@@ -15,7 +15,6 @@ document, and one more for the end), `tag`, `check` (CRC-32 of the document) and
 by tool id: `place` (the position), and the ranks `name` and `version`.
 """
 
-import mmap
 import struct
 import sys
 import zlib
@@ -31,6 +30,7 @@ from numpy.typing import NDArray
 
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.snapshot.format import TAG_SIZE
+from toolcatalog.snapshot.mapped_files import Buffer
 
 ToolIds = NDArray[np.uint32]
 
@@ -42,8 +42,6 @@ _BLOCK_SIZE = 1 << 20  # bytes
 _SAMPLE_COUNT = 256
 
 _EMPTY_HEADER = (b"", 0, 0, 0, 0)
-
-Buffer = bytes | mmap.mmap  # slices of it are bytes
 
 
 def pack_table(

@@ -34,6 +34,7 @@ _REQUIRED_FILES = {
     snapshot_format.POSTINGS,
     snapshot_format.COVERS,
 }
+_UNLISTED_FILES = {snapshot_format.MANIFEST, snapshot_format.COMPRESSED_DOCUMENTS}
 WRONG_CONTENT = "other bytes than were written"
 
 
@@ -99,7 +100,7 @@ def _parse_manifest(value: Mapping[str, Any]) -> Manifest:
         not all(isinstance(text, str) for text in texts)
         or counts.keys() != _COUNT_NAMES
         or not files.keys() >= _REQUIRED_FILES
-        or snapshot_format.MANIFEST in files
+        or not _UNLISTED_FILES.isdisjoint(files)
         or len({path.casefold() for path in files}) < len(files)
     ):
         raise ValueError("not what a manifest says")
@@ -203,7 +204,7 @@ def verify_snapshot(folder: Path, advance: Callable[[int], object] = lambda _: N
         files = list_files(folder, manifest)
         wrong += [
             f"{path} is not listed"
-            for path in sorted(_walk_files(folder) - {snapshot_format.MANIFEST, *files})
+            for path in sorted(_walk_files(folder) - _UNLISTED_FILES - files.keys())
         ]
     except SnapshotError as error:
         files = {

@@ -3,26 +3,40 @@ copy.
 
 Documents are ordered by position in the file, the newest version of each tool first; callers use
 tool ids. The first read of each document checks its checksum.
+
+A snapshot may have its documents in compressed form, too. If a part of that is damaged, it is no
+longer used, and one line in the log says so.
 """
 
 import hashlib
-import zlib
+import logging
 from binascii import hexlify
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from zlib_ng import zlib_ng
 
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.snapshot import format as snapshot_format
-from toolcatalog.snapshot.tables import Buffer, ToolIds
+from toolcatalog.snapshot.compressed_documents import CompressedDocuments
+from toolcatalog.snapshot.gzip_fragments import Fragments
+from toolcatalog.snapshot.mapped_files import Buffer
+from toolcatalog.snapshot.tables import ToolIds
+
+_log = logging.getLogger("toolcatalog.store")
 
 
 class Documents:
     """The documents in `data`, located by the columns of `query.numbers`."""
 
-    def __init__(self, data: Buffer, columns: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(
+        self,
+        data: Buffer,
+        columns: Mapping[str, NDArray[Any]],
+        compressed: CompressedDocuments | None = None,
+    ) -> None:
         self._data = data
         self._documents = memoryview(data)
         self._columns = columns
@@ -32,6 +46,7 @@ class Documents:
         self._tags = columns["tag"].view(np.uint8).data
         # documents, by position, that matched their checksum
         self._verified = bytearray(len(self._positions))
+        self._compressed = compressed
 
     def read_document(self, tool_id: int) -> tuple[memoryview, bytes]:
         """Return the document of a tool version, and its tag.
@@ -60,6 +75,32 @@ class Documents:
             tags.append(self._tags[size * first : size * (last + 1)])
         return pieces, hexlify(hashlib.blake2b(b"".join(tags), digest_size=size).digest())
 
+    def read_fragment(self, tool_id: int) -> Fragments | None:
+        """Return the document of a tool version as a gzip fragment.
+
+        Returns None if the snapshot has no compressed documents, or damaged ones.
+        """
+        position = self._positions[tool_id]
+        return self._read_compressed([(position, position)])
+
+    def read_fragments(self, tool_ids: ToolIds) -> Fragments | None:
+        """Return documents in the order of the ids as gzip fragments, with commas between them.
+
+        Documents that are adjacent in the file are one chunk. Their plain bytes are not read.
+        Returns None as `read_fragment` does.
+        """
+        return self._read_compressed(_find_runs(self._columns["place"][tool_ids].tolist()))
+
+    def _read_compressed(self, runs: Iterable[tuple[int, int]]) -> Fragments | None:
+        if self._compressed is None:
+            return None
+        try:
+            return self._compressed.read_runs(runs, self._offsets)
+        except (SnapshotError, IndexError) as error:
+            self._compressed = None
+            log_damaged_compressed_documents(error)
+            return None
+
     def document_sizes(self, tool_ids: ToolIds) -> NDArray[np.int64]:
         """Return the sizes of documents in bytes."""
         places = self._columns["place"][tool_ids].astype(np.int64)
@@ -75,7 +116,7 @@ class Documents:
             start, end = self._offsets[place], self._offsets[place + 1] - 1
             after = b"]" if end == len(self._data) - 1 else b","
             if (
-                zlib.crc32(self._documents[start:end]) != self._checksums[place]
+                zlib_ng.crc32(self._documents[start:end]) != self._checksums[place]
                 or self._data[end : end + 1] != after
             ):
                 raise SnapshotError(
@@ -83,6 +124,15 @@ class Documents:
                     f"what was written: {REBUILD_HINT}"
                 )
             self._verified[place] = 1
+
+
+def log_damaged_compressed_documents(error: Exception) -> None:
+    """Log that the compressed documents of a snapshot are not used."""
+    _log.warning(
+        "%s is damaged (%s), so answers are not precompressed: remove it and build again.",
+        snapshot_format.COMPRESSED_DOCUMENTS,
+        error,
+    )
 
 
 def _find_runs(positions: Sequence[int]) -> list[tuple[int, int]]:

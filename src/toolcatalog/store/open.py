@@ -1,7 +1,6 @@
 """Open a snapshot: map its files into memory and check them against the manifest."""
 
 import hashlib
-import mmap
 import os
 import struct
 from collections.abc import Mapping
@@ -10,9 +9,12 @@ from pathlib import Path
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, remedy
 from toolcatalog.search import encoder
 from toolcatalog.search.vectors import QueryEncoder
+from toolcatalog.snapshot import compressed_documents, verify
 from toolcatalog.snapshot import format as snapshot_format
-from toolcatalog.snapshot import verify
-from toolcatalog.snapshot.tables import Buffer, Table
+from toolcatalog.snapshot.compressed_documents import CompressedDocuments
+from toolcatalog.snapshot.mapped_files import Access, Buffer, map_file
+from toolcatalog.snapshot.tables import Table
+from toolcatalog.store.documents import log_damaged_compressed_documents
 from toolcatalog.store.store import TABLES, Store
 
 
@@ -58,9 +60,9 @@ def _open(folder: Path, build: Path, mend: str, *, is_served: bool) -> Store:
         ):
             if hashlib.sha256(data[path]).hexdigest() != manifest.files[path].sha256:
                 raise _DamagedFile(f"{path} has {verify.WRONG_CONTENT}")
-        return _open_store(
-            manifest.digest, data, {path: _open_table(data[path], path) for path in TABLES}, encode
-        )
+        tables = {path: _open_table(data[path], path) for path in TABLES}
+        compressed = _open_compressed(folder, manifest) if is_served else None
+        return _open_store(manifest.digest, data, tables, encode, compressed)
     except _DamagedFile as error:
         raise SnapshotError(f"The build in {build} is damaged ({error}): {mend}") from None
     except OSError as error:
@@ -84,14 +86,25 @@ def _open_table(data: Buffer, path: str) -> Table:
         raise _DamagedFile(f"{path} has {verify.WRONG_CONTENT}") from None
 
 
+def _open_compressed(folder: Path, manifest: verify.Manifest) -> CompressedDocuments | None:
+    """Open the compressed documents; None if there are none, or if they cannot be used."""
+    documents = manifest.files[snapshot_format.DOCUMENTS]
+    try:
+        return compressed_documents.open_compressed_documents(folder, documents.sha256)
+    except (SnapshotError, OSError) as error:
+        log_damaged_compressed_documents(error)
+        return None
+
+
 def _open_store(
     digest: str,
     data: Mapping[str, Buffer],
     tables: Mapping[str, Table],
     encode: QueryEncoder | None,
+    compressed: CompressedDocuments | None,
 ) -> Store:
     try:
-        return Store(digest, data, tables, encode)
+        return Store(digest, data, tables, encode, compressed)
     except SnapshotError as error:
         raise _DamagedFile(str(error)) from None
     # the files match the manifest, but the manifest itself may be malicious
@@ -101,13 +114,9 @@ def _open_store(
 
 def _map_file(file: Path, path: str, size: int) -> Buffer:
     try:
-        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        actual_size = file.stat().st_size
     except FileNotFoundError:
         raise _DamagedFile(f"{path} is missing") from None
-    try:
-        found = os.fstat(handle).st_size
-        if found != size:
-            raise _DamagedFile(f"{path} has {found} bytes and should have {size}")
-        return mmap.mmap(handle, 0, access=mmap.ACCESS_READ) if size else b""
-    finally:
-        os.close(handle)
+    if actual_size != size:
+        raise _DamagedFile(f"{path} has {actual_size} bytes and should have {size}")
+    return map_file(file, Access.RANDOM)

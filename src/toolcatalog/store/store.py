@@ -33,7 +33,9 @@ from toolcatalog.search.vectors import NO_NEIGHBORS, Neighbors, QueryEncoder, Ve
 from toolcatalog.search.vocabulary import Lookup
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables as snapshot_tables
-from toolcatalog.snapshot.tables import Buffer, Table, ToolIds
+from toolcatalog.snapshot.compressed_documents import CompressedDocuments
+from toolcatalog.snapshot.mapped_files import Buffer
+from toolcatalog.snapshot.tables import Table, ToolIds
 from toolcatalog.store.documents import Documents
 from toolcatalog.versions import newest_at
 
@@ -139,16 +141,15 @@ class Store:
         data: Mapping[str, Buffer],
         tables: Mapping[str, Table],
         encode: QueryEncoder | None = None,
+        compressed: CompressedDocuments | None = None,
     ) -> None:
         self.digest = digest
         self._columns = snapshot_tables.unpack_columns(memoryview(data[snapshot_format.NUMBERS]))
         self.version_count = len(self._columns["place"])  # number of tool versions
-        held = Documents(data[snapshot_format.DOCUMENTS], self._columns)
-        self.read_document, self.read_documents, self.document_sizes = (
-            held.read_document,
-            held.read_documents,
-            held.document_sizes,
-        )
+        documents = Documents(data[snapshot_format.DOCUMENTS], self._columns, compressed)
+        self.read_document, self.read_documents = documents.read_document, documents.read_documents
+        self.read_fragment, self.read_fragments = documents.read_fragment, documents.read_fragments
+        self.document_sizes = documents.document_sizes
         self._tools, self._sets, self._facts, words, vocabularies = (
             tables[name] for name in TABLES
         )

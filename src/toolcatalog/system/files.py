@@ -174,7 +174,7 @@ def write_unsynced(path: Path, data: bytes) -> None:
         _write_atomic(path, data)
 
 
-def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
+def write_pieces(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
     """Write a file atomically from pieces, which may be many.
 
     For files that can be rebuilt: they are not flushed to disk.
