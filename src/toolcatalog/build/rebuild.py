@@ -90,6 +90,7 @@ def rebuild_catalog(
         _write_documents(assembly, sound, progress)
         # while the text index is written
         staged = _stage_site(paths, sound, assembly.folder, changes, pool, progress)
+        assembly.write_compressed_documents(paths.out / "current")
         assembly.adopt_files(words.folder, words.result(sound.tasks))
         digest = _finish_snapshot(assembly, sound)
         compression.ensure_compressed_documents(paths.out, digest)

@@ -23,8 +23,8 @@ from toolcatalog.catalog.sessions import is_usable
 from toolcatalog.errors import UsageError
 from toolcatalog.progress import Advance
 from toolcatalog.search import vectors
+from toolcatalog.snapshot import compression, tables
 from toolcatalog.snapshot import format as snapshot_format
-from toolcatalog.snapshot import tables
 from toolcatalog.snapshot.format import FileInfo, SnapshotContents
 from toolcatalog.system import files
 
@@ -74,6 +74,14 @@ class SnapshotWriter:
         self.write(snapshot_format.NUMBERS, [known.pack_numbers()])
         self.write(snapshot_format.TOOLS, known.pack_slugs())
         self.write(snapshot_format.SETS, known.pack_sets())
+
+    def write_compressed_documents(self, previous: Path) -> None:
+        """Write the compressed documents; those of the previous snapshot are copied.
+
+        They are not part of the digest, so they are not recorded as written.
+        """
+        sha256 = self.written[snapshot_format.DOCUMENTS].sha256
+        compression.write_compressed_documents(self.folder, sha256, previous)
 
     def adopt_files(self, folder: Path, written_files: Mapping[str, FileInfo]) -> None:
         """Move files that were written to another folder into the snapshot."""

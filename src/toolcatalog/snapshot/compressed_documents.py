@@ -6,9 +6,9 @@ SHA-256. Numbers are little-endian.
 
     fragments  each document as a fragment, followed by a comma as another one; by position
     padding    zeros up to a multiple of eight bytes
-    columns    by position: `start` (the offset of each fragment, and the end of the last one),
-               `check` (CRC-32 of the fragment with its separator), and the CRC-32 of the plain
-               documents and commas `before` this document and `through` it
+    columns    by position: `start` (the offset of each fragment, and the end of the last one); the
+               CRC-32 of all plain documents and commas `before` this document (and of all) and
+               `through` it; `check` (CRC-32 of the fragment with its separator)
     footer     SHA-256 of `tools.json`, number of documents, CRC-32 of the columns and of the footer
                up to here, magic
 
@@ -18,7 +18,7 @@ Adjacent documents are one slice of this file. The CRC-32 of their plain bytes f
 
 import struct
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +34,6 @@ _MAGIC = b"tcdeflt1"
 _FOOTER = struct.Struct("<32sQ")  # and then the checksum and the magic
 _END = struct.Struct("<Q8s")
 _ALIGNMENT = 8  # bytes
-_COLUMN_BYTES = 8 + 3 * 4  # for each document, and once more 8
 SEPARATOR = gzip_fragments.store_fragment(b",")
 
 
@@ -48,10 +47,8 @@ class CompressedDocuments:
         columns, count = _read_table(data, documents_sha256)
         starts, others = columns[: 8 * (count + 1)], columns[8 * (count + 1) :].cast("I")
         # memoryviews are indexed in a third of the time of arrays
-        self._starts = starts.cast("Q")
-        self._checks, self._before, self._through = (
-            others[start : start + count] for start in (0, count, 2 * count)
-        )
+        self._starts, self._before = starts.cast("Q"), others[: count + 1]
+        self._through, self._checks = others[count + 1 : 2 * count + 1], others[2 * count + 1 :]
         self._data = memoryview(data)
         self._verified = bytearray(count)
         column = np.frombuffer(starts, np.uint64)
@@ -63,25 +60,29 @@ class CompressedDocuments:
         return len(self._verified)
 
     def read_runs(
-        self, runs: Iterable[tuple[int, int]], document_offsets: Sequence[int]
+        self, runs: Sequence[tuple[int, int]], document_offsets: Sequence[int]
     ) -> Fragments:
         """Return documents with commas between them.
 
         `runs` are first and last positions of adjacent documents, `document_offsets` those of
         `tools.json`. Raises SnapshotError if a fragment is not what was written.
         """
-        chunks, crc, size = [], 0, -1
+        chunks, next_crc, next_size = [], 0, 0
+        data, starts, before, verified = self._data, self._starts, self._before, self._verified
         for first, last in runs:
-            chunks.append(self.read_slice(first, last + 1))
-            if size >= 0:
-                crc = zlib_ng.crc32(b",", crc)
-            run_size = document_offsets[last + 1] - document_offsets[first] - 1
-            # the CRC-32 of a run is that `through` it without the part from `before` it
-            crc = append_crc32(crc ^ self._before[first], self._through[last], run_size)
-            size += 1 + run_size
-        if chunks:
-            chunks[-1] = chunks[-1][: -len(SEPARATOR)]
-        return Fragments(chunks, crc, max(size, 0))
+            if not verified[first] or (last > first and verified.find(0, first, last + 1) >= 0):
+                self._verify(first, last + 1)
+            chunks.append(data[starts[first] : starts[last + 1]])
+            crc, size = next_crc ^ before[first], next_size
+            run_size = document_offsets[last + 1] - document_offsets[first]
+            next_crc = append_crc32(crc, before[last + 1], run_size)
+            next_size += run_size
+        if not chunks:
+            return Fragments([], 0, 0)
+        # the last one again, without the comma after it
+        chunks[-1] = chunks[-1][: -len(SEPARATOR)]
+        crc = append_crc32(crc, self._through[last], run_size - 1)
+        return Fragments(chunks, crc, size + run_size - 1)
 
     def read_slice(self, start: int, stop: int) -> memoryview:
         """Return the fragments from one position to another, each with its separator.
@@ -126,7 +127,7 @@ def _read_table(data: Buffer, documents_sha256: str) -> tuple[memoryview, int]:
         raise SnapshotError("it is truncated")
     check, magic = _END.unpack(view[end:])
     sha256, count = _FOOTER.unpack(view[footer:end])
-    begin = footer - _COLUMN_BYTES * count - 8
+    begin = footer - (8 + 4) * (count + 1) - (4 + 4) * count
     if magic != _MAGIC or begin < 0 or zlib_ng.crc32(view[begin:end]) != check:
         raise SnapshotError("its table is damaged")
     if sha256.hex() != documents_sha256:
@@ -137,12 +138,12 @@ def _read_table(data: Buffer, documents_sha256: str) -> tuple[memoryview, int]:
 def pack_table(
     documents_sha256: str,
     starts: "array[int]",
-    checks: "array[int]",
     before: "array[int]",
     through: "array[int]",
+    checks: "array[int]",
 ) -> bytes:
     """Return what follows the fragments in the file: padding, columns and footer."""
-    columns = b"".join(column.tobytes() for column in (starts, checks, before, through))
+    columns = b"".join(column.tobytes() for column in (starts, before, through, checks))
     table = columns + _FOOTER.pack(bytes.fromhex(documents_sha256), len(checks))
     padding = bytes(-starts[-1] % _ALIGNMENT)
     return padding + table + _END.pack(zlib_ng.crc32(table), _MAGIC)

@@ -26,39 +26,32 @@ _BLOCK_LENGTH = 64  # documents that are compressed before they are written
 
 
 def ensure_compressed_documents(out: Path, digest: str) -> None:
-    """Write the compressed documents of an installed snapshot unless it has undamaged ones.
+    """Write the compressed documents of an installed snapshot unless it has them.
 
     Fragments that the current snapshot has, too, are copied from there. Raises OSError, and
     SnapshotError if the snapshot is damaged.
     """
-    folder, current = out / "snapshots" / digest, out / "current"
-    if not _is_complete(folder):
-        write_compressed_documents(folder, current if current.exists() else None)
-
-
-def _is_complete(folder: Path) -> bool:
-    existing = _open_existing(folder)
-    if existing is None:
-        return False
+    folder = out / "snapshots" / digest
+    documents_sha256 = verify.read_manifest(folder).files[snapshot_format.DOCUMENTS].sha256
     try:
-        existing.compressed.read_slice(0, len(existing.compressed))
+        if compressed_documents.open_compressed_documents(folder, documents_sha256):
+            return
     except SnapshotError:
-        return False
-    return True
+        pass  # they are damaged, and replaced
+    write_compressed_documents(folder, documents_sha256, out / "current")
 
 
-def write_compressed_documents(folder: Path, previous: Path | None = None) -> None:
-    """Write the compressed documents of the snapshot in a folder.
+def write_compressed_documents(folder: Path, documents_sha256: str, previous: Path) -> None:
+    """Write the compressed documents of the snapshot in a folder, which needs no manifest yet.
 
-    Fragments of documents that the `previous` snapshot has, too, are copied from there. Raises
-    OSError, and SnapshotError if the snapshot is damaged.
+    `documents_sha256` is that of `tools.json`. Fragments that the `previous` snapshot has, too, are
+    copied if there is one. Raises OSError, and SnapshotError if the snapshot is damaged.
     """
-    source = _read_source(folder)
-    pieces = _render(source, _open_existing(previous) if previous else None)
+    source = _open_source(folder, documents_sha256)
     # outside of the snapshot, so that nothing unlisted is left in it
     part = folder.with_name(f"{folder.name}.{snapshot_format.COMPRESSED_DOCUMENTS}.part")
     try:
-        files.write_pieces(part, pieces)
+        files.write_pieces(part, _render(source, _open_existing(previous)))
         files.move_file(str(part), str(folder / snapshot_format.COMPRESSED_DOCUMENTS))
     finally:
         files.remove(part)
@@ -92,8 +85,7 @@ class _Slice(NamedTuple):
     checks: Sequence[int]
 
 
-def _read_source(folder: Path) -> _Source:
-    info = verify.read_manifest(folder).files[snapshot_format.DOCUMENTS]
+def _open_source(folder: Path, documents_sha256: str) -> _Source:
     data, numbers = (
         memoryview(map_file(folder / name, Access.SEQUENTIAL))
         for name in (snapshot_format.DOCUMENTS, snapshot_format.NUMBERS)
@@ -102,7 +94,7 @@ def _read_source(folder: Path) -> _Source:
         columns = tables.unpack_columns(numbers)
     except ValueError:
         raise SnapshotError(f"{snapshot_format.NUMBERS} is damaged") from None
-    return _Source(info.sha256, data, len(columns["check"]), columns)
+    return _Source(documents_sha256, data, len(columns["check"]), columns)
 
 
 class _Existing(NamedTuple):
@@ -115,8 +107,9 @@ class _Existing(NamedTuple):
 def _open_existing(folder: Path) -> _Existing | None:
     """Open the compressed documents of a snapshot; None if there are none or damaged ones."""
     try:
-        source = _read_source(folder)
-        compressed = compressed_documents.open_compressed_documents(folder, source.sha256)
+        documents_sha256 = verify.read_manifest(folder).files[snapshot_format.DOCUMENTS].sha256
+        source = _open_source(folder, documents_sha256)
+        compressed = compressed_documents.open_compressed_documents(folder, documents_sha256)
     except (SnapshotError, OSError):
         return None
     if compressed is None or len(compressed) != source.count:
@@ -131,18 +124,19 @@ def _render(source: _Source, previous: _Existing | None) -> Iterator[bytes | mem
         yield piece.data
         starts.extend(accumulate(piece.sizes, initial=starts.pop()))
         checks.extend(piece.checks)
-    yield compressed_documents.pack_table(source.sha256, starts, checks, *_prefix_checksums(source))
+    yield compressed_documents.pack_table(source.sha256, starts, *_prefix_checksums(source), checks)
 
 
 def _prefix_checksums(source: _Source) -> tuple["array[int]", "array[int]"]:
     """Return the CRC-32 of all documents and commas before each document and through it."""
-    before, through = array("I"), array("I")
+    before, through = array("I", [0]), array("I")
+    sizes = (np.diff(source.columns["offset"].astype(np.int64)) - 1).tolist()
     crc = 0
-    for document in source.read_documents(0, source.count):
-        before.append(crc)
-        crc = zlib_ng.crc32(document, crc)
+    for check, size in zip(source.columns["check"].tolist(), sizes, strict=True):
+        crc = gzip_fragments.append_crc32(crc, check, size)
         through.append(crc)
         crc = zlib_ng.crc32(b",", crc)
+        before.append(crc)
     return before, through
 
 

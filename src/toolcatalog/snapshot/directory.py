@@ -154,7 +154,8 @@ def compute_stamp(folder: Path) -> str:
         ]
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
         return ""
-    return file_state.digest_signatures(folder, [snapshot_format.MANIFEST, *sorted(listed)])
+    unlisted = [snapshot_format.MANIFEST, snapshot_format.COMPRESSED_DOCUMENTS]
+    return file_state.digest_signatures(folder, [*unlisted, *sorted(listed)])
 
 
 def _is_complete(folder: Path, file_infos: Mapping[str, FileInfo]) -> bool:

@@ -11,7 +11,7 @@ longer used, and one line in the log says so.
 import hashlib
 import logging
 from binascii import hexlify
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,7 +68,7 @@ class Documents:
         was written.
         """
         pieces, tags, size = [], [], snapshot_format.TAG_SIZE
-        for first, last in _find_runs(self._columns["place"][tool_ids].tolist()):
+        for first, last in _find_runs(self._columns["place"].take(tool_ids)):
             if self._verified.find(0, first, last + 1) >= 0:
                 self._verify(first, last)
             pieces.append(self._documents[self._offsets[first] : self._offsets[last + 1] - 1])
@@ -89,9 +89,9 @@ class Documents:
         Documents that are adjacent in the file are one chunk. Their plain bytes are not read.
         Returns None as `read_fragment` does.
         """
-        return self._read_compressed(_find_runs(self._columns["place"][tool_ids].tolist()))
+        return self._read_compressed(_find_runs(self._columns["place"].take(tool_ids)))
 
-    def _read_compressed(self, runs: Iterable[tuple[int, int]]) -> Fragments | None:
+    def _read_compressed(self, runs: Sequence[tuple[int, int]]) -> Fragments | None:
         if self._compressed is None:
             return None
         try:
@@ -135,12 +135,18 @@ def log_damaged_compressed_documents(error: Exception) -> None:
     )
 
 
-def _find_runs(positions: Sequence[int]) -> list[tuple[int, int]]:
+def _find_runs(positions: NDArray[np.uint32]) -> list[tuple[int, int]]:
     """Return the first and the last position of each run of consecutive positions."""
+    numbers = positions.tolist()
+    if not numbers:
+        return []
+    # a whole page in the order of the file: a loop takes four times as long
+    if numbers[-1] - numbers[0] == len(numbers) - 1 and (positions[1:] > positions[:-1]).all():
+        return [(numbers[0], numbers[-1])]
     runs, first, last = [], -2, -2
-    for place in positions:
-        if place != last + 1:
+    for position in numbers:
+        if position != last + 1:
             runs.append((first, last))
-            first = place
-        last = place
-    return [*runs[1:], (first, last)] if positions else []
+            first = position
+        last = position
+    return [*runs[1:], (first, last)]
