@@ -15,7 +15,7 @@ from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.search import analysis
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables
-from toolcatalog.snapshot.mapped_files import Buffer
+from toolcatalog.snapshot.mapped_files import Buffer, prefetch
 from toolcatalog.snapshot.tables import Table
 
 _TERM_CACHE_SIZE = 1 << 13  # cached terms, a few hundred bytes each
@@ -67,7 +67,8 @@ class TextIndex:
         # sums of IDF over the terms of the name and of the toolkit's name
         self.name_idf_sums = covers[:2].view("<f4")
         self.name_checksums = covers[2].view("<u4")  # see `search.analysis.name_checksum`
-        self._data = memoryview(data[snapshot_format.POSTINGS])
+        self._postings = data[snapshot_format.POSTINGS]
+        self._data = memoryview(self._postings)
         self._tool_count = tool_count
         head = bytes(self._data[: snapshot_format.POSTINGS_HEADER.size])
         self.average_lengths = np.frombuffer(head[:-8], "<f8")  # mean length of each field
@@ -139,6 +140,7 @@ class TextIndex:
         """Return the postings of a term; the first read checks their checksum."""
         data = self._data[term.offset : term.offset + size + size % 4]
         if not self._verified[term.id]:
+            prefetch(self._postings, term.offset, len(data))
             if zlib.crc32(data) != term.checksum:
                 raise SnapshotError(
                     f"The postings of a word are not what was written: {REBUILD_HINT}"

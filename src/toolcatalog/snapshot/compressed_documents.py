@@ -28,7 +28,7 @@ from toolcatalog.errors import SnapshotError
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import gzip_fragments
 from toolcatalog.snapshot.gzip_fragments import Fragments, append_crc32
-from toolcatalog.snapshot.mapped_files import Access, Buffer, map_file
+from toolcatalog.snapshot.mapped_files import Access, Buffer, map_file, prefetch
 
 _MAGIC = b"tcdeflt1"
 _FOOTER = struct.Struct("<32sQ")  # and then the checksum and the magic
@@ -93,6 +93,10 @@ class CompressedDocuments:
             self._verify(start, stop)
         return self._data[self._starts[start] : self._starts[stop]]
 
+    def checksums(self) -> tuple["array[int]", "array[int]"]:
+        """Return the checksums `before` the documents and `through` them."""
+        return array("I", self._before), array("I", self._through)
+
     def describe_slice(self, start: int, stop: int) -> tuple[list[int], list[int]]:
         """Return the sizes in bytes and the checksums of the fragments of a slice."""
         starts = self._starts[start : stop + 1].tolist()
@@ -128,6 +132,7 @@ def _read_table(data: Buffer, documents_sha256: str) -> tuple[memoryview, int]:
     check, magic = _END.unpack(view[end:])
     sha256, count = _FOOTER.unpack(view[footer:end])
     begin = footer - (8 + 4) * (count + 1) - (4 + 4) * count
+    prefetch(data, max(begin, 0), len(view))
     if magic != _MAGIC or begin < 0 or zlib_ng.crc32(view[begin:end]) != check:
         raise SnapshotError("its table is damaged")
     if sha256.hex() != documents_sha256:

@@ -11,8 +11,9 @@ Buffer = bytes | mmap.mmap  # slices of it are bytes
 class Access(Enum):
     """How a mapped file is read, which decides how much the system reads ahead of a page."""
 
-    RANDOM = "MADV_RANDOM"  # nothing
-    SEQUENTIAL = "MADV_SEQUENTIAL"
+    RANDOM = "MADV_RANDOM"  # nothing, except what `prefetch` names
+    SEQUENTIAL = "MADV_SEQUENTIAL"  # much
+    WHOLE = "MADV_WILLNEED"  # everything, at once
 
 
 def map_file(file: Path, access: Access) -> Buffer:
@@ -24,7 +25,18 @@ def map_file(file: Path, access: Access) -> Buffer:
         data = mmap.mmap(handle, 0, access=mmap.ACCESS_READ)
     finally:
         os.close(handle)
-    advice = getattr(mmap, access.value, None)
-    if advice is not None:  # this system takes no advice
-        data.madvise(advice)
+    _advise(data, access.value, 0, len(data))
     return data
+
+
+def prefetch(data: Buffer, start: int, size: int) -> None:
+    """Load a range of a mapped file that is about to be read completely."""
+    begin = min(start, len(data)) // mmap.PAGESIZE * mmap.PAGESIZE
+    if isinstance(data, mmap.mmap) and begin < len(data):
+        _advise(data, "MADV_WILLNEED", begin, min(start + size, len(data)) - begin)
+
+
+def _advise(data: mmap.mmap, advice: str, start: int, size: int) -> None:
+    """Advise the system about a range of a mapped file, if it takes such advice."""
+    if hasattr(mmap, advice) and size > 0:
+        data.madvise(getattr(mmap, advice), start, size)

@@ -21,7 +21,6 @@ import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
@@ -30,7 +29,7 @@ from numpy.typing import NDArray
 
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.snapshot.format import TAG_SIZE
-from toolcatalog.snapshot.mapped_files import Buffer
+from toolcatalog.snapshot.mapped_files import Buffer, prefetch
 
 ToolIds = NDArray[np.uint32]
 
@@ -88,6 +87,7 @@ class Table:
             _HEADER.unpack(data[: _HEADER.size]) if len(data) >= _HEADER.size else _EMPTY_HEADER
         )
         self._entries_start = _HEADER.size + 4 * slots + 8 * (count + 1)  # of the first entry
+        prefetch(data, _HEADER.size, self._entries_start)
         # a slice of the map itself would be a copy: dozens of megabytes for a million entries
         index = memoryview(data)[_HEADER.size : self._entries_start]
         if magic != _MAGIC or self._entries_start > len(data) or zlib.crc32(index) != check:
@@ -97,6 +97,7 @@ class Table:
         self._mask = slots - 1
         # entries that matched their checksum
         self._verified = bytearray(count)
+        self._sampled_names: dict[int, bytes] = {}
         filled = np.frombuffer(self._slots, np.uint32)
         if (
             self._entries_start + self._offsets[count] != len(data)
@@ -144,8 +145,9 @@ class Table:
     def bisect(self, name: str) -> int:
         """Return the number of names that sort before this one."""
         key = name.encode("utf-8", "surrogateescape")
-        step, milestones = self._sampled_names
-        passed = bisect_left(milestones, key)
+        step = max(1, len(self) // _SAMPLE_COUNT)
+        samples = range(0, len(self), step)
+        passed = bisect_left(samples, key, key=self._sampled_name_at)
         return bisect_left(
             range(len(self)),
             key,
@@ -154,14 +156,15 @@ class Table:
             key=self._name_at,
         )
 
-    @cached_property
-    def _sampled_names(self) -> tuple[int, list[bytes]]:
-        """Every n-th name, and n.
+    def _sampled_name_at(self, index: int) -> bytes:
+        """Return a name as `_name_at` does, from memory after the first time.
 
-        They save half of the steps of a binary search without reading an entry.
+        These names are half of the steps of each search.
         """
-        step = max(1, len(self) // _SAMPLE_COUNT)
-        return step, [self._name_at(number) for number in range(0, len(self), step)]
+        name = self._sampled_names.get(index)
+        if name is None:
+            name = self._sampled_names[index] = self._name_at(index)
+        return name
 
     def _name_at(self, index: int) -> bytes:
         entry = self._entry_at(index)

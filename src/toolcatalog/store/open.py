@@ -17,6 +17,9 @@ from toolcatalog.snapshot.tables import Table
 from toolcatalog.store.documents import log_damaged_compressed_documents
 from toolcatalog.store.store import TABLES, Store
 
+# Files that have no checksums of their own, so they are read completely at opening.
+_WITHOUT_CHECKSUMS = {snapshot_format.NUMBERS, snapshot_format.COVERS, snapshot_format.VECTORS}
+
 
 def open_build(build: Path) -> Store:
     """Open the snapshot that `build/current` names.
@@ -52,12 +55,7 @@ def _open(folder: Path, build: Path, mend: str, *, is_served: bool) -> Store:
             if is_served and snapshot_format.VECTORS in data and encoder.is_installed()
             else None
         )
-        # these files have no checksums of their own
-        for path in (
-            snapshot_format.NUMBERS,
-            snapshot_format.COVERS,
-            *([snapshot_format.VECTORS] if encode else []),
-        ):
+        for path in _WITHOUT_CHECKSUMS - (set() if encode else {snapshot_format.VECTORS}):
             if hashlib.sha256(data[path]).hexdigest() != manifest.files[path].sha256:
                 raise _DamagedFile(f"{path} has {verify.WRONG_CONTENT}")
         tables = {path: _open_table(data[path], path) for path in TABLES}
@@ -119,4 +117,4 @@ def _map_file(file: Path, path: str, size: int) -> Buffer:
         raise _DamagedFile(f"{path} is missing") from None
     if actual_size != size:
         raise _DamagedFile(f"{path} has {actual_size} bytes and should have {size}")
-    return map_file(file, Access.RANDOM)
+    return map_file(file, Access.WHOLE if path in _WITHOUT_CHECKSUMS else Access.RANDOM)
