@@ -29,7 +29,7 @@ from toolcatalog.publish.object_store import (
     StoreError,
 )
 from toolcatalog.publish.signatures import SignedStatement, VerifyKeys
-from toolcatalog.snapshot import directory, retention, verify
+from toolcatalog.snapshot import compression, directory, retention, verify
 from toolcatalog.store import open as store_open
 from toolcatalog.system import files, threads
 
@@ -256,6 +256,7 @@ class Follower:
             self._failures.add(digest, _format_error(error, self.cache), most)
             raise
         self._failures.remove(digest)
+        self._compress_documents(digest)
         if signed:
             trusted_pointers.record_accepted(read.data, signed, self.cache)
         if directory.set_current(self.cache, digest):
@@ -289,6 +290,17 @@ class Follower:
                 self.snapshots_fetched + 1,
                 self.objects_fetched + came.object_count,
                 self.bytes_fetched + came.bytes_received,
+            )
+
+    def _compress_documents(self, digest: str) -> None:
+        """Compress the documents of a downloaded snapshot; without them, answers are not
+        precompressed.
+        """
+        try:
+            compression.ensure_compressed_documents(self.cache, digest)
+        except (SnapshotError, OSError) as error:
+            _log.warning(
+                "The documents of snapshot %s cannot be compressed: %s", digest[:12], error
             )
 
     def _is_stored(self, digest: str) -> bool:

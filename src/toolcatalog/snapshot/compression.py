@@ -23,6 +23,7 @@ from toolcatalog.snapshot.mapped_files import Access, map_file
 from toolcatalog.system import files
 
 _BLOCK_LENGTH = 64  # documents that are compressed before they are written
+_MAX_DOCUMENT_SIZE = 1 << 26  # bytes; a document is compressed in memory
 
 
 def ensure_compressed_documents(out: Path, digest: str) -> None:
@@ -55,6 +56,34 @@ def write_compressed_documents(folder: Path, documents_sha256: str, previous: Pa
         files.move_file(str(part), str(folder / snapshot_format.COMPRESSED_DOCUMENTS))
     finally:
         files.remove(part)
+
+
+def verify_compressed_documents(folder: Path) -> list[str]:
+    """Compare the compressed documents of a snapshot with the plain ones; a message per problem.
+
+    The list is empty if there are none. No checksum in the file is trusted: every fragment is
+    decompressed. Raises OSError, and SnapshotError if the snapshot has no valid manifest.
+    """
+    documents_sha256 = verify.read_manifest(folder).files[snapshot_format.DOCUMENTS].sha256
+    try:
+        compressed = compressed_documents.open_compressed_documents(folder, documents_sha256)
+        if compressed:
+            _compare(_open_source(folder, documents_sha256), compressed)
+    except (SnapshotError, ValueError) as error:
+        return [f"{snapshot_format.COMPRESSED_DOCUMENTS} is damaged ({error}): remove it"]
+    return []
+
+
+def _compare(source: "_Source", compressed: CompressedDocuments) -> None:
+    """Raise ValueError or SnapshotError if a fragment or a checksum is not that of a document."""
+    if len(compressed) != source.count or compressed.checksums() != _prefix_checksums(source):
+        raise ValueError("checksums of other documents")
+    for position, document in enumerate(source.read_documents(0, source.count)):
+        slice_ = compressed.read_slice(position, position + 1)
+        fragment, separator = slice_[: -len(SEPARATOR)], slice_[-len(SEPARATOR) :]
+        plain = gzip_fragments.decompress_fragment(fragment, len(document))
+        if separator != SEPARATOR or plain != document:
+            raise ValueError(f"the fragment at position {position} has other content")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +123,8 @@ def _open_source(folder: Path, documents_sha256: str) -> _Source:
         columns = tables.unpack_columns(numbers)
     except ValueError:
         raise SnapshotError(f"{snapshot_format.NUMBERS} is damaged") from None
+    if np.diff(columns["offset"]).max(initial=0) > _MAX_DOCUMENT_SIZE:
+        raise SnapshotError("a document is too large to compress")
     return _Source(documents_sha256, data, len(columns["check"]), columns)
 
 
@@ -193,6 +224,6 @@ def _document_keys(columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
 def _split_runs(matches: NDArray[np.int64]) -> list[tuple[int, int]]:
     """Return the ranges of positions whose matches are adjacent, or that have none."""
     steps = np.diff(matches)
-    is_same = np.where(matches[1:] < 0, matches[:-1] < 0, steps == 1)
+    is_same = np.where(matches[:-1] < 0, matches[1:] < 0, steps == 1)
     bounds = [0, *(np.flatnonzero(~is_same) + 1).tolist(), len(matches)]
     return [*pairwise(bounds)] if len(matches) else []
