@@ -15,7 +15,7 @@ from zlib_ng import zlib_ng
 
 # Level 4 of zlib-ng compresses documents as well as level 9 of zlib, in two thirds of the time.
 _LEVEL = 4
-_RAW_DEFLATE = -15  # window bits
+_RAW_DEFLATE, _GZIP = -15, 31  # window bits
 _HEADER = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"  # no name, no time, an unknown system
 _TRAILER = struct.Struct("<II")  # CRC-32, size modulo 2**32
 _STORED_BLOCK = struct.Struct("<BHH")  # final flag, size, complement of the size
@@ -83,6 +83,21 @@ def gzip_body(prefix: bytes, fragments: Fragments, suffix: bytes) -> list[bytes 
         store_fragment(suffix, is_final=True)
         + _TRAILER.pack(zlib_ng.crc32(suffix, crc), size & _ALL_BITS),
     ]
+
+
+def compress_gzip(data: bytes) -> bytes:
+    """Return data as a gzip body that is compressed as a whole."""
+    return zlib_ng.compress(data, _LEVEL, _GZIP)
+
+
+def is_gzip_of(body: bytes, data: bytes) -> bool:
+    """Return whether a gzip body has one member, which decompresses to exactly these bytes."""
+    decompressor = zlib_ng.decompressobj(_GZIP)
+    try:
+        plain = decompressor.decompress(body, len(data) + 1)
+    except zlib_ng.error:  # type: ignore[misc]  # typed as an instance
+        return False
+    return plain == data and decompressor.eof and not decompressor.unused_data
 
 
 def append_crc32(crc: int, next_crc: int, next_size: int) -> int:
