@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import machine, paths, servers
+from benchmarks import cold, machine, paths, servers
 from benchmarks.asking import Client
 from benchmarks.paths import BenchmarkQuery, CatalogSample
 from toolcatalog.keys.api_keys import KeyRing
@@ -44,7 +44,9 @@ def measure(build: Path, folder: Path) -> dict[str, Any]:
         opened = [json.loads(_run([*command, "open"])) for _ in range(_OPENINGS)]
         started = [_first_answer(build, folder) for _ in range(_OPENINGS)]
         costs = json.loads(_run(command))
+        cold_pages = {kind: _measure_cold(build, kind) for kind in cold.KINDS}
     return {
+        "cold": cold_pages,
         "open": statistics.median(one["open"] for one in opened),
         "start": statistics.median(one["start"] for one in started),
         "private": started[-1]["private"],
@@ -57,6 +59,13 @@ def _run(command: Sequence[str]) -> str:
     return subprocess.run(
         command, env=servers.subprocess_environment(), capture_output=True, text=True, check=True
     ).stdout
+
+
+def _measure_cold(build: Path, kind: str) -> dict[str, float]:
+    """Kilobytes and milliseconds of a first page; the time is a median."""
+    command = [sys.executable, "-m", "benchmarks.cold", str(build), kind]
+    pages = [json.loads(_run(command)) for _ in range(_OPENINGS)]
+    return {unit: statistics.median(page[unit] for page in pages) for unit in ("kb", "ms")}
 
 
 def _first_answer(build: Path, folder: Path) -> dict[str, float]:

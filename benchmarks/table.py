@@ -14,6 +14,7 @@ INDEX_TARGET, SITE_TARGET, UNCHANGED_TARGET, CHANGED_TARGET = 0.5, 1.2, 0.4, 1.0
 MOST_FILES, PEAK_TARGET = 1_000_000, 2_000  # MB, for so many files
 PEER_TARGETS = {"datasette": 15, "fastapi": 30}  # times our processor time
 PEERS = {"datasette": "Datasette", "fastapi": "FastAPI + SQLAlchemy"}
+COLD_KINDS = ("first page", "deep page", "page by name", "query")  # see `benchmarks.cold`
 _NONE = "–"
 
 Figures = Mapping[str, Any]
@@ -141,6 +142,9 @@ def _compared_paths() -> Iterator[tuple[str, Sequence[str]]]:
     yield "from start to first answer, ms", ("inside", "start")
     yield "memory of its own, MB", ("inside", "private")
     yield "memory with its share of mapped files (PSS), MB", ("inside", "pss")
+    for kind in COLD_KINDS:
+        yield f"{kind} right after a start, KB read", ("inside", "cold", kind, "kb")
+        yield f"{kind} right after a start, ms", ("inside", "cold", kind, "ms")
     for where, title in (("store", "in the store"), ("application", "without a socket")):
         for name in ("get", "filter", "first page", "deep page", "query", "sentence"):
             yield f"{name} {title}, µs", ("inside", where, name)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from toolcatalog import encoding, names
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, UsageError
 from toolcatalog.progress import Progress, no_progress
-from toolcatalog.snapshot import compression, directory, locks, verify
+from toolcatalog.snapshot import directory, locks, verify
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.verify import UnsupportedFormat
 from toolcatalog.system import files
@@ -139,6 +139,8 @@ def verify_by_digest(build: Path, digest: str, progress: Progress = no_progress)
     This includes the compressed documents, which the digest does not cover.
     Raises SnapshotError if the manifest is missing or damaged, or of another format.
     """
+    from toolcatalog.snapshot import compression  # noqa: PLC0415 - imports numpy
+
     folder = snapshot_folder(build, digest)
     verify.read_manifest(folder, hint=_REBUILD_OR_SWITCH_HINT)
     with progress("Verifying bytes", verify.count_bytes(folder)) as advance:
