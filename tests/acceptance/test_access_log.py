@@ -26,10 +26,10 @@ from support.command import run_toolcatalog
 from support.metrics import TOOL, sample, scrape, where
 from support.server import TIMEOUT, Server, start_server, wait_until, worker_pids
 from toolcatalog.keys.api_keys import KeyRing, generate_secret
-from toolcatalog.server import responses
 from toolcatalog.server.access_log import AccessLog, AccessLogEntry, format_line
+from toolcatalog.server.dispatcher import Dispatcher
 from toolcatalog.server.metrics.counters import LOG_LINES_DROPPED, Counters
-from toolcatalog.server.middleware import RequestMiddleware
+from toolcatalog.server.request_context import validate_traceparent
 from toolcatalog.server.state import AppState
 
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -387,8 +387,7 @@ def test_a_line_is_no_longer_than_a_pipe_takes_at_once() -> None:
 )  # fmt: skip
 def test_which_traceparent_is_passed_on(given: str, is_sane: bool) -> None:
     """Those of the W3C's form, to the letter."""
-    assert responses.validate_traceparent(given.encode()) == (given.encode() if is_sane else None)
-    assert responses.validate_traceparent(None) is None
+    assert validate_traceparent(given.encode()) == (given.encode() if is_sane else None)
 
 
 def test_a_trace_is_of_its_own_request_only(shipped_build: Path, tmp_path: Path) -> None:
@@ -417,7 +416,7 @@ def test_a_trace_stands_beside_the_error_of_its_request(
 
     async def ask(trace: str) -> httpx.Response:
         async with httpx.AsyncClient(
-            transport=httpx.ASGITransport(app=RequestMiddleware(fails, live)), base_url="http://a"
+            transport=httpx.ASGITransport(app=Dispatcher(live, fails)), base_url="http://a"
         ) as client:
             return await client.get(
                 "/x", headers={"x-request-id": f"of-{trace[:4]}", "traceparent": trace}

@@ -22,7 +22,7 @@ from support.profile import DEEP_PROFILE
 from support.server import Server, create_key, start_server
 from toolcatalog import openapi
 from toolcatalog.keys.api_keys import KeyRing
-from toolcatalog.server import app
+from toolcatalog.server import app, dispatcher, responses
 from toolcatalog.server.state import AppState
 from toolcatalog.store.open import open_build
 
@@ -220,10 +220,9 @@ def test_a_fault_anywhere(
     """500 at every operation, by a fault put into what puts answers together; `acceptance/test_server` has one
     by a damaged snapshot.
     """
-    monkeypatch.setattr(app, "make_response", lambda *_: 1 / 0)
-    faulty = app.create_full_app(
-        AppState(KeyRing(shipped.keys_file), open_build(shipped_build)), None
-    )
+    for module in (dispatcher, responses):
+        monkeypatch.setattr(module, "make_response", lambda *_: 1 / 0)
+    faulty = app.create_app(AppState(KeyRing(shipped.keys_file), open_build(shipped_build)), None)
     found = asyncio.run(
         _answers(
             faulty,

@@ -1,25 +1,15 @@
-"""The room `server.protocol`: what is answered before ASGI is what ASGI answers. Bytes on a socket
-of a real server, with and without keep-alive, pipelined or torn.
+"""The protocol answers requests in any packets: kept alive, pipelined or torn. Bytes on a socket of
+a real server.
 """
 
-import asyncio
-import re
 import socket
-from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
-from starlette.types import Receive, Scope, Send
-from uvicorn.server import ServerState
 
 from support import sockets
 from support.server import Server
-from toolcatalog.keys.api_keys import KeyRing
-from toolcatalog.server.fast_path import FastPath
-from toolcatalog.server.protocol import FastProtocol
-from toolcatalog.server.state import AppState
-from toolcatalog.store.open import open_build
+from toolcatalog.server.protocol import LimitedProtocol, select_protocol
 
 HEADERS = [
     (), ("If-None-Match: *",), ("Accept-Encoding: gzip",), ("Origin: https://somewhere.example",), ("x-api-key: tc_no",), ("x-api-key:",),
@@ -29,10 +19,8 @@ HEADERS = [
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
 @pytest.mark.parametrize("target", sockets.TARGETS)
-def test_the_same_bytes_as_by_asgi(shipped: Server, target: str, method: str) -> None:
-    """A second request of a packet, and one that closes, go to ASGI: head and body are those of the
-    first, in the same order.
-    """
+def test_pipelined_requests_get_the_same_bytes(shipped: Server, target: str, method: str) -> None:
+    """A second request of a packet, and one that closes, get the head and body of the first."""
     for headers in HEADERS:
         one = sockets.request(shipped, target, *headers, method=method)
         with sockets.connected(shipped) as connection:
@@ -68,9 +56,7 @@ def test_a_connection_goes_on(shipped: Server) -> None:
 
 
 def test_a_packet_of_many_requests_is_answered_in_order(shipped: Server) -> None:
-    """Pipelined requests for different things, of which the first is answered at once and the
-    others in turn.
-    """
+    """Pipelined requests for different things, each answered in turn."""
     with sockets.connected(shipped) as connection:
         connection.sendall(
             b"".join(
@@ -147,54 +133,22 @@ def test_an_upgrade_is_left_to_uvicorn(shipped: Server) -> None:
     assert head.startswith(b"HTTP/1.1 200 OK")
 
 
-async def nowhere(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 - an application
-    """An application that answers nobody."""
-    raise AssertionError(scope["path"])
+def test_an_untested_version_of_uvicorn_is_used_without_limits(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The server starts with uvicorn's own protocol, and one line of the log says so."""
+    assert select_protocol("0.54.0") is LimitedProtocol
+    assert not caplog.records
+    assert select_protocol("99.1.0") == "auto"
+    assert ["99.1.0" in record.getMessage() for record in caplog.records] == [True]
 
 
-class Deaf(FastPath):
-    """A front that answers nobody through ASGI."""
-
-    __call__ = staticmethod(nowhere)
-
-
-async def statuses(app: Deaf, data: bytes, count: int) -> list[bytes]:
-    """The statuses that this application gives to these bytes under uvicorn's protocol with the
-    short way in it.
-    """
-    config = uvicorn.Config(
-        app, interface="asgi3", lifespan="off", log_config=None, proxy_headers=False
-    )
-    config.load()
-    server = await asyncio.get_running_loop().create_server(
-        lambda: FastProtocol(config, ServerState(), {}), "127.0.0.1", 0
-    )
-    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-    writer.write(data)
-    answer = b""
-    found: list[bytes] = []
-    while len(found) < count:
-        answer += await asyncio.wait_for(reader.read(65536), 10)
-        found = re.findall(rb"HTTP/1.1 ([0-9]{3})", answer)
-    writer.close()
-    await writer.wait_closed()
-    server.close()
-    return found
+def test_the_installed_version_of_uvicorn_was_tested() -> None:
+    """Otherwise clients are not limited in this very test run."""
+    assert select_protocol() is LimitedProtocol
 
 
-def test_the_first_of_a_packet_does_without_asgi(shipped: Server, shipped_build: Path) -> None:
-    """A plain request is answered before there is any ASGI; the next one of the packet has to wait
-    its turn there.
-    """
-    app = Deaf(AppState(KeyRing(shipped.keys_file), open_build(shipped_build)), nowhere)
-    for target in (sockets.TOOL, sockets.LIST, f"{sockets.LIST}?limit=0"):
-        one = sockets.request(shipped, target)
-        first, second = asyncio.run(statuses(app, one + one, 2))
-        assert first in (b"200", b"400")
-        assert second == b"500"
-
-
-def test_nonsense_does_not_reach_the_short_way(shipped: Server) -> None:
+def test_what_is_not_http_is_refused(shipped: Server) -> None:
     """What is no HTTP, or no path, is refused by uvicorn as ever, and others are answered."""
     for data in (
         b"\x16\x03\x01\x02\x00\x01",

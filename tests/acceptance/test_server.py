@@ -10,10 +10,10 @@ import json
 import re
 import shutil
 import socket
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +27,10 @@ from support.server import Server, create_key, start_server
 from support.snapshot_reader import read_documents, read_newest_documents
 from toolcatalog.keys import api_keys
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
 TOOL = "/api/v3/tools/GITHUB_CREATE_ISSUE"
 LIST = "/api/v3/tools"
 SESSION = "/api/v3/tool_router/session/trs_playground/tools"
-CODINGS = ("identity", "gzip", "zstd")
+CODINGS = ("identity", "gzip")
 OPEN = ("/openapi.json", "/healthz", "/readyz")
 FIELDS = {"message", "code", "slug", "status", "request_id", "suggested_fix", "errors"}
 ORIGIN = {"Origin": "https://somewhere.example"}
@@ -244,7 +239,12 @@ def test_a_fault_of_ours_tells_nothing_but_its_request_id(
     """A 500 is the envelope without internals, readable from a browser; the log has the trace under
     the same id, and no key.
     """
-    headers = {"x-api-key": broken.key, "X-Request-Id": f"fault-{len(path)}", **ORIGIN}
+    headers = {
+        "x-api-key": broken.key,
+        "X-Request-Id": f"fault-{len(path)}",
+        "Accept-Encoding": "identity",  # the compressed documents are not damaged
+        **ORIGIN,
+    }
     response = httpx.get(broken.url + path, headers=headers)
     judge(response)
     found = error(response, 500, "internal_error")
@@ -263,8 +263,9 @@ def test_a_server_with_a_fault_answers_everything_else(
     broken: Server, judge: openapi_judge.Judge
 ) -> None:
     """A fault ends one request and not the connection or the server."""
+    headers = {"x-api-key": broken.key, "Accept-Encoding": "identity"}
     with httpx.Client(
-        base_url=broken.url, headers={"x-api-key": broken.key}, event_hooks={"response": [judge]}
+        base_url=broken.url, headers=headers, event_hooks={"response": [judge]}
     ) as client:
         statuses = [
             client.get(path).status_code
@@ -427,26 +428,23 @@ def test_a_tag_is_of_the_bytes_alone(client: httpx.Client) -> None:
     assert client.get(LIST).headers["etag"] not in tags.values()
 
 
-def test_what_a_client_holds_in_another_coding_is_sent_again(client: httpx.Client) -> None:
-    """A strong tag stands for bytes: who asks for other ones gets them."""
-    packed = client.get(TOOL, headers={"Accept-Encoding": "gzip"}).headers["etag"]
-    for coding in ("identity", "zstd"):
-        assert (
-            client.get(
-                TOOL, headers={"Accept-Encoding": coding, "If-None-Match": packed}
-            ).status_code
-            == 200
-        )
+def test_a_tag_of_another_coding_is_not_modified(client: httpx.Client) -> None:
+    """The content is the same, and the 304 names the tag that the client sent."""
+    tags = [
+        client.get(TOOL, headers={"Accept-Encoding": coding}).headers["etag"] for coding in CODINGS
+    ]
+    for coding, tag in product(CODINGS, tags):
+        headers = {"Accept-Encoding": coding, "If-None-Match": tag}
+        response = client.get(TOOL, headers=headers)
+        assert (response.status_code, response.headers["etag"]) == (304, tag)
 
 
-@pytest.mark.parametrize("coding", ["gzip", "zstd"])
-def test_pages_of_the_site_are_held_packed_too(client: httpx.Client, coding: str) -> None:
-    """A browser that has a packed page is told so."""
-    whole = client.get("/", headers={"Accept-Encoding": coding})
-    tag = whole.headers["etag"]
-    assert tag.endswith(f'-{coding}"')
-    same = client.get("/", headers={"Accept-Encoding": coding, "If-None-Match": tag})
-    assert (same.status_code, same.headers["etag"]) == (304, tag)
+def test_compressed_pages_of_the_site_have_a_weak_etag(client: httpx.Client) -> None:
+    """The tag of a page is that of its plain bytes, so a compressed page has it as a weak one."""
+    gzip_header = {"Accept-Encoding": "gzip"}
+    tag = client.get("/", headers=gzip_header).headers["etag"]
+    assert tag == "W/" + client.get("/", headers={"Accept-Encoding": "identity"}).headers["etag"]
+    assert client.get("/", headers={**gzip_header, "If-None-Match": tag}).status_code == 304
 
 
 def test_an_error_is_never_a_304(client: httpx.Client) -> None:
@@ -462,7 +460,7 @@ def test_an_answer_is_kept_by_nobody_else(client: httpx.Client, path: str) -> No
     """
     headers = client.get(path, headers=ORIGIN).headers
     assert headers["cache-control"] == "private, no-cache"
-    assert {"Accept-Encoding", "x-api-key", "Origin"} == {*headers["vary"].split(", ")}
+    assert {"Accept-Encoding", "x-api-key"} == {*headers["vary"].split(", ")}
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])
@@ -506,8 +504,10 @@ def test_head_of_a_page_has_no_body(shipped: Server) -> None:
         "gzip;q=0.001",
         "gzip ; q=1",
         "deflate,gzip",
-        "zstd;q=0.5, gzip",
-        "*, zstd;q=0",
+        "gzip, deflate, br, zstd",
+        "x-gzip",
+        "*",
+        "br, *;q=0.5",
     ],
 )
 @pytest.mark.parametrize("path", [LIST, SESSION, "/openapi.json", "/"])
@@ -523,31 +523,6 @@ def test_gzip_where_it_is_asked_for(shipped: Server, path: str, header: str) -> 
     assert len(body) < len(plain)
 
 
-@pytest.mark.parametrize(
-    "header",
-    [
-        "zstd",
-        "ZSTD",
-        "gzip, deflate, br, zstd",
-        "gzip;q=0.000, *",
-        "*",
-        "br, *;q=0.5",
-        "gzip;q=0.9, zstd;q=0.9",
-    ],
-)
-@pytest.mark.parametrize("path", [LIST, f"{LIST}?limit=1000", SESSION, "/openapi.json", "/"])
-def test_zstd_where_it_is_asked_for(shipped: Server, path: str, header: str) -> None:
-    """Of what a client takes as gladly, zstd: it unpacks to the very bytes of the plain answer."""
-    _, headers, body = raw(
-        shipped, get(path, f"x-api-key: {shipped.key}", f"Accept-Encoding: {header}")
-    )
-    assert headers["content-encoding"] == "zstd"
-    assert (
-        zstd.decompress(body if "content-length" in headers else unchunked(body))
-        == raw(shipped, get(path, f"x-api-key: {shipped.key}"))[2]
-    )
-
-
 def unchunked(body: bytes) -> bytes:
     """The content of a chunked body."""
     content = b""
@@ -560,8 +535,8 @@ def unchunked(body: bytes) -> bytes:
 @pytest.mark.parametrize(
     "headers",
     [(), ("Accept-Encoding:",), ("Accept-Encoding: identity",), ("Accept-Encoding: *;q=0",), ("Accept-Encoding: gzip;q=0",),
-    ("Accept-Encoding: gzip;q=0.000, *;q=0",), ("Accept-Encoding: identity, gzip;q=0.5, zstd;q=0.9",), ("Accept-Encoding: gzip" + "," * 1000,),
-     ("Accept-Encoding: x-gzip",), ("Accept-Encoding: deflate, br",), ("Accept-Encoding: identity, gzip; Q=0.0",)],
+    ("Accept-Encoding: gzip;q=0.000, *;q=0",), ("Accept-Encoding: identity, gzip;q=0.5",), ("Accept-Encoding: gzip" + "," * 1000,),
+     ("Accept-Encoding: deflate, br",), ("Accept-Encoding: gzip;q=0, *",), ("Accept-Encoding: identity, gzip; Q=0.0",)],
 )  # fmt: skip
 def test_no_gzip_where_it_is_not_asked_for(shipped: Server, headers: tuple[str, ...]) -> None:
     """Without the header, with another coding, or with a weight of 0 the bytes come plain."""
@@ -591,12 +566,10 @@ def test_a_preflight_needs_no_key(shipped: Server, path: str) -> None:
         "Access-Control-Request-Headers": "x-api-key, x-request-id, if-none-match",
     }
     response = httpx.options(shipped.url + path, headers=asks)
-    assert response.status_code == 200
+    assert response.status_code == 204
     assert response.headers["access-control-allow-origin"] == "*"
     assert {"GET", "HEAD"} <= {*response.headers["access-control-allow-methods"].split(", ")}
-    assert {"x-api-key", "x-request-id", "if-none-match"} <= {
-        *response.headers["access-control-allow-headers"].split(", ")
-    }
+    assert response.headers["access-control-allow-headers"] == "*, Authorization"
     assert response.headers["access-control-max-age"] == "86400"
     assert "access-control-allow-credentials" not in response.headers
 
@@ -606,7 +579,7 @@ def test_a_preflight_for_another_method_says_which_there_are(shipped: Server) ->
     response = httpx.options(
         shipped.url + LIST, headers={**ORIGIN, "Access-Control-Request-Method": "DELETE"}
     )
-    assert response.status_code == 200
+    assert response.status_code == 204
     assert "DELETE" not in response.headers["access-control-allow-methods"]
 
 
@@ -627,9 +600,7 @@ def test_any_origin_may_read_every_answer(
     response = client.get(path, headers={**ORIGIN, **({} if key else {"x-api-key": ""})})
     assert response.status_code == status
     assert response.headers["access-control-allow-origin"] == "*"
-    assert {"ETag", "X-Request-Id", "Retry-After"} <= {
-        *response.headers["access-control-expose-headers"].split(", ")
-    }
+    assert response.headers["access-control-expose-headers"] == "*"
     assert "access-control-allow-credentials" not in response.headers
 
 
@@ -1036,7 +1007,7 @@ def test_no_key_is_told_from_another_that_is_not_good(
             "cache-control": "no-store",
             "content-length": response.headers["content-length"],
             "content-type": "application/json",
-            "vary": "Origin",
+            "access-control-allow-origin": "*",
             "x-content-type-options": "nosniff",
             "content-security-policy": response.headers["content-security-policy"],
         }

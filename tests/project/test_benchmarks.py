@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks import asking, cold, paths, report, results, searching
+from benchmarks import asking, paths, report, results, searching
 from benchmarks.plots import render_plots
-from benchmarks.table import COLD_KINDS, Table, make_tables
+from benchmarks.table import Table, make_tables
 from support.paths import ROOT
 from toolcatalog.store.open import open_build
 
@@ -58,7 +58,6 @@ FIGURES: dict[str, Any] = {
         "start": 310.0,
         "private": 30.0,
         "pss": 55.0,
-        "cold": {"first page": {"kb": 45, "ms": 1.25}},
         "store": {"get": 1.53},
         "application": {"get": 21.04},
     },
@@ -168,13 +167,7 @@ def test_sizes_stand_side_by_side(kept: results.Results) -> None:
     table = named(kept, "By number of tools")
     assert table.header == ["", "1,000", "20,000"]
     assert ["get in the store, µs", "1.53", "1.53"] in table.rows
-    assert ["first page right after a start, KB read", "45.0", "45.0"] in table.rows
-    assert not [row for row in table.rows if row[0].startswith("query right after")]
     assert not [row for row in table.rows if row[0].startswith("sentence in the store")]
-
-
-def test_all_cold_pages_have_rows() -> None:
-    assert (*cold.KINDS,) == COLD_KINDS
 
 
 def test_every_table_has_a_form_for_each_reader(kept: results.Results) -> None:

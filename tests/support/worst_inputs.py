@@ -30,6 +30,7 @@ from toolcatalog.keys import api_keys
 from toolcatalog.keys.storage import FileKeyStorage
 from toolcatalog.publish import layout
 from toolcatalog.server.error_responses import RequestError
+from toolcatalog.server.metrics.counters import CacheCounts
 from toolcatalog.server.state import ServedSnapshot
 from toolcatalog.snapshot import verify
 from toolcatalog.store.open import open_build
@@ -647,9 +648,7 @@ class Targets:
         self.folder = folder
         build(BASE, folder / "build", folder / "site")
         _, self.key = api_keys.create(folder / "keys.json", "default", None, None)
-        self.serving = ServedSnapshot(
-            open_build(folder / "build"), api_keys.KeyRing(folder / "keys.json")
-        )
+        self.serving = ServedSnapshot(open_build(folder / "build"), CacheCounts())
         self.named: dict[str, Callable[[bytes, Path], object]] = {
             **{
                 f"check {room}": with_catalog_file(path, check_catalog)

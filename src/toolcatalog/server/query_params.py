@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
-from urllib.parse import parse_qsl
+from urllib.parse import unquote
 
 import orjson
 
@@ -65,6 +65,9 @@ class ToolParams:
     pins: VersionPins
 
 
+_NEWEST_VERSION = ToolParams(None, VersionPins())
+
+
 @dataclass(frozen=True, slots=True)
 class SessionParams:
     """The parameters of a session's list of meta tools.
@@ -92,6 +95,8 @@ class ListParams(NamedTuple):
 
 def parse_tool_params(query: bytes) -> tuple[ToolParams, Sequence[ErrorDetail]]:
     """Parse the query string of get; return the parameters and all errors."""
+    if not query:
+        return _NEWEST_VERSION, ()
     reader = _QueryReader(query)
     asked = reader.read_text("version")
     version, pins = reader.parse_version("version", asked), reader.read_pins()
@@ -177,6 +182,19 @@ def _invalid_parameter(name: str, value: str, expected: str, fix: str) -> ErrorD
     return invalid_request(f"{name[:120]}: {shown!r} is not {expected}.", fix)
 
 
+def _decode_pair(pair: bytes) -> tuple[str, str]:
+    """Return the name and the value of a parameter. Raises UnicodeDecodeError."""
+    text = pair.decode()
+    name, _, value = text.partition("=")
+    if "%" in text or "+" in text:
+        return _decode_text(name), _decode_text(value)
+    return name, value
+
+
+def _decode_text(text: str) -> str:
+    return unquote(text.replace("+", " "), errors="strict")
+
+
 class _QueryReader:
     """Reads one query string.
 
@@ -195,21 +213,22 @@ class _QueryReader:
                 self.list_values.setdefault(indexed[1] if indexed else name, []).append(value)
 
     def _parse_pairs(self, query: bytes) -> list[tuple[str, str]]:
-        try:
-            return parse_qsl(
-                query.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS
-            )
-        except UnicodeDecodeError:
-            self.errors.append(
-                invalid_request(
-                    "query string: not UTF-8.", "Percent-encode the parameters as UTF-8."
-                )
-            )
-        except ValueError:
+        """Return the decoded names and values, as `urllib.parse.parse_qsl` does."""
+        pairs = query.split(b"&", _MAX_FIELDS)
+        if len(pairs) > _MAX_FIELDS:
             self.errors.append(
                 invalid_request(
                     f"query string: more than {_MAX_FIELDS} parameters.",
                     "Join values by commas, or send fewer.",
+                )
+            )
+            return []
+        try:
+            return [_decode_pair(pair) for pair in pairs if pair]
+        except UnicodeDecodeError:
+            self.errors.append(
+                invalid_request(
+                    "query string: not UTF-8.", "Percent-encode the parameters as UTF-8."
                 )
             )
         return []

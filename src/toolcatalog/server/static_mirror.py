@@ -35,8 +35,9 @@ import orjson
 from toolcatalog import encoding, names
 from toolcatalog.errors import UsageError, remedy
 from toolcatalog.progress import Progress
+from toolcatalog.server.catalog_view import CatalogView
 from toolcatalog.server.error_responses import ErrorDetail, render_envelope
-from toolcatalog.server.operations import CatalogView, render_list_page
+from toolcatalog.server.operations import render_list_page
 from toolcatalog.server.query_params import (
     DEFAULT_PAGE_SIZE,
     MAX_PAGE_SIZE,

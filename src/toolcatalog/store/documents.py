@@ -75,6 +75,18 @@ class Documents:
             tags.append(self._tags[size * first : size * (last + 1)])
         return pieces, hexlify(hashlib.blake2b(b"".join(tags), digest_size=size).digest())
 
+    def read_tag(self, tool_id: int) -> bytes:
+        """Return the tag of a document: the first 32 hex digits of its SHA-256."""
+        start = snapshot_format.TAG_SIZE * self._positions[tool_id]
+        return hexlify(self._tags[start : start + snapshot_format.TAG_SIZE])
+
+    def read_tags(self, tool_ids: ToolIds) -> bytes:
+        """Return the tag of several documents in the order of the ids, as `read_documents` does."""
+        size = snapshot_format.TAG_SIZE
+        runs = _find_runs(self._columns["place"].take(tool_ids))
+        tags = b"".join(self._tags[size * first : size * (last + 1)] for first, last in runs)
+        return hexlify(hashlib.blake2b(tags, digest_size=size).digest())
+
     def read_fragment(self, tool_id: int) -> Fragments | None:
         """Return the document of a tool version as a gzip fragment.
 

@@ -73,6 +73,9 @@ class VersionPins:
     default: str | None = None
     toolkits: Mapping[str, str | None] = field(default_factory=dict)
 
+    def __hash__(self) -> int:
+        return hash((self.default, frozenset(self.toolkits.items())))
+
     def for_toolkit(self, toolkit: str) -> str | None:
         """Return the requested version of this toolkit; None for the newest."""
         return self.toolkits.get(toolkit, self.default)
@@ -149,6 +152,7 @@ class Store:
         documents = Documents(data[snapshot_format.DOCUMENTS], self._columns, compressed)
         self.read_document, self.read_documents = documents.read_document, documents.read_documents
         self.read_fragment, self.read_fragments = documents.read_fragment, documents.read_fragments
+        self.read_tag, self.read_tags = documents.read_tag, documents.read_tags
         self.document_sizes = documents.document_sizes
         self._tools, self._sets, self._facts, words, vocabularies = (
             tables[name] for name in TABLES

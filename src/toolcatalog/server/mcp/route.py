@@ -91,10 +91,10 @@ class McpEndpoint:
 
 
 def _get_access(request: Request, key: ApiKey) -> CatalogAccess:
-    serving: ServedSnapshot | None = request.scope["serving"]
-    if serving is None:
+    served: ServedSnapshot | None = request.scope["served"]
+    if served is None:
         raise RequestError(not_ready())
-    return CatalogAccess(serving.store, key.toolkits, key.project)
+    return CatalogAccess(served.store, key.toolkits, key.project)
 
 
 class _ReplayedBody:

@@ -18,8 +18,8 @@ import orjson
 
 from toolcatalog import encoding, names, textutils
 from toolcatalog.exports import providers
+from toolcatalog.server.catalog_view import CatalogView
 from toolcatalog.server.error_responses import ErrorDetail, RequestError
-from toolcatalog.server.operations import CatalogView
 from toolcatalog.server.query_params import MAX_QUERY_LENGTH, ListParams, Page, ToolParams
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.store.store import Filters, Store, VersionPins

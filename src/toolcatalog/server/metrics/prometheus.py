@@ -66,8 +66,11 @@ _EVENT_METRICS = {
         "toolcatalog_snapshot_refused",
         "New snapshots that were not whole, by each process; the one before stayed.",
     ),
-    CACHE_HITS: ("toolcatalog_remembered_hits", "Answers put together before and given again."),
-    CACHE_MISSES: ("toolcatalog_remembered_misses", "Plain questions that were not remembered."),
+    CACHE_HITS: ("toolcatalog_answer_cache_hits", "List and session answers from the cache."),
+    CACHE_MISSES: (
+        "toolcatalog_answer_cache_misses",
+        "List and session answers that were computed.",
+    ),
     LOG_LINES_DROPPED: (
         "toolcatalog_access_log_dropped",
         "Lines of the access log that could not be written.",
@@ -230,9 +233,9 @@ def _process_metrics(processes: Sequence[WorkerStatus]) -> Iterator["Metric"]:
         age.add_metric([digest], max(0.0, time.monotonic() - min(times)))
     yield from (info, age)
     yield GaugeMetricFamily("toolcatalog_processes", "Processes that answer.", len(processes))
-    remembered = sum(process.remembered for process in processes)
+    cached = sum(process.cached_answers for process in processes)
     yield GaugeMetricFamily(
-        "toolcatalog_remembered_answers", "Answers that are remembered just now.", remembered
+        "toolcatalog_answer_cache_entries", "Answers in the caches now.", cached
     )
     sizes = [_resident_memory(process.process) for process in processes]
     if all(sizes):
