@@ -5,7 +5,7 @@ import re
 import httpx
 from prometheus_client.parser import text_string_to_metric_families as families
 
-from support.server import Server
+from support.server import Server, wait_until
 
 TOOL, LIST = "/api/v3/tools/GITHUB_CREATE_ISSUE", "/api/v3.1/tools"
 
@@ -27,9 +27,10 @@ def sample(name: str, **labels: str) -> Sample:
 
 def where(server: Server) -> str:
     """The address of the metrics, where they have one of their own."""
-    found = re.search(r"Metrics at (http://\S+/metrics)\.", server.log.read_text())
-    assert found
-    return found[1]
+    line = re.compile(r"Metrics at (http://\S+/metrics)\.")
+    wait_until(lambda: line.search(server.log.read_text()) is not None)
+    (address,) = line.findall(server.log.read_text())
+    return str(address)
 
 
 def scrape(url: str) -> dict[Sample, float]:
