@@ -7,7 +7,9 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
+from http.client import HTTPConnection
 from itertools import product
 from pathlib import Path
 from typing import Self
@@ -280,3 +282,17 @@ def test_a_long_path_in_the_site_is_not_looked_up(server: Server) -> None:
             assert httpx.get(url, timeout=60).json()["error"]["slug"] == "route_not_found"
             seconds[url] = min(seconds[url], time.perf_counter() - start)
     assert seconds[long] < seconds[short] + 0.1
+
+
+def test_a_long_path_is_not_decoded(server: Server) -> None:
+    """Percent signs take longest: of sixty thousand, those are decoded that any path may have."""
+    long, short = (f"/{'%' * count}" for count in (LINE, LINE // 10))
+    seconds = dict.fromkeys((long, short), 60.0)
+    with closing(HTTPConnection(server.url.removeprefix("http://"), timeout=60)) as client:
+        for _ in range(10):
+            for path in seconds:
+                start = time.perf_counter()
+                client.request("GET", path)
+                assert b"route_not_found" in client.getresponse().read()
+                seconds[path] = min(seconds[path], time.perf_counter() - start)
+    assert seconds[long] < 4 * seconds[short]

@@ -187,7 +187,7 @@ def parse_document_summary(document: bytes) -> dict[str, Any]:
     It parses only what is before the parameters, and the last field. No text can contain the keys
     that separate them, because a quotation mark in a text is escaped.
     """
-    head = orjson.loads(document[: document.index(b',"input_parameters":')] + b"}")
+    head: dict[str, Any] = orjson.loads(document[: document.index(b',"input_parameters":')] + b"}")
     last = orjson.loads(b"{" + document[document.rindex(b',"deprecated":') + 1 :])["deprecated"]
     return head | {name: last[name] for name in ("version", "is_deprecated")}
 
