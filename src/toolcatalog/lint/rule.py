@@ -36,6 +36,8 @@ HISTORY_SEVERITIES: Mapping[str, str] = {
     "history-version-removed": "error",
     "history-tool-removed": "error",
     "history-toolkit-removed": "error",
+    "history-sunset-past": "error",
+    "history-no-auth": "warning",
     "history-breaking": "warning",
     "history-not-compared": "warning",
     # the severities of the rules in `history` are here because that package loads slowly and is
