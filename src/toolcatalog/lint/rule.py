@@ -45,6 +45,19 @@ HISTORY_SEVERITIES: Mapping[str, str] = {
 }
 
 
+def iter_urls(catalog: Catalog) -> Iterator[tuple[str, str, str]]:
+    """Yield path, key and value of each URL that becomes a link or the address of pages."""
+    about = catalog.about
+    for key, url in (("home", about.home), ("repository", about.repository)):
+        yield "catalog.yaml", key, url
+    kits = [(f"toolkits/{kit.slug}/toolkit.yaml", kit) for kit in catalog.toolkits.values()]
+    if catalog.router:
+        kits.append(("meta_tools/toolkit.yaml", catalog.router))
+    for path, kit in kits:
+        for key, url in (("logo", kit.logo), ("homepage", kit.homepage)):
+            yield path, key, url
+
+
 def iter_newest(catalog: Catalog) -> Iterator[ToolSummary]:
     """Yield the newest version of each tool."""
     for tool, following in zip_longest(catalog.tools, islice(catalog.tools, 1, None)):

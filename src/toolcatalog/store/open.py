@@ -101,7 +101,7 @@ def _open_store(
 
 def _map_file(file: Path, path: str, size: int) -> Buffer:
     try:
-        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would block
     except FileNotFoundError:
         raise _DamagedFile(f"{path} is missing") from None
     try:
