@@ -34,7 +34,8 @@ def raise_all(faults: list[str]) -> None:
 
 
 _REMEDIES = dict.fromkeys(
-    (errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP), "move what is in its way"
+    (errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP, errno.EINVAL),
+    "move what is in its way",
 ) | {
     errno.ENOSPC: "make room",
     errno.EDQUOT: "make room in its owner's quota",

@@ -16,7 +16,7 @@ SESSION_ID = "trs_[A-Za-z0-9_-]+"
 AUTH_CONFIG_ID = "ac_[A-Za-z0-9_-]+"
 MAX_LENGTH = 200
 # names to compare letter by letter: most and fewest, and the limit on letter pairs for long names
-_CLOSELY, _LEAST_CLOSELY, _MOST_PAIRS = 20, 5, 10_000
+_CLOSELY, _LEAST_CLOSELY, _MOST_PAIRS = 20, 5, 5000
 
 _PATTERNS = {
     pattern: re.compile(pattern)

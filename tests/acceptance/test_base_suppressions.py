@@ -273,7 +273,7 @@ PLACES = {
             "owners: [{}]",
             "homepage: https://a.example/{}",
             "# {}",
-            "no_auth: true # {}",
+            "no_auth: false # {}",
         ],
     ),
     "toolkits/a/A_NEW/20250101_00.yaml": (

@@ -89,6 +89,21 @@ def test_a_change_is_told_and_shown(dev: tuple[Path, str]) -> None:
     assert "Changed." not in httpx.get(page).text
 
 
+def test_a_long_path_is_not_looked_up(dev: tuple[Path, str]) -> None:
+    """To resolve thousands of folders takes a large part of a second: a long path is refused in the
+    time of any other.
+    """
+    _, url = dev
+    long, short = (f"{url}/{'a/' * count}" for count in (30_000, 2))
+    seconds = dict.fromkeys((long, short), 60.0)
+    for _ in range(3):
+        for target in seconds:
+            start = time.perf_counter()
+            assert httpx.get(target).status_code == 404
+            seconds[target] = min(seconds[target], time.perf_counter() - start)
+    assert seconds[long] < seconds[short] + 0.1
+
+
 def test_another_host_is_refused(dev: tuple[Path, str]) -> None:
     """A page that has its own name lead to this machine reads neither a page nor the problems."""
     _, url = dev

@@ -15,6 +15,7 @@ from toolcatalog.catalog import folder
 from toolcatalog.errors import Finding, UsageError
 from toolcatalog.history import from_files, git
 from toolcatalog.history.git import files_at_commit, files_in_working_tree, find_merge_base
+from toolcatalog.history.targets import check_against_revision, compare_revisions
 
 
 @pytest.fixture(autouse=True)
@@ -522,3 +523,29 @@ def test_a_submodule_in_a_catalog_is_refused(tmp_path: Path) -> None:
     ):
         files_at(catalog, "HEAD")
     assert files_at(catalog, first).object_ids
+
+
+@pytest.mark.parametrize("name", ["catalog", "sub/catalog"])
+def test_a_catalog_that_became_a_submodule_is_refused(tmp_path: Path, name: str) -> None:
+    """The submodule brings a history of its own, in which nothing of what was published changed:
+    also where it stands for a folder above the catalog. Where it always was one it is compared.
+    """
+    top, folder = tmp_path / "repo", name.partition("/")[0]
+    catalog = create_repository(top, name)
+    first = run_git(top, "rev-parse", "HEAD")
+    create_repository(tmp_path / "other", name)
+    forged = tmp_path / "forged"
+    shutil.copytree(tmp_path / "other" / folder, forged)
+    run_git(forged, "init", "--quiet", "--initial-branch=main", ".")
+    commit(forged)
+    run_git(top, "rm", "--quiet", "-r", folder)
+    add = ("submodule", "--quiet", "add", str(forged), folder)
+    run_git(top, "-c", "protocol.file.allow=always", *add)
+    commit(top)
+    for revision in ("HEAD~1", first):
+        message = f"such as a submodule, and at {revision} it was a folder of the repository in"
+        with pytest.raises(UsageError, match=message):
+            check_against_revision(catalog, revision, "2026-01-01")
+        with pytest.raises(UsageError, match=message):
+            compare_revisions(catalog, revision)
+    assert check_against_revision(catalog, "HEAD", "2026-01-01").changed_paths == set()

@@ -117,9 +117,120 @@ def test_a_toolkit_may_change(catalog: Path) -> None:
     deprecated at the same time.
     """
     kit = catalog / "toolkits" / "a" / "toolkit.yaml"
-    kit.write_text(f"{kit.read_text()}no_auth: true\n")
+    kit.write_text(f"{kit.read_text()}description: Tools.\nno_auth: false\n")
     write_tool(catalog, "A_DO", text=deprecated(""))
     assert rules(catalog) == []
+
+
+@pytest.mark.parametrize("before", ["", "no_auth: false\n", "no_auth: true\n"])
+@pytest.mark.parametrize("after", ["", "no_auth: false\n", "no_auth: true\n"])
+def test_no_auth_of_a_toolkit(catalog: Path, tmp_path: Path, before: str, after: str) -> None:
+    """Another `no_auth` is another one of all published versions that have none of their own."""
+    kit = catalog / "toolkits" / "a" / "toolkit.yaml"
+    text = kit.read_text()
+    kit.write_text(text + before)
+    commit(tmp_path)
+    kit.write_text(text + after)
+    found_ = found(catalog)
+    if ("true" in before) == ("true" in after):
+        assert found_ == []
+    else:
+        (finding,) = found_
+        assert (finding.rule, finding.path, finding.pointer) == (
+            "history-no-auth",
+            "toolkits/a/toolkit.yaml",
+            ("no_auth",),
+        )
+        assert ("need no authentication any more" in finding.message) == ("true" in after)
+
+
+# A meta tool
+
+META = "meta_tools/ROUTER_FIND/20250101_00.yaml"
+
+
+@pytest.fixture
+def meta(catalog: Path, tmp_path: Path) -> Path:
+    """The file of a meta tool, committed."""
+    file = catalog / META
+    file.parent.mkdir(parents=True)
+    file.write_text(TOOL)
+    (catalog / "meta_tools/toolkit.yaml").write_text(
+        "name: Router\nlogo: https://a.example/r.svg\n"
+    )
+    commit(tmp_path)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (NEEDY, "input_parameters changed"),
+        (TOOL.replace("Does", "Can do"), "description changed"),
+        (f"when: manage_connections\n{TOOL}", "when changed"),
+        (f"{NEEDY}deprecation: {{reason: Old.}}\n", "input_parameters changed"),
+    ],
+)
+def test_a_published_version_of_a_meta_tool_changed(
+    catalog: Path, meta: Path, text: str, said: str
+) -> None:
+    """Sessions serve it: a change takes a new version, as for any tool."""
+    meta.write_text(text)
+    (finding,) = found(catalog)
+    assert (finding.rule, finding.path) == ("history-version-changed", META)
+    assert said in finding.message
+    assert "deprecation" not in finding.message
+
+
+def test_a_meta_tool_may_be_deprecated_and_continued(catalog: Path, meta: Path) -> None:
+    """As any tool."""
+    meta.write_text(f"# A comment.\n{deprecated('')}")
+    meta.with_name("20260101_00.yaml").write_text(NEEDY)
+    assert rules(catalog) == []
+
+
+@pytest.mark.parametrize(("sunset", "passes"), [("", False), ("2026-02-02", False), (TODAY, True)])
+def test_a_meta_tool_is_removed_when_its_day_has_come(
+    catalog: Path, tmp_path: Path, meta: Path, sunset: str, passes: bool
+) -> None:
+    """As any tool."""
+    meta.write_text(deprecated(sunset))
+    commit(tmp_path)
+    meta.unlink()
+    assert rules(catalog) == ([] if passes else [("history-version-removed", META)])
+
+
+# An announced end
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "passes"),
+    [
+        (None, "2026-02-02", True),
+        (None, TODAY, False),
+        (None, "2020-01-01", False),
+        ("", "2026-01-31", False),
+        ("2027-01-01", "2026-01-31", False),
+        ("2026-01-31", "2026-01-31", True),
+        ("2026-01-31", "2026-01-30", False),
+        ("2026-01-31", "", True),
+    ],
+)
+def test_an_end_that_has_come_is_no_announcement(
+    catalog: Path, tmp_path: Path, before: str | None, after: str, passes: bool
+) -> None:
+    """The next change could remove the version without notice."""
+    write_tool(catalog, "A_DO", text=TOOL if before is None else deprecated(before))
+    commit(tmp_path)
+    write_tool(catalog, "A_DO", text=deprecated(after).replace("Old.", "Older."))
+    expected = [] if passes else [("history-sunset-past", A_DO)]
+    assert rules(catalog) == expected
+
+
+def test_a_new_version_that_has_ended(catalog: Path) -> None:
+    """So it is for a version that comes with its end."""
+    write_tool(catalog, "A_DO", "20260101_00", deprecated("2026-01-31"))
+    assert rules(catalog) == [("history-sunset-past", NEW)]
 
 
 # A new version

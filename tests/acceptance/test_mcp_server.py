@@ -457,6 +457,26 @@ def test_an_agent_over_http(server: Server, mode: str) -> None:
     over_http(server, talk, mode=mode)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"), [("id", '"@"'), ("id", "@"), ("method", '"@"'), ("id", '"\\u0041@"')]
+)
+def test_a_long_id_or_method_is_refused(server: Server, field: str, value: str) -> None:
+    """The SDK returns both in its answer, whatever their length: 200 characters are enough."""
+
+    def send(count: int) -> httpx.Response:
+        message = {"jsonrpc": '"2.0"', "id": "1", "method": '"ping"'}
+        message[field] = value.replace("@", "7" * count)
+        lines = (f'"{name}": {text}' for name, text in message.items())
+        return post(server, body=f"{{{', '.join(lines)}}}".encode())
+
+    assert send(199).status_code == 200
+    for count in (201, 4000, 60_000):
+        answer = send(count)
+        assert answer.status_code == 400
+        assert f"{field}: more than 200 characters." in answer.text
+        assert len(answer.content) < 1000
+
+
 def test_a_session_is_listed_over_http(server: Server) -> None:
     """Its meta tools come behind the catalog's own; a call of one says that it is not run."""
 

@@ -278,6 +278,20 @@ def test_no_web_page_reads_metrics_at_their_own_address(
             assert not [name for name in answer.headers if name.startswith("access-control")]
         for headers in ({}, {"sec-fetch-site": "none"}):
             assert "toolcatalog_requests" in httpx.get(metrics.where(server), headers=headers).text
+        # a page of a public name that its owner points to this machine
+        for host in ("evil.example", "evil.example:9100", "127.0.0.1.evil.example", "a.b."):
+            answer = httpx.get(metrics.where(server), headers={"host": host})
+            assert (answer.status_code, "toolcatalog_" in answer.text) == (403, False)
+        for host in (
+            "localhost",
+            "[::1]:9100",
+            "10.1.2.3",
+            "toolcatalog:9100",
+            "a.b.svc",
+            "x.local.",
+        ):
+            answer = httpx.get(metrics.where(server), headers={"host": host})
+            assert "toolcatalog_requests" in answer.text
 
 
 def own_address() -> str | None:

@@ -153,6 +153,29 @@ def test_a_secret_that_is_no_secret_is_not_used(wrong: str, home: Path, tmp_path
         assert file.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("command", ["build", "check"])
+@pytest.mark.parametrize("place", ["cache", "repo/cache", "repo/catalog/.hidden"])
+def test_a_secret_in_the_checkout_is_refused(tmp_path: Path, place: str, command: str) -> None:
+    """A change could commit the secret with a cache that it seals: whether there is one already,
+    and whether links lead there. Next to the checkout it is used.
+    """
+    catalog = generate_catalog(tmp_path / "repo/catalog", 1)
+    (tmp_path / "repo/.git").mkdir()
+    (tmp_path / place).mkdir(exist_ok=True)
+    (tmp_path / "link").symlink_to(tmp_path / place)
+    arguments = (command, "--catalog", catalog, "--out", tmp_path / "repo/build")
+    for folder in (tmp_path / place, tmp_path / "link"):
+        done = run_toolcatalog(*arguments, env={"XDG_CACHE_HOME": str(folder)})
+        if place == "cache":
+            assert done.returncode == 0, done.stderr
+            assert (folder / "toolcatalog/cache-secret").is_file()
+        else:
+            assert done.returncode == 2
+            assert "set XDG_CACHE_HOME to a folder outside of it" in done.stderr
+            assert not (tmp_path / "repo/build").exists()
+            assert not (folder / "toolcatalog").exists()
+
+
 @pytest.mark.parametrize("cache", ["/proc/nothing", "relative"])
 def test_without_a_place_for_the_secret_nothing_is_reused(
     cache: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -28,6 +28,7 @@ import orjson
 
 from toolcatalog.catalog.model import ToolSummary
 from toolcatalog.encoding import dump_json, dump_json_compact
+from toolcatalog.errors import UsageError
 from toolcatalog.system import files, seals
 
 _PREFIX_SIZE = seals.SEAL_SIZE + 8  # bytes: the seal of the header and its length
@@ -86,6 +87,22 @@ class CompiledBatch:
     words: bytes | None = b""
     vectors: bytes = b""
     advice: bytes = b""
+
+
+def require_private_secret(catalog: Path) -> None:
+    """Raise UsageError if the secret of the seals is in the checkout that contains the catalog.
+
+    A change could commit the secret together with a forged cache. The checkout is the folder with
+    the nearest `.git`, or the catalog itself if there is none.
+    """
+    secret = seals.get_secret_path()
+    real = Path(os.path.realpath(catalog))
+    top = next((path for path in (real, *real.parents) if os.path.lexists(path / ".git")), real)
+    if secret and Path(os.path.realpath(secret)).is_relative_to(top):
+        raise UsageError(
+            f"The secret of the build cache ({secret}) is in the checkout in {top}, and who changes "
+            "the catalog could commit one: set XDG_CACHE_HOME to a folder outside of it."
+        )
 
 
 def batch_path(cache: Path, key: str) -> Path:

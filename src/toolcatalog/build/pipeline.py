@@ -14,7 +14,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from toolcatalog.build import changes, state
+from toolcatalog.build import cache, changes, state
 from toolcatalog.build import fingerprint as build_fingerprint
 from toolcatalog.build.changes import BuildPaths, CatalogListing, ChangeSet
 from toolcatalog.build.state import BuildState, CheckResult
@@ -63,6 +63,7 @@ def build(
         catalog
     )  # before anything is written, because there may be no catalog
     locks.check_places(catalog, out, site)
+    cache.require_private_secret(catalog)
     with (
         locks.lock_build(out, "the last good build is untouched. Build"),
         locks.lock_site(site),
@@ -93,6 +94,7 @@ def check(
     places = BuildPaths(catalog=catalog, out=out, site=None, with_words=False)
     outline = changes.list_catalog(catalog)
     locks.check_places(catalog, out, None)
+    cache.require_private_secret(catalog)
     with (
         locks.lock_build(out, "nothing is lost. Check", timeout=_LOCK_TIMEOUT),
         WorkerPool(jobs) as crew,
@@ -138,7 +140,7 @@ def _check_changes(
     pool: WorkerPool,
     progress: Progress,
 ) -> CheckResult:
-    from toolcatalog.build import cache, check_catalog  # noqa: PLC0415 - slow to import
+    from toolcatalog.build import check_catalog  # noqa: PLC0415 - slow to import
 
     gathered = check_catalog.compile_changes(paths, changes, pool, progress)
     checked = check_catalog.check_compiled(paths, changes, gathered, pool, progress, severities)

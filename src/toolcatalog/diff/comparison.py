@@ -314,6 +314,11 @@ def _unreadable_reasons(old: object, new: object) -> str:
 # Toolkits and other files
 
 
+def is_meta_tool(path: str) -> bool:
+    """Return whether this is the path of a version of a meta tool."""
+    return path.startswith("meta_tools/") and path.count("/") > 1
+
+
 def _compare_file(
     path: str, old: FileFields | Unreadable | None, new: FileFields | Unreadable | None
 ) -> Entry | None:
@@ -322,12 +327,20 @@ def _compare_file(
         return Entry("not compared", path, toolkit, reason=_unreadable_reasons(old, new))
     whole = "toolkit" if toolkit else "file"
     if new is None:
-        return Entry("removed", path, toolkit, changes=(Change("breaking", whole, "was removed"),))
+        gone = (Change("breaking", whole, "was removed"),)
+        return Entry("removed", path, toolkit, changes=gone, sunset=_announced_end(old))
     if old is None:
         return Entry("added", path, toolkit, changes=(Change("additive", whole, "is new"),))
     assert not isinstance(old, Unreadable)
     changes = tuple(_compare_fields(path, old, new))
     return Entry("changed", path, toolkit, changes=changes) if changes else None
+
+
+def _announced_end(fields: FileFields | Unreadable | None) -> str:
+    """Return the `sunset` of a meta tool; empty for any other file."""
+    template = {} if isinstance(fields, Unreadable) else (fields or {}).get("template", {})
+    sunset: str = (template.get("deprecation") or {}).get("sunset", "")
+    return sunset
 
 
 def _identity(value: Any) -> Any:
@@ -341,12 +354,13 @@ def _compare_fields(path: str, old: FileFields, new: FileFields) -> Iterator[Cha
     analyzed; the order of their parameters is served, so it matters.
     """
     kind = path.partition("/")[0]
+    old, new = (fields.get("template", fields) for fields in (old, new))
     form = repr if kind == "meta_tools" else _identity
     keys = (key for key in old.keys() | new.keys() if form(old.get(key)) != form(new.get(key)))
     for key in sorted(keys):
         if kind in ("sessions", "auth_configs"):
             yield Change("scope", key, "is another: it says what may be used")
-        elif kind == "meta_tools" and not path.endswith("/toolkit.yaml"):
+        elif is_meta_tool(path) and key != "deprecation":
             yield Change("breaking", key, "changed in a way that is not looked into")
         elif key == "no_auth":
             yield Change(

@@ -168,6 +168,25 @@ def _require_no_link(catalog: Path, top: Path) -> None:
             )
 
 
+def require_own_history(repository: Repository, revision: str) -> None:
+    """Raise UsageError if an outer repository has files at a revision where this one is now.
+
+    A change that replaces the folder by a submodule would bring a history of its own.
+    """
+    top = Path(repository.top)
+    if not any(os.path.lexists(path / _DOT_GIT) for path in top.parents):
+        return
+    outer = open_repository(top.parent)
+    commit = _find_commit(outer, revision)
+    path = f"{outer.prefix}{top.name}"
+    listed = _run_git_in(outer, "ls-tree", "-d", commit, path).stdout if commit else b""
+    if listed and not listed.startswith(_SUBMODULE.encode()):
+        raise UsageError(
+            f"{top} is a repository of its own, such as a submodule, and at {revision} it was a "
+            f"folder of the repository in {outer.top}: put the files themselves there."
+        )
+
+
 def resolve_commit(repository: Repository, revision: str) -> str:
     """Return the full ID of the commit that a revision refers to.
 

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from toolcatalog.diff.change import Change
-from toolcatalog.diff.comparison import Comparison, Entry, ToolVersionKey
+from toolcatalog.diff.comparison import Comparison, Entry, ToolVersionKey, is_meta_tool
 from toolcatalog.errors import Finding, Pointer
 
 _MAX_LISTED_CHANGES = 5  # changes listed in a message
@@ -23,13 +23,14 @@ class HistoryContext:
 
     `comparison` contains the differences since a revision, and `published` the versions at that
     revision of the tools that differ. `deprecated` contains the current deprecation of each
-    deprecated version. `invalid` are the tool versions that cannot be read now; `check` reports
+    deprecated version; `announced` those at that revision. `invalid` are the tool versions that cannot be read now; `check` reports
     why.
     """
 
     comparison: Comparison
     published: Mapping[tuple[str, str], Sequence[str]]
     deprecated: Mapping[ToolVersionKey, Mapping[str, str]] = field(default_factory=dict)
+    announced: Mapping[ToolVersionKey, Mapping[str, str]] = field(default_factory=dict)
     invalid: Collection[ToolVersionKey] = ()
     today: str  # as YYYY-MM-DD
 
@@ -72,6 +73,25 @@ def check_version_unchanged(history: HistoryContext) -> Iterator[Finding]:
         )
 
 
+def check_meta_tool_unchanged(history: HistoryContext) -> Iterator[Finding]:
+    """Check that a version of a meta tool does not change, apart from its deprecation."""
+    for entry in _entries_with(history, "changed"):
+        changes = [change for change in entry.changes if change.place != "deprecation"]
+        if is_meta_tool(entry.path) and changes:
+            yield Finding(
+                path=entry.path,
+                pointer=(changes[0].place,),
+                at_key=True,
+                rule="history-version-changed",
+                message=(
+                    "this version of a meta tool is published, and it changed: "
+                    f"{_format_changes(changes)}"
+                ),
+                expected=f"the file as it is in {history.comparison.before}, apart from `deprecation`",
+                help="put that one back, and make the change in a new file with a later version",
+            )
+
+
 def check_version_order(history: HistoryContext) -> Iterator[Finding]:
     """Check that a new version is newer than all published ones."""
     for entry in _entries_with(history, "new version", "not compared"):
@@ -104,6 +124,60 @@ def check_version_removed(history: HistoryContext) -> Iterator[Finding]:
                 f"version {entry.version} of `{entry.slug}`",
                 history,
             )
+
+
+def check_meta_tool_removed(history: HistoryContext) -> Iterator[Finding]:
+    """Check that a version of a meta tool is not removed before its announced date."""
+    for entry in _entries_with(history, "removed"):
+        if is_meta_tool(entry.path) and not _has_passed_sunset(entry, history.today):
+            yield Finding(
+                path=entry.path,
+                rule="history-version-removed",
+                message="this version of a meta tool was removed before an announced end",
+                expected="a deprecation with a `sunset`, and that day to have come",
+                help=(
+                    f"put it back ({_restore_hint(history, entry.path)}), and announce its end by "
+                    "`deprecation` with a `sunset`"
+                ),
+            )
+
+
+def check_sunset_ahead(history: HistoryContext) -> Iterator[Finding]:
+    """Check that a change announces no end that has already come."""
+    for entry in _entries_with(history, "deprecated", "deprecation", "new version"):
+        key = ToolVersionKey(entry.toolkit, entry.slug, entry.version)
+        sunset = history.deprecated.get(key, {}).get("sunset", "")
+        before = history.announced.get(key, {}).get("sunset", "")
+        if sunset and sunset <= history.today and sunset != before:
+            yield Finding(
+                path=entry.path,
+                pointer=("deprecation", "sunset"),
+                rule="history-sunset-past",
+                message=f"`sunset` is {sunset}, which has come, and was not announced before",
+                expected=f"a day after {history.today}",
+                help="give those who use this version time: choose a later day",
+            )
+
+
+def check_toolkit_auth(history: HistoryContext) -> Iterator[Finding]:
+    """Report a toolkit that needs authentication from now on, or no longer.
+
+    That changes all published versions of its tools that do not say otherwise.
+    """
+    for entry in _entries_with(history, "changed"):
+        for change in entry.changes:
+            if not entry.slug and change.place == "no_auth" and not is_meta_tool(entry.path):
+                yield Finding(
+                    path=entry.path,
+                    pointer=("no_auth",),
+                    at_key=True,
+                    rule="history-no-auth",
+                    message=(
+                        f"`no_auth` {change.what}. Published versions of its tools change with it"
+                    ),
+                    expected=f"`no_auth` as it is in {history.comparison.before}",
+                    help="put that one back, and say `no_auth` in new versions of the tools",
+                )
 
 
 def check_tool_removed(history: HistoryContext) -> Iterator[Finding]:
@@ -201,10 +275,14 @@ def check_all_compared(history: HistoryContext) -> Iterator[Finding]:
 
 RULES = (
     HistoryRule("history-version-changed", "error", check_version_unchanged),
+    HistoryRule("history-version-changed", "error", check_meta_tool_unchanged),
     HistoryRule("history-version-back", "error", check_version_order),
     HistoryRule("history-version-removed", "error", check_version_removed),
+    HistoryRule("history-version-removed", "error", check_meta_tool_removed),
     HistoryRule("history-tool-removed", "error", check_tool_removed),
     HistoryRule("history-toolkit-removed", "error", check_toolkit_removed),
+    HistoryRule("history-sunset-past", "error", check_sunset_ahead),
+    HistoryRule("history-no-auth", "warning", check_toolkit_auth),
     HistoryRule("history-breaking", "warning", check_breaking_announced),
     HistoryRule("history-not-compared", "warning", check_all_compared),
 )

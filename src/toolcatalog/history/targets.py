@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,11 +49,8 @@ def check_against_revision(catalog: Path, revision: str, today: str) -> Revision
     known = rules.HistoryContext(
         comparison=comparison.compare_sides(old, new, (before.title, after.title)),
         published=old.versions,
-        deprecated={
-            key: tool.deprecation
-            for key, tool in every.items()
-            if isinstance(tool, Tool) and tool.deprecation
-        },
+        deprecated=_deprecations(every),
+        announced=_deprecations(old.tools),
         invalid={key for key, tool in new.tools.items() if isinstance(tool, Unreadable)},
         today=today,
     )
@@ -61,8 +59,19 @@ def check_against_revision(catalog: Path, revision: str, today: str) -> Revision
     )
 
 
+def _deprecations(
+    tools: Mapping[ToolVersionKey, Tool | Unreadable],
+) -> dict[ToolVersionKey, Mapping[str, str]]:
+    return {
+        key: tool.deprecation
+        for key, tool in tools.items()
+        if isinstance(tool, Tool) and tool.deprecation
+    }
+
+
 def _load_file_sets(catalog: Path, revision: str) -> tuple[FileSet, FileSet]:
     repository = git.open_repository(catalog)
+    git.require_own_history(repository, revision)
     return git.files_at_commit(
         repository, git.find_merge_base(repository, revision), revision
     ), git.files_in_working_tree(repository)
@@ -74,6 +83,7 @@ def compare_revisions(catalog: Path, before: str, after: str | None = None) -> C
     Raises UsageError as `check_against_revision` does, or if there is no catalog.
     """
     repository = git.open_repository(catalog)
+    git.require_own_history(repository, before)
     old = git.files_at_commit(repository, git.resolve_commit(repository, before), before)
     new = (
         git.files_in_working_tree(repository)

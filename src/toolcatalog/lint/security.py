@@ -14,7 +14,7 @@ from typing import NamedTuple
 from toolcatalog import textutils
 from toolcatalog.catalog.model import Catalog, ToolSummary
 from toolcatalog.errors import Finding
-from toolcatalog.lint.rule import CatalogRule, ToolRule
+from toolcatalog.lint.rule import CatalogRule, ToolRule, iter_urls
 from toolcatalog.lint.texts import KeywordMatcher, ToolView
 
 _MAX_LISTED = 3  # characters that a message names
@@ -275,4 +275,25 @@ TOOL_RULES: tuple[ToolRule, ...] = (
     ToolRule("lookalike-letters", "warning", check_lookalike_letters),
     ToolRule("instruction-like", "warning", check_instructions),
 )
-CATALOG_RULES: tuple[CatalogRule, ...] = (CatalogRule("scopes-grow", "warning", check_scopes_grow),)
+_URL_HOST = re.compile(r"https://([^/?#]*)")
+
+
+def check_punycode_hosts(catalog: Catalog) -> Iterator[Finding]:
+    """Report URLs whose host is in punycode, which shows nobody what a browser shows."""
+    for path, key, url in iter_urls(catalog):
+        match = _URL_HOST.match(url)
+        if match and any(label.startswith("xn--") for label in match[1].lower().split(".")):
+            yield Finding(
+                path=path,
+                pointer=(key,),
+                rule="lookalike-letters",
+                message=f"`{key}` has a host in punycode, in which nobody sees other letters",
+                expected="a host in its own letters, or one without others",
+                help="write the host as a browser shows it, and look at each letter",
+            )
+
+
+CATALOG_RULES: tuple[CatalogRule, ...] = (
+    CatalogRule("scopes-grow", "warning", check_scopes_grow),
+    CatalogRule("lookalike-letters", "warning", check_punycode_hosts),
+)

@@ -264,14 +264,15 @@ class Follower:
         self._prune()
 
     def _verify_signature(self, pointer: bytes) -> SignedStatement | None:
-        """Return the signed statement of a pointer; None without keys.
+        """Return the signed statement of a pointer; None without keys, and where none were used.
 
         Raises InvalidRemoteSnapshot, which counts as a rejection once for each reason. Nothing is
         downloaded then.
         """
-        if self._keys is None:
-            return None
         try:
+            if self._keys is None:
+                trusted_pointers.require_no_signatures(self.cache)
+                return None
             return trusted_pointers.verify_pointer(
                 pointer, self._keys, self.cache, allow_rollback=self._allow_rollback
             )

@@ -28,6 +28,9 @@ _FORMAT = 1
 # Domain separation: signatures of this key for other purposes never fit a statement.
 _DOMAIN = b"toolcatalog: the snapshot in force, format 1\n"
 _MAX_SEQUENCE = 1 << 53
+# seconds by which a sequence number may be ahead of the clock: a larger one would make all later
+# snapshots look old
+_MAX_AHEAD = 366 * 24 * 3600
 _CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _MAX_FILE_SIZE = 1 << 16  # bytes of a key file
 _PEM_BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.DOTALL)
@@ -158,13 +161,19 @@ def next_statement(
 
     The sequence number is the time in seconds since 1970, or the previous number plus one if that
     is higher. So a publisher needs no state, and numbers increase even if the previous statement is
-    lost. Two publishers that follow the same statement cannot both succeed, because the pointer is
-    replaced only if it is still the one that they read.
+    lost. A previous number that is far ahead does not count, because no follower accepts it. Two
+    publishers that follow the same statement cannot both succeed, because the pointer is replaced
+    only if it is still the one that they read.
     """
     sequence = int(now.timestamp())
-    if previous:
+    if previous and not is_far_ahead(previous.sequence + 1, now):
         sequence = max(sequence, previous.sequence + 1)
     return SnapshotStatement(digest, sequence, f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}")
+
+
+def is_far_ahead(sequence: int, now: datetime) -> bool:
+    """Return whether a sequence number is more than a year ahead of the time."""
+    return sequence > now.timestamp() + _MAX_AHEAD
 
 
 def dump_signed_statement(signed: SignedStatement) -> dict[str, Any]:

@@ -8,6 +8,7 @@ with another key, and if another program has changed `current`.
 """
 
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,8 +37,8 @@ def verify_pointer(
     """Return the signed statement of a pointer that may be followed.
 
     Raises InvalidRemoteSnapshot if it has no signature, if the signature is not by one of the keys,
-    or if its sequence number is lower than the last accepted one. `allow_rollback` permits the
-    latter.
+    if its sequence number is lower than the last accepted one, or if it is more than a year ahead
+    of the clock, which would block all later ones. `allow_rollback` permits a lower one.
     """
     digest, said = layout.parse_pointer(pointer), layout.parse_signature(pointer)
     short = digest[:12]
@@ -53,6 +54,11 @@ def verify_pointer(
             "with the private half of that key, or find out who has written to the store."
         )
     last, sequence = _read_last_accepted(cache), signed.statement.sequence
+    if signatures.is_far_ahead(sequence, datetime.now(UTC)):
+        raise InvalidRemoteSnapshot(
+            f"Snapshot {short} has the sequence number {sequence}, which is a time more than a year "
+            "ahead: check the clocks of this machine and of the publisher, then publish again."
+        )
     if last and sequence == last.sequence and digest != last.digest:
         raise InvalidRemoteSnapshot(
             f"Snapshot {short} has the sequence number {sequence}, as {last.digest[:12]} had "
@@ -65,6 +71,18 @@ def verify_pointer(
             "with --allow-rollback if it is meant."
         )
     return signed
+
+
+def require_no_signatures(cache: Path) -> None:
+    """Raise InvalidRemoteSnapshot if a server with a verify key uses this cache.
+
+    Otherwise a server without a key would change what the other one serves.
+    """
+    if (cache / _ACCEPTED_FILE).exists():
+        raise InvalidRemoteSnapshot(
+            f"{cache} has snapshots that were accepted by --verify-key, and this server has no key: "
+            f"start it with --verify-key or another --cache, or remove {cache / _ACCEPTED_FILE}."
+        )
 
 
 def record_accepted(pointer: bytes, signed: SignedStatement, cache: Path) -> None:

@@ -224,11 +224,10 @@ def _move_pointer(
 ) -> bool:
     """Move the pointer, and return whether it has changed.
 
-    It is unchanged if it already names this snapshot with the right signature.
+    With a key, it always gets a new sequence number: followers may have accepted a higher one than
+    that of a pointer that was put back. Without a key, it is unchanged if it names this snapshot.
     """
     last = _read_statement(before[0], key) if before and key else None
-    if last and last.digest == digest:
-        return False
     if before and not key and _is_pointer_to(before[0], digest):
         return False
     signed = None

@@ -3,6 +3,7 @@
 A query reads only the terms and postings that it needs.
 """
 
+import itertools
 import zlib
 from collections.abc import Iterable, Mapping
 from functools import lru_cache, partial
@@ -167,7 +168,7 @@ def _find_similar_terms(terms: Table, word: str) -> list[Term]:
         if len(word) <= analysis.MAX_CORRECTED_LENGTH
         else ()
     )
-    return sorted(term for text in texts if (term := _find_term(terms, text)))
+    return sorted(itertools.starmap(_parse_term, terms.find_all(texts)))
 
 
 def _parse_term(id: int, text: str, entry: bytes) -> Term:

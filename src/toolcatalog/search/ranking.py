@@ -45,6 +45,7 @@ _FIELD_BITS = np.array([[[1]], [[2]]], np.uint16)
 _SLUG_MATCH_SCORE = 1e9  # more than any sum of impacts
 RERANK_LIMIT = 100  # tools that are reranked
 _MAX_TERMS = 100  # terms per query
+_MAX_SENTENCES = 20  # sentences of a query that are scored apart; the last one has all others
 _MAX_UNKNOWN_TERMS = 5  # unknown terms per query that are corrected or completed
 # Limits on the total letters of unknown terms for which single edits are looked up. Each letter
 # costs about 50 lookups. Requests that look up a slug have no rate limit, so theirs is lower.
@@ -140,7 +141,8 @@ def _parse_query(query: str) -> dict[str, _ParsedTerm]:
         for word in analysis.extract_words(match[1])
     }
     found: dict[str, _ParsedTerm] = {}
-    for part, text in enumerate(analysis.split_query(query)):
+    for number, text in enumerate(analysis.split_query(query)):
+        part = min(number, _MAX_SENTENCES - 1)
         for spelt, term in analysis.extract_words(text):
             weight = (
                 _FILLER_WEIGHT if spelt in analysis.FILLER_WORDS else 1
@@ -216,12 +218,15 @@ def sharing(
     """Return the candidates that contain most of the terms of a query, at most `most`.
 
     `among` is a mask by number. Slug matches come first, then the tools with most terms, then by
-    number. A term in the name counts twice; IDF does not count.
+    number. A term in the name counts twice; IDF does not count. Unknown words are corrected only if
+    less than half of the words are known, because correction takes most of the time.
     """
     counts = np.zeros(len(among), np.int32)
     for some in typed:
         counts[some.tool_ids] += 2 * _MAX_TERMS
-    for term, _, _ in expand_query(lookup, query, _MAX_SLUG_LETTERS):
+    words = _parse_query(query)
+    is_mostly_known = 2 * sum(lookup.term(word) is not None for word in words) >= len(words)
+    for term, _, _ in expand_query(lookup, query, 0 if is_mostly_known else _MAX_SLUG_LETTERS):
         lookup.postings.count(term, counts)
     numbers = ((counts > 0) & among).nonzero()[0].astype(np.uint32)
     return numbers[topk.sorted_slice(-counts[numbers], 0, most)] if len(numbers) else numbers

@@ -20,7 +20,8 @@ from toolcatalog import names, versions
 from toolcatalog.server.error_responses import ErrorDetail, invalid_request
 from toolcatalog.store.store import Filters, VersionPins
 
-MAX_PAGE_SIZE = 1000  # items of a page, and of each list of names in a request
+MAX_PAGE_SIZE = 1000  # items of a page
+MAX_NAMES = 1000  # values of all list parameters of a request together
 DEFAULT_PAGE_SIZE = 20
 MAX_QUERY_LENGTH = 1000  # characters
 MAX_BODY_SIZE = 64 * 1024  # bytes
@@ -100,6 +101,7 @@ def parse_tool_params(query: bytes) -> tuple[ToolParams, Sequence[ErrorDetail]]:
     reader = _QueryReader(query)
     asked = reader.read_text("version")
     version, pins = reader.parse_version("version", asked), reader.read_pins()
+    reader.check_name_count()
     # `version` takes precedence over the pins
     return ToolParams(version, VersionPins() if asked == versions.LATEST else pins), tuple(
         reader.errors
@@ -139,6 +141,7 @@ def parse_list_params(query: bytes) -> tuple[ListParams, Sequence[ErrorDetail]]:
     question = ListParams(
         slugs, filters, reader.read_pins(), reader.read_page(), sort_by, order == "desc"
     )
+    reader.check_name_count()
     return question, tuple(reader.errors)
 
 
@@ -204,6 +207,7 @@ class _QueryReader:
 
     def __init__(self, query: bytes) -> None:
         self.errors: list[ErrorDetail] = []
+        self.name_counts: dict[str, int] = {}  # values of each list parameter that was read
         self.values: dict[str, list[str]] = {}  # by the exact name
         self.list_values: dict[str, list[str]] = {}  # by the name without `[]` or `[0]`
         for name, value in self._parse_pairs(query) if query else ():
@@ -257,21 +261,26 @@ class _QueryReader:
             return ()
         found = [word.strip() for value in values for word in value.split(",")]
         words = tuple(dict.fromkeys(word for word in found if word))
-        return () if self.is_too_long(name, len(words)) else words
+        return words if self.has_room_for(name, len(words)) else ()
 
-    def is_too_long(self, name: str, count: int) -> bool:
-        """Return whether a list has more than 1000 values, and record an error if it has.
+    def has_room_for(self, name: str, count: int) -> bool:
+        """Count the values of a list parameter; return whether they and all before are few enough.
 
-        The caller then ignores all of its values.
+        Otherwise the caller ignores its values, and `check_name_count` records the error.
         """
-        if count > MAX_PAGE_SIZE:
+        self.name_counts[name] = count
+        return sum(self.name_counts.values()) <= MAX_NAMES
+
+    def check_name_count(self) -> None:
+        """Record an error if all list parameters together have more than 1000 values."""
+        total, lists = sum(self.name_counts.values()), ", ".join(self.name_counts)
+        if total > MAX_NAMES:
             self.errors.append(
                 invalid_request(
-                    f"{name}: {count} values, at most {MAX_PAGE_SIZE} are allowed.",
-                    f"Send at most {MAX_PAGE_SIZE} values of {name} in a request.",
+                    f"{lists}: {total} values, at most {MAX_NAMES} are allowed.",
+                    f"Send at most {MAX_NAMES} values of {lists} in a request.",
                 )
             )
-        return count > MAX_PAGE_SIZE
 
     def read_choice(self, name: str, choices: tuple[str, ...]) -> str | None:
         value = self.read_text(name)
@@ -379,7 +388,7 @@ class _QueryReader:
             for key in self.values
             if "[" in key and (bracket := _BRACKETS.fullmatch(key))
         }
-        if self.is_too_long("toolkit_versions", len(keys)):
+        if keys and not self.has_room_for("toolkit_versions", len(keys)):
             keys = {}
         toolkits = {
             toolkit: self.parse_version(key, self.read_text(key)) for toolkit, key in keys.items()

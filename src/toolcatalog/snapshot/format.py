@@ -44,6 +44,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import orjson
+
 from toolcatalog import encoding
 
 FORMAT = 4
@@ -183,6 +185,17 @@ def tool_to_document(tool: Tool, toolkit_name: str, toolkit_logo: str) -> dict[s
             "toolkit": {"logo": toolkit_logo},
         },
     }
+
+
+def parse_document_summary(document: bytes) -> dict[str, Any]:
+    """Return slug, name, description, toolkit, version and `is_deprecated` of a document.
+
+    It parses only what is before the parameters, and the last field. No text can contain the keys
+    that separate them, because a quotation mark in a text is escaped.
+    """
+    head: dict[str, Any] = orjson.loads(document[: document.index(b',"input_parameters":')] + b"}")
+    last = orjson.loads(b"{" + document[document.rindex(b',"deprecated":') + 1 :])["deprecated"]
+    return head | {name: last[name] for name in ("version", "is_deprecated")}
 
 
 def tool_from_document(document: Mapping[str, Any], deprecation: Mapping[str, str] | None) -> Tool:

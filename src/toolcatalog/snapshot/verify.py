@@ -19,6 +19,7 @@ from toolcatalog import encoding
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, remedy
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import FileInfo
+from toolcatalog.system.files import open_regular
 
 _CHUNK_SIZE = 1 << 20  # bytes
 _MAX_INTEGER = 1 << 53  # of sizes and counts: above this, some JSON readers lose precision
@@ -63,7 +64,7 @@ def read_manifest(
     """
     build = display_folder or folder
     try:
-        with (folder / snapshot_format.MANIFEST).open("rb") as file:
+        with open_regular(folder / snapshot_format.MANIFEST) as file:
             data = file.read(snapshot_format.MAX_MANIFEST_SIZE + 1)
         if len(data) > snapshot_format.MAX_MANIFEST_SIZE:
             raise ValueError("longer than a manifest is")
@@ -141,7 +142,7 @@ def list_files(folder: Path, manifest: Manifest) -> dict[str, FileInfo]:
     SnapshotError if the file list is not what was written or if its paths conflict.
     """
     with contextlib.suppress(OSError, ValueError):
-        with (folder / snapshot_format.FILE_LIST).open("rb") as file:
+        with open_regular(folder / snapshot_format.FILE_LIST) as file:
             data = file.read(snapshot_format.MAX_FILE_LIST_SIZE + 1)
         if (
             FileInfo(len(data), encoding.sha256_hex(data))

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import stat
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -112,9 +113,11 @@ def _open_store(
 
 def _map_file(file: Path, path: str, size: int) -> Buffer:
     try:
-        actual_size = file.stat().st_size
+        status = file.stat()
     except FileNotFoundError:
         raise _DamagedFile(f"{path} is missing") from None
-    if actual_size != size:
-        raise _DamagedFile(f"{path} has {actual_size} bytes and should have {size}")
+    if not stat.S_ISREG(status.st_mode):
+        raise _DamagedFile(f"{path} is not a regular file")  # opening a pipe would block
+    if status.st_size != size:
+        raise _DamagedFile(f"{path} has {status.st_size} bytes and should have {size}")
     return map_file(file, Access.WHOLE if path in _WITHOUT_CHECKSUMS else Access.RANDOM)

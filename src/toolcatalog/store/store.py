@@ -14,7 +14,7 @@ is a page in slug order.
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -46,10 +46,12 @@ _ENTRY_CACHE_SIZE = 1 << 15  # cached tool entries, a few hundred bytes each
 _SLUG_WORD = re.compile("[A-Za-z0-9]+")
 _MAX_SLUG_WORDS = 10  # a query with more words is no slug
 _AFTER_ANY_SLUG = "\x7f"  # sorts after all characters of slugs
-_SIMILAR = 50  # candidates for "did you mean" of an unknown slug
+# candidates for "did you mean" of an unknown slug, and how many of them before it and after it
+_SIMILAR, _NEXT_SLUGS = 40, 5
 _QUERY_CACHE_SIZE = 256  # queries with cached vectors, a few kilobytes each
-_LOOKUPS = 256  # cached vocabularies of sets of toolkits: a few bytes per term
-_SET_CACHE_SIZE = 512  # cached sets, at most an eighth of a byte per tool each
+_LOOKUPS = 256  # sets of toolkits with a cached vocabulary and tools: a few bytes per term
+# cached sets, at most an eighth of a byte per tool each; more than one request may name
+_SET_CACHE_SIZE = 2048
 _TOOLKIT_CACHE_SIZE = (
     1 << 14
 )  # cached toolkit sets; a tool is in only one of them, so together they are small
@@ -177,6 +179,9 @@ class Store:
         )
         self._load_toolkit_set = lru_cache(maxsize=_TOOLKIT_CACHE_SIZE)(
             partial(_read_set, self._sets, self.version_count)
+        )
+        self._load_visible = lru_cache(maxsize=_LOOKUPS)(
+            partial(_read_members, self._load_toolkit_set)
         )
         self._every_version = lru_cache(maxsize=1)(partial(_read_all_versions, self._facts))
         self._load_effective_at = lru_cache(maxsize=64)(
@@ -424,16 +429,24 @@ class Store:
         return every[topk.sorted_slice(-keys if descending else keys, start, start + size)]
 
     def similar_slugs(self, slug: str, visible_toolkits: Collection[str] | None) -> list[str]:
-        """Return the slugs of up to 50 visible tools that share most words with this slug.
+        """Return the slugs of up to 40 visible tools that share most words with this slug.
 
-        They are candidates for "did you mean"; `visible_toolkits` None means all.
+        The next ones in slug order are among them. They are candidates for "did you mean";
+        `visible_toolkits` None means all.
         """
-        among = self._to_mask(self._effective_versions(VersionPins(), visible_toolkits))
-        query = slug.replace("-", "_")
-        numbers = ranking.sharing(
-            self._lookup(visible_toolkits), query, among, self._match_slugs(query), _SIMILAR
+        newest = self._visible_newest(visible_toolkits)
+        query = "_".join(slug.replace("-", "_").split("_")[:_MAX_SLUG_WORDS])
+        alike = ranking.sharing(
+            self._lookup(visible_toolkits),
+            query,
+            self._to_mask(newest),
+            self._match_slugs(query),
+            _SIMILAR - 2 * _NEXT_SLUGS,
         )
         # the newest versions of all tools are in slug order
+        place = newest.range_cardinality(0, self._first_id_at(self._tools.bisect(slug)))
+        following = newest[max(0, place - _NEXT_SLUGS) : place + _NEXT_SLUGS]
+        numbers = np.union1d(alike, _to_array(following))
         return [
             self._tools.entry_at(place)[0]
             for place in self._newest_ids.searchsorted(numbers).tolist()
@@ -441,12 +454,18 @@ class Store:
 
     # Sets
 
+    def _visible_newest(self, toolkits: Collection[str] | None) -> BitMap:
+        """Return the newest version of each visible tool (None: of all tools)."""
+        newest = self._load_set(snapshot_format.NEWEST)
+        return newest if toolkits is None else newest & self._load_visible(frozenset(toolkits))
+
     def _effective_versions(self, pins: VersionPins, toolkits: Collection[str] | None) -> BitMap:
         """Return the effective version of each tool of the toolkits (None: all) under the pins."""
-        pinned = [toolkit for toolkit in pins.toolkits if toolkits is None or toolkit in toolkits]
+        among = None if toolkits is None else frozenset(toolkits)
+        pinned = [toolkit for toolkit in pins.toolkits if among is None or toolkit in among]
         found = self._effective_at(pins.default)
         if toolkits is not None:
-            found = found & _union([self._toolkit_members(toolkit) for toolkit in toolkits])
+            found = found & _read_members(self._load_toolkit_set, toolkits)
         if not pinned:
             return found
         return self._repinned(found, {toolkit: pins.toolkits[toolkit] for toolkit in pinned})
@@ -464,19 +483,12 @@ class Store:
         The cost depends only on the size of those toolkits.
         """
         every = self._every_version()
-        members = [_to_array(self._toolkit_members(toolkit)) for toolkit in pinned]
+        members = [_to_array(_read_members(self._load_toolkit_set, [kit])) for kit in pinned]
         bounds = [len(every) if at is None else bisect_right(every, at) for at in pinned.values()]
         numbers = np.concatenate(members)
         early = self._columns["version"][numbers] < np.repeat(bounds, [*map(len, members)])
         in_force = numbers[_in_force(early, self._newest_mask[numbers])]
         return (found - BitMap(numbers)) | BitMap(in_force)
-
-    def _toolkit_members(self, toolkit: str) -> BitMap:
-        return (
-            self._load_toolkit_set(f"toolkit {toolkit}")
-            if len(toolkit) <= names.MAX_LENGTH
-            else BitMap()
-        )
 
 
 # The cached functions take a table and not the store. A reference cycle would keep the files
@@ -502,6 +514,13 @@ def _read_set(sets: Table, versions: int, name: str) -> BitMap:
     if numbers and numbers.max() >= versions:
         raise SnapshotError(f"A set of tools has other bytes than were written: {REBUILD_HINT}")
     return numbers
+
+
+def _read_members(load_toolkit: Callable[[str], BitMap], toolkits: Iterable[str]) -> BitMap:
+    """Return the ids of all versions of all tools of these toolkits."""
+    return _union(
+        [load_toolkit(f"toolkit {slug}") for slug in toolkits if len(slug) <= names.MAX_LENGTH]
+    )
 
 
 def _read_effective(

@@ -50,19 +50,29 @@ def compute_seal(name: str, digest: bytes) -> bytes:
     return hashlib.blake2b(text, key=get_secret(), digest_size=SEAL_SIZE).digest()
 
 
+def get_secret_path() -> Path | None:
+    """Return the path of the secret in the user's cache folder; None without a home folder."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not folder.is_absolute():
+        try:
+            home = Path.home()
+        except RuntimeError:
+            return None
+        if not (home.is_absolute() and home.is_dir()):
+            return None
+        folder = home / ".cache"
+    return folder / "toolcatalog" / _FILE_NAME
+
+
 def _load_secret() -> bytes | None:
     """Return the secret in the user's cache folder, created if missing; None if that fails."""
+    path = get_secret_path()
     try:
-        folder = Path(os.environ.get("XDG_CACHE_HOME", ""))
-        if not folder.is_absolute():
-            home = Path.home()
-            if not (home.is_absolute() and home.is_dir()):
-                return None
-            folder = home / ".cache"
-        path = folder / "toolcatalog" / _FILE_NAME
+        if path is None:
+            return None
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         return _read_secret(path) or _create_secret(path)
-    except (OSError, RuntimeError):  # RuntimeError: no home directory
+    except OSError:
         return None
 
 

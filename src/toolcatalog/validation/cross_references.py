@@ -5,6 +5,7 @@ and references. Each rule yields all of its findings.
 """
 
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain, islice
@@ -18,16 +19,18 @@ from toolcatalog.catalog.model import (
     Catalog,
     MetaTool,
     Session,
-    Toolkit,
     ToolSummary,
 )
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Pointer
+from toolcatalog.lint.rule import iter_urls
 
 # an https URL: the host and the rest; browsers treat `\` as `/`
-_URL = re.compile(r"https://[^/?#\\@%]+(?P<rest>[/?#][^\\]*)?")
+_URL = re.compile(r"https://(?P<host>[^/?#\\@%]+)(?P<rest>[/?#][^\\]*)?")
 # a path that stays unambiguous if a path is appended to it, or if it is used without its host
 _PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[^/?#]+)*/?")
 _ENCODED = re.compile(r"%(2[ef]|5c)", re.IGNORECASE)  # encoded `.`, `/` or `\`
+_PORT = re.compile(r":[0-9]*\Z")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")  # of an IPv4 address
 _MAX_LISTED_NAMES = 10  # names that a message lists
 
 Rule = Callable[[Catalog], Iterator[Finding]]
@@ -155,24 +158,18 @@ def urls_lead_where_they_say(catalog: Catalog) -> Iterator[Finding]:
     This covers all URLs that become links or addresses of pages. Paths are appended to the base
     URLs `home` and `repository`.
     """
-    about = catalog.about
-    for key, url in (("home", about.home), ("repository", about.repository)):
-        yield from _url("catalog.yaml", key, url, is_base=True)
-    kits = [(f"toolkits/{kit.slug}/toolkit.yaml", kit) for kit in catalog.toolkits.values()]
-    for path, kit in [*kits, *_router(catalog)]:
-        for key, url in (("logo", kit.logo), ("homepage", kit.homepage)):
-            yield from _url(path, key, url, is_base=False)
-
-
-def _router(catalog: Catalog) -> list[tuple[str, Toolkit]]:
-    return [("meta_tools/toolkit.yaml", catalog.router)] if catalog.router else []
+    for path, key, url in iter_urls(catalog):
+        yield from _url(path, key, url, is_base=path == "catalog.yaml")
 
 
 def _url(path: str, key: str, url: str, *, is_base: bool) -> Iterator[Finding]:
     match = _URL.fullmatch(url)
-    if not url or (match and (not is_base or _is_plain(match["rest"] or ""))):
+    is_address = match is not None and _is_ip_address(match["host"])
+    if not url or (match and not is_address and (not is_base or _is_plain(match["rest"] or ""))):
         return
-    if not match:
+    if is_address:
+        message, expected = f"`{key}` has an IP address for its host", "a host with a name"
+    elif not match:
         message = f"`{key}` names its host in a way that hides where it leads"
         expected = "https://, a host without a user name, and a path without backslashes"
     else:
@@ -188,6 +185,16 @@ def _url(path: str, key: str, url: str, *, is_base: bool) -> Iterator[Finding]:
         expected=expected,
         help="write the URL as a browser shows it once the page is open",
     )
+
+
+def _is_ip_address(host: str) -> bool:
+    """Return whether browsers read a host, perhaps with a port, as an IP address.
+
+    For IPv4 the last label is a number, also in hexadecimal; dots and digits may be wide ones.
+    """
+    folded = unicodedata.normalize("NFKC", host).replace("\u3002", ".")
+    labels = _PORT.sub("", folded).lower().removesuffix(".").split(".")
+    return host.startswith("[") or _NUMBER.fullmatch(labels[-1]) is not None
 
 
 def _is_plain(path: str) -> bool:

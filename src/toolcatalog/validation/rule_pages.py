@@ -49,7 +49,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     ),
     "History": _split_ids(
         "history-version-changed history-version-back history-version-removed history-tool-removed history-toolkit-removed "
-        "history-breaking history-not-compared"
+        "history-sunset-past history-no-auth history-breaking history-not-compared"
     ),
 }  # every rule, in display order
 

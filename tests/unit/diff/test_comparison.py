@@ -181,7 +181,7 @@ def test_other_files() -> None:
         {
             kit: {"name": "A", "no_auth": True},
             session: {"project": "p", "tags": 1},
-            meta: {"template": 1},
+            meta: {"template": {"name": 1, "deprecation": {}}},
             "catalog.yaml": {"title": "T"},
         },
     )
@@ -190,7 +190,7 @@ def test_other_files() -> None:
         {
             kit: {"name": "B", "no_auth": False},
             session: {"project": "p", "tags": 2},
-            meta: {"template": 2},
+            meta: {"template": {"name": 2}},
             "catalog.yaml": {"title": "U"},
         },
     )
@@ -208,7 +208,10 @@ def test_other_files() -> None:
             ),
         ],
         session: [("scope", "tags", "is another: it says what may be used")],
-        meta: [("breaking", "template", "changed in a way that is not looked into")],
+        meta: [
+            ("text", "deprecation", "`{}` became null"),
+            ("breaking", "name", "changed in a way that is not looked into"),
+        ],
         "catalog.yaml": [("text", "title", "`T` became `U`")],
     }
     gone = {entry.path: entry.status for entry in compare_sides(before, side()).entries}
@@ -222,7 +225,8 @@ def test_the_order_of_a_meta_tool_counts() -> None:
     meta, session = "meta_tools/M/20250101_00.yaml", "sessions/trs_a.yaml"
     before, after = {"a": 1, "b": 1}, {"b": 1, "a": 1}
     old, new = (
-        Side({}, {}, {meta: {"template": one}, session: {"tools": one}}) for one in (before, after)
+        Side({}, {}, {meta: {"template": {"input_parameters": one}}, session: {"tools": one}})
+        for one in (before, after)
     )
     assert [entry.path for entry in compare_sides(old, new).entries] == [meta]
 

@@ -54,6 +54,48 @@ FILES = {
 }
 
 
+KEYS = (
+    ',"input_parameters":',
+    ',"deprecated":',
+    ',"input_parameters":{},"deprecated":{"version":"9","is_deprecated":true}}',
+    '\\",\\"deprecated\\":',
+    ",",
+    '","deprecated',
+    "input_parameters",
+    '"},"input_parameters":{"',
+)
+
+
+@pytest.mark.parametrize("text", KEYS)
+@pytest.mark.parametrize("tool", [OLD, NEW])
+def test_a_summary_is_part_of_the_document(tool: Tool, text: str) -> None:
+    """Whatever texts, names and values look like the keys of a document: they are none."""
+    parameters = {
+        "deprecated": {"type": "object", "properties": {"input_parameters": {"deprecated": {}}}},
+        "input_parameters": {"default": {text: text, "deprecated": {"input_parameters": text}}},
+        text: {"description": text, "deprecated": True},
+    }
+    hostile = replace(
+        tool,
+        name=text,
+        description=text,
+        scopes=(text, "deprecated"),
+        tags=("input_parameters", text),
+        input_parameters=parameters,
+        output_parameters=parameters,
+    )
+    document = snapshot_format.tool_to_document(hostile, text, text)
+    summary = snapshot_format.parse_document_summary(encoding.dump_json(document))
+    names = ("slug", "name", "description", "toolkit", "version", "is_deprecated")
+    assert summary == {name: document[name] for name in names}
+
+
+def test_a_summary_does_not_parse_parameters() -> None:
+    """A list of fifty tools of half a megabyte would take long."""
+    document = document_of(OLD).replace(b'"type":"string"', b"[" * 1_000_000)
+    assert snapshot_format.parse_document_summary(document)["slug"] == "KIT_A"
+
+
 def document_of(tool: Tool) -> bytes:
     return encoding.dump_json(snapshot_format.tool_to_document(tool, KIT.name, KIT.logo))
 

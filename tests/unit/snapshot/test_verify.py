@@ -242,6 +242,18 @@ def test_a_manifest_of_an_odd_shape_is_one_sentence(change: str, copy: Path) -> 
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["manifest.json", "files.json", "tools.json", "query.sets"])
+def test_a_pipe_stops_nothing(name: str, copy: Path) -> None:
+    """A pipe that nobody writes to would hold up who opens it."""
+    (copy / name).unlink()
+    os.mkfifo(copy / name)
+    if name == "manifest.json":
+        with pytest.raises(SnapshotError, match="not a regular file"):
+            verify.verify_snapshot(copy)
+    else:
+        assert any(problem.startswith(name) for problem in verify.verify_snapshot(copy))
+
+
 def test_a_name_that_stands_twice_in_a_manifest_is_refused(copy: Path) -> None:
     """The seal goes by the last of two equal names; no other reader should go by the first."""
     manifest = copy / "manifest.json"

@@ -5,6 +5,7 @@ version, filter and order.
 import gc
 import hashlib
 import json
+import os
 import random
 import shutil
 from collections.abc import Callable
@@ -112,6 +113,12 @@ def folder_instead(file: Path) -> str:
     return "and should have"
 
 
+def pipe_instead(file: Path) -> str:
+    file.unlink()
+    os.mkfifo(file)
+    return "and should have"
+
+
 def flipped_head(file: Path) -> str:
     flip(file, 1)
     return "has other bytes than were written"
@@ -148,9 +155,18 @@ def flip(file: Path, place: int, bit: int = 0) -> None:
         (shortened, MAPPED),
         (lengthened, MAPPED),
         (folder_instead, MAPPED),
+        (pipe_instead, MAPPED),
         (flipped_head, HEADED),
     ],
-    ids=["removed", "emptied", "shortened", "lengthened", "folder_instead", "flipped_head"],
+    ids=[
+        "removed",
+        "emptied",
+        "shortened",
+        "lengthened",
+        "folder_instead",
+        "pipe_instead",
+        "flipped_head",
+    ],
 )
 def test_every_damaged_file_is_found(
     damage: Callable[[Path], str], paths: tuple[str, ...], good: Path, copy: Path
@@ -167,6 +183,7 @@ def test_every_damaged_file_is_found(
         assert said in message
         if (folder / path).is_dir():
             (folder / path).rmdir()
+        (folder / path).unlink(missing_ok=True)
         (folder / path).write_bytes((good / "current" / path).read_bytes())
     assert isinstance(open_build(copy), Store)
 
@@ -653,7 +670,10 @@ def test_similar_names_each_tool_once(store: Store) -> None:
     assert len(found) == len({*found}) >= 3
     assert {*found} > {"NOTES_CREATE", "NOTES_FIND", "NOTES_SEARCH"}
     assert store.similar_slugs("CREATE_NOTE", {"clock"}) == ["CLOCK_NOW"]
-    assert store.similar_slugs("ZZZ", None) == []
+    # the next ones in slug order, with or without a word in common
+    assert {*store.similar_slugs("ZZZ", None)} == {*found, "CLOCK_NOW"}
+    assert store.similar_slugs("ZZZ", {"clock"}) == ["CLOCK_NOW"]
+    assert store.similar_slugs("ZZZ", set()) == []
 
 
 def test_what_is_there_and_what_is_not(store: Store) -> None:
