@@ -96,10 +96,13 @@ def _describe(server: Server) -> dict[str, float]:
 def _measure_rows(bench: Bench, report_progress: Callable[[str], None]) -> list[dict[str, Any]]:
     sample = workload.load_sample(bench.folder / datasets.ROWS)
     rows = []
-    for case in workload.load_cases():
-        report_progress(f"{len(sample.slugs):,} tools over HTTP: {case.name} ...")
-        queries = workload.draw_queries(case.operation, sample, case.queries)
-        rows.append(_measure_case(case, queries, bench))
+    for operation in workload.OPERATIONS:
+        for kind in operation.targets:
+            queries = workload.draw_queries(operation, sample, kind)
+            for case in workload.load_cases():
+                if (case.operation, case.queries) == (operation, kind):
+                    report_progress(f"{len(sample.slugs):,} tools over HTTP: {case.name} ...")
+                    rows.append(_measure_case(case, queries, bench))
     return rows
 
 
