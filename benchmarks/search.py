@@ -1,9 +1,8 @@
-"""`python -m benchmarks.searching`: how good search is, and how fast; makes the tables of
-docs/search.md.
+"""`python -m benchmarks.search`: search quality and speed; writes the tables of docs/search.md.
 
-The sets of queries lie beside this repository, and not in it: each is made a catalog by their own
-converter, built, served, and scored by their own evaluator through the HTTP endpoint. Speed is
-measured inside the process, with the synthetic catalogs of `make bench`.
+The sets of queries are next to this repository, not in it. Their own converter writes each as a
+catalog, and their own evaluator scores the server over HTTP. Speed is measured in the process, with
+the synthetic catalogs of `make bench`.
 """
 
 import argparse
@@ -38,9 +37,9 @@ _LONGEST_QUERY = 1000  # characters, as the interface says
 
 
 def main() -> int:
-    """Measure; 2 where the sets are not there."""
+    """Measure; return 2 if the sets are missing."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.searching",
+        prog="python -m benchmarks.search",
         description="Measure search, and fill in docs/search.md.",
     )
     parser.add_argument(
@@ -55,7 +54,7 @@ def main() -> int:
     if not (SETS / "evaluate.py").exists():
         report_progress(
             "make search-bench needs the sets of queries in "
-            f"{SETS.relative_to(servers.ROOT.parent)}, beside this repository"
+            f"{SETS.relative_to(servers.ROOT.parent)}, next to this repository"
         )
         return 2
     with tempfile.TemporaryDirectory() as folder:
@@ -83,8 +82,9 @@ Rows = dict[str, list[str]]
 
 
 def _evaluate_set(folder: Path, name: str, setting: str, sets: Sequence[str]) -> tuple[Rows, Rows]:
-    """The evaluator's rows for one set of tools, by set of queries: numbers as it prints them. By
-    words, and by meaning too.
+    """Return the evaluator's rows for one set of tools, by words and by words and meaning.
+
+    Rows have the name of their set of queries, and numbers as the evaluator prints them.
     """
     catalog = folder / name
     _run(SETS / "to_catalog.py", name, catalog)
@@ -96,7 +96,7 @@ def _evaluate_set(folder: Path, name: str, setting: str, sets: Sequence[str]) ->
 
 
 def _evaluate(catalog: Path, build: Path, how: str, setting: str, sets: Sequence[str]) -> Rows:
-    report_progress(f"{catalog.name}, by {how}: building, serving, asking ...")
+    report_progress(f"{catalog.name}, by {how}: build, serve, evaluate ...")
     _run(
         "-m",
         "toolcatalog",
@@ -113,7 +113,7 @@ def _evaluate(catalog: Path, build: Path, how: str, setting: str, sets: Sequence
     with servers.start_server(
         servers.server_command(build, keys), build.with_name(f"{build.name}-log")
     ) as server:
-        asked = (
+        options = (
             "--endpoint",
             server.url,
             "--api-key",
@@ -123,7 +123,7 @@ def _evaluate(catalog: Path, build: Path, how: str, setting: str, sets: Sequence
             "--sets",
             ",".join(sets),
         )
-        table = _run(SETS / "evaluate.py", *asked)
+        table = _run(SETS / "evaluate.py", *options)
     rows = (re.sub(r"[\[\],]", " ", line).split() for line in table.splitlines())
     return {row[0]: row[1:] for row in rows if len(row) > 8}
 
@@ -140,19 +140,20 @@ def _run(*command: str | Path) -> str:
 
 
 def _quality_table(own: Sequence[tuple[Rows, Rows]], merged: tuple[Rows, Rows]) -> str:
-    """The table of quality. Columns of the evaluator: queries; nDCG@10, its interval; recall and
-    MRR likewise.
+    """Render the table of quality.
+
+    The evaluator's columns are queries, nDCG@10 and its interval, and the same for recall and MRR.
     """
     rows = []
-    for name, one in zip(_OWN, own, strict=True):
-        cells = [*(_ndcg(some[name]) for some in one), *(_ndcg(some[name]) for some in merged)]
-        rows.append(f"| {name} | {one[0][name][0]} | {' | '.join(cells)} |")
+    for name, tables in zip(_OWN, own, strict=True):
+        cells = [_ndcg(table[name]) for table in (*tables, *merged)]
+        rows.append(f"| {name} | {tables[0][name][0]} | {' | '.join(cells)} |")
     wholes = [
-        next(row for name, row in some.items() if name.startswith("MACRO")) for some in merged
+        next(row for name, row in table.items() if name.startswith("MACRO")) for table in merged
     ]
     cells = [
         *(
-            _average([one[how][name] for name, one in zip(_OWN[:-1], own, strict=False)])
+            _average([tables[how][name] for name, tables in zip(_OWN[:-1], own, strict=False)])
             for how in (0, 1)
         ),
         *map(_ndcg, wholes),
@@ -164,7 +165,10 @@ def _quality_table(own: Sequence[tuple[Rows, Rows]], merged: tuple[Rows, Rows]) 
             f"{' | '.join(f'**{cell}**' for cell in cells)} |"
         ),
     )
-    head = "| set | queries | own tools | with meaning | merged, 6,904 tools | with meaning |\n|---|---|---|---|---|---|"
+    head = (
+        "| set | queries | own tools | with meaning | merged, 6,904 tools | with meaning |\n"
+        "|---|---|---|---|---|---|"
+    )
     return "\n".join([f"`make search-bench`, {_today()}:", "", head, *rows])
 
 
@@ -174,7 +178,7 @@ def _average(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _semantic_overhead(words: Path, meaning: Path) -> str:
-    """What meaning adds to the time of a query that is asked for the first time."""
+    """Render the table of what meaning adds to the time of a new query."""
     lines = (SETS / "merged" / "queries.dev.tsv").read_text().splitlines()
     queries = [text for line in lines if len(text := line.split("\t")[1]) <= _LONGEST_QUERY]
     with machine.keep_cores_awake():
@@ -192,7 +196,8 @@ def _semantic_overhead(words: Path, meaning: Path) -> str:
         f"| {name} | {np.percentile(times, 50):.1f} | {np.percentile(times, 95):.1f} |"
         for name, times in rows
     )
-    return f"`make search-bench`, {_today()}: milliseconds in the server, {len(queries):,} queries, 6,904 tools.\n\n{head}\n{cells}"
+    about = f"milliseconds in the server, {len(queries):,} queries, 6,904 tools"
+    return f"`make search-bench`, {_today()}: {about}.\n\n{head}\n{cells}"
 
 
 def _ndcg(row: Sequence[str]) -> str:
@@ -204,11 +209,10 @@ def _interval_half_width(row: Sequence[str]) -> float:
 
 
 def measure_speeds(store: Store) -> dict[str, tuple[float, float]]:
-    """Milliseconds at the median and at the 95th percentile of each kind of query: found, ranked,
-    and a page of 20 picked.
+    """Return the median and the 95th percentile of each kind of query, in milliseconds.
 
-    All queries of a kind are asked in turn, several times over, and the fastest time of each
-    counts: the others tell of the machine.
+    A query is to match, to rank, and to select a page of 20. It runs several times, and its
+    fastest time counts.
     """
     draw = random.Random(1)
     numbers = [int(number) for number in store.search(Filters(), VersionPins()).tool_ids]
@@ -219,7 +223,7 @@ def measure_speeds(store: Store) -> dict[str, tuple[float, float]]:
     words = [word.spelling for text in texts for word in analysis.extract_words(text)]
     common = [word for word, _ in Counter(words).most_common(_COMMON_TERMS)]
     toolkit = Filters(toolkits=(tools[0]["toolkit"]["slug"],))
-    asked = {
+    queries_by_kind = {
         "15 words, as they stand in a tool's text": [
             _draw_phrase(draw, text, 15) for text in texts
         ],
@@ -230,9 +234,9 @@ def measure_speeds(store: Store) -> dict[str, tuple[float, float]]:
             " ".join(draw.sample(words, 2)) for _ in range(_QUERY_COUNT)
         ],
     }
-    kinds = [(kind, Filters(), queries) for kind, queries in asked.items()]
-    kinds.insert(1, ("the same, in one toolkit", toolkit, next(iter(asked.values()))))
-    found = {}
+    kinds = [(kind, Filters(), queries) for kind, queries in queries_by_kind.items()]
+    kinds.insert(1, ("the same, in one toolkit", toolkit, next(iter(queries_by_kind.values()))))
+    speeds = {}
     with machine.keep_cores_awake():
         for kind, filters, queries in kinds:
             times = np.min(
@@ -242,33 +246,36 @@ def measure_speeds(store: Store) -> dict[str, tuple[float, float]]:
                 ],
                 0,
             )
-            found[kind] = (float(np.percentile(times, 50)), float(np.percentile(times, 95)))
-    return found
+            speeds[kind] = (float(np.percentile(times, 50)), float(np.percentile(times, 95)))
+    return speeds
 
 
 def _draw_phrase(draw: random.Random, text: str, count: int) -> str:
-    """So many words of a text that follow one another, or all of them."""
+    """Draw `count` consecutive words of a text; all of them if it has fewer."""
     words = text.split()
     first = draw.randrange(max(1, len(words) - count))
     return " ".join(words[first : first + count])
 
 
 def _time_query(store: Store, filters: Filters) -> float:
-    begin = time.perf_counter()
+    start = time.perf_counter()
     store.select_page(store.search(filters, VersionPins()), "relevance", True, 0, _PAGE)
-    return 1000 * (time.perf_counter() - begin)
+    return 1000 * (time.perf_counter() - start)
 
 
 def _speed_table(sizes: Mapping[int, Mapping[str, tuple[float, float]]]) -> str:
-    """The table of speed, for some sizes of catalogs."""
+    """Render the table of speed; a column is a size of catalog."""
     head = "".join(f" {tools:,} tools |" for tools in sizes)
     rows = [
         f"| {kind} |"
-        + "".join(f" {some[kind][0]:.2f} / {some[kind][1]:.2f} |" for some in sizes.values())
+        + "".join(f" {speeds[kind][0]:.2f} / {speeds[kind][1]:.2f} |" for speeds in sizes.values())
         for kind in next(iter(sizes.values()))
     ]
     command = f'`make search-bench SIZES="{" ".join(map(str, sizes))}"`'
-    about = f"{command}, {_today()}: milliseconds in the server, median / 95th percentile, of each query the fastest of {_ROUNDS} times."
+    about = (
+        f"{command}, {_today()}: milliseconds in the server, median / 95th percentile, of each "
+        f"query the fastest of {_ROUNDS} times."
+    )
     return f"{about}\n\n| query |{head}\n|---|{'---|' * len(sizes)}\n" + "\n".join(rows)
 
 
@@ -277,7 +284,7 @@ def _today() -> str:
 
 
 def replace_section(page: Path, mark: str, text: str) -> None:
-    """Put a text between the two comments that mark its place in a page."""
+    """Replace the text between the two comments that mark a section of a page."""
     before, after = f"<!-- {mark} -->", f"<!-- /{mark} -->"
     head, _, rest = page.read_text().partition(before)
     page.write_text(f"{head}{before}\n{text}\n{after}{rest.partition(after)[2]}")

@@ -1,41 +1,40 @@
-"""Parameter descriptions as YAML text, of the shapes that real tools have: a pool of some
-thousands, from which every tool takes its own.
+"""A pool of parameter definitions as YAML text, from which each synthetic tool draws its own.
 
-Making the text of each parameter anew for a million tools would take an hour; taking blocks from a
-pool takes a minute.
+To write the parameters of a million tools one by one would take an hour; to draw them takes a
+minute.
 """
 
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from benchmarks.words import ADJECTIVES, NOUNS, VERBS, Words
+from benchmarks.vocabulary import ADJECTIVES, NOUNS, VERBS, Vocabulary
 
 _POOL_SIZE = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class ParameterShape:
+class Parameter:
     """One parameter: its name, and the lines of its description at an indent of two."""
 
     name: str
     text: str
 
 
-class ShapePool:
-    """The pool. The same for the same seed."""
+class ParameterPool:
+    """The pool; the same for the same seed."""
 
-    def __init__(self, seed: int, words: Words) -> None:
-        maker = _ShapeMaker(random.Random(f"shapes {seed}"), words)
-        self.pool = [maker.shape() for _ in range(_POOL_SIZE)]
+    def __init__(self, seed: int, words: Vocabulary) -> None:
+        factory = _ParameterFactory(random.Random(f"shapes {seed}"), words)
+        self.pool = [factory.draw() for _ in range(_POOL_SIZE)]
 
     def draw(self, rng: random.Random, count: int) -> dict[str, str]:
-        """Up to so many parameters with different names: name to text."""
-        return {shape.name: shape.text for shape in rng.choices(self.pool, k=count)}
+        """Draw up to `count` parameters with different names: name to text."""
+        return {parameter.name: parameter.text for parameter in rng.choices(self.pool, k=count)}
 
 
-class _ShapeMaker:
-    def __init__(self, rng: random.Random, words: Words) -> None:
+class _ParameterFactory:
+    def __init__(self, rng: random.Random, words: Vocabulary) -> None:
         self.rng = rng
         self.words = words
         self.kinds: list[tuple[Callable[[str], tuple[str, list[str]]], int]] = [
@@ -51,16 +50,16 @@ class _ShapeMaker:
             (self._either, 2),
         ]
 
-    def shape(self) -> ParameterShape:
-        """One parameter of a kind drawn by its weight."""
+    def draw(self) -> Parameter:
+        """Create a parameter of a kind that is drawn by its weight."""
         kinds, weights = zip(*self.kinds, strict=True)
         noun = self.rng.choice(NOUNS)
         stem = f"{self.rng.choice(ADJECTIVES)}_{noun}" if self.rng.random() < 0.4 else noun
         name, lines = self.rng.choices(kinds, weights)[0](stem)
-        return ParameterShape(name, "".join(f"    {line}\n" for line in lines))
+        return Parameter(name, "".join(f"    {line}\n" for line in lines))
 
     def sentence(self, min_words: int = 6, max_words: int = 16) -> str:
-        """A sentence, with a capital letter and a full stop."""
+        """Create a sentence with a capital letter and a period."""
         return (
             " ".join(self.words.draw(self.rng, self.rng.randint(min_words, max_words))).capitalize()
             + "."
@@ -173,7 +172,7 @@ class _ShapeMaker:
         return f"{stem}_ref", [f"description: {self.sentence()}", "anyOf:", *branches]
 
     def _properties(self) -> list[str]:
-        """Two or three properties of an object, one of them an object again now and then."""
+        """Create two or three properties of an object."""
         lines = ["properties:"]
         for kind in self.rng.sample(
             [self._text, self._integer, self._flag, self._formatted], self.rng.choice((2, 3))

@@ -1,9 +1,8 @@
-"""`python -m benchmarks.rendering CATALOG`: how long the pages of a site take to make, and how long
-to be written, by two processes.
+"""`python -m benchmarks.site_pages CATALOG`: the time to render and to write the pages of a site.
 
-The same files are made twice: once and thrown away, once and written into a new folder, by the very
-groups that a build makes. What writing costs is the file system's; what making costs is ours.
-Prints one line of JSON.
+Two processes render the same pages twice, in the groups of a build: the first time without writing
+them, the second time into a new folder. The difference is the cost of the file system. Prints one
+line of JSON.
 """
 
 import json
@@ -27,12 +26,12 @@ _JOBS = 2
 
 def main() -> int:
     """Measure one catalog."""
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
 
     def stage(folder: Path, groups: Sequence[PageGroup], *__: Any) -> site_writer.StagedSite:
-        found["files"], found["made in s"] = _measure(_render_group, groups)
+        figures["files"], figures["rendered in s"] = _measure(_render_group, groups)
         (folder / locks.STAGED).mkdir(parents=True)
-        found["made and written in s"] = _measure(partial(_write_group, folder), groups)[1]
+        figures["rendered and written in s"] = _measure(partial(_write_group, folder), groups)[1]
         return site_writer.StagedSite(
             site=folder,
             state=SiteState(),
@@ -46,14 +45,14 @@ def main() -> int:
     rebuild.site.stage_site = stage  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory(dir=".") as folder:
         build(Path(sys.argv[1]), Path(folder) / "build", Path(folder) / "site", jobs=_JOBS)
-    print(json.dumps({name: round(value, 1) for name, value in found.items()}))
+    print(json.dumps({name: round(value, 1) for name, value in figures.items()}))
     return 0
 
 
 def _measure(work: Callable[[PageGroup], int], groups: Sequence[PageGroup]) -> tuple[int, float]:
-    with WorkerPool(_JOBS) as crew:
+    with WorkerPool(_JOBS) as pool:
         started = time.perf_counter()
-        return sum(crew.map(work, groups)), time.perf_counter() - started
+        return sum(pool.map(work, groups)), time.perf_counter() - started
 
 
 def _render_group(group: PageGroup) -> int:
