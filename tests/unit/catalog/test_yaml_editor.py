@@ -36,7 +36,7 @@ BLOCK = {"reason": "Old.", "since": "2025-01-01"}
 
 def test_a_new_key_goes_behind_another() -> None:
     """The comments stay with the keys that they stand before."""
-    changed = set_value(FILE, ("deprecation",), BLOCK, after=("name", "description", "scopes"))
+    changed = set_value(FILE, ("deprecation",), BLOCK, preceding=("name", "description", "scopes"))
     assert changed == FILE.replace(
         b"no comment\n", b"no comment\ndeprecation:\n  reason: Old.\n  since: '2025-01-01'\n"
     )
@@ -49,7 +49,7 @@ def test_a_new_key_at_the_end() -> None:
 
 def test_a_key_is_replaced_and_goes_again() -> None:
     """What was put is replaced, and is gone without a trace when it is dropped."""
-    once = set_value(FILE, ("deprecation",), BLOCK, after=("description",))
+    once = set_value(FILE, ("deprecation",), BLOCK, preceding=("description",))
     twice = set_value(once, ("deprecation",), {"reason": "Older."})
     assert twice == once.replace(b"  reason: Old.\n  since: '2025-01-01'\n", b"  reason: Older.\n")
     assert remove_key(twice, ("deprecation",)) == FILE
@@ -59,7 +59,7 @@ def test_a_key_is_replaced_and_goes_again() -> None:
 def test_a_nested_key() -> None:
     """A key of an inner mapping stands as deep as those beside it."""
     pointer = ("input_parameters", "a")
-    assert set_value(FILE, (*pointer, "required"), True, after=("type",)) == FILE.replace(
+    assert set_value(FILE, (*pointer, "required"), True, preceding=("type",)) == FILE.replace(
         b"# short\n", b"# short\n    required: true\n"
     )
     assert set_value(FILE, (*pointer, "description"), "B.") == FILE.replace(b"'it''s'", b"B.")
@@ -117,7 +117,7 @@ def test_the_form_of_the_file_stays(newline: bytes, bom: bytes, ended: bool) -> 
     expected = b"name: A\nx: 1\n# c\ntags: [a]\ny: 2"
     end = newline if ended else b""
     changed = set_value(
-        set_value(bom + plain.replace(b"\n", newline) + end, ("x",), 1, after=("name",)), ("y",), 2
+        set_value(bom + plain.replace(b"\n", newline) + end, ("x",), 1, preceding=("name",)), ("y",), 2
     )
     assert changed == bom + expected.replace(b"\n", newline) + end
 
@@ -151,7 +151,7 @@ def test_a_line_of_a_text_is_no_comment() -> None:
     """A quoted text may go on with what looks like a comment elsewhere."""
     assert set_value(b"a: 'x\n# y'\n# z\nb: 1\n", ("a",), 9) == b"a: 9\n# z\nb: 1\n"
     assert (
-        set_value(b"a: |\n  x\n  # y\n# z\nb: 1\n", ("c",), 9, after=("a",))
+        set_value(b"a: |\n  x\n  # y\n# z\nb: 1\n", ("c",), 9, preceding=("a",))
         == b"a: |\n  x\n  # y\nc: 9\n# z\nb: 1\n"
     )
 
@@ -181,7 +181,7 @@ def test_the_shipped_files() -> None:
                     without,
                     ("deprecation",),
                     BLOCK,
-                    after=("name", "description", "scopes", "tags", "no_auth"),
+                    preceding=("name", "description", "scopes", "tags", "no_auth"),
                 ),
                 ("deprecation",),
             )
