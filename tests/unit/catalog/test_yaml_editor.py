@@ -117,7 +117,9 @@ def test_the_form_of_the_file_stays(newline: bytes, bom: bytes, ended: bool) -> 
     expected = b"name: A\nx: 1\n# c\ntags: [a]\ny: 2"
     end = newline if ended else b""
     changed = set_value(
-        set_value(bom + plain.replace(b"\n", newline) + end, ("x",), 1, preceding=("name",)), ("y",), 2
+        set_value(bom + plain.replace(b"\n", newline) + end, ("x",), 1, preceding=("name",)),
+        ("y",),
+        2,
     )
     assert changed == bom + expected.replace(b"\n", newline) + end
 

@@ -50,8 +50,10 @@ def of_outputs(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str,
 
 def of(side: str, before: Tool, after: Tool) -> list[tuple[str, str, str]]:
     found = compare_tools(before, after)
-    assert all(change.place.startswith(f"{side} ") for change in found)
-    return [(change.kind, change.place.removeprefix(f"{side} "), change.what) for change in found]
+    assert all(change.location.startswith(f"{side} ") for change in found)
+    return [
+        (change.kind, change.location.removeprefix(f"{side} "), change.text) for change in found
+    ]
 
 
 # Each rule. Narrower and wider: breaking and additive for inputs, the other way round for outputs.
@@ -335,7 +337,7 @@ def test_the_order() -> None:
         output_parameters=to_served_outputs({"o": STRING}),
         input_parameters=to_served_inputs({"c": STRING}),
     )
-    assert [(change.kind, change.place) for change in compare_tools(before, after)] == [
+    assert [(change.kind, change.location) for change in compare_tools(before, after)] == [
         (BREAKING, "input a"),
         (BREAKING, "input b"),
         (SCOPE, "scopes"),
@@ -370,11 +372,13 @@ def test_parameters_in_another_order() -> None:
         after = replace(EMPTY, input_parameters=new, output_parameters=new)
         for place in ("input", "output"):
             found = [
-                (one.kind, one.what) for one in compare_tools(before, after) if one.place == place
+                (one.kind, one.text)
+                for one in compare_tools(before, after)
+                if one.location == place
             ]
             assert found == expected
     before, after = replace(EMPTY, input_parameters=both), replace(EMPTY, input_parameters=more)
-    assert [change.place for change in compare_tools(before, after)] == ["input x"]
+    assert [change.location for change in compare_tools(before, after)] == ["input x"]
 
 
 def shuffled(value: Any, chance: random.Random) -> Any:
@@ -390,8 +394,9 @@ def test_no_change_is_left_untold(before: Tool, after: Tool) -> None:
     for field in fields(Tool):
         if field.name not in ("version", "available_versions"):
             new = replace(before, **{field.name: getattr(after, field.name)})
-            expected = json.dumps(getattr(before, field.name)) != json.dumps(
-                getattr(new, field.name)
+            sorts = field.name == "deprecation"  # its keys have one order in a catalog
+            expected = json.dumps(getattr(before, field.name), sort_keys=sorts) != json.dumps(
+                getattr(new, field.name), sort_keys=sorts
             )
             assert bool(compare_tools(before, new)) == bool(compare_tools(new, before)) == expected
 
@@ -428,7 +433,7 @@ def test_no_mutation_is_left_untold(mutation: tuple[dict[str, Any], dict[str, An
     )
     differs = json.dumps(mutation[0]) != json.dumps(mutation[1])
     for old, new in ((before, after), (after, before)):
-        assert {change.place.partition(" ")[0] for change in compare_tools(old, new)} == (
+        assert {change.location.partition(" ")[0] for change in compare_tools(old, new)} == (
             {"input", "output"} if differs else set()
         )
 
@@ -469,7 +474,7 @@ def test_inputs_take_what_they_took_unless_it_is_breaking(
         replace(EMPTY, input_parameters=before), replace(EMPTY, input_parameters=after)
     )
     if BREAKING in {change.kind for change in found} or any(
-        change.what == "is new and optional" for change in found
+        change.text == "is new and optional" for change in found
     ):
         return
     old, new = gates(before, after)
@@ -491,7 +496,7 @@ def test_outputs_are_what_they_were_unless_it_is_breaking(
         replace(EMPTY, output_parameters=before), replace(EMPTY, output_parameters=after)
     )
     names = {"is new", "may have other properties now"}
-    if BREAKING in {change.kind for change in found} or names & {change.what for change in found}:
+    if BREAKING in {change.kind for change in found} or names & {change.text for change in found}:
         return
     old, new = gates(before, after)
     assert [
@@ -518,7 +523,7 @@ def test_the_shipped_catalog_is_understood() -> None:
             tool_from_document(json.loads(entry.body), None) for entry in entries
         ):
             there, back = compare_tools(before, after), compare_tools(after, before)
-            assert {change.place for change in there} == {change.place for change in back}
+            assert {change.location for change in there} == {change.location for change in back}
             found += there
     assert {change.kind for change in found} == {*KINDS}
-    assert [change for change in found if "not understood" in change.what] == []
+    assert [change for change in found if "not understood" in change.text] == []
