@@ -65,7 +65,7 @@ def check_version_unchanged(history: HistoryContext) -> Iterator[Finding]:
             at_key=True,
             rule="history-version-changed",
             message=f"this version is published, and it changed, {broken}: {_format_changes(entry.changes)}",
-            expected=f"the file as it is in {history.comparison.before}, apart from `deprecation`",
+            expected=f"the file as it is in {history.comparison.old_title}, apart from `deprecation`",
             help=(
                 "put that one back, and make the change in a new version: `toolcatalog bump "
                 f"{entry.slug}`"
@@ -266,7 +266,7 @@ def check_all_compared(history: HistoryContext) -> Iterator[Finding]:
                 path=entry.path,
                 rule="history-not-compared",
                 message=(
-                    f"this version could not be compared with {history.comparison.before}: "
+                    f"this version could not be compared with {history.comparison.old_title}: "
                     f"{entry.reason}"
                 ),
                 help="look at the difference yourself: what was published must not change",
@@ -324,7 +324,7 @@ def _removal_finding(rule: str, entry: Entry, what: str, history: HistoryContext
 
 
 def _restore_hint(history: HistoryContext, path: str) -> str:
-    return f"`git checkout {history.comparison.before} -- {path}` in the catalog's folder"
+    return f"`git checkout {history.comparison.old_title} -- {path}` in the catalog's folder"
 
 
 def _breaking_changes(entry: Entry) -> list[Change]:
@@ -332,7 +332,7 @@ def _breaking_changes(entry: Entry) -> list[Change]:
 
 
 def _format_changes(changes: Sequence[Change]) -> str:
-    said = "; ".join(f"{change.place} {change.what}" for change in changes[:_MAX_LISTED_CHANGES])
+    said = "; ".join(f"{change.location} {change.text}" for change in changes[:_MAX_LISTED_CHANGES])
     return (
         said
         if len(changes) <= _MAX_LISTED_CHANGES
@@ -342,5 +342,5 @@ def _format_changes(changes: Sequence[Change]) -> str:
 
 def _field_pointer(change: Change) -> Pointer:
     """Return the pointer of the file's field that a change is in."""
-    field = change.place.partition(" ")[0]
+    field = change.location.partition(" ")[0]
     return (_FIELD_NAMES.get(field, field),)
