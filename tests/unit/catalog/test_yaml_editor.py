@@ -67,7 +67,7 @@ def test_a_nested_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pointer", "value", "before", "after"),
+    ("pointer", "value", "previous", "current"),
     [
         (("name",), "Do that", b"Do it   #", b"Do that   #"),
         (("name",), "2025", b"Do it   #", b"'2025'   #"),
@@ -88,10 +88,10 @@ def test_a_nested_key() -> None:
     ],
 )
 def test_a_scalar_is_replaced_on_its_line(
-    pointer: tuple[str, ...], value: Any, before: bytes, after: bytes
+    pointer: tuple[str, ...], value: Any, previous: bytes, current: bytes
 ) -> None:
     """Only the characters of the value differ, and it is quoted where it must be."""
-    assert replace_scalar(FILE, pointer, value) == FILE.replace(before, after)
+    assert replace_scalar(FILE, pointer, value) == FILE.replace(previous, current)
 
 
 def test_what_is_not_there_is_given_a_value() -> None:
@@ -101,11 +101,11 @@ def test_what_is_not_there_is_given_a_value() -> None:
 
 def test_an_item_of_a_list() -> None:
     """Lists are reached by index, also those with mappings on the line of the dash."""
-    listed = b"a:\n- x: 1 # one\n  y: 2\n- x: 3\n"
-    assert replace_scalar(listed, ("a", 1, "x"), 4) == listed.replace(b"3", b"4")
-    assert set_value(listed, ("a", 0, "x"), 5) == listed.replace(b"1 # one", b"5")
-    assert set_value(listed, ("a", 0, "z"), 6) == listed.replace(b"y: 2\n", b"y: 2\n  z: 6\n")
-    assert remove_key(listed, ("a", 0, "y")) == listed.replace(b"  y: 2\n", b"")
+    listing = b"a:\n- x: 1 # one\n  y: 2\n- x: 3\n"
+    assert replace_scalar(listing, ("a", 1, "x"), 4) == listing.replace(b"3", b"4")
+    assert set_value(listing, ("a", 0, "x"), 5) == listing.replace(b"1 # one", b"5")
+    assert set_value(listing, ("a", 0, "z"), 6) == listing.replace(b"y: 2\n", b"y: 2\n  z: 6\n")
+    assert remove_key(listing, ("a", 0, "y")) == listing.replace(b"  y: 2\n", b"")
 
 
 @pytest.mark.parametrize("ended", [True, False])
@@ -194,7 +194,9 @@ def test_the_shipped_files() -> None:
             replace_scalar(data, ("name",), "Another name").splitlines(),
             strict=True,
         )
-        assert [after for before, after in pairs if before != after] == [b"name: Another name"]
+        assert [current for previous, current in pairs if previous != current] == [
+            b"name: Another name"
+        ]
 
 
 KEYS = st.text(
@@ -218,21 +220,21 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=4), st.data())
-def test_any_value_in_any_file(whole: dict[str, Any], data: st.DataObject) -> None:
+def test_any_value_in_any_file(document: dict[str, Any], data: st.DataObject) -> None:
     """What comes out says what was meant, or the change is refused; put and drop give back the
     bytes of before.
     """
-    before = yaml_writer.to_yaml(whole)
+    previous = yaml_writer.to_yaml(document)
     key, value = data.draw(KEYS), data.draw(VALUES)
     try:
-        changed = set_value(before, (key,), value)
+        changed = set_value(previous, (key,), value)
     except UnsafeEdit:
         return
-    assert yaml_reader.parse(changed).value == {**whole, key: value}
-    if key not in whole:
-        assert remove_key(changed, (key,)) == before
-    kept = copy.deepcopy(whole)
-    chosen = data.draw(st.sampled_from(sorted(kept)))
-    kept.pop(chosen)
-    if kept:
-        assert yaml_reader.parse(remove_key(before, (chosen,))).value == kept
+    assert yaml_reader.parse(changed).value == {**document, key: value}
+    if key not in document:
+        assert remove_key(changed, (key,)) == previous
+    remaining = copy.deepcopy(document)
+    selected = data.draw(st.sampled_from(sorted(remaining)))
+    remaining.pop(selected)
+    if remaining:
+        assert yaml_reader.parse(remove_key(previous, (selected,))).value == remaining
