@@ -65,8 +65,8 @@ def _shares(item: pytest.Item) -> str:
     definitions, or what its module makes for all.
     """
     scopes = {
-        name: found[-1].scope
-        for name, found in getattr(item, "_fixtureinfo").name2fixturedefs.items()  # noqa: B009
+        name: result[-1].scope
+        for name, result in getattr(item, "_fixtureinfo").name2fixturedefs.items()  # noqa: B009
     }
     return (
         "imported"
@@ -189,7 +189,7 @@ def s3() -> Iterator[str]:
 @pytest.fixture
 def proxy(s3: str) -> Iterator[FaultyProxy]:
     """A proxy before that server, without faults."""
-    made = FaultyProxy(s3)
-    made.start()
-    yield made
-    made.stop()
+    result = FaultyProxy(s3)
+    result.start()
+    yield result
+    result.stop()

@@ -147,3 +147,8 @@ class SnapshotError(ToolcatalogError):
 
 class KeyFileError(ToolcatalogError):
     """The key file cannot be used."""
+
+
+def write_error(path: object, error: OSError, alternative: str = "") -> UsageError:
+    """Return the UsageError for a path that cannot be written; `alternative` follows the remedy."""
+    return UsageError(f"Cannot write {path} ({error.strerror}): {remedy(error)}{alternative}.")

@@ -56,10 +56,10 @@ def test_all_that_can_be_said(tool: Path) -> None:
 
 def test_nothing_said_is_since_today(tool: Path) -> None:
     """The day is what there is to say at least."""
-    before = f"{datetime.now().astimezone():%Y-%m-%d}"
+    previous = f"{datetime.now().astimezone():%Y-%m-%d}"
     assert main(["deprecate", "A_DO"]) == 0
     (since,) = yaml_reader.parse(tool.read_bytes()).value["deprecation"].values()
-    assert since in {before, f"{datetime.now().astimezone():%Y-%m-%d}"}
+    assert since in {previous, f"{datetime.now().astimezone():%Y-%m-%d}"}
 
 
 def test_what_was_said_stays_unless_it_is_said_anew(tool: Path) -> None:
@@ -75,9 +75,9 @@ def test_what_was_said_stays_unless_it_is_said_anew(tool: Path) -> None:
     assert [*yaml_reader.parse(tool.read_bytes()).value["deprecation"].items()] == [
         *expected.items()
     ]
-    again = run_toolcatalog("deprecate", "A_DO", "--reason", "Older.")
-    assert (again.returncode, again.stdout) == (0, "")
-    assert "Nothing to change" in again.stderr
+    repeated = run_toolcatalog("deprecate", "A_DO", "--reason", "Older.")
+    assert (repeated.returncode, repeated.stdout) == (0, "")
+    assert "Nothing to change" in repeated.stderr
 
 
 def test_every_version_and_back(tool: Path) -> None:
@@ -147,13 +147,13 @@ def test_meta_tools_among_themselves(tmp_path: Path, capsys: pytest.CaptureFixtu
     """A meta tool is replaced by a meta tool, placeholders and all."""
     catalog = tmp_path / "catalog"
     shutil.copytree(SHIPPED_CATALOG, catalog)
-    one, other = sorted(path.name for path in (catalog / "meta_tools").iterdir() if path.is_dir())[
+    item, other = sorted(path.name for path in (catalog / "meta_tools").iterdir() if path.is_dir())[
         :2
     ]
     assert (
-        main(["deprecate", one, "--replaced-by", "GITHUB_CREATE_ISSUE", "--catalog", str(catalog)])
+        main(["deprecate", item, "--replaced-by", "GITHUB_CREATE_ISSUE", "--catalog", str(catalog)])
         == 2
     )
     assert "A meta tool is replaced by a meta tool" in capsys.readouterr().err
-    assert main(["deprecate", one, "--replaced-by", other, "--catalog", str(catalog)]) == 0
+    assert main(["deprecate", item, "--replaced-by", other, "--catalog", str(catalog)]) == 0
     assert run_toolcatalog("check", "--catalog", catalog, "--format", "concise").returncode == 0

@@ -42,7 +42,9 @@ def made(case: str, folder: Path) -> dict[str, bytes]:
     assert tree["snapshot/tools.json"] == b"[" + b",".join(texts) + b"]"
     tree["snapshot/tools.json"] = b"[" + b",\n".join(texts) + b"]\n"
     manifest = json.loads(tree["snapshot/manifest.json"])
-    of_text = {path: of for path, of in manifest["files"].items() if not path.startswith("query.")}
+    of_text = {
+        path: group for path, group in manifest["files"].items() if not path.startswith("query.")
+    }
     tree["snapshot/manifest.json"] = lines({**manifest, "digest": "", "files": of_text})
     tree["query.json"] = lines(read_query_files(snapshot))
     if case == WITH_SITE:

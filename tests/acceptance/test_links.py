@@ -59,13 +59,13 @@ def test_nothing_is_written_through_a_linked_folder(
     monkeypatch.chdir(catalog.parent)
     (catalog / link).parent.mkdir(exist_ok=True)
     (catalog / link).symlink_to(catalog.parent / "outside")
-    before = sorted(catalog.rglob("*"))
+    previous = sorted(catalog.rglob("*"))
     code = main([*arguments])
-    said = capsys.readouterr().err
+    text = capsys.readouterr().err
     assert [*(catalog.parent / "outside").iterdir()] == []
-    assert sorted(catalog.rglob("*")) == before
-    assert code == 2, said
-    assert f"{Path('catalog', link)} is a symbolic link, and nothing is written" in said
+    assert sorted(catalog.rglob("*")) == previous
+    assert code == 2, text
+    assert f"{Path('catalog', link)} is a symbolic link, and nothing is written" in text
 
 
 @pytest.mark.parametrize(

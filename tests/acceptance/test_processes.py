@@ -69,18 +69,18 @@ def building(catalog: Path, out: Path) -> "subprocess.Popen[str]":
 
 def workers(process: "subprocess.Popen[str]") -> list[int]:
     """The processes that this one has started, once there are two."""
-    children, until = (
+    children, deadline = (
         Path(f"/proc/{process.pid}/task/{process.pid}/children"),
         time.monotonic() + PATIENCE,
     )
-    while len(found := children.read_text().split()) < 2:
-        assert time.monotonic() < until
-    return [int(pid) for pid in found]
+    while len(result := children.read_text().split()) < 2:
+        assert time.monotonic() < deadline
+    return [int(pid) for pid in result]
 
 
 def all_end(pids: list[int]) -> bool:
-    until = time.monotonic() + PATIENCE
-    while any(map(is_running, pids)) and time.monotonic() < until:
+    deadline = time.monotonic() + PATIENCE
+    while any(map(is_running, pids)) and time.monotonic() < deadline:
         time.sleep(0.05)
     return not any(map(is_running, pids))
 
@@ -104,19 +104,19 @@ def test_a_killed_worker_is_one_sentence(
     """
     catalog, out = tmp_path / "catalog", tmp_path / "build"
     build(generate_catalog(catalog, 3), out, None)
-    before = read_tree(out / "current")
+    previous = read_tree(out / "current")
     for victim in (0, 1):
         shutil.rmtree(out / ".cache")  # with nothing to compile there is no worker
         with building(many, out) as process:
-            found = workers(process)
-            os.kill(found[victim], signal.SIGKILL)
+            result = workers(process)
+            os.kill(result[victim], signal.SIGKILL)
             output, complaint = process.communicate(timeout=60)
         done = subprocess.CompletedProcess(process.args, process.returncode, output, complaint)
         assert error_sentence(done).startswith(
             "error: A worker process was killed, perhaps for want of memory: the last good build is untouched."
         )
-        assert all_end(found)
-        assert read_tree(out / "current") == before
+        assert all_end(result)
+        assert read_tree(out / "current") == previous
     build(many, out, None)
     assert read_tree(out / "current") == snapshot
     assert find_leftovers(out) == []
@@ -136,10 +136,10 @@ def test_a_site_is_looked_at_beside_the_catalog(
     )
     first = build(catalog, out, site, jobs=2)
     page = site / "tools" / "KIT0_DO_0" / "index.html"
-    made = read_tree(site)
+    result = read_tree(site)
     page.write_text("mine")
     assert build(catalog, out, site, jobs=2) == replace(first, changed=False)
-    assert read_tree(site) == made
+    assert read_tree(site) == result
     marked = {path: path.stat().st_mtime_ns for path in site.rglob("*")}
     assert build(catalog, out, site, jobs=2) == replace(first, changed=False)
     assert {path: path.stat().st_mtime_ns for path in site.rglob("*")} == marked
@@ -163,16 +163,16 @@ def test_a_single_batch_is_compiled_beside(
     file = next(catalog.glob("toolkits/kit0/KIT0_DO_0/*.yaml"))
     text = file.read_text()
     file.write_text(text.replace("name:", "nmae:", 1))
-    with pytest.raises(InvalidCatalog) as wrong:
+    with pytest.raises(InvalidCatalog) as invalid:
         build(catalog, out, None, jobs=2)
-    assert {problem.path for problem in wrong.value.problems} == {
+    assert {problem.path for problem in invalid.value.problems} == {
         file.relative_to(tmp_path).as_posix()
     }
     assert read_tree(out / "current") == snapshot
     file.write_text(text.replace("name: ", "name: Another ", 1))
-    again = build(catalog, out, None, jobs=2)
-    assert again.digest == build(catalog, tmp_path / "other", None).digest
-    assert again.changed
+    repeated = build(catalog, out, None, jobs=2)
+    assert repeated.digest == build(catalog, tmp_path / "other", None).digest
+    assert repeated.changed
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_workers_end_with_their_build(number: signal.Signals, many: Path, tmp_pa
     and nothing is current.
     """
     with building(many, tmp_path / "build") as process:
-        found = workers(process)
+        result = workers(process)
         process.send_signal(number)
         output, complaint = process.communicate(timeout=60)
     assert (
@@ -191,7 +191,7 @@ def test_workers_end_with_their_build(number: signal.Signals, many: Path, tmp_pa
     ), complaint
     assert output == ""
     assert "Traceback" not in complaint
-    assert all_end(found)
+    assert all_end(result)
     assert not (tmp_path / "build" / "current").exists()
     run_successfully("build", "--catalog", many, "--out", tmp_path / "build", "--no-site")
 
@@ -403,8 +403,8 @@ def test_free_memory_goes_back_to_the_system() -> None:
     done = subprocess.run(
         [sys.executable, "-c", HOLES], capture_output=True, text=True, timeout=60, check=True
     )
-    before, after = map(int, done.stdout.split())
-    assert before - after > 80_000_000
+    previous, current = map(int, done.stdout.split())
+    assert previous - current > 80_000_000
 
 
 HOLES = """

@@ -34,10 +34,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The cache folder of a user that has no secret yet."""
     folder = tmp_path / "home"
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
-    before = [*seals._current]
+    previous = [*seals._current]
     seals._current.clear()
     yield folder
-    seals._current[:] = before
+    seals._current[:] = previous
 
 
 @pytest.fixture
@@ -48,12 +48,12 @@ def elsewhere(tmp_path: Path) -> dict[str, str]:
 
 def tasks_of(catalog: Path, out: Path) -> list[Task]:
     """The batches of a catalog as a check sees them."""
-    places = BuildPaths(catalog=catalog, out=out, site=None, with_words=False)
+    paths = BuildPaths(catalog=catalog, out=out, site=None, with_words=False)
     fingerprint = build_fingerprint.compute("")
-    before = state.load_state(places.cache, fingerprint)
+    previous = state.load_state(paths.cache, fingerprint)
     with WorkerPool(1) as crew:
         outline = changes.list_catalog(catalog)
-        looked = changes.detect_changes(places, outline, before, fingerprint, crew, no_progress)
+        looked = changes.detect_changes(paths, outline, previous, fingerprint, crew, no_progress)
     return [*looked.tasks]
 
 
@@ -133,22 +133,22 @@ def test_the_secret_is_private_and_stays(home: Path) -> None:
     assert repr(first) == "Secret()"
 
 
-@pytest.mark.parametrize("wrong", ["readable", "short", "link", "folder"])
-def test_a_secret_that_is_no_secret_is_not_used(wrong: str, home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("invalid", ["readable", "short", "link", "folder"])
+def test_a_secret_that_is_no_secret_is_not_used(invalid: str, home: Path, tmp_path: Path) -> None:
     """One as a checkout would bring it, for others to read, or that leads elsewhere."""
-    file, known = home / "toolcatalog/cache-secret", b"x" * seals.SEAL_SIZE
+    file, existing = home / "toolcatalog/cache-secret", b"x" * seals.SEAL_SIZE
     file.parent.mkdir(parents=True)
-    (tmp_path / "known").write_bytes(known)
+    (tmp_path / "known").write_bytes(existing)
     (tmp_path / "known").chmod(0o600)
-    if wrong == "link":
+    if invalid == "link":
         file.symlink_to(tmp_path / "known")
-    elif wrong == "folder":
+    elif invalid == "folder":
         file.mkdir()
     else:
-        file.write_bytes(known if wrong == "readable" else known[:-1])
-        file.chmod(0o644 if wrong == "readable" else 0o600)
-    assert seals.get_secret() not in (known, known[:-1])
-    if wrong in ("readable", "short"):
+        file.write_bytes(existing if invalid == "readable" else existing[:-1])
+        file.chmod(0o644 if invalid == "readable" else 0o600)
+    assert seals.get_secret() not in (existing, existing[:-1])
+    if invalid in ("readable", "short"):
         assert file.read_bytes() == seals.get_secret()
         assert file.stat().st_mode & 0o777 == 0o600
 
@@ -188,12 +188,12 @@ def test_without_a_place_for_the_secret_nothing_is_reused(
     env = {"XDG_CACHE_HOME": cache, "HOME": "/nowhere"}
     arguments = ("build", "--catalog", catalog, "--out", out, "--no-site", "--jobs", 2)
     first = run_successfully(*arguments, env=env)
-    made = {path: path.stat().st_ino for path in (out / ".cache/parts").glob("*/*")}
-    assert len(made) > 8
+    result = {path: path.stat().st_ino for path in (out / ".cache/parts").glob("*/*")}
+    assert len(result) > 8
     assert run_successfully(*arguments, env=env) == first
-    again = {path: path.stat().st_ino for path in (out / ".cache/parts").glob("*/*")}
-    assert made.keys() == again.keys()
-    assert all(made[path] != again[path] for path in made)
+    repeated = {path: path.stat().st_ino for path in (out / ".cache/parts").glob("*/*")}
+    assert result.keys() == repeated.keys()
+    assert all(result[path] != repeated[path] for path in result)
     assert not (tmp_path / "relative").exists()
     assert not Path("/nowhere").exists() or os.environ.get("HOME") == "/nowhere"
 

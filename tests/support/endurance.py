@@ -136,8 +136,8 @@ def build_two_snapshots(folder: Path) -> list[str]:
     run_successfully("build", "--catalog", SHIPPED_CATALOG, "--out", folder / "build", "--no-site")
     first = (folder / "build/current").resolve().name
     shutil.copytree(SHIPPED_CATALOG, catalog)
-    about = catalog / "toolkits/github/toolkit.yaml"
-    about.write_text(about.read_text().replace("name: GitHub", "name: GitHub again", 1))
+    metadata = catalog / "toolkits/github/toolkit.yaml"
+    metadata.write_text(metadata.read_text().replace("name: GitHub", "name: GitHub again", 1))
     return [first, build(catalog, folder / "build", None).digest]
 
 

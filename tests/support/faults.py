@@ -118,8 +118,8 @@ def make_catalog_of_batches(root: Path, batches: int = 12) -> Path:
     (root / "catalog.yaml").write_text("title: Faults\n")
     add_toolkit(root, "kit")
     slugs = (f"KIT_DO_{number}" for number in range(batches * 10 * _BATCH_SIZE))
-    chosen = [slug for slug in slugs if zlib.crc32(slug.encode()) % _BATCH_SIZE == 0][:batches]
-    for number, slug in enumerate(chosen):
+    selected = [slug for slug in slugs if zlib.crc32(slug.encode()) % _BATCH_SIZE == 0][:batches]
+    for number, slug in enumerate(selected):
         add_tool(root, "kit", slug, number)
     return root
 
@@ -184,11 +184,11 @@ class FaultInjector:
         elif event in _CREATING_EVENTS or (
             event in _REMOVING_EVENTS and self._trial.error != errno.ENOSPC
         ):
-            place = {**_CREATING_EVENTS, **_REMOVING_EVENTS}[event]
+            position = {**_CREATING_EVENTS, **_REMOVING_EVENTS}[event]
             self.count_step(
                 _absolute(
                     arguments[0 if event != "os.symlink" else 1],
-                    arguments[place] if place > 0 else -1,
+                    arguments[position] if position > 0 else -1,
                 )
             )
 
@@ -200,8 +200,8 @@ class FaultInjector:
             self._count.value += 1
             number = self._count.value
         if self._trial.first <= number <= self._trial.last:
-            said = (self._trial.error, os.strerror(self._trial.error))
-            raise OSError(*said, path) if has_path else OSError(*said)
+            text = (self._trial.error, os.strerror(self._trial.error))
+            raise OSError(*text, path) if has_path else OSError(*text)
 
 
 def _descriptor_path(handle: int) -> str:
@@ -211,8 +211,8 @@ def _descriptor_path(handle: int) -> str:
 def _absolute(path: Any, folder: Any) -> str:
     if isinstance(path, int):
         return _descriptor_path(path)
-    said = os.fsdecode(path)
-    return f"{_descriptor_path(folder)}/{said}" if isinstance(folder, int) and folder >= 0 else said
+    text = os.fsdecode(path)
+    return f"{_descriptor_path(folder)}/{text}" if isinstance(folder, int) and folder >= 0 else text
 
 
 def _run_trial(trial: Trial) -> Outcome:

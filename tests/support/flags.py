@@ -8,7 +8,7 @@ def flags(command: click.Command) -> set[str]:
     if isinstance(command, click.Group):
         context = click.Context(command)
         inner = (command.get_command(context, name) for name in command.list_commands(context))
-        return set().union(*(flags(one) for one in inner if one))
+        return set().union(*(flags(item) for item in inner if item))
     return {
         flag
         for parameter in command.params

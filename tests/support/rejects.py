@@ -221,7 +221,7 @@ MADE = {
 
 def rules_shown() -> set[str]:
     """The rule ids that the cases show."""
-    shown = {line.rpartition(" ")[2] for case in ALL for line in expectation(case)[0]}
-    return shown | {
+    displayed = {line.rpartition(" ")[2] for case in ALL for line in expectation(case)[0]}
+    return displayed | {
         line.rpartition(" ")[2] for _, expected, _ in MADE.values() for line in expected
     }

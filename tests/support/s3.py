@@ -114,7 +114,11 @@ class FaultyProxy:
 
     def requests_of(self, method: str, part: str = "") -> list[ProxiedRequest]:
         """The requests of this method that have gone through, with `part` in their path."""
-        return [one for one in self.requests if one.method == method and part in one.path]
+        return [
+            request
+            for request in self.requests
+            if request.method == method and part in request.path
+        ]
 
     def is_idle(self) -> bool:
         """Tell whether no request is under way."""

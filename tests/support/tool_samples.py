@@ -76,7 +76,7 @@ def described(
     """
     kind = draw(st.sampled_from(TYPES))
     inner = described(False, depth - 1, but) if depth else st.just({"type": "string"})
-    more = {
+    extra = {
         **SAYING,
         **_LIMITS[kind],
         "nullable": st.booleans(),
@@ -87,11 +87,11 @@ def described(
         key = draw(st.sampled_from(sorted({"anyOf", "oneOf"} - but)))
         branches = {key: draw(st.lists(inner, min_size=1, max_size=3))}
     elif kind == "array":
-        more["items"] = inner
+        extra["items"] = inner
     elif kind == "object":
-        more["properties"] = parameters(depth - 1, but) if depth else st.just({})
-        more["additionalProperties"] = st.booleans() | inner
-    optional = {key: how for key, how in more.items() if key not in but}
+        extra["properties"] = parameters(depth - 1, but) if depth else st.just({})
+        extra["additionalProperties"] = st.booleans() | inner
+    optional = {key: how for key, how in extra.items() if key not in but}
     return (
         draw(st.fixed_dictionaries({} if branches else {"type": st.just(kind)}, optional=optional))
         | branches

@@ -78,17 +78,19 @@ class RepeatedText(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """Its bytes, made only where they are fed: all of them together are some hundred megabytes."""
-        room = self.max_size - len(f"{self.head}{self.tail}".encode())
+        available = self.max_size - len(f"{self.head}{self.tail}".encode())
         if "@" in self.piece:
             longest = len(self.piece.replace("@", "fffff"))
             pieces = "".join(
                 [
                     self.piece.replace("@", f"{number:x}")
-                    for number in range(min(self.max_pieces, room // longest))
+                    for number in range(min(self.max_pieces, available // longest))
                 ]
             )
         else:
-            pieces = self.piece * min(self.max_pieces, room // max(1, len(self.piece.encode())))
+            pieces = self.piece * min(
+                self.max_pieces, available // max(1, len(self.piece.encode()))
+            )
         return f"{self.head}{pieces}{self.tail}".encode()
 
 
@@ -123,10 +125,10 @@ def tool_files() -> Iterator[tuple[str, Input]]:
         )
     for name, head, piece, tail in FILES:
         yield name, repeat_text(head, piece, tail)
-        if (left := MAX_VALUES - count_values(f"{head}{tail}")) > 0 and count_values(piece):
+        if (remaining := MAX_VALUES - count_values(f"{head}{tail}")) > 0 and count_values(piece):
             yield (
                 f"{name}, as many as are read",
-                repeat_text(head, piece, tail, max_pieces=left // count_values(piece)),
+                repeat_text(head, piece, tail, max_pieces=remaining // count_values(piece)),
             )
     half = "a" * (MAX_INPUT_SIZE // 2 - 200)
     yield (
@@ -156,14 +158,18 @@ def tool_files() -> Iterator[tuple[str, Input]]:
                 "a]\n",
             ),
         )
-    for form in FORMATS:
+    for output_format in FORMATS:
         yield (
-            f"format {form}",
-            repeat_text(f'{TOOL_WITH_INPUT}    format: {form}\n    examples: ["', "a.", '"]\n'),
+            f"format {output_format}",
+            repeat_text(
+                f'{TOOL_WITH_INPUT}    format: {output_format}\n    examples: ["', "a.", '"]\n'
+            ),
         )
         yield (
-            f"format {form} @",
-            repeat_text(f'{TOOL_WITH_INPUT}    format: {form}\n    examples: ["', "a@", '"]\n'),
+            f"format {output_format} @",
+            repeat_text(
+                f'{TOOL_WITH_INPUT}    format: {output_format}\n    examples: ["', "a@", '"]\n'
+            ),
         )
     nested = "".join(
         "  " * (depth + 1) + f"{key}:\n" for depth, key in enumerate(["a", "properties"] * 13)
@@ -353,7 +359,7 @@ def import_documents() -> Iterator[tuple[str, str, Input]]:
                 }
             }
         }
-        where = {
+        location = {
             "components": {
                 "schemas": {
                     key: openapi_references(value) for key, value in schema.get("$defs", {}).items()
@@ -363,7 +369,7 @@ def import_documents() -> Iterator[tuple[str, str, Input]]:
         yield (
             "openapi",
             name,
-            json.dumps({**OPEN, "paths": openapi_references(paths), **where}).encode(),
+            json.dumps({**OPEN, "paths": openapi_references(paths), **location}).encode(),
         )
     head = json.dumps({**OPEN, "paths": {}})[:-2]
     yield "openapi", "paths", repeat_text(head, '"/a@":{"get":{}},', '"/a":{"get":{}}}}')
@@ -469,7 +475,7 @@ def SCHEMAS() -> dict[str, dict[str, Any]]:  # noqa: N802 - a constant that is m
     def wide(number: int) -> Callable[[dict[str, str]], dict[str, object]]:
         return lambda ref: objects(**{f"p{n}": ref for n in range(number)})
 
-    many = {f"p{n}": text for n in range(30_000)}
+    count = {f"p{n}": text for n in range(30_000)}
     chain = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(20_000)}
     deep: dict[str, Any] = text
     for _ in range(200):
@@ -484,7 +490,7 @@ def SCHEMAS() -> dict[str, dict[str, Any]]:  # noqa: N802 - a constant that is m
         "itself": {**objects(a={"$ref": "#/$defs/d"}), "$defs": {"d": objects(a={"$ref": "#/$defs/d"}, b={"$ref": "#/$defs/d"})}},
         "each other": {**objects(a={"$ref": "#/$defs/d0"}), "$defs": {f"d{n}": objects(**{f"p{m}": {"$ref": f"#/$defs/d{m}"} for m in range(60)}) for n in range(60)}},
         "chain": {**objects(a={"$ref": "#/$defs/d0"}), "$defs": {**chain, "d20000": text}},
-        "many": objects(**many),
+        "many": objects(**count),
         "deep": deep,
         "allOf": {"type": "object", "allOf": [objects(**{f"p{n}": text}) for n in range(12_000)]},
         "allOf of the same": {"type": "object", "allOf": [objects(a=text)] * 12_000},
@@ -540,8 +546,8 @@ def request_inputs() -> Iterator[tuple[str, str, Input]]:
     for piece in ("A", "_", "a", "\u0430", "%41"):
         yield "slug", piece, repeat_text("", piece)
     for piece in ("[", '{"a":', "9", "\0", '"', "{}"):
-        for room in ("keys", "manifest", "listing", "pointer", "chunks", "lock", "body"):
-            yield room, piece, repeat_text("", piece)
+        for available in ("keys", "manifest", "listing", "pointer", "chunks", "lock", "body"):
+            yield available, piece, repeat_text("", piece)
     key = {
         "id": "key_@",
         "project": "p",
@@ -576,7 +582,7 @@ def all_cases() -> Iterator[tuple[str, str, Input]]:
     """Room, name and bytes of every case."""
     for act in ("check", "build"):
         yield from ((f"{act} tool", name, data) for name, data in tool_files())
-        yield from ((f"{act} {room}", name, data) for room, name, data in other_files())
+        yield from ((f"{act} {available}", name, data) for available, name, data in other_files())
     yield from import_documents()
     yield from request_inputs()
 
@@ -651,12 +657,12 @@ class Targets:
         self.serving = ServedSnapshot(open_build(folder / "build"), CacheCounts())
         self.named: dict[str, Callable[[bytes, Path], object]] = {
             **{
-                f"check {room}": with_catalog_file(path, check_catalog)
-                for room, path in FILE_PATHS.items()
+                f"check {available}": with_catalog_file(path, check_catalog)
+                for available, path in FILE_PATHS.items()
             },
             **{
-                f"build {room}": with_catalog_file(path, build_catalog)
-                for room, path in FILE_PATHS.items()
+                f"build {available}": with_catalog_file(path, build_catalog)
+                for available, path in FILE_PATHS.items()
             },
             **{kind: with_import(kind) for kind in ("openapi", "mcp", "wire")},
             "query": lambda data, _: self.serving.operations.list_tools(self.key, data),
@@ -681,8 +687,8 @@ class Targets:
         """
         try:
             return str(self.named[target](data, folder))[:60]
-        except (ToolcatalogError, RequestError) as refused:
-            return f"refused: {str(refused)[:80]!r}"
+        except (ToolcatalogError, RequestError) as rejected:
+            return f"refused: {str(rejected)[:80]!r}"
         except Exception as error:
             return f"! {type(error).__name__}: {str(error)[:100]}"
 
@@ -704,10 +710,10 @@ def verify_with_file(name: str) -> Callable[[bytes, Path], object]:
 def measure_memory() -> tuple[float, float]:
     """Resident memory of this process now and at most, in MiB."""
     status = Path("/proc/self/status").read_text()
-    now, most = (re.search(rf"{name}:\s+(\d+) kB", status) for name in ("VmRSS", "VmHWM"))
+    now, maximum = (re.search(rf"{name}:\s+(\d+) kB", status) for name in ("VmRSS", "VmHWM"))
     assert now
-    assert most
-    return int(now[1]) / 1024, int(most[1]) / 1024
+    assert maximum
+    return int(now[1]) / 1024, int(maximum[1]) / 1024
 
 
 def measure_slowdown() -> float:
@@ -723,15 +729,15 @@ def measure_slowdown() -> float:
 def measure(targets: Targets, target: str, data: bytes, folder: Path) -> Cost:
     """Feed a room in this process."""
     Path("/proc/self/clear_refs").write_text("5")  # what was at most before is forgotten
-    (before, _), began = measure_memory(), time.process_time()
-    said = targets.run(target, data, folder)
-    return Cost(time.process_time() - began, measure_memory()[1] - before, said)
+    (previous, _), began = measure_memory(), time.process_time()
+    text = targets.run(target, data, folder)
+    return Cost(time.process_time() - began, measure_memory()[1] - previous, text)
 
 
 def measure_in_subprocess(targets: Targets, target: str, data: bytes) -> Cost:
     """Feed a room in a process of its own."""
     folder = Path(tempfile.mkdtemp(dir=targets.folder))
-    read, write = os.pipe()
+    content, write = os.pipe()
     child = os.fork()
     if not child:
         with contextlib.suppress(BaseException):
@@ -740,33 +746,33 @@ def measure_in_subprocess(targets: Targets, target: str, data: bytes) -> Cost:
             os.write(write, json.dumps(measure(targets, target, data, folder)).encode())
         os._exit(0)
     os.close(write)
-    with open(read) as stream:
-        told = stream.read()
+    with open(content) as stream:
+        output = stream.read()
     os.waitpid(child, 0)
     shutil.rmtree(folder)
-    return Cost(*json.loads(told)) if told else Cost(0, 0, "! it died")
+    return Cost(*json.loads(output)) if output else Cost(0, 0, "! it died")
 
 
 def main(names: list[str]) -> None:
     """Measure the cases whose room, or room and name, are wanted; all where none is."""
     with tempfile.TemporaryDirectory() as folder:
-        rooms, before = Targets(Path(folder)), measure_slowdown()
-        for room, name, data in all_cases():
-            if not names or room in names or f"{room}/{name}" in names:
+        rooms, previous = Targets(Path(folder)), measure_slowdown()
+        for available, name, data in all_cases():
+            if not names or available in names or f"{available}/{name}" in names:
                 fed = data if isinstance(data, bytes) else data.to_bytes()
                 assert 0 < len(fed) <= MAX_INPUT_SIZE, name
-                cost, after = measure_in_subprocess(rooms, room, fed), measure_slowdown()
+                cost, current = measure_in_subprocess(rooms, available, fed), measure_slowdown()
                 print(
                     json.dumps(
                         {
-                            "case": f"{room}/{name}",
+                            "case": f"{available}/{name}",
                             **cost._asdict(),
-                            "slowness": (before + after) / 2,
+                            "slowness": (previous + current) / 2,
                         }
                     ),
                     flush=True,
                 )
-                before = after
+                previous = current
 
 
 if __name__ == "__main__":

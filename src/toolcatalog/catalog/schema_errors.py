@@ -79,7 +79,7 @@ class _SchemaError:
 
         `expected` defaults to the description in the schema.
         """
-        said = self.schema.get("description", "") if expected is None else expected
+        expectation = self.schema.get("description", "") if expected is None else expected
         pointer = (*self.pointer, *step)
         at_key = at_key or self.is_key
         return Finding(
@@ -88,7 +88,7 @@ class _SchemaError:
             at_key=at_key,
             rule=rule,
             message=message,
-            expected=said,
+            expected=expectation,
             help=help,
             fix=fix,
         )
@@ -97,15 +97,15 @@ class _SchemaError:
 def to_findings(path: str, error: "ValidationError") -> Iterator[Finding]:
     """Yield the findings for one error of the library."""
     pointer: Pointer = (*error.absolute_path,)
-    whole: Any = error
-    of_key = "propertyNames" in error.absolute_schema_path
-    if of_key:
-        pointer = (*pointer, whole.instance)
-    schema = whole.schema if isinstance(whole.schema, dict) else {}
-    told = _SchemaError(
-        path, pointer, of_key, whole.instance, whole.validator_value, schema, error.message
+    details: Any = error
+    is_key = "propertyNames" in error.absolute_schema_path
+    if is_key:
+        pointer = (*pointer, details.instance)
+    schema = details.schema if isinstance(details.schema, dict) else {}
+    schema_error = _SchemaError(
+        path, pointer, is_key, details.instance, details.validator_value, schema, error.message
     )
-    yield from _KEYWORD_FINDINGS.get(str(error.validator), _other_findings)(told)
+    yield from _KEYWORD_FINDINGS.get(str(error.validator), _other_findings)(schema_error)
 
 
 def describe_value(value: Any) -> str:
@@ -136,11 +136,9 @@ def _unknown_key_findings(error: _SchemaError) -> Iterator[Finding]:
     allowed = error.schema["properties"]
     for key in error.instance:
         if key not in allowed:
-            near = names.find_nearest(key, allowed)
             help = (
-                f"did you mean `{near[0]}`?"
-                if near
-                else "remove it, or look the key up in docs/catalog-format.md"
+                names.suggest(key, allowed)
+                or "remove it, or look the key up in docs/catalog-format.md"
             )
             if key == "required" and "examples" in allowed:
                 help = "remove it: only a named input parameter says whether it is required"
@@ -171,12 +169,12 @@ def _missing_key_findings(error: _SchemaError) -> Iterator[Finding]:
 
 
 def _type_findings(error: _SchemaError) -> Iterator[Finding]:
-    helps = {
+    hints = {
         "array": "write a list: `[a, b]`, or lines that start with `- `",
         "object": "write `key: value` lines below it, or `{}` for none",
         "boolean": "write `true` or `false`; other words are strings here",
     }
-    help = helps.get(str(error.keyword_value), "")
+    help = hints.get(str(error.keyword_value), "")
     if not error.pointer:
         help = "start the file with `key: value` lines"
     if error.keyword_value == "string" and isinstance(error.instance, bool | int | float):
@@ -216,26 +214,28 @@ def _type_fix(wanted_type: Any, value: Any) -> str | None:
 
 
 def _enum_findings(error: _SchemaError) -> Iterator[Finding]:
-    near = names.find_nearest(str(error.instance), [str(choice) for choice in error.keyword_value])
-    help = f"did you mean `{near[0]}`?" if near else ""
+    help = names.suggest(str(error.instance), [str(choice) for choice in error.keyword_value])
     if error.pointer[-1:] == ("type",) and (
         error.instance in ("null", None) or isinstance(error.instance, list)
     ):
-        help = "name one type; `nullable: true` beside it allows null too, `anyOf` holds several descriptions"
+        help = (
+            "name one type; `nullable: true` beside it allows null too, `anyOf` holds several"
+            " descriptions"
+        )
     yield error.make_finding(
         "wrong-value", f"{describe_value(error.instance)} is not allowed", help
     )
 
 
 def _repeated_item_findings(error: _SchemaError) -> Iterator[Finding]:
-    known: set[str] = set()
+    seen: set[str] = set()
     for index, item in enumerate(error.instance):
         text = json.dumps(item, sort_keys=True)
-        if text in known:
+        if text in seen:
             yield error.make_finding(
                 "repeated-item", f"{describe_value(item)} stands here again", "remove it", (index,)
             )
-        known.add(text)
+        seen.add(text)
 
 
 def _too_many_items_findings(error: _SchemaError) -> Iterator[Finding]:

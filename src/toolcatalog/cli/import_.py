@@ -1,7 +1,7 @@
 """`toolcatalog import`
 
-A new importer hands its `ImportedTool`s to `bring`, which compares them with the catalog, writes what
-is new and says so.
+Each importer passes its `ImportedTool`s to `add_to_catalog`, which compares them with the catalog,
+writes the new files and prints a summary.
 """
 
 import shlex
@@ -19,8 +19,8 @@ from toolcatalog import errors
 from toolcatalog.catalog import folder as catalog_folder
 from toolcatalog.catalog import loader, schema
 from toolcatalog.cli import options, output
-from toolcatalog.errors import UsageError, remedy
-from toolcatalog.importers import documents, writer
+from toolcatalog.errors import UsageError, write_error
+from toolcatalog.importers import documents, mcp, mcp_client, openapi, wire, writer
 from toolcatalog.importers.existing import UNDATED_VERSION
 from toolcatalog.system import files
 
@@ -43,15 +43,16 @@ version_option = click.option(
     default="",
     metavar="V",
     help=(
-        f"The version of what is new or changed.  [default: its own; else today's, or {UNDATED_VERSION} "
-        "where its toolkit has no tools yet]"
+        "The version of what is new or changed.  [default: its own; else today's, or"
+        f" {UNDATED_VERSION} where its toolkit has no tools yet]"
     ),
 )
 
 
 def read_input_file(path: Path, expected: str) -> bytes:
-    """The bytes of a file, or of standard input for `-`; `what` is what it should hold. Raises
-    UsageError.
+    """Return the bytes of a file, or of standard input for `-`.
+
+    `expected` names the content that it should have. Raises UsageError.
     """
     try:
         if str(path) == "-":
@@ -71,7 +72,7 @@ def read_input_file(path: Path, expected: str) -> bytes:
 
 
 def read_json(path: Path, expected: str) -> Any:
-    """The JSON value of a file, with nothing in it silently changed or dropped. Raises UsageError."""
+    """Return the JSON value of a file, without silent changes or losses. Raises UsageError."""
     data = read_input_file(path, expected)
     with report_deep_nesting(path, expected):
         try:
@@ -82,9 +83,7 @@ def read_json(path: Path, expected: str) -> Any:
 
 @contextmanager
 def report_deep_nesting(path: Path, expected: str) -> Iterator[None]:
-    """Say in one sentence that a file's values nest without end: whatever reads it gives up then.
-    Raises UsageError.
-    """
+    """Turn a RecursionError in the block, from values that nest too deeply, into a UsageError."""
     try:
         yield
     except RecursionError:
@@ -92,96 +91,93 @@ def report_deep_nesting(path: Path, expected: str) -> Iterator[None]:
 
 
 def add_to_catalog(
-    into: Path, tools: Iterable[writer.ImportedTool], toolkit: str, version: str
+    catalog: Path, tools: Iterable[writer.ImportedTool], toolkit: str, version: str
 ) -> None:
-    """Write what of these tools is new to a catalog, all or nothing, and tell what that was and
-    what could not be held.
-    """
-    present = catalog_folder.list_paths(into)[0] if into.is_dir() else []
+    """Write the new tools and versions to a catalog, all or nothing, and print a summary.
 
-    def record(path: str) -> schema.Record | None:
-        document, _ = loader.load_file(into, path)
+    The summary includes everything that the catalog cannot represent.
+    """
+    present = catalog_folder.list_paths(catalog)[0] if catalog.is_dir() else []
+
+    def load_record(path: str) -> schema.Record | None:
+        document, _ = loader.load_file(catalog, path)
         return schema.validate(document)[0] if document and document.is_readable else None
 
-    added = writer.build_files(
-        tools, present, toolkit, version, record, f"{options.today_compact()}_00"
+    result = writer.build_files(
+        tools, present, toolkit, version, load_record, f"{options.today_compact()}_00"
     )
-    _write_files(into, added.files)
+    _write_files(catalog, result.files)
     output.print_message(
-        f"Imported {added.tools:,} tools into {into}: {added.new:,} new, {added.updated:,} "
-        f"in a new version, {added.unchanged:,} unchanged."
+        f"Imported {result.tools:,} tools into {catalog}: {result.new:,} new, {result.updated:,} "
+        f"in a new version, {result.unchanged:,} unchanged."
     )
-    _report_notes(added.notes)
-    _report_missing_tools(added.missing)
+    _report_notes(result.notes)
+    _report_missing_tools(result.missing)
 
 
-def _write_files(into: Path, new: Mapping[str, bytes]) -> None:
-    """Write what is not there yet, all or nothing, and nothing through a link."""
+def _write_files(catalog: Path, new: Mapping[str, bytes]) -> None:
+    """Write the new files, all or none, and none through a link."""
     for path in new:
-        files.require_no_links(into / path, into)
-    written: set[str] = set()
+        files.require_no_links(catalog / path, catalog)
+    written_paths: set[str] = set()
     try:
         changed = [
             path
             for path, data in new.items()
-            if (into / path).exists() and (into / path).read_bytes() != data
+            if (catalog / path).exists() and (catalog / path).read_bytes() != data
         ]
         errors.raise_all(
-            [f"{into / path} is there and differs: {_CHANGED_HINT}" for path in changed]
+            [f"{catalog / path} is there and differs: {_CHANGED_HINT}" for path in changed]
         )
         with output.show_progress("Writing", len(new)) as advance:
             for path, data in new.items():
-                written |= {path} if files.write_if_changed(into / path, data) else set()
+                written_paths |= {path} if files.write_if_changed(catalog / path, data) else set()
                 advance(1)
     except OSError as error:
-        _undo_writes(into, new, written)
-        where = error.filename or into
-        raise UsageError(
-            f"Cannot write {where} ({error.strerror}): {remedy(error)}, or name another folder."
-        ) from None
+        _undo_writes(catalog, new, written_paths)
+        raise write_error(error.filename or catalog, error, ", or name another folder") from None
 
 
-def _undo_writes(into: Path, new: Iterable[str], written_paths: Container[str]) -> None:
-    """Remove of new files those that were written, and all folders that are empty then, as far as
-    the disk lets that happen.
-    """
+def _undo_writes(catalog: Path, new: Iterable[str], written_paths: Container[str]) -> None:
+    """Remove the new files that were written, and the folders that are empty then, if possible."""
     for path in new:
         with suppress(OSError):
             if path in written_paths:
-                (into / path).unlink()
+                (catalog / path).unlink()
             for folder in Path(path).parents:
-                (into / folder).rmdir()
+                (catalog / folder).rmdir()
 
 
 def _report_notes(notes: Sequence[writer.ImportNote]) -> None:
-    """A line for each kind of thing that was not held: how often, and the first of them."""
-    kinds: defaultdict[str, list[writer.ImportNote]] = defaultdict(list)
+    """Print a line for each kind of loss: how often it occurs, and where first."""
+    notes_by_kind: defaultdict[str, list[writer.ImportNote]] = defaultdict(list)
     for note in notes:
-        kinds[note.loss.what].append(note)
-    if kinds:
+        notes_by_kind[note.loss.what].append(note)
+    if notes_by_kind:
         output.print_message("Not held, or not as it came:")
-    for what, some in sorted(kinds.items(), key=lambda kind: -len(kind[1])):
-        first = some[0].loss
-        place = " ".join([some[0].subject, ".".join(map(str, first.pointer))]).strip()
+    for what, notes_of_kind in sorted(notes_by_kind.items(), key=lambda item: -len(item[1])):
+        first = notes_of_kind[0].loss
+        location = " ".join([notes_of_kind[0].subject, ".".join(map(str, first.pointer))]).strip()
         detail = _printable(f" ({first.detail})") if first.detail else ""
         output.print_message(
-            f"{len(some):>8,}  {_printable(what)}; first: {_printable(place)}{detail}"
+            f"{len(notes_of_kind):>8,}  {_printable(what)}; first: {_printable(location)}{detail}"
         )
 
 
 def _report_missing_tools(slugs: Sequence[str]) -> None:
-    """One line for the tools that the source no longer shows. They stay: whether they are gone only
-    people know.
+    """Print one line for the tools that the source no longer contains.
+
+    They stay in the catalog: a person must decide whether they were removed.
     """
     if slugs:
-        more = (
+        suffix = (
             f" and {len(slugs) - _MAX_LISTED_SLUGS:,} more"
             if len(slugs) > _MAX_LISTED_SLUGS
             else ""
         )
         output.print_message(
             f"In the catalog and not in this source, {len(slugs):,}: "
-            f"{', '.join(slugs[:_MAX_LISTED_SLUGS])}{more}."
+            f"{', '.join(slugs[:_MAX_LISTED_SLUGS])}{suffix}."
         )
         output.print_message(
             "They stay as they are. If one is gone for good, say so: toolcatalog deprecate SLUG"
@@ -199,8 +195,9 @@ Examples:
   toolcatalog import mcp --into catalog -- npx -y @acme/weather-server --units metric
   toolcatalog import mcp "python weather_server.py" --into catalog
 
-One word that is a file is read; anything else is a command, which is started, asked for its tools, and stopped. Needs, for that,
-`pip install 'toolcatalog[mcp]'`. What follows `--` is the command's own. Exits with 2, and writes nothing, where there is no list.
+One word that is a file is read; anything else is a command, which is started, asked for its tools,
+and stopped. Needs, for that, `pip install 'toolcatalog[mcp]'`. What follows `--` is the command's
+own. Exits with 2, and writes nothing, where there is no list.
 """
 _MCP_TOOL_LIST = "what an MCP server answers to tools/list"
 _DEFAULT_TIMEOUT = 60.0  # a server may be downloaded by its very command
@@ -233,8 +230,6 @@ def import_mcp(
     bare array of tools; `-` reads standard input. COMMAND starts a server that speaks over standard
     input and output. Hints (readOnlyHint and its like) become tags.
     """
-    from toolcatalog.importers import mcp  # noqa: PLC0415 - each command loads its own importer
-
     with report_deep_nesting(Path(source[0]), _MCP_TOOL_LIST):
         add_to_catalog(
             into, mcp.import_tools(_read_source(source, timeout), toolkit), toolkit, version
@@ -242,21 +237,20 @@ def import_mcp(
 
 
 def _read_source(source: Sequence[str], timeout: float) -> Any:
-    """The JSON value of a file, or what a command answers."""
+    """Return the JSON value of a file, or the tool list of an MCP server."""
     if len(source) == 1 and (source[0] == "-" or Path(source[0]).is_file()):
         return read_json(Path(source[0]), _MCP_TOOL_LIST)
     words = _split_command(source)
     if shutil.which(words[0]) is None:
-        what = (
+        problem = (
             f"There is no file {source[0]}, and no program {words[0]}"
             if len(source) == 1
             else f"There is no program {words[0]}"
         )
         raise UsageError(
-            f"{what}: name a file of MCP tools, or the command that starts a server, behind `--`."
+            f"{problem}: name a file of MCP tools, or the command that starts a server, behind"
+            " `--`."
         )
-    from toolcatalog.importers import mcp_client  # noqa: PLC0415 - a file is read without what asks servers
-
     return mcp_client.fetch_tools(words, timeout)
 
 
@@ -275,7 +269,8 @@ _EPILOG = """\b
 Examples:
   toolcatalog import wire tools.json --into catalog
   toolcatalog import openapi slack.yaml --into catalog --toolkit slack
-  toolcatalog import openapi slack.yaml --into catalog --toolkit slack    again: what has changed gets a new version
+  toolcatalog import openapi slack.yaml --into catalog --toolkit slack    again: what has changed \
+gets a new version
 
 Exits with 2, and writes nothing, where the source is wrong or a file of the catalog would change.
 """
@@ -283,15 +278,18 @@ _WIRE_EPILOG = """\b
 Examples:
   toolcatalog import wire tools.json --into catalog
   toolcatalog import wire github.json --into catalog --toolkit github --version 20251027_00
-  curl -H "x-api-key: $KEY" "$URL/api/v3/tools?limit=1000" | toolcatalog import wire - --into catalog
+  curl -H "x-api-key: $KEY" "$URL/api/v3/tools?limit=1000" | toolcatalog import wire - --into \
+catalog
 
 Exits with 2, and writes nothing, where a definition is none or a file of the catalog would change.
 """
 _OPENAPI_EPILOG = """\b
 Examples:
   toolcatalog import openapi openapi.json --into catalog
-  toolcatalog import openapi github.yaml --into catalog --toolkit github --name GitHub --logo https://github.com/favicon.ico
-  curl https://api.example.com/openapi.json | toolcatalog import openapi - --into catalog --version 20251027_00
+  toolcatalog import openapi github.yaml --into catalog --toolkit github --name GitHub --logo \
+https://github.com/favicon.ico
+  curl https://api.example.com/openapi.json | toolcatalog import openapi - --into catalog \
+--version 20251027_00
 
 Exits with 2, and writes nothing, where the document is wrong or a file of the catalog would change.
 """
@@ -326,8 +324,6 @@ def import_wire(file: Path, into: Path, toolkit: str, version: str) -> None:
     FILE is a JSON array of definitions or a page of a list ({"items": [...]}); `-` reads standard
     input. All that the catalog format can hold is kept; what it cannot hold is listed.
     """
-    from toolcatalog.importers import wire  # noqa: PLC0415 - each command loads its own importer
-
     with report_deep_nesting(file, _WIRE_DEFINITIONS):
         add_to_catalog(
             into, wire.import_tools(read_json(file, _WIRE_DEFINITIONS)), toolkit, version
@@ -360,8 +356,6 @@ def import_openapi(
     standard input. Nothing is fetched: references to other documents are not followed. --name and
     --logo are for a toolkit that is not there yet.
     """
-    from toolcatalog.importers import documents, openapi  # noqa: PLC0415 - each command loads its own importer
-
     with report_deep_nesting(file, _OPENAPI_DOCUMENT):
         source = documents.read_document(read_input_file(file, _OPENAPI_DOCUMENT), str(file))
         add_to_catalog(into, openapi.import_tools(source, toolkit, name, logo), toolkit, version)

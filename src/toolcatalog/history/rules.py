@@ -56,7 +56,7 @@ def check_version_unchanged(history: HistoryContext) -> Iterator[Finding]:
     for entry in _entries_with(history, "changed"):
         if not entry.slug:
             continue
-        broken = (
+        consequence = (
             "and breaks who calls it" if _breaking_changes(entry) else "if only for who reads it"
         )
         yield Finding(
@@ -64,8 +64,13 @@ def check_version_unchanged(history: HistoryContext) -> Iterator[Finding]:
             pointer=_field_pointer(entry.changes[0]),
             at_key=True,
             rule="history-version-changed",
-            message=f"this version is published, and it changed, {broken}: {_format_changes(entry.changes)}",
-            expected=f"the file as it is in {history.comparison.before}, apart from `deprecation`",
+            message=(
+                f"this version is published, and it changed, {consequence}:"
+                f" {_format_changes(entry.changes)}"
+            ),
+            expected=(
+                f"the file as it is in {history.comparison.old_title}, apart from `deprecation`"
+            ),
             help=(
                 "put that one back, and make the change in a new version: `toolcatalog bump "
                 f"{entry.slug}`"
@@ -185,11 +190,11 @@ def check_tool_removed(history: HistoryContext) -> Iterator[Finding]:
 
     `check_toolkit_removed` covers tools of a toolkit that is removed as a whole.
     """
-    gone = _removed_toolkits(history)
+    removed_toolkits = _removed_toolkits(history)
     for entry in _entries_with(history, "removed"):
         if (
             entry.slug
-            and entry.toolkit not in gone
+            and entry.toolkit not in removed_toolkits
             and not _has_passed_sunset(entry, history.today)
         ):
             yield _removal_finding(
@@ -201,16 +206,16 @@ def check_toolkit_removed(history: HistoryContext) -> Iterator[Finding]:
     """Check that a published toolkit is not removed before the announced dates of all its tools."""
     tools = [entry for entry in _entries_with(history, "removed") if entry.slug]
     for toolkit, path in _removed_toolkits(history).items():
-        early = [
+        too_early = [
             entry
             for entry in tools
             if entry.toolkit == toolkit and not _has_passed_sunset(entry, history.today)
         ]
-        if early:
+        if too_early:
             count = (
-                f"{len(early):,} of its tools, `{early[0].slug}` first,"
-                if len(early) > 1
-                else f"its tool `{early[0].slug}`"
+                f"{len(too_early):,} of its tools, `{too_early[0].slug}` first,"
+                if len(too_early) > 1
+                else f"its tool `{too_early[0].slug}`"
             )
             yield Finding(
                 path=path,
@@ -230,20 +235,25 @@ def check_toolkit_removed(history: HistoryContext) -> Iterator[Finding]:
 def check_breaking_announced(history: HistoryContext) -> Iterator[Finding]:
     """Check that the version before a breaking one is deprecated with a sunset."""
     for entry in _entries_with(history, "new version"):
-        before = ToolVersionKey(entry.toolkit, entry.slug, entry.compared_with)
-        if (broken := _breaking_changes(entry)) and not history.deprecated.get(before, {}).get(
+        previous = ToolVersionKey(entry.toolkit, entry.slug, entry.compared_with)
+        if (breaking := _breaking_changes(entry)) and not history.deprecated.get(previous, {}).get(
             "sunset"
         ):
             yield Finding(
                 path=entry.path,
-                pointer=_field_pointer(broken[0]),
+                pointer=_field_pointer(breaking[0]),
                 at_key=True,
                 rule="history-breaking",
-                message=f"this version breaks callers of {entry.compared_with}: {_format_changes(broken)}",
-                expected=f"changes that no caller notices, or an announced end of {entry.compared_with}",
+                message=(
+                    f"this version breaks callers of {entry.compared_with}:"
+                    f" {_format_changes(breaking)}"
+                ),
+                expected=(
+                    f"changes that no caller notices, or an announced end of {entry.compared_with}"
+                ),
                 help=(
-                    f"keep what callers rely on, or say in {entry.compared_with}.yaml, by `deprecation` "
-                    "with a `sunset`, how long that one stays"
+                    f"keep what callers rely on, or say in {entry.compared_with}.yaml, by"
+                    " `deprecation` with a `sunset`, how long that one stays"
                 ),
             )
 
@@ -266,7 +276,7 @@ def check_all_compared(history: HistoryContext) -> Iterator[Finding]:
                 path=entry.path,
                 rule="history-not-compared",
                 message=(
-                    f"this version could not be compared with {history.comparison.before}: "
+                    f"this version could not be compared with {history.comparison.old_title}: "
                     f"{entry.reason}"
                 ),
                 help="look at the difference yourself: what was published must not change",
@@ -305,8 +315,8 @@ def _has_passed_sunset(entry: Entry, today: str) -> bool:
     return bool(entry.sunset) and entry.sunset <= today
 
 
-def _removal_finding(rule: str, entry: Entry, what: str, history: HistoryContext) -> Finding:
-    announced = (
+def _removal_finding(rule: str, entry: Entry, subject: str, history: HistoryContext) -> Finding:
+    announcement = (
         f"its `sunset` is {entry.sunset}, which has not come"
         if entry.sunset
         else "nothing had announced that, by a `sunset`"
@@ -314,17 +324,17 @@ def _removal_finding(rule: str, entry: Entry, what: str, history: HistoryContext
     return Finding(
         path=entry.path,
         rule=rule,
-        message=f"{what} was removed, and {announced}",
+        message=f"{subject} was removed, and {announcement}",
         expected="a deprecation with a `sunset`, and that day to have come",
         help=(
-            f"put it back ({_restore_hint(history, entry.path)}), and announce its end: `toolcatalog "
-            f"deprecate {entry.slug} --sunset DATE`"
+            f"put it back ({_restore_hint(history, entry.path)}), and announce its end:"
+            f" `toolcatalog deprecate {entry.slug} --sunset DATE`"
         ),
     )
 
 
 def _restore_hint(history: HistoryContext, path: str) -> str:
-    return f"`git checkout {history.comparison.before} -- {path}` in the catalog's folder"
+    return f"`git checkout {history.comparison.old_title} -- {path}` in the catalog's folder"
 
 
 def _breaking_changes(entry: Entry) -> list[Change]:
@@ -332,15 +342,17 @@ def _breaking_changes(entry: Entry) -> list[Change]:
 
 
 def _format_changes(changes: Sequence[Change]) -> str:
-    said = "; ".join(f"{change.place} {change.what}" for change in changes[:_MAX_LISTED_CHANGES])
+    listed = "; ".join(
+        f"{change.location} {change.text}" for change in changes[:_MAX_LISTED_CHANGES]
+    )
     return (
-        said
+        listed
         if len(changes) <= _MAX_LISTED_CHANGES
-        else f"{said}; and {len(changes) - _MAX_LISTED_CHANGES} more"
+        else f"{listed}; and {len(changes) - _MAX_LISTED_CHANGES} more"
     )
 
 
 def _field_pointer(change: Change) -> Pointer:
     """Return the pointer of the file's field that a change is in."""
-    field = change.place.partition(" ")[0]
+    field = change.location.partition(" ")[0]
     return (_FIELD_NAMES.get(field, field),)

@@ -15,7 +15,8 @@ from toolcatalog.lint.texts import KeywordMatcher, ToolView
 _SHOWN_LENGTH = 8  # characters of a key that a message repeats
 _MIN_DISTINCT_CHARS = 8  # distinct characters: random keys have more
 _MADE_UP = re.compile(
-    r"example|sample|your|dummy|fake|test|placeholder|redact|change|secret|token|1234567|7654321|abcdef|a1b2c3|x{4}|0{6}|\*{3}|\.{3}"
+    r"example|sample|your|dummy|fake|test|placeholder|redact|change|secret|token|1234567|7654321"
+    r"|abcdef|a1b2c3|x{4}|0{6}|\*{3}|\.{3}"
     # examples from jwt.io and GitHub's documentation
     "|eyJzdWIiOiIxMjM0NTY3ODkw|16C7e42F292c6912E7710c838347Ae178B4a",
     re.IGNORECASE,
@@ -75,7 +76,8 @@ _SCRIPT_KEYWORDS = KeywordMatcher("script:", "data:text/", "data:application/")
 _DATA_KEYWORDS = KeywordMatcher("data:")
 _HTTP_KEYWORDS = KeywordMatcher("http://")
 _SCRIPT_LINK = re.compile(
-    r"\b(?:javascript|vbscript):(?=[^\s:,.`'\")])|\bdata:(?:text/html|application/xhtml\+xml|(?:text|application)/javascript)[;,]",
+    r"\b(?:javascript|vbscript):(?=[^\s:,.`'\")])"
+    r"|\bdata:(?:text/html|application/xhtml\+xml|(?:text|application)/javascript)[;,]",
     re.IGNORECASE,
 )
 _DATA_LINK = re.compile(
@@ -86,20 +88,22 @@ _HTTP_LINK = re.compile(
     re.IGNORECASE,
 )
 _LOCAL_HOST = re.compile(
-    r"(?:127|10|0)\.\d+\.\d+\.\d+|192\.168\.\d+\.\d+|172\.(?:1[6-9]|2\d|3[01])\.\d+\.\d+|169\.254\.\d+\.\d+"
+    r"(?:127|10|0)\.\d+\.\d+\.\d+|192\.168\.\d+\.\d+|172\.(?:1[6-9]|2\d|3[01])\.\d+\.\d+"
+    r"|169\.254\.\d+\.\d+"
     r"|(?:.*\.)?(?:localhost|local|internal|lan|example|test|invalid|example\.(?:com|org|net))",
     re.IGNORECASE,
 )
 # hosts of identifiers that are not opened as links: vocabularies and XML namespaces
 _IDENTIFIER_HOST = re.compile(
-    r"(?:www\.)?(?:w3\.org|schema\.org|json-schema\.org|purl\.org|xmlns\.com|ogp\.me|opengis\.net)|schemas?\..*|ns\..*|.*xmlsoap\.org",
+    r"(?:www\.)?(?:w3\.org|schema\.org|json-schema\.org|purl\.org|xmlns\.com|ogp\.me"
+    r"|opengis\.net)|schemas?\..*|ns\..*|.*xmlsoap\.org",
     re.IGNORECASE,
 )
 _USERINFO = re.compile(r"://[^\s/\"]*@")
 _PASSWORD_LINK = re.compile(r"://[^\s/:@\"'<>?#]*:([^\s/@\"'<>?#]+)@[a-z0-9\[]", re.IGNORECASE)
 _PLACEHOLDER = re.compile(
-    r"[<{\[$%*].*|.*[>}\]*]|(?:your|my|the|db|api)?[_-]?(?:p|pw|pass|passwd|password|pwd|secret|token|key|apikey)|x+|\.+|"
-    + _MADE_UP.pattern,
+    r"[<{\[$%*].*|.*[>}\]*]|(?:your|my|the|db|api)?[_-]?(?:p|pw|pass|passwd|password|pwd|secret"
+    r"|token|key|apikey)|x+|\.+|" + _MADE_UP.pattern,
     re.IGNORECASE,
 )
 
@@ -109,18 +113,18 @@ def check_secrets(view: ToolView) -> Iterator[Finding]:
     tool = view.tool
     kinds = [kind for kind in _SECRET_KINDS if kind.keywords.matches(view.json_text)]
     for text in view.texts if kinds else ():
-        kind, key = next(
+        kind, secret = next(
             (
-                (one, key)
-                for one in kinds
-                for key in one.pattern.findall(text.value)
-                if not _is_made_up(key)
+                (candidate, secret)
+                for candidate in kinds
+                for secret in candidate.pattern.findall(text.value)
+                if not _is_made_up(secret)
             ),
             (None, ""),
         )
         if kind:
             message, help = (
-                f"this looks like {kind.name}: `{key[:_SHOWN_LENGTH]}...`",
+                f"this looks like {kind.name}: `{secret[:_SHOWN_LENGTH]}...`",
                 "revoke it, it is public now; then write a made-up one",
             )
             yield text.make_finding(
@@ -136,8 +140,8 @@ def check_script_links(view: ToolView) -> Iterator[Finding]:
     """No text contains a link that runs a script when it is opened."""
     tool = view.tool
     for text in view.texts if _SCRIPT_KEYWORDS.matches(view.normalized_text) else ():
-        if found := _SCRIPT_LINK.search(text.value):
-            message = f"a link that runs a script where it is opened: `{found[0]}`"
+        if match := _SCRIPT_LINK.search(text.value):
+            message = f"a link that runs a script where it is opened: `{match[0]}`"
             yield text.make_finding(
                 tool,
                 "link-script",
@@ -151,10 +155,10 @@ def check_data_links(view: ToolView) -> Iterator[Finding]:
     """No text contains a link with embedded data."""
     tool = view.tool
     for text in view.texts if _DATA_KEYWORDS.matches(view.normalized_text) else ():
-        found = _DATA_LINK.search(text.value)
-        if found and not _SCRIPT_LINK.match(found[0]):
+        match = _DATA_LINK.search(text.value)
+        if match and not _SCRIPT_LINK.match(match[0]):
             message, help = (
-                f"a link that carries {len(found[0]):,} characters which nobody reads",
+                f"a link that carries {len(match[0]):,} characters which nobody reads",
                 "link to the file, or shorten it with `...`",
             )
             yield text.make_finding(tool, "link-data", message, help)

@@ -26,8 +26,8 @@ def check_comments(root: Path, document: Document) -> Iterator[Finding]:
     """
     yield from _check_schema_comments(root, document)
     yield from (
-        security.in_comment(document.path, line, characters)
-        for line, characters in islice(document.hidden, MAX_FINDINGS_PER_FILE + 1)
+        security.make_comment_finding(document.path, line, characters)
+        for line, characters in islice(document.hidden_characters, MAX_FINDINGS_PER_FILE + 1)
     )
     if document.suppressions:
         yield Finding(path=document.path, rule=severity.UNUSED_SUPPRESSION, message="")

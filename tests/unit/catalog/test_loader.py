@@ -31,7 +31,7 @@ def put(root: Path, *paths: str, text: str = "a: b\n") -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "kind", "names"), [(path, *what) for path, what in TREE.items()], ids=TREE
+    ("path", "kind", "names"), [(path, *label) for path, label in TREE.items()], ids=TREE
 )
 def test_the_place_is_the_identity(
     path: str, kind: str, names: dict[str, str], tmp_path: Path
@@ -147,11 +147,11 @@ def test_locate(tmp_path: Path) -> None:
         Finding(path="catalog.yaml", pointer=("home",), at_key=True, rule="b", message=""),
         Finding(path="toolkits/x/toolkit.yaml", rule="c", message=""),
     ]
-    found = [
+    results = [
         (problem.rule, problem.line, problem.column, problem.length, problem.excerpt)
         for problem in locate_findings(tmp_path, findings)
     ]
-    assert found == [
+    assert results == [
         ("a", 2, 7, 8, "home: http://x"),
         ("b", 2, 1, 4, "home: http://x"),
         ("c", 1, 1, 1, ""),

@@ -57,9 +57,9 @@ def test_json_literals_are_typed(text: str, value: Any) -> None:
     """A plain JSON literal is the value that JSON gives it; the same in quotes or in a block is a
     string.
     """
-    found = read(f"key: {text}")["key"]
-    assert found == value
-    assert type(found) is type(value)
+    result = read(f"key: {text}")["key"]
+    assert result == value
+    assert type(result) is type(value)
     assert read(f"key: '{text}'") == {"key": text}
     assert read(f"key: |-\n  {text}") == {"key": text}
 
@@ -210,15 +210,15 @@ def test_a_file_has_so_many_values_and_no_more(text: str) -> None:
     """The first value too many is a fault at its place, and nothing behind it is looked at;
     mappings and lists count, keys do not.
     """
-    most = count(read(text))
-    assert yaml_reader.parse(text.encode(), max_values=most).faults == ()
-    (fault,) = yaml_reader.parse(text.encode(), max_values=most - 1).faults
+    maximum = count(read(text))
+    assert yaml_reader.parse(text.encode(), max_values=maximum).faults == ()
+    (fault,) = yaml_reader.parse(text.encode(), max_values=maximum - 1).faults
     assert (fault.rule, fault.message) == (
         "yaml-values",
-        f"more than {most - 1} values in this file",
+        f"more than {maximum - 1} values in this file",
     )
     with pytest.raises(yaml_reader.NeedsFullParse):
-        yaml_reader.parse_fast(text.encode(), max_values=most - 1)
+        yaml_reader.parse_fast(text.encode(), max_values=maximum - 1)
 
 
 def count(value: Any) -> int:
@@ -372,10 +372,10 @@ def test_there_are_never_more_values_than_are_counted_without_reading(data: byte
     """The quick way counts nothing where the bytes alone tell that there are few enough: so they
     must never tell of too few.
     """
-    most = count(yaml_reader.parse(data).value)
-    if most > 1:
+    maximum = count(yaml_reader.parse(data).value)
+    if maximum > 1:
         with pytest.raises(yaml_reader.NeedsFullParse):
-            yaml_reader.parse_fast(data, max_values=most - 1)
+            yaml_reader.parse_fast(data, max_values=maximum - 1)
 
 
 @given(json_values)

@@ -37,11 +37,11 @@ VALUES = st.recursive(
 )
 
 
-def same(left: object, right: object) -> bool:
+def same(remaining: object, right: object) -> bool:
     """Equal as JSON with the order of the keys, so that neither 1, 1.0 and true nor 0.0 and -0.0
     pass for each other.
     """
-    return json.dumps(left) == json.dumps(right)
+    return json.dumps(remaining) == json.dumps(right)
 
 
 @example_settings(83)

@@ -107,7 +107,7 @@ def test_a_tool() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("message", "displayed"),
     [
         ({"reason": "", "since": "", "sunset": "", "replaced_by": ""}, "\nDeprecated.\n\n"),
         (
@@ -116,11 +116,11 @@ def test_a_tool() -> None:
         ),
     ],
 )
-def test_a_deprecated_tool(said: dict[str, str], shown: str) -> None:
+def test_a_deprecated_tool(message: dict[str, str], displayed: str) -> None:
     """A badge, and a sentence with what there is to say."""
-    found = text(tool_view.format_tool(replace(TOOL, deprecation=said), KIT))
-    assert "\n[deprecated] [important] [no auth]\n" in found
-    assert shown in found
+    result = text(tool_view.format_tool(replace(TOOL, deprecation=message), KIT))
+    assert "\n[deprecated] [important] [no auth]\n" in result
+    assert displayed in result
 
 
 def test_a_toolkit() -> None:
@@ -156,18 +156,18 @@ def test_nothing_of_a_catalog_reaches_the_terminal_as_a_command() -> None:
             }
         },
     )
-    shown = text(tool_view.format_tool(tool, replace(KIT, name=evil)))
-    assert all(char.isprintable() or char == "\n" for char in shown)
-    assert "U+001B" in shown
-    assert "U+202E" in shown
-    shown = text(
+    displayed = text(tool_view.format_tool(tool, replace(KIT, name=evil)))
+    assert all(char.isprintable() or char == "\n" for char in displayed)
+    assert "U+001B" in displayed
+    assert "U+202E" in displayed
+    displayed = text(
         tool_view.format_toolkit(
             replace(KIT, name=evil, description=evil, owners=(evil,)),
             "v",
             [{"slug": "A", "name": evil, "deprecation": None}],
         )
     )
-    assert all(char.isprintable() or char == "\n" for char in shown)
+    assert all(char.isprintable() or char == "\n" for char in displayed)
 
 
 def test_long_texts_stay_in_their_branch() -> None:

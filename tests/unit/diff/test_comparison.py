@@ -52,7 +52,7 @@ def told(before: Side, after: Side) -> list[tuple[str, ...]]:
             entry.version,
             entry.compared_with,
             entry.kind,
-            *(change.what for change in entry.changes),
+            *(change.text for change in entry.changes),
         )
         for entry in compare_sides(before, after).entries
     ]
@@ -195,7 +195,7 @@ def test_other_files() -> None:
         },
     )
     found = {
-        entry.path: [(change.kind, change.place, change.what) for change in entry.changes]
+        entry.path: [(change.kind, change.location, change.text) for change in entry.changes]
         for entry in compare_sides(before, after).entries
     }
     assert found == {
@@ -255,7 +255,7 @@ def test_the_worst_first() -> None:
     )
     found = compare_sides(before, after, ("main", "here"))
     assert [entry.slug for entry in found.entries] == [*names]
-    assert (found.before, found.after) == ("main", "here")
+    assert (found.old_title, found.new_title) == ("main", "here")
     assert {what: many for what, many in found.status_counts.items() if many} == {
         "not compared": 1,
         "changed": 2,

@@ -104,11 +104,11 @@ def test_what_is_held_takes_no_more_than_it_says() -> None:
     """JSON in a block of its own length."""
     values = [[number, "a"] for number in range(1000)]
     tracemalloc.start()
-    held = [*map(encoding.dump_json_compact, values)]
-    taken, _ = tracemalloc.get_traced_memory()
+    stored = [*map(encoding.dump_json_compact, values)]
+    used, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert held == [*map(encoding.dump_json, values)]
-    assert taken < 2 * sum(map(sys.getsizeof, held))
+    assert stored == [*map(encoding.dump_json, values)]
+    assert used < 2 * sum(map(sys.getsizeof, stored))
 
 
 def test_the_document_of_a_tool() -> None:
@@ -211,7 +211,7 @@ def test_the_digest_is_of_the_contents_alone() -> None:
         digest,
         manifest,
     )
-    fewer = {path: of for path, of in FILES.items() if path != "query.sets"}
+    fewer = {path: group for path, group in FILES.items() if path != "query.sets"}
     others = [
         {**FILES, "tools.json": FileInfo(7, "0d")},
         {**FILES, "tools.json": FileInfo(6, "0a")},
@@ -224,9 +224,9 @@ def test_the_digest_is_of_the_contents_alone() -> None:
         snapshot_format.seal_manifest(CONTENTS.about, {**COUNTS, "tools": 3}, FILES)[0],
     }
     assert len(digests | {digest}) == 7
-    said = json.loads(manifest)
-    assert [*said] == ["digest", "format", "about", "counts", "files"]
-    assert (said["digest"], said["format"], said["counts"], [*said["files"]]) == (
+    fields = json.loads(manifest)
+    assert [*fields] == ["digest", "format", "about", "counts", "files"]
+    assert (fields["digest"], fields["format"], fields["counts"], [*fields["files"]]) == (
         digest,
         4,
         COUNTS,
@@ -244,13 +244,13 @@ def test_an_edited_manifest_is_not_sealed() -> None:
         {**manifest, "files": {}}, {**manifest, "counts": {**COUNTS, "tools": 3}},
     ]  # fmt: skip
     edited.append({key: value for key, value in manifest.items() if key != "about"})
-    assert not any(snapshot_format.is_manifest_valid(one) for one in edited)
+    assert not any(snapshot_format.is_manifest_valid(item) for item in edited)
 
 
 def test_the_listing_is_sorted() -> None:
     """`files.json` has size and SHA-256 of each file by path, in one order."""
-    listed = snapshot_format.render_file_list({"b/x": FileInfo(1, "01"), "a/y": FileInfo(2, "02")})
-    assert listed == b'{"a/y":{"size":2,"sha256":"02"},"b/x":{"size":1,"sha256":"01"}}'
+    listing = snapshot_format.render_file_list({"b/x": FileInfo(1, "01"), "a/y": FileInfo(2, "02")})
+    assert listing == b'{"a/y":{"size":2,"sha256":"02"},"b/x":{"size":1,"sha256":"01"}}'
 
 
 def test_json_is_written_as_it_is() -> None:

@@ -67,8 +67,10 @@ def test_one_changed_bit_anywhere_is_found(good: Path, copy: Path) -> None:
     assert any("/" in path for path in paths)
     for path in paths:
         data = (good / path).read_bytes()
-        for place in {0, len(data) // 2, len(data) - 1} if data else {}:
-            (copy / path).write_bytes(data[:place] + bytes([data[place] ^ 16]) + data[place + 1 :])
+        for position in {0, len(data) // 2, len(data) - 1} if data else {}:
+            (copy / path).write_bytes(
+                data[:position] + bytes([data[position] ^ 16]) + data[position + 1 :]
+            )
             assert verify.verify_snapshot(copy) == [f"{path} has other bytes than were written"]
         (copy / path).write_bytes(data)
     assert verify.verify_snapshot(copy) == []
@@ -89,16 +91,16 @@ def test_all_that_is_wrong_is_told_at_once(copy: Path) -> None:
     (copy / "sessions" / "more.json").symlink_to("nowhere")
     shutil.rmtree(copy / "auth_configs")
     (copy / "auth_configs").write_text("")
-    wrong = verify.verify_snapshot(copy)
+    invalid = verify.verify_snapshot(copy)
     cut = (copy / "query.sets").stat().st_size
     assert {"query.words is missing", "query.facts is not a file", "query.tools is not a file", "notes.txt is not listed",
             "sessions/more.json is not listed", "auth_configs is not listed",
-            f"query.sets has {cut} bytes and should have {cut + 1}"} < {*wrong}  # fmt: skip
-    assert [one for one in wrong if one.startswith("tools.json has ")]
-    missing = [one for one in wrong if one.startswith("auth_configs/")]
+            f"query.sets has {cut} bytes and should have {cut + 1}"} < {*invalid}  # fmt: skip
+    assert [item for item in invalid if item.startswith("tools.json has ")]
+    missing = [item for item in invalid if item.startswith("auth_configs/")]
     assert missing
-    assert all(one.endswith(".json is missing") for one in missing)
-    assert len(wrong) == 8 + len(missing)
+    assert all(item.endswith(".json is missing") for item in missing)
+    assert len(invalid) == 8 + len(missing)
 
 
 @pytest.mark.parametrize("damage", ["gone", "changed", "of something else"])
@@ -121,7 +123,7 @@ def test_a_listing_that_is_not_the_one(damage: str, copy: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("manifest", "said"),
+    ("manifest", "text"),
     [
         (None, "There is no finished build in"),
         (b"", "The manifest of the build in"),
@@ -133,7 +135,7 @@ def test_a_listing_that_is_not_the_one(damage: str, copy: Path) -> None:
         ),
     ],
 )
-def test_half_a_snapshot_is_one_sentence(manifest: bytes | None, said: str, copy: Path) -> None:
+def test_half_a_snapshot_is_one_sentence(manifest: bytes | None, text: str, copy: Path) -> None:
     """Where there is no manifest to go by, nothing can be verified, and one sentence says so and
     what to do.
     """
@@ -142,7 +144,7 @@ def test_half_a_snapshot_is_one_sentence(manifest: bytes | None, said: str, copy
         (copy / "manifest.json").write_bytes(manifest)
     with pytest.raises(SnapshotError) as caught:
         verify.verify_snapshot(copy)
-    assert said in str(caught.value)
+    assert text in str(caught.value)
     assert str(copy) in str(caught.value)
     assert "\n" not in str(caught.value)
     assert verify.count_bytes(copy) == 0
@@ -194,7 +196,7 @@ def test_a_sealed_manifest_without_sense_is_refused(files: Any, copy: Path) -> N
 def odd(change: str, manifest: dict[str, Any]) -> None:
     """Give a manifest a shape that no build writes."""
     files, counts = manifest["files"], manifest["counts"]
-    some = {"size": 1, "sha256": "0" * 64}
+    items = {"size": 1, "sha256": "0" * 64}
     match change.split(" "):
         case ["without", name]:
             del files[name]
@@ -203,7 +205,7 @@ def odd(change: str, manifest: dict[str, Any]) -> None:
         case ["sha256", value]:
             files["tools.json"]["sha256"] = json.loads(value)
         case ["name", name]:
-            files[name] = some
+            files[name] = items
         case ["count", value]:
             counts["tools"] = json.loads(value)
         case ["counts", value]:
