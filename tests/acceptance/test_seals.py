@@ -155,12 +155,17 @@ def test_a_secret_that_is_no_secret_is_not_used(invalid: str, home: Path, tmp_pa
 
 @pytest.mark.parametrize("command", ["build", "check"])
 @pytest.mark.parametrize("place", ["cache", "repo/cache", "repo/catalog/.hidden"])
-def test_a_secret_in_the_checkout_is_refused(tmp_path: Path, place: str, command: str) -> None:
+@pytest.mark.parametrize("submodule", [False, True])
+def test_a_secret_in_the_checkout_is_refused(
+    tmp_path: Path, place: str, command: str, submodule: bool
+) -> None:
     """A change could commit the secret with a cache that it seals: whether there is one already,
     and whether links lead there. Next to the checkout it is used.
     """
     catalog = generate_catalog(tmp_path / "repo/catalog", 1)
     (tmp_path / "repo/.git").mkdir()
+    if submodule:
+        (catalog / ".git").write_text("gitdir: ../.git/modules/catalog\n")
     (tmp_path / place).mkdir(exist_ok=True)
     (tmp_path / "link").symlink_to(tmp_path / place)
     arguments = (command, "--catalog", catalog, "--out", tmp_path / "repo/build")

@@ -93,16 +93,24 @@ def require_private_secret(catalog: Path) -> None:
     """Raise UsageError if the secret of the seals is in the checkout that contains the catalog.
 
     A change could commit the secret together with a forged cache. The checkout is the folder with
-    the nearest `.git`, or the catalog itself if there is none.
+    the nearest `.git`, or the catalog itself if there is none; around a submodule, the outer one.
     """
     secret = seals.get_secret_path()
-    real = Path(os.path.realpath(catalog))
-    top = next((path for path in (real, *real.parents) if os.path.lexists(path / ".git")), real)
+    top = _find_checkout(Path(os.path.realpath(catalog)))
     if secret and Path(os.path.realpath(secret)).is_relative_to(top):
         raise UsageError(
             f"The secret of the build cache ({secret}) is in the checkout in {top}, and who changes "
             "the catalog could commit one: set XDG_CACHE_HOME to a folder outside of it."
         )
+
+
+def _find_checkout(catalog: Path) -> Path:
+    top = catalog
+    for path in (catalog, *catalog.parents):
+        if (path / ".git").is_dir():
+            return path
+        top = path if os.path.lexists(path / ".git") else top
+    return top
 
 
 def batch_path(cache: Path, key: str) -> Path:

@@ -29,6 +29,7 @@ _URL = re.compile(r"https://(?P<host>[^/?#\\@%]+)(?P<rest>[/?#][^\\]*)?")
 # a path that stays unambiguous if a path is appended to it, or if it is used without its host
 _PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[^/?#]+)*/?")
 _ENCODED = re.compile(r"%(2[ef]|5c)", re.IGNORECASE)  # encoded `.`, `/` or `\`
+_HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?(?::[0-9]{1,5})?")
 _PORT = re.compile(r":[0-9]*\Z")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")  # of an IPv4 address
 _MAX_LISTED_NAMES = 10  # names that a message lists
@@ -164,19 +165,21 @@ def urls_lead_where_they_say(catalog: Catalog) -> Iterator[Finding]:
 
 def _url(path: str, key: str, url: str, *, is_base: bool) -> Iterator[Finding]:
     match = _URL.fullmatch(url)
-    is_address = match is not None and _is_ip_address(match["host"])
-    if not url or (match and not is_address and (not is_base or _is_plain(match["rest"] or ""))):
+    host, rest = (match["host"], match["rest"] or "") if match else ("", "")
+    if not url:
         return
-    if is_address:
+    if _is_ip_address(host):
         message, expected = f"`{key}` has an IP address for its host", "a host with a name"
-    elif not match:
+    elif not _is_open_host(host):
         message = f"`{key}` names its host in a way that hides where it leads"
         expected = "https://, a host without a user name, and a path without backslashes"
-    else:
+    elif is_base and not _is_plain(rest):
         message = f"`{key}` is not the address of a folder"
         expected = (
             "https://, a host, and a path without `//`, `.`, `..`, their encoded forms, `?` or `#`"
         )
+    else:
+        return
     yield Finding(
         path=path,
         pointer=(key,),
@@ -187,13 +190,20 @@ def _url(path: str, key: str, url: str, *, is_base: bool) -> Iterator[Finding]:
     )
 
 
+def _is_open_host(host: str) -> bool:
+    """Return whether a host, perhaps with a port, has labels of letters, digits, `_` and `-` only.
+
+    Browsers replace wide characters by plain ones: a wide slash would end the host.
+    """
+    return _HOST.fullmatch(host) is not None and unicodedata.normalize("NFKC", host) == host
+
+
 def _is_ip_address(host: str) -> bool:
     """Return whether browsers read a host, perhaps with a port, as an IP address.
 
-    For IPv4 the last label is a number, also in hexadecimal; dots and digits may be wide ones.
+    The last label of an IPv4 address is a number, also in hexadecimal.
     """
-    folded = unicodedata.normalize("NFKC", host).replace("\u3002", ".")
-    labels = _PORT.sub("", folded).lower().removesuffix(".").split(".")
+    labels = _PORT.sub("", host).lower().removesuffix(".").split(".")
     return host.startswith("[") or _NUMBER.fullmatch(labels[-1]) is not None
 
 

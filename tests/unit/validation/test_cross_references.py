@@ -120,6 +120,16 @@ def test_addresses_of_folders(url: str) -> None:
         "\uff11\uff12\uff17.1/",
         "127\u30020\u30020\u30021",
         "127\uff0e1",
+        "good.example\uff0fevil.example/",
+        "good.example\uff20evil.example/",
+        "good.example\uff1a80",
+        "good.example\u2100",
+        "good.example\u2044evil.example/",
+        "good.example:x/",
+        "good.example;evil.example",
+        "\uff47ood.example",
+        "good..example",
+        ".",
     ],
 )
 def test_addresses_that_lead_elsewhere(rest: str) -> None:
