@@ -138,6 +138,7 @@ class _Existing(NamedTuple):
 def _open_existing(folder: Path) -> _Existing | None:
     """Open the compressed documents of a snapshot; None if there are none or damaged ones."""
     try:
+        files.open_regular(folder / snapshot_format.MANIFEST).close()  # a pipe would block
         documents_sha256 = verify.read_manifest(folder).files[snapshot_format.DOCUMENTS].sha256
         source = _open_source(folder, documents_sha256)
         compressed = compressed_documents.open_compressed_documents(folder, documents_sha256)

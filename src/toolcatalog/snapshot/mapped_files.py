@@ -17,8 +17,11 @@ class Access(Enum):
 
 
 def map_file(file: Path, access: Access) -> Buffer:
-    """Map a file into memory for reading; an empty one is empty bytes. Raises OSError."""
-    handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would block
+    """Map a file into memory for reading; an empty one is empty bytes, and so is a pipe.
+
+    Raises OSError.
+    """
+    handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         if not os.fstat(handle).st_size:
             return b""
