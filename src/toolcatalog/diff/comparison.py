@@ -334,7 +334,7 @@ def _compare_file(
         return Entry("not compared", path, toolkit, reason=_unreadable_reasons(old, new))
     subject = "toolkit" if toolkit else "file"
     if new is None:
-        changes = (Change("breaking", subject, "was removed"),)
+        changes: tuple[Change, ...] = (Change("breaking", subject, "was removed"),)
         return Entry("removed", path, toolkit, changes=changes, sunset=_announced_end(old))
     if old is None:
         return Entry("added", path, toolkit, changes=(Change("additive", subject, "is new"),))

@@ -81,18 +81,18 @@ def check_version_unchanged(history: HistoryContext) -> Iterator[Finding]:
 def check_meta_tool_unchanged(history: HistoryContext) -> Iterator[Finding]:
     """Check that a version of a meta tool does not change, apart from its deprecation."""
     for entry in _entries_with(history, "changed"):
-        changes = [change for change in entry.changes if change.place != "deprecation"]
+        changes = [change for change in entry.changes if change.location != "deprecation"]
         if is_meta_tool(entry.path) and changes:
             yield Finding(
                 path=entry.path,
-                pointer=(changes[0].place,),
+                pointer=(changes[0].location,),
                 at_key=True,
                 rule="history-version-changed",
                 message=(
                     "this version of a meta tool is published, and it changed: "
                     f"{_format_changes(changes)}"
                 ),
-                expected=f"the file as it is in {history.comparison.before}, apart from `deprecation`",
+                expected=f"the file as it is in {history.comparison.old_title}, apart from `deprecation`",
                 help="put that one back, and make the change in a new file with a later version",
             )
 
@@ -171,16 +171,16 @@ def check_toolkit_auth(history: HistoryContext) -> Iterator[Finding]:
     """
     for entry in _entries_with(history, "changed"):
         for change in entry.changes:
-            if not entry.slug and change.place == "no_auth" and not is_meta_tool(entry.path):
+            if not entry.slug and change.location == "no_auth" and not is_meta_tool(entry.path):
                 yield Finding(
                     path=entry.path,
                     pointer=("no_auth",),
                     at_key=True,
                     rule="history-no-auth",
                     message=(
-                        f"`no_auth` {change.what}. Published versions of its tools change with it"
+                        f"`no_auth` {change.text}. Published versions of its tools change with it"
                     ),
-                    expected=f"`no_auth` as it is in {history.comparison.before}",
+                    expected=f"`no_auth` as it is in {history.comparison.old_title}",
                     help="put that one back, and say `no_auth` in new versions of the tools",
                 )
 

@@ -56,7 +56,7 @@ def verify_pointer(
     last, sequence = _read_last_accepted(cache), signed.statement.sequence
     if signatures.is_far_ahead(sequence, datetime.now(UTC)):
         raise InvalidRemoteSnapshot(
-            f"Snapshot {short} has the sequence number {sequence}, which is a time more than a year "
+            f"Snapshot {short_digest} has the sequence number {sequence}, which is a time more than a year "
             "ahead: check the clocks of this machine and of the publisher, then publish again."
         )
     if last and sequence == last.sequence and digest != last.digest:
