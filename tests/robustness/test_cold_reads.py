@@ -65,9 +65,9 @@ def read_page(
 ) -> Fragments:
     ids = store.select_page(store.search(filters, NEWEST), sort_by, descending, start, 20)
     assert len(ids) == 20
-    fragments = store.read_fragments(ids)
-    assert fragments is not None
-    return fragments
+    compressed = store.read_fragments(ids)
+    assert compressed is not None
+    return compressed[0]
 
 
 def read_plain(store: Store, filters: Filters, sort_by: str, descending: bool, start: int) -> bytes:

@@ -74,12 +74,12 @@ class Operations:
             raise RequestError(*errors)
         tool_ids, total = view.list_tools(params)
         suggestion = "" if total else view.suggest_query(params)
-        fragments = self.store.read_fragments(tool_ids) if gzip else None
-        if fragments is not None and fragments.size >= MIN_SIZE:
+        compressed = self.store.read_fragments(tool_ids) if gzip else None
+        if compressed is not None and compressed[0].size >= MIN_SIZE:
+            fragments, tag = compressed
             end = _render_page_end(params.page, total)
             chunks = gzip_body(_PAGE_START, fragments, end)
-            tag = compute_tag(self.store.read_tags(tool_ids) + end)
-            return Answer(chunks, tag, GZIP, suggestion)
+            return Answer(chunks, compute_tag(tag + end), GZIP, suggestion)
         documents, tag = self.store.read_documents(tool_ids)
         chunks, tag = render_list_page(documents, tag, params.page, total)
         return Answer(chunks, tag, suggestion=suggestion)

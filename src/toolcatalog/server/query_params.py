@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -26,6 +27,7 @@ DEFAULT_PAGE_SIZE = 20
 MAX_QUERY_LENGTH = 1000  # characters
 MAX_BODY_SIZE = 64 * 1024  # bytes
 _MAX_FIELDS = 5000
+_MAX_KEPT_QUERY = 256  # bytes of a query string whose parameters are kept
 SORT_KEYS = ("relevance", "slug", "name", "version")
 SORT_ORDERS = ("asc", "desc")
 
@@ -121,7 +123,16 @@ def invalid_slug_error(slug: str) -> ErrorDetail:
 
 
 def parse_list_params(query: bytes) -> tuple[ListParams, Sequence[ErrorDetail]]:
-    """Parse the query string of list; return the parameters and all errors."""
+    """Parse the query string of list; return the parameters and all errors.
+
+    Short query strings are parsed once and kept, because clients repeat them.
+    """
+    if len(query) > _MAX_KEPT_QUERY:
+        return _parse_list_params(query)
+    return _parse_short_list_params(query)
+
+
+def _parse_list_params(query: bytes) -> tuple[ListParams, Sequence[ErrorDetail]]:
     reader = _QueryReader(query)
     text = reader.read_query()
     sort_by = reader.read_choice("sort_by", SORT_KEYS) or ("relevance" if text else "slug")
@@ -143,6 +154,9 @@ def parse_list_params(query: bytes) -> tuple[ListParams, Sequence[ErrorDetail]]:
     )
     reader.check_name_count()
     return question, tuple(reader.errors)
+
+
+_parse_short_list_params = lru_cache(maxsize=4096)(_parse_list_params)
 
 
 def parse_session_params(

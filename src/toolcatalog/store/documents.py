@@ -67,25 +67,23 @@ class Documents:
         file are one piece, with the commas between them. Raises SnapshotError if one is not what
         was written.
         """
-        pieces, tags, size = [], [], snapshot_format.TAG_SIZE
-        for first, last in _find_runs(self._columns["place"].take(tool_ids)):
+        runs = _find_runs(self._columns["place"].take(tool_ids))
+        pieces = []
+        for first, last in runs:
             if self._verified.find(0, first, last + 1) >= 0:
                 self._verify(first, last)
             pieces.append(self._documents[self._offsets[first] : self._offsets[last + 1] - 1])
-            tags.append(self._tags[size * first : size * (last + 1)])
-        return pieces, hexlify(hashlib.blake2b(b"".join(tags), digest_size=size).digest())
+        return pieces, self._combine_tags(runs)
+
+    def _combine_tags(self, runs: Sequence[tuple[int, int]]) -> bytes:
+        size = snapshot_format.TAG_SIZE
+        tags = b"".join([self._tags[size * first : size * (last + 1)] for first, last in runs])
+        return hexlify(hashlib.blake2b(tags, digest_size=size).digest())
 
     def read_tag(self, tool_id: int) -> bytes:
         """Return the tag of a document: the first 32 hex digits of its SHA-256."""
         start = snapshot_format.TAG_SIZE * self._positions[tool_id]
         return hexlify(self._tags[start : start + snapshot_format.TAG_SIZE])
-
-    def read_tags(self, tool_ids: ToolIds) -> bytes:
-        """Return the tag of several documents in the order of the ids, as `read_documents` does."""
-        size = snapshot_format.TAG_SIZE
-        runs = _find_runs(self._columns["place"].take(tool_ids))
-        tags = b"".join(self._tags[size * first : size * (last + 1)] for first, last in runs)
-        return hexlify(hashlib.blake2b(tags, digest_size=size).digest())
 
     def read_fragment(self, tool_id: int) -> Fragments | None:
         """Return the document of a tool version as a gzip fragment.
@@ -95,13 +93,16 @@ class Documents:
         position = self._positions[tool_id]
         return self._read_compressed([(position, position)])
 
-    def read_fragments(self, tool_ids: ToolIds) -> Fragments | None:
-        """Return documents in the order of the ids as gzip fragments, with commas between them.
+    def read_fragments(self, tool_ids: ToolIds) -> tuple[Fragments, bytes] | None:
+        """Return documents in the order of the ids as gzip fragments, and a tag of all of them.
 
-        Documents that are adjacent in the file are one chunk. Their plain bytes are not read.
-        Returns None as `read_fragment` does.
+        Commas are between the documents. Those that are adjacent in the file are one chunk. Their
+        plain bytes are not read. The tag is that of `read_documents`. Returns None as
+        `read_fragment` does.
         """
-        return self._read_compressed(_find_runs(self._columns["place"].take(tool_ids)))
+        runs = _find_runs(self._columns["place"].take(tool_ids))
+        fragments = self._read_compressed(runs)
+        return None if fragments is None else (fragments, self._combine_tags(runs))
 
     def _read_compressed(self, runs: Sequence[tuple[int, int]]) -> Fragments | None:
         if self._compressed is None:
@@ -153,7 +154,7 @@ def _find_runs(positions: NDArray[np.uint32]) -> list[tuple[int, int]]:
     if not numbers:
         return []
     # a whole page in the order of the file: a loop takes four times as long
-    if numbers[-1] - numbers[0] == len(numbers) - 1 and (positions[1:] > positions[:-1]).all():
+    if numbers == [*range(numbers[0], numbers[0] + len(numbers))]:
         return [(numbers[0], numbers[-1])]
     runs, first, last = [], -2, -2
     for position in numbers:

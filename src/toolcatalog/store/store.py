@@ -154,7 +154,7 @@ class Store:
         documents = Documents(data[snapshot_format.DOCUMENTS], self._columns, compressed)
         self.read_document, self.read_documents = documents.read_document, documents.read_documents
         self.read_fragment, self.read_fragments = documents.read_fragment, documents.read_fragments
-        self.read_tag, self.read_tags = documents.read_tag, documents.read_tags
+        self.read_tag = documents.read_tag
         self.document_sizes = documents.document_sizes
         self._tools, self._sets, self._facts, words, vocabularies = (
             tables[name] for name in TABLES

@@ -37,9 +37,11 @@ def read_plain(store: Store, ids: "np.typing.NDArray[np.uint32]") -> bytes:
 
 
 def read_compressed(store: Store, ids: "np.typing.NDArray[np.uint32]") -> bytes | None:
-    fragments = store.read_fragments(ids)
-    if fragments is None:
+    compressed = store.read_fragments(ids)
+    if compressed is None:
         return None
+    fragments, tag = compressed
+    assert tag == store.read_documents(ids)[1]
     decoded = gzip.decompress(b"".join(gzip_body(b"[", fragments, b"]")))
     assert fragments.size == len(decoded) - 2
     return decoded[1:-1]
@@ -71,9 +73,9 @@ def test_a_document_is_the_plain_one(good: Path) -> None:
 
 def test_adjacent_documents_are_one_chunk(good: Path) -> None:
     store = open_build(good)
-    fragments = store.read_fragments(np.arange(store.version_count, dtype=np.uint32))
-    assert fragments is not None
-    assert len(fragments.chunks) == 1
+    compressed = store.read_fragments(np.arange(store.version_count, dtype=np.uint32))
+    assert compressed is not None
+    assert len(compressed[0].chunks) == 1
 
 
 def test_a_snapshot_without_the_file_is_served_plain(
