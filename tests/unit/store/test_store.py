@@ -110,13 +110,13 @@ def lengthened(file: Path) -> str:
 def folder_instead(file: Path) -> str:
     file.unlink()
     file.mkdir()
-    return "and should have"
+    return "is not a regular file"
 
 
 def pipe_instead(file: Path) -> str:
     file.unlink()
     os.mkfifo(file)
-    return "and should have"
+    return "is not a regular file"
 
 
 def flipped_head(file: Path) -> str:
