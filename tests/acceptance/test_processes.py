@@ -229,20 +229,27 @@ def test_an_interrupt_while_processes_are_begun_is_heard(
     assert not (tmp_path / "build" / "current").exists()
 
 
-def test_an_interrupted_beginning_leaves_nobody_behind() -> None:
+@pytest.mark.parametrize("other_threads", [0, 1])
+def test_an_interrupted_beginning_leaves_nobody_behind(other_threads: int) -> None:
     """Processes that were begun are waited for before the program goes to its end: there it may
-    meet them as they end, and tell of it.
+    meet them as they end, and tell of it. Another thread may receive the interrupt.
     """
     done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", INTERRUPTED, str(other_threads)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
-    assert (done.stdout.split(), done.stderr) == (["1", "1"], "")
+    assert (done.stdout.split(), done.stderr) == ([str(1 + other_threads)] * 2, "")
 
 
 INTERRUPTED = """
-import os, signal, threading
+import os, signal, sys, threading
 from toolcatalog.system.processes import WorkerPool
 
+for _ in range(int(sys.argv[1])):
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
 os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGINT))
 for begin in lambda crew: crew.map(abs, range(40)), lambda crew: crew.start_background(40):
     try:
