@@ -161,7 +161,7 @@ def start_site_scan(
         if paths.site is None
         else partial(
             _load_unchanged_groups,
-            pool.submit(partial(_find_unchanged_groups, paths, program_digest)),
+            pool.background.submit(partial(_find_unchanged_groups, paths, program_digest)),
             paths,
             program_digest,
         )

@@ -284,7 +284,7 @@ def _start_compiling(missing: Sequence[Task], pool: WorkerPool) -> Iterable[Comp
     A single batch is compiled in the background while this process does other work.
     """
     if len(missing) == 1:
-        alone = pool.submit(partial(compiler.compile_batch, missing[0]))
+        alone = pool.background.submit(partial(compiler.compile_batch, missing[0]))
         return (one() for one in [alone])
     return pool.map(compiler.compile_batch, missing)
 

@@ -70,7 +70,8 @@ def build(
     ):
         directory.remove_leftovers(out)
         with WorkerPool(jobs, partial(worker_source, places) if worker_source else None) as crew:
-            crew.start_background(len(outline.tool_folders), _FEW_TOOLS if site else _MANY_TOOLS)
+            if len(outline.tool_folders) > (_FEW_TOOLS if site else _MANY_TOOLS):
+                crew.background.start()
             looked, before = _detect_changes(places, outline, fingerprint, crew, progress)
             built = _reuse_last_build(places, looked, before)
             # large with a million tools, and `looked` has the same entries
@@ -128,7 +129,7 @@ def _detect_changes(
         import_module("toolcatalog.build.rebuild")
     looked = replace(looked, site_state=site())
     if len(outline.tool_folders) <= _MANY_TOOLS and not all(looked.cache_entries):
-        pool.stop_background()
+        pool.background.stop_if_forked()
     return looked, before
 
 

@@ -33,6 +33,7 @@ from toolcatalog.site.pages import MetaToolSummary
 from toolcatalog.snapshot import compression, directory
 from toolcatalog.snapshot.directory import BuildResult
 from toolcatalog.snapshot.format import SnapshotContents
+from toolcatalog.system import processes
 from toolcatalog.system.processes import WorkerPool, release_free_memory
 
 
@@ -69,7 +70,8 @@ def rebuild_catalog(
             paths.site
         )  # fail before the long work if the folder has a foreign site
         pages.preload()  # for all rendering processes; a few pages would not need most of it
-    pool.start_background(len(changes.tasks))
+    if len(changes.tasks) > processes.MIN_TASKS:
+        pool.background.start()
     sound, words = _compile_and_check(paths, changes, previous, pool, progress)
     # If this build is killed, the next one need not compile again.
     state.save_batches(

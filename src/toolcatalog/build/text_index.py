@@ -51,7 +51,7 @@ class TextIndexBuild:
 
     def start(self) -> None:
         """Start the build, unless it was started before."""
-        self._pending = self._pending or self._pool.submit(self._write_files)
+        self._pending = self._pending or self._pool.background.submit(self._write_files)
 
     def result(self, tasks: Sequence[Task]) -> WrittenFiles:
         """Wait for the files and return them; compile batches again that were damaged meanwhile.
