@@ -21,14 +21,15 @@ def exit_on_interrupt() -> Iterator[None]:
     There is nothing to clean up at that time. Signal handlers of others, and ignored interrupts,
     stay as they are.
     """
-    if not _handles_interrupts():
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler or not _is_main_thread():
         yield
         return
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
@@ -37,9 +38,10 @@ def defer_interrupts() -> Iterator[None]:
 
     Threads and programs that are started in it do not receive interrupts. Blocking the signal is
     not enough: any other thread that does not block it, even one that is just ending, receives it,
-    and then Python raises KeyboardInterrupt in the main thread.
+    and then Python calls the signal handler in the main thread.
     """
-    if not _handles_interrupts():
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or not _is_main_thread():
         with _block_interrupts():
             yield
         return
@@ -49,7 +51,7 @@ def defer_interrupts() -> Iterator[None]:
         with _block_interrupts():
             yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
         if interrupts:
             signal.raise_signal(signal.SIGINT)
 
@@ -66,12 +68,8 @@ def _block_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _handles_interrupts() -> bool:
-    """Return whether an interrupt raises KeyboardInterrupt in this thread."""
-    return (
-        signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        and threading.current_thread() is threading.main_thread()
-    )
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def stop_handling_interrupts() -> None:
