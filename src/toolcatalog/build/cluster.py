@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from toolcatalog.build import fingerprint
+from toolcatalog.build import changes
 from toolcatalog.build.changes import BuildPaths
 from toolcatalog.errors import UsageError
 from toolcatalog.system import seals
@@ -91,7 +91,7 @@ def _program_digest() -> str:
     """
     from toolcatalog.build import rebuild  # noqa: F401, PLC0415 - slow, workers only
 
-    return fingerprint.compute()
+    return changes.compute_program_digest()
 
 
 def _model_digest() -> str:

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcatalog.build import cache
+from toolcatalog.build import cache, state
 from toolcatalog.build.cache import ToolColumns
 from toolcatalog.catalog.model import ToolSummary
 
+PROGRAM = "this program"
 ONE, OTHER = "1" * 64, "f" * 64
 FACTS = ToolColumns(
     toolkits=["chat", "mail", "mail"],
@@ -31,13 +32,11 @@ NAMES = st.lists(
 
 def test_a_batch_comes_back_for_the_rules(tmp_path: Path) -> None:
     """Its tool versions as far as other files go by them, and the rules that have advice for it."""
-    (tmp_path / "cache").mkdir()
-    told = cache.dump_rule_facts(FACTS)
-    cache.save_rule_facts(
-        tmp_path / "cache", {ONE: told, OTHER: cache.dump_rule_facts(ToolColumns())}
-    )
-    kept = cache.load_rule_facts(tmp_path / "cache")
-    assert kept == {ONE: told, OTHER: cache.dump_rule_facts(ToolColumns())}
+    facts = {ONE: cache.dump_rule_facts(FACTS), OTHER: cache.dump_rule_facts(ToolColumns())}
+    state.save_rule_facts(tmp_path / "cache", PROGRAM, facts)
+    kept = state.load_rule_facts(tmp_path / "cache", PROGRAM)
+    assert kept == facts
+    assert state.load_rule_facts(tmp_path / "cache", "another program") == {}
     brief = cache.parse_rule_facts(kept[ONE])
     assert [*brief.iter_tools(cache.JoinedNames())] == [
         ToolSummary("chat", "CHAT_SAY", "20250101_00", (), ("important",), None),
@@ -78,9 +77,9 @@ def test_what_is_damaged_is_nothing(damage: object, tmp_path: Path) -> None:
     """A file that was cut off, changed, emptied or lengthened has no brief that anybody relies on;
     nor has one that is not there.
     """
-    assert cache.load_rule_facts(tmp_path) == {}
-    cache.save_rule_facts(tmp_path, {ONE: cache.dump_rule_facts(FACTS)})
-    place = tmp_path / "briefs"
+    assert state.load_rule_facts(tmp_path, PROGRAM) == {}
+    state.save_rule_facts(tmp_path, PROGRAM, {ONE: cache.dump_rule_facts(FACTS)})
+    place = tmp_path / "rule-facts"
     assert callable(damage)
     place.write_bytes(damage(place.read_bytes()))
-    assert cache.load_rule_facts(tmp_path) == {}
+    assert state.load_rule_facts(tmp_path, PROGRAM) == {}

@@ -27,7 +27,9 @@ def noted(files: int, group: int = 0) -> PageGroupState:
 
 def kept(cache: Path, site: Path, groups: dict[str, PageGroupState]) -> Path:
     """The file in which they are kept."""
-    state.save_site_state(cache, site, "this program", "all that", groups.items())
+    with state.write_site_state(cache, site, "this program", "all that") as writer:
+        for digest, group in groups.items():
+            writer.add(digest, group)
     (file,) = cache.iterdir()
     return file
 
@@ -37,7 +39,7 @@ def test_groups_come_as_they_were_kept(cache: Path, tmp_path: Path) -> None:
     groups = {"one": noted(2), "other": noted(0)}
     kept(cache, tmp_path, groups)
     assert state.load_site_state(cache, tmp_path, "this program") == SiteState(
-        made_from="all that", groups=groups
+        source_digest="all that", groups=groups
     )
     assert dict(state.iter_site_groups(cache, tmp_path, "this program")) == groups
     assert state.load_site_state(cache, tmp_path, "another") == SiteState()
