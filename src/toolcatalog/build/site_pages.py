@@ -211,8 +211,8 @@ class ToolkitPages:
     def files(self) -> SiteFiles:
         """See `PageGroup.files`."""
         toolkit, tools = self.index.read()
-        listed = (ListedTool(toolkit, tool) for tool in tools)
-        changes = recent_changes(listed, self.multi_version_tools)
+        listed_tools = (ListedTool(toolkit, tool) for tool in tools)
+        changes = recent_changes(listed_tools, self.multi_version_tools)
         home = self.about.get("home", "")
         page, feed, *older = self._html_paths
         yield SiteFile(page, partial(pages.render_toolkit, self.about, toolkit, tools, changes))

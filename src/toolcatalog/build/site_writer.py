@@ -100,8 +100,8 @@ def plan_site(site: Path, groups: Iterable[PageGroup], site_state: SiteState) ->
         replaced = chain.from_iterable(_replaced_paths(plan))
         rendered = (group.paths for group in plan.stale_groups.values())
         return _with_changes(plan, {*filter(_PAGE_PATH.fullmatch, replaced)}, rendered)
-    listed, is_ours = load_generated(site)
-    changed = _with_changes(plan, listed, plan.iter_paths())
+    generated, is_ours = load_generated(site)
+    changed = _with_changes(plan, generated, plan.iter_paths())
     if is_ours:
         return changed
     kept_count = sum(os.path.lexists(site / path) for path in changed.removed_paths)

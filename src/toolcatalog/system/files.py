@@ -42,8 +42,8 @@ def require_no_links(path: Path, top: Path) -> None:
             return
         if ancestor.is_symlink():
             raise UsageError(
-                f"{ancestor} is a symbolic link, and nothing is written through one: remove the link, "
-                "or put the file or folder itself there."
+                f"{ancestor} is a symbolic link, and nothing is written through one: remove the "
+                "link, or put the file or folder itself there."
             )
 
 
