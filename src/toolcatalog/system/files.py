@@ -148,15 +148,11 @@ def write_if_changed(path: Path, data: bytes) -> bool:
     For files that can be rebuilt: they are not flushed to disk, which would take seconds for a
     thousand pages.
     """
-    try:
-        with open(path, "rb", buffering=0) as file:
-            if file.read(len(data) + 1) == data:
-                return False
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-    except OSError:
-        pass  # something is there, perhaps a folder: the write below raises the right error
-    _write_atomic(path, data)
+    # if something else is there, perhaps a folder, writing raises the right error
+    with contextlib.suppress(OSError), open(path, "rb", buffering=0) as file:
+        if file.read(len(data) + 1) == data:
+            return False
+    write_unsynced(path, data)
     return True
 
 
