@@ -231,9 +231,9 @@ def test_a_first_build_that_fails_leaves_no_page(catalog: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     "place",
     [
-        "build/.cache/seen",
-        "build/.cache/made",
-        "build/.cache/briefs",
+        "build/.cache/batches",
+        "build/.cache/snapshot",
+        "build/.cache/rule-facts",
         "build/.cache/lexicon",
         "build/current/manifest.json",
         "build/current/files.json",
