@@ -62,7 +62,7 @@ def build(
     outline = changes.list_catalog(
         catalog
     )  # before anything is written, because there may be no catalog
-    locks.check_places(catalog, out, site)
+    locks.check_folders(catalog, out, site)
     cache.require_private_secret(catalog)
     with (
         locks.lock_build(out, "the last good build is untouched. Build"),
@@ -93,7 +93,7 @@ def check(
     fingerprint = build_fingerprint.compute(_schema_names(catalog))
     places = BuildPaths(catalog=catalog, out=out, site=None, with_words=False)
     outline = changes.list_catalog(catalog)
-    locks.check_places(catalog, out, None)
+    locks.check_folders(catalog, out, None)
     cache.require_private_secret(catalog)
     with (
         locks.lock_build(out, "nothing is lost. Check", timeout=_LOCK_TIMEOUT),

@@ -23,8 +23,8 @@ class HistoryContext:
 
     `comparison` contains the differences since a revision, and `published` the versions at that
     revision of the tools that differ. `deprecated` contains the current deprecation of each
-    deprecated version; `announced` those at that revision. `invalid` are the tool versions that cannot be read now; `check` reports
-    why.
+    deprecated version; `announced` those at that revision. `invalid` are the tool versions that
+    cannot be read now; `check` reports why.
     """
 
     comparison: Comparison
@@ -81,18 +81,20 @@ def check_version_unchanged(history: HistoryContext) -> Iterator[Finding]:
 def check_meta_tool_unchanged(history: HistoryContext) -> Iterator[Finding]:
     """Check that a version of a meta tool does not change, apart from its deprecation."""
     for entry in _entries_with(history, "changed"):
-        changes = [change for change in entry.changes if change.place != "deprecation"]
+        changes = [change for change in entry.changes if change.location != "deprecation"]
         if is_meta_tool(entry.path) and changes:
             yield Finding(
                 path=entry.path,
-                pointer=(changes[0].place,),
+                pointer=(changes[0].location,),
                 at_key=True,
                 rule="history-version-changed",
                 message=(
                     "this version of a meta tool is published, and it changed: "
                     f"{_format_changes(changes)}"
                 ),
-                expected=f"the file as it is in {history.comparison.before}, apart from `deprecation`",
+                expected=(
+                    f"the file as it is in {history.comparison.old_title}, apart from `deprecation`"
+                ),
                 help="put that one back, and make the change in a new file with a later version",
             )
 
@@ -152,8 +154,8 @@ def check_sunset_ahead(history: HistoryContext) -> Iterator[Finding]:
     for entry in _entries_with(history, "deprecated", "deprecation", "new version"):
         key = ToolVersionKey(entry.toolkit, entry.slug, entry.version)
         sunset = history.deprecated.get(key, {}).get("sunset", "")
-        before = history.announced.get(key, {}).get("sunset", "")
-        if sunset and sunset <= history.today and sunset != before:
+        previous = history.announced.get(key, {}).get("sunset", "")
+        if sunset and sunset <= history.today and sunset != previous:
             yield Finding(
                 path=entry.path,
                 pointer=("deprecation", "sunset"),
@@ -171,16 +173,16 @@ def check_toolkit_auth(history: HistoryContext) -> Iterator[Finding]:
     """
     for entry in _entries_with(history, "changed"):
         for change in entry.changes:
-            if not entry.slug and change.place == "no_auth" and not is_meta_tool(entry.path):
+            if not entry.slug and change.location == "no_auth" and not is_meta_tool(entry.path):
                 yield Finding(
                     path=entry.path,
                     pointer=("no_auth",),
                     at_key=True,
                     rule="history-no-auth",
                     message=(
-                        f"`no_auth` {change.what}. Published versions of its tools change with it"
+                        f"`no_auth` {change.text}. Published versions of its tools change with it"
                     ),
-                    expected=f"`no_auth` as it is in {history.comparison.before}",
+                    expected=f"`no_auth` as it is in {history.comparison.old_title}",
                     help="put that one back, and say `no_auth` in new versions of the tools",
                 )
 
