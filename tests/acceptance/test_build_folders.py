@@ -173,10 +173,10 @@ def test_a_list_of_pages_that_nobody_sealed_removes_nothing(catalog: Path, tmp_p
     (site / ".generated").write_text(
         json.dumps(["index.html", *listing, str(tmp_path / "notes.html")])
     )
-    assert build(catalog, tmp_path / "build", site).kept == 1
+    assert build(catalog, tmp_path / "build", site).foreign_pages == 1
     assert all((site / path).read_text() == "precious" for path in listing)
     assert (site / "index.html").read_text() != "precious"
-    assert build(catalog, tmp_path / "build", site).kept == 0
+    assert build(catalog, tmp_path / "build", site).foreign_pages == 0
 
 
 def test_a_tag_may_have_any_name(catalog: Path, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def build(
     program_digest = _compute_program_digest(catalog, with_vectors=semantic)
     # before anything is written, because there may be no catalog
     listing = build_changes.list_catalog(catalog)
-    locks.check_places(catalog, out, site)
+    locks.check_folders(catalog, out, site)
     cache.require_private_secret(catalog)
     with (
         locks.lock_build(out, "the last good build is untouched. Build"),
@@ -94,7 +94,7 @@ def check(
     paths = BuildPaths(catalog=catalog, out=out, site=None, with_words=False)
     program_digest = _compute_program_digest(catalog)
     listing = build_changes.list_catalog(catalog)
-    locks.check_places(catalog, out, None)
+    locks.check_folders(catalog, out, None)
     cache.require_private_secret(catalog)
     with (
         locks.lock_build(out, "nothing is lost. Check", timeout=_LOCK_TIMEOUT),
