@@ -88,7 +88,10 @@ def test_a_comment_silences(catalog: Path) -> None:
 def test_only_what_is_published_last_gets_advice(catalog: Path) -> None:
     """An older version may not change any more, so nothing is said of it."""
     (catalog / TOOL).write_text(EMPTY)
-    newer = "name: Send\ndescription: Send a message to one person, or to several at once; not for drafts.\n"
+    newer = (
+        "name: Send\ndescription: Send a message to one person, or to several at once; not for"
+        " drafts.\n"
+    )
     (catalog / TOOL).with_name("20250303_00.yaml").write_text(newer)
     assert rules(catalog) == []
 
@@ -107,7 +110,9 @@ def test_paths(catalog: Path) -> None:
 
 
 def test_fix(catalog: Path) -> None:
-    """What has one right answer is mended, the rest is told; a second time there is nothing to do."""
+    """What has one right answer is mended, the rest is told; a second time there is nothing to
+    do.
+    """
     (catalog / TOOL).write_text(f"{WRONG}tagz: []\n")
     done = run_toolcatalog("check", "--catalog", catalog, "--fix")
     assert done.returncode == 1

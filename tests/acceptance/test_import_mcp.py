@@ -93,8 +93,11 @@ def test_what_is_not_held_is_told() -> None:
     )
     (item,) = mcp.import_tools([value], "weather")
     assert sorted(loss.what for loss in item.losses) == [
-        "`_meta` of a tool", "`destructiveHint` that is false", "`icons` of a tool", "`mood` of annotations",
-    ]  # fmt: skip
+        "`_meta` of a tool",
+        "`destructiveHint` that is false",
+        "`icons` of a tool",
+        "`mood` of annotations",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -295,12 +298,34 @@ def test_a_live_server(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "seconds", "sentence"),
     [
-        ("import sys; print('no licence', file=sys.stderr); sys.exit(3)", 30, "answers with an error (Connection closed)"),
-        ("import sys, time; print('no licence', file=sys.stderr, flush=True); time.sleep(60)", 3, "did not answer within 3 seconds"),
-        ("import sys, time; print('no licence', file=sys.stderr); print('hello', flush=True); time.sleep(60)", 3, "did not answer within 3 seconds"),
-        (f"import sys; print('no licence', file=sys.stderr)\nfor line in sys.stdin: print({NONSENSE!r}, flush=True)", 5, "answer"),
+        (
+            "import sys; print('no licence', file=sys.stderr); sys.exit(3)",
+            30,
+            "answers with an error (Connection closed)",
+        ),
+        (
+            "import sys, time; print('no licence', file=sys.stderr, flush=True); time.sleep(60)",
+            3,
+            "did not answer within 3 seconds",
+        ),
+        (
+            (
+                "import sys, time; print('no licence', file=sys.stderr); print('hello',"
+                " flush=True); time.sleep(60)"
+            ),
+            3,
+            "did not answer within 3 seconds",
+        ),
+        (
+            (
+                "import sys; print('no licence', file=sys.stderr)\nfor line in sys.stdin:"
+                f" print({NONSENSE!r}, flush=True)"
+            ),
+            5,
+            "answer",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_server_that_does_not_answer(
     script: str, seconds: float, sentence: str, tmp_path: Path
 ) -> None:

@@ -1,9 +1,9 @@
 """`import openapi`: the operations of an API's description become catalog files.
 
-Each document in tests/data/openapi is a case; beside it, `<case>.expected.yaml` has the files that it
-becomes and all that is told of it, or the sentences that refuse it. A new case is a new document:
-`PYTHONPATH=tests python tests/acceptance/test_import_openapi.py` writes what is expected of it, to be read before it is
-believed.
+Each document in tests/data/openapi is a case; beside it, `<case>.expected.yaml` has the files that
+it becomes and all that is told of it, or the sentences that refuse it. A new case is a new
+document: `PYTHONPATH=tests python tests/acceptance/test_import_openapi.py` writes what is expected
+of it, to be read before it is believed.
 """
 
 import copy
@@ -56,7 +56,8 @@ def outcome(path: Path) -> dict[str, Any]:
     except UsageError as error:
         return {"refused": str(error).splitlines()}
     notes = [
-        f"{note.subject} {'.'.join(map(str, note.loss.pointer))}: {note.loss.what} ({note.loss.detail})"
+        f"{note.subject} {'.'.join(map(str, note.loss.pointer))}: {note.loss.what}"
+        f" ({note.loss.detail})"
         for note in new.notes
     ]
     return {

@@ -205,24 +205,90 @@ def test_the_toolkit_is_the_longest_that_fits(begun: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["toolkit", "slack"], "--name and --logo are missing: give them, or run this at a terminal, where it asks."),
-        (["toolkit", "slack", "--name", "Slack"], "--logo is missing: give it, or run this at a terminal, where it asks."),
-        (["toolkit", "slack", "--name", "Slack", "--logo", "http://a.example"], "--logo: the string `http://a.example` does not fit, expected the https URL of an image."),
-        (["toolkit", "slack", "--name", " ", "--logo", "https://a.example"], "--name: the string ` ` does not fit, expected the toolkit's display name."),
-        (["toolkit", "slack", *TOOLKIT[3:], "--category", "a,b"], "--category: the string `a,b` does not fit, expected a name without commas,"),
-        (["toolkit", "github"], "catalog/toolkits/github/toolkit.yaml is there already: edit it, or choose another slug."),
-        (["toolkit", "router", *TOOLKIT[3:]], "router is the toolkit of the meta tools: choose another slug."),
-        (["toolkit", "Git Hub"], "`Git Hub` in toolkits/ is not a toolkit slug: rename it, for example to `git_hub`."),
-        (["toolkit", "../x"], "`..` in toolkits/ is not a toolkit slug: rename it, for example to `_`."),
-        (["tool", "GITHUB_X"], "--name and --description are missing: give them, or run this at a terminal, where it asks."),
-        (["tool", "GITHUB_X", "--name", "X", "--description", ""], "--description: it is empty, and should say something."),
-        (["tool", "github_x", *TOOL[3:]], "`github_x` in toolkits/github/ is not a tool slug: rename it, for example to `GITHUB_X`."),
-        (["tool", "GITHUB_X", *TOOL[3:], "--version", "today"], "`today` is not a version: name the file like 20251027_00.yaml."),
-        (["tool", "GITHBU_X", *TOOL[3:]], "GITHBU_X begins with the slug of no toolkit in catalog: did you mean github? Name it with --toolkit, or make one with `toolcatalog new toolkit githbu`."),
-        (["tool", "SLACK_X", *TOOL[3:]], "SLACK_X begins with the slug of no toolkit in catalog: name one with --toolkit, or make one with `toolcatalog new toolkit slack`."),
-        (["tool", "GITHUB_X", "--toolkit", "gihtub", *TOOL[3:]], "There is no toolkit gihtub in catalog: did you mean github?"),
+        (
+            ["toolkit", "slack"],
+            "--name and --logo are missing: give them, or run this at a terminal, where it asks.",
+        ),
+        (
+            ["toolkit", "slack", "--name", "Slack"],
+            "--logo is missing: give it, or run this at a terminal, where it asks.",
+        ),
+        (
+            ["toolkit", "slack", "--name", "Slack", "--logo", "http://a.example"],
+            (
+                "--logo: the string `http://a.example` does not fit, expected the https URL of an"
+                " image."
+            ),
+        ),
+        (
+            ["toolkit", "slack", "--name", " ", "--logo", "https://a.example"],
+            "--name: the string ` ` does not fit, expected the toolkit's display name.",
+        ),
+        (
+            ["toolkit", "slack", *TOOLKIT[3:], "--category", "a,b"],
+            "--category: the string `a,b` does not fit, expected a name without commas,",
+        ),
+        (
+            ["toolkit", "github"],
+            (
+                "catalog/toolkits/github/toolkit.yaml is there already: edit it, or choose another"
+                " slug."
+            ),
+        ),
+        (
+            ["toolkit", "router", *TOOLKIT[3:]],
+            "router is the toolkit of the meta tools: choose another slug.",
+        ),
+        (
+            ["toolkit", "Git Hub"],
+            "`Git Hub` in toolkits/ is not a toolkit slug: rename it, for example to `git_hub`.",
+        ),
+        (
+            ["toolkit", "../x"],
+            "`..` in toolkits/ is not a toolkit slug: rename it, for example to `_`.",
+        ),
+        (
+            ["tool", "GITHUB_X"],
+            (
+                "--name and --description are missing: give them, or run this at a terminal, where"
+                " it asks."
+            ),
+        ),
+        (
+            ["tool", "GITHUB_X", "--name", "X", "--description", ""],
+            "--description: it is empty, and should say something.",
+        ),
+        (
+            ["tool", "github_x", *TOOL[3:]],
+            (
+                "`github_x` in toolkits/github/ is not a tool slug: rename it, for example to"
+                " `GITHUB_X`."
+            ),
+        ),
+        (
+            ["tool", "GITHUB_X", *TOOL[3:], "--version", "today"],
+            "`today` is not a version: name the file like 20251027_00.yaml.",
+        ),
+        (
+            ["tool", "GITHBU_X", *TOOL[3:]],
+            (
+                "GITHBU_X begins with the slug of no toolkit in catalog: did you mean github? Name"
+                " it with --toolkit, or make one with `toolcatalog new toolkit githbu`."
+            ),
+        ),
+        (
+            ["tool", "SLACK_X", *TOOL[3:]],
+            (
+                "SLACK_X begins with the slug of no toolkit in catalog: name one with --toolkit, or"
+                " make one with `toolcatalog new toolkit slack`."
+            ),
+        ),
+        (
+            ["tool", "GITHUB_X", "--toolkit", "gihtub", *TOOL[3:]],
+            "There is no toolkit gihtub in catalog: did you mean github?",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_sentence_that_says_what_to_do(
     begun: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:

@@ -1,4 +1,6 @@
-"""The catalog as written to what is served: defaults settled, versions listed, sessions filled in."""
+"""The catalog as written to what is served: defaults settled, versions listed, sessions filled
+in.
+"""
 
 import json
 from dataclasses import replace

@@ -393,8 +393,8 @@ def test_snippets_of_any_tool_are_sound(tool: Tool) -> None:
         [definitions.DEFAULT_BASE_URL, tool.slug, tool.version]
     )
     assert (
-        texts["curl"]
-        == f"curl -H \"x-api-key: $TOOLCATALOG_KEY\" 'http://127.0.0.1:8000/api/v3/tools/{tool.slug}?version={tool.version}'"
+        texts["curl"] == 'curl -H "x-api-key: $TOOLCATALOG_KEY"'
+        f" 'http://127.0.0.1:8000/api/v3/tools/{tool.slug}?version={tool.version}'"
     )
     for name, output_format in (
         ("openai", definitions.to_openai),
