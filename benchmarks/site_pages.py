@@ -42,7 +42,7 @@ def main() -> int:
             kept_count=0,
         )
 
-    rebuild.site.stage_site = stage  # type: ignore[attr-defined]
+    rebuild.site_writer.stage_site = stage  # type: ignore[assignment]
     with tempfile.TemporaryDirectory(dir=".") as folder:
         build(Path(sys.argv[1]), Path(folder) / "build", Path(folder) / "site", jobs=_JOBS)
     print(json.dumps({name: round(value, 1) for name, value in figures.items()}))

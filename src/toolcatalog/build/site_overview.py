@@ -5,6 +5,7 @@ lists of tools, and a change affects few lists. So each list has a digest of its
 writer renders only the lists whose input changed.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,26 +22,34 @@ from toolcatalog.build.site_pages import (
     recent_changes,
 )
 from toolcatalog.catalog import file_schemas
-from toolcatalog.site import feeds, markdown_pages, pages, search_data
+from toolcatalog.site import assets, feeds, lists, markdown_pages, pages, search_data
 from toolcatalog.site.pages import ListedTool, MetaToolSummary
 
-_RECENT_TOOLS = 10
+_RECENT_CHANGES = 10
 _FIXED_PATHS = (
     *(
         "index.html",
         "sessions/index.html",
         "reference/index.html",
         "contribute/index.html",
+        "changes/index.html",
         "404.html",
     ),
     *(
         "search-data.js",
+        "search-words.js",
         "facets.js",
         "feed.xml",
         "llms.txt",
-        *pages.ASSETS,
+        *assets.NAMES,
         *(path for _, path in file_schemas.schema_paths()),
     ),
+)
+
+
+_TOP_FOLDERS = (
+    *("", "tools/", "tags/", "scopes/", "changes/"),
+    *("sessions/", "reference/", "contribute/"),
 )
 
 
@@ -127,7 +136,9 @@ class CatalogPages:
         )
         yield SiteFile("contribute/index.html", lambda: pages.render_contribute(about), source)
         yield SiteFile("404.html", lambda: pages.render_not_found(about), source)
-        yield from (SiteFile(name, partial(pages.read_asset, name)) for name in pages.ASSETS)
+        yield from (
+            SiteFile(name, partial(assets.read_asset, name, about)) for name in assets.NAMES
+        )
         yield from (
             SiteFile(path, partial(file_schemas.render_schema, kind))
             for kind, path in file_schemas.schema_paths()
@@ -160,15 +171,15 @@ class CatalogPages:
         toolkits = [
             (index.toolkit, self.tool_counts.get(index.toolkit.slug, 0)) for index in self.indexes
         ]
-        yield SiteFile("index.html", lambda: pages.render_home(about, toolkits, collected.recent))
+        changes = recent_changes(collected.changed, self.multi_version_tools)
+        dated = [change for change in changes if change.version != lists.BASE_VERSION]
+        yield SiteFile(
+            "index.html", lambda: pages.render_home(about, toolkits, dated[:_RECENT_CHANGES])
+        )
+        yield SiteFile("changes/index.html", lambda: pages.render_changes(about, dated))
         yield SiteFile(
             "feed.xml",
-            lambda: feeds.render_atom(
-                f"{about['title']}: changes",
-                "feed.xml",
-                home,
-                recent_changes(collected.changed, self.multi_version_tools),
-            ),
+            lambda: feeds.render_atom(f"{about['title']}: changes", "feed.xml", home, changes),
         )
         yield SiteFile(
             "llms.txt",
@@ -177,6 +188,7 @@ class CatalogPages:
             ),
         )
         yield SiteFile("search-data.js", lambda: collected.search.render_search_data(toolkits))
+        yield SiteFile("search-words.js", collected.search.render_words)
         yield SiteFile("facets.js", collected.search.render_facets)
         for kind, some in collected.by_label.items():
             yield from self._label_files(kind, some)
@@ -193,9 +205,7 @@ class CatalogPages:
         """Yield the list of all tags, or scopes, and the page of each."""
         yield SiteFile(
             f"{kind}/index.html",
-            lambda: pages.render_labels(
-                self.about, kind, {label: some.count for label, some in label_tools.items()}
-            ),
+            lambda: pages.render_labels(self.about, kind, _group_labels(kind, label_tools)),
         )
         for label, some in label_tools.items():
             make = partial(pages.render_label, self.about, kind, label, some.count, some.shown)
@@ -215,10 +225,7 @@ class CatalogPages:
 
     def _top_paths(self) -> list[str]:
         """Return the pages for search engines, except those of tools."""
-        fixed = [
-            f"{name}index.html"
-            for name in ("", "tools/", "tags/", "scopes/", "sessions/", "reference/", "contribute/")
-        ]
+        fixed = [f"{name}index.html" for name in _TOP_FOLDERS]
         return [*fixed, *(pages.toolkit_path(index.toolkit.slug) for index in self.indexes)]
 
 
@@ -237,11 +244,26 @@ class _LabelTools:
 
     count: int = 0
     shown: list[ListedTool] = field(default_factory=list)
+    toolkits: Counter[str] = field(default_factory=Counter)  # number of tools by toolkit name
 
     def add(self, tool: ListedTool) -> None:
         self.count += 1
+        self.toolkits[tool.toolkit.name] += 1
         if self.count <= pages.TOOLS_PER_PAGE:
             self.shown.append(tool)
+
+
+def _group_labels(
+    kind: str, label_tools: Mapping[str, _LabelTools]
+) -> list[tuple[str, dict[str, int]]]:
+    """Return the number of tools of each label: of scopes by toolkit, of tags in one group."""
+    if kind == "tags":
+        return [("", {label: of.count for label, of in label_tools.items()})] if label_tools else []
+    groups: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for label, of in label_tools.items():
+        for name, count in of.toolkits.items():
+            groups[name][label] = count
+    return sorted(groups.items())
 
 
 class _Collected:
@@ -249,7 +271,6 @@ class _Collected:
 
     def __init__(self, labels: Mapping[str, Sequence[str]]) -> None:
         self.search = search_data.SearchDataBuilder(labels)
-        self.recent: list[ListedTool] = []
         self.changed: list[ListedTool] = []
         self.by_label = {
             kind: {label: _LabelTools() for label in some} for kind, some in labels.items()
@@ -257,9 +278,6 @@ class _Collected:
 
     def add(self, tools: Sequence[ListedTool]) -> None:
         self.search.add_tools([tool for _, tool in tools])
-        self.recent = latest_tools(
-            [*self.recent, *(one for one in tools if one.tool.deprecation is None)], _RECENT_TOOLS
-        )
         self.changed = latest_tools([*self.changed, *tools])
         for kind, having in self.by_label.items():
             for one in tools:

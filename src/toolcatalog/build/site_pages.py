@@ -19,7 +19,7 @@ from toolcatalog import encoding
 from toolcatalog.build import compiler
 from toolcatalog.build.batches import Task
 from toolcatalog.exports import definitions, providers
-from toolcatalog.site import feeds, lists, markdown_pages, pages
+from toolcatalog.site import feeds, lists, markdown_pages, pages, search_data
 from toolcatalog.site.feeds import ToolChange
 from toolcatalog.site.lists import ToolRow
 from toolcatalog.site.markdown_pages import ToolMarkdown
@@ -198,6 +198,7 @@ class ToolkitPages:
         files = (
             "index.html",
             "feed.xml",
+            "tools.js",
             *(f"{version}.html" for version in self.index.toolkit.versions[:-1]),
         )
         return [pages.toolkit_path(self.index.toolkit.slug, file) for file in files]
@@ -218,7 +219,7 @@ class ToolkitPages:
         changed = recent_changes(
             (ListedTool(toolkit, tool) for tool in tools), self.multi_version_tools
         )
-        page, feed, *older = self._html_paths
+        page, feed, data, *older = self._html_paths
         yield SiteFile(page, lambda: pages.render_toolkit(self.about, toolkit, tools, changed))
         yield SiteFile(
             feed,
@@ -226,6 +227,7 @@ class ToolkitPages:
                 f"{toolkit.name}: changes", feed, self.about.get("home", ""), changed
             ),
         )
+        yield SiteFile(data, lambda: search_data.render_toolkit_tools(toolkit, tools))
         newest = {tool.slug: tool.version for tool in tools}
         for version, path in zip(toolkit.versions, older, strict=False):
             then = self.index.read(version).tools
