@@ -20,9 +20,8 @@ from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
-from toolcatalog.diff import tool_changes
 from toolcatalog.exports import definitions
-from toolcatalog.site import assets, highlight, lists, logos, markdown, tool_page
+from toolcatalog.site import assets, highlight, history_page, lists, logos, markdown, tool_page
 from toolcatalog.site.feeds import ToolChange
 from toolcatalog.site.lists import ToolRow
 from toolcatalog.snapshot.format import Tool, Toolkit
@@ -264,25 +263,15 @@ def _split_tool_template(
 
 
 def render_history(about: SiteInfo, toolkit: Toolkit, versions: Sequence[Tool]) -> bytes:
-    """Render the changes between any two versions of a tool, given oldest first.
-
-    With more than 8 versions, only neighbors are compared, and each version with the newest.
-    """
-    last = len(versions) - 1
-    pairs = [
-        (older.version, newer.version, tool_changes.compare_tools(older, newer))
-        for place, newer in reversed([*enumerate(versions)])
-        for before, older in reversed([*enumerate(versions[:place])])
-        if len(versions) <= 8 or before == place - 1 or place == last
-    ]
+    """Render the changes between the versions of a tool, given oldest first."""
     return _render(
         "history",
         "../../",
         about=about,
         toolkit=toolkit,
         tool=versions[-1],
-        versions=[one.version for one in versions],
-        pairs=pairs,
+        versions=[tool.version for tool in versions],
+        pairs=history_page.compare_versions(versions),
     )
 
 
