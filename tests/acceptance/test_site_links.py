@@ -25,7 +25,7 @@ REFERENCES = {
     "data-filter",
 }
 # What does nothing without a script is written hidden.
-SCRIPTED = {"theme", "search-open", "copy", "filter", "compare", "facets"}
+SCRIPTED = {"theme", "search-open", "copy", "filter", "compare", "facets", "try", "try-key"}
 POLICY = ("default-src 'self'", "img-src 'self' data:")
 
 

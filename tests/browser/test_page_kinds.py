@@ -183,7 +183,9 @@ def test_the_search_has_room_on_a_small_screen(base: str, open_page: Open) -> No
 
 
 # What may be hidden where no script runs: that which does nothing without one.
-INTERFACE = "button, form.compare, form.facets, input.filter, output, [role=status]"
+INTERFACE = (
+    "button, form.compare, form.facets, form.try, form.try-key, input.filter, output, [role=status]"
+)
 
 
 def test_all_is_there_without_a_script(at: tuple[str, str], open_page: Open) -> None:

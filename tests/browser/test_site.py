@@ -123,6 +123,36 @@ def test_slash_is_a_letter_where_one_types_and_can_be_switched_off(
     expect(page.get_by_role("option").first).to_be_visible()
 
 
+@pytest.mark.parametrize(
+    ("words", "slug"),
+    [
+        ("bug report", "GITHUB_CREATE_ISSUE"),
+        ("money back", "STRIPE_CREATE_REFUND"),
+        ("meeting", "GOOGLECALENDAR_CREATE_EVENT"),
+        ("chat:write", "SLACK_SEND_MESSAGE"),
+        ("remove a file", "GOOGLEDRIVE_DELETE_FILE"),
+    ],
+)
+def test_search_understands_sentences(
+    words: str, slug: str, file_site: str, open_page: Open
+) -> None:
+    """Words of descriptions and scopes count, and words for the same thing."""
+    page = open_page(file_site)
+    search(page, words)
+    expect(page.get_by_role("option").first.locator("code")).to_have_text(slug)
+
+
+def test_search_offers_something_before_a_word_is_typed(file_site: str, open_page: Open) -> None:
+    """Tools that changed last, and the largest toolkits."""
+    page = open_page(file_site, MESSAGE)
+    search(page, "")
+    groups = page.locator("dialog").get_by_role("group")
+    expect(groups).to_have_count(2)
+    expect(groups.first).to_have_attribute("aria-label", "Recently changed")
+    groups.last.get_by_role("option", name="GitHub").click()
+    page.wait_for_url(file_site + "toolkits/github/index.html")
+
+
 # Lists
 
 
@@ -183,6 +213,25 @@ def test_facets_of_words_deprecation_and_auth(file_site: str, open_page: Open) -
     page.goto(f"{file_site}tools/index.html?auth=no")
     expect(found.filter(has_text="HACKERNEWS_SEARCH")).not_to_have_count(0)
     expect(found.filter(has_text="GITHUB_")).to_have_count(0)
+
+
+def test_filtered_tools_keep_what_they_show(file_site: str, open_page: Open) -> None:
+    """Descriptions and badges; facets have counts, and each filter has a chip that removes it."""
+    page = open_page(file_site, "tools/index.html?toolkit=slack&access=destructive")
+    found = page.locator("ol.tools:visible > li")
+    expect(found.filter(has_text="SLACK_DELETE_MESSAGE")).to_contain_text("Remove a message")
+    expect(found.filter(has_text="SLACK_DELETE_MESSAGE")).to_contain_text("destructive")
+    narrow = found.count()
+    expect(page.locator("select[name=toolkit] option:checked")).to_have_text(f"Slack ({narrow})")
+    chips = page.get_by_role("list", name="Active filters").get_by_role("button")
+    expect(chips).to_have_count(3)
+    page.get_by_role("button", name="Remove filter Access: destructive").click()
+    expect(chips).to_have_count(1)
+    expect(found).not_to_have_count(narrow)
+    page.locator("select[name=sort]").select_option("slug")
+    slugs = found.locator("code").all_text_contents()
+    assert slugs == sorted(slugs)
+    assert "sort=slug" in page.url
 
 
 # A tool and its versions
@@ -256,6 +305,36 @@ def test_tabs_are_remembered(site: str, open_page: Open) -> None:
     expect(tabs.and_(page.locator("[aria-selected=true]"))).to_have_text(chosen)
     expect(panels.filter(visible=True)).to_have_count(1)
     expect(page.get_by_role("tabpanel", name=chosen)).to_be_visible()
+
+
+def test_an_operation_is_tried(shipped: Server, file_site: str, open_page: Open) -> None:
+    """With a key, if the page comes from a server with the API; on disk nothing is offered."""
+    page = open_page(f"{shipped.url}/", "reference/index.html")
+    page.get_by_label("API key").fill(shipped.key)
+    form = page.locator("form.try").first
+    form.get_by_role("button", name="Send").click()
+    expect(form.locator("output")).to_contain_text("Response 200")
+    expect(form.locator("output")).to_contain_text('"input_parameters"')
+    page = open_page(file_site, "reference/index.html")
+    expect(page.locator("form.try").first).to_be_hidden()
+    expect(page.get_by_label("API key")).to_be_hidden()
+
+
+def test_the_history_shows_the_words_that_changed(file_site: str, open_page: Open) -> None:
+    """Added and removed words, and counts by kind on top."""
+    page = open_page(file_site, "tools/GITHUB_CREATE_ISSUE/history.html")
+    pair = page.locator("section.pair").filter(visible=True)
+    expect(pair.locator(".tally")).to_contain_text("3 additive")
+    change = pair.locator("li", has_text="input assignees")
+    expect(change.locator("del")).to_contain_text("ignored silently")
+    expect(pair.locator("ins").first).to_be_visible()
+
+
+def test_a_tool_is_printed_on_four_pages_at_most(file_site: str, open_page: Open) -> None:
+    """Text and one request, without navigation."""
+    page = open_page(file_site, ISSUE)
+    pdf = page.pdf(format="A4")
+    assert 1 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 4
 
 
 # The look
@@ -435,7 +514,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # Elements that are none of ours.
 FOREIGN = """
 () => [...document.querySelectorAll("script, iframe, object, embed, form, img, a, [onerror], [onload], [style]")].filter((at) => !(
-    at.matches("script[src$='.js'], form.compare, form.facets, form.search-first, .home > img, a[href^='https://']")
+    at.matches("script[src$='.js'], form.compare, form.facets, form.try, form.try-key, form.search-first, .home > img, a[href^='https://']")
     || at.localName === "a" && at.href.startsWith("file:")
 )).map((at) => at.outerHTML.slice(0, 99))
 """

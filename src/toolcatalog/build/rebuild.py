@@ -21,7 +21,7 @@ from toolcatalog.build import changes as build_changes
 from toolcatalog.build.batches import Task
 from toolcatalog.build.changes import BuildPaths, ChangeSet
 from toolcatalog.build.check_catalog import CompiledCatalog
-from toolcatalog.build.site_pages import PageGroup, ToolkitIndex
+from toolcatalog.build.site_pages import LogoFile, PageGroup, ToolkitIndex
 from toolcatalog.build.site_writer import StagedSite
 from toolcatalog.build.snapshot_writer import SnapshotWriter
 from toolcatalog.build.state import BuildState
@@ -32,7 +32,7 @@ from toolcatalog.site import pages
 from toolcatalog.site.pages import MetaToolSummary
 from toolcatalog.snapshot import compression, directory
 from toolcatalog.snapshot.directory import BuildResult
-from toolcatalog.snapshot.format import SnapshotContents
+from toolcatalog.snapshot.format import SnapshotContents, Toolkit
 from toolcatalog.system.processes import WorkerPool, release_free_memory
 
 
@@ -215,7 +215,7 @@ def _stage_site(
         return None
     return site_writer.stage_site(
         paths.site,
-        _page_groups(catalog, folder, changes.program_digest),
+        _page_groups(catalog, folder, changes, paths.catalog),
         changes.site_state,
         pool,
         progress,
@@ -237,7 +237,10 @@ def _install_site(
     )
 
 
-def _page_groups(catalog: ValidCatalog, folder: Path, program: str) -> list[PageGroup]:
+def _page_groups(
+    catalog: ValidCatalog, folder: Path, changes: ChangeSet, source: Path
+) -> list[PageGroup]:
+    program = changes.program_digest
     about, toolkits = catalog.contents.about, catalog.contents.toolkits
     indexes = [ToolkitIndex(toolkit, folder) for toolkit in toolkits]
     found: list[PageGroup] = [
@@ -247,6 +250,7 @@ def _page_groups(catalog: ValidCatalog, folder: Path, program: str) -> list[Page
             about=about,
             indexes=indexes,
             meta_tools=catalog.meta_tools,
+            sessions=catalog.contents.sessions,
             multi_version_tools=catalog.multi_version_tools,
             tool_counts=catalog.tool_counts,
             labels=catalog.labels,
@@ -262,6 +266,7 @@ def _page_groups(catalog: ValidCatalog, folder: Path, program: str) -> list[Page
                 index=index,
                 tasks=tasks,
                 multi_version_tools={slug: catalog.multi_version_tools[slug]},
+                logo=_find_logo(index.toolkit, source, changes),
             )
         )
     by_slug = {toolkit.slug: toolkit for toolkit in toolkits}
@@ -272,6 +277,11 @@ def _page_groups(catalog: ValidCatalog, folder: Path, program: str) -> list[Page
         for task in catalog.tasks
     ]
     return found
+
+
+def _find_logo(toolkit: Toolkit, source: Path, changes: ChangeSet) -> LogoFile | None:
+    digest = changes.other_digests.get(toolkit.logo_file)
+    return LogoFile(source / toolkit.logo_file, digest) if digest else None
 
 
 def _find_multi_version_tools(catalog: model.Catalog) -> dict[str, dict[str, Sequence[str]]]:

@@ -5,6 +5,7 @@ lists of tools, and a change affects few lists. So each list has a digest of its
 writer renders only the lists whose input changed.
 """
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,10 +23,24 @@ from toolcatalog.build.site_pages import (
     recent_changes,
 )
 from toolcatalog.catalog import file_schemas
-from toolcatalog.site import assets, feeds, lists, markdown_pages, pages, search_data
+from toolcatalog.site import (
+    assets,
+    feeds,
+    lists,
+    markdown_pages,
+    pages,
+    reference_page,
+    search_data,
+)
+from toolcatalog.site.feeds import ToolChange
 from toolcatalog.site.pages import ListedTool, MetaToolSummary
+from toolcatalog.site.reference_page import ExampleCall
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot.format import Session
 
 _RECENT_CHANGES = 10
+_RECENT_TOOLS = 5  # in the search
+_MAX_EXAMPLE_SIZE = 1 << 16  # bytes of a tool in the API reference
 _FIXED_PATHS = (
     *(
         "index.html",
@@ -67,6 +82,7 @@ class CatalogPages:
     about: Mapping[str, str]
     indexes: Sequence[ToolkitIndex]
     meta_tools: Sequence[MetaToolSummary]
+    sessions: Sequence[Session]
     multi_version_tools: MultiVersionTools
     tool_counts: Mapping[str, int]
     labels: Mapping[str, Sequence[str]]
@@ -117,6 +133,24 @@ class CatalogPages:
             yield from self._list_page_files(number, some)
         yield from self._summary_files(kept)
 
+    def _example_calls(self) -> Mapping[str, ExampleCall]:
+        """Return example calls with the first tool of the snapshot and the first session."""
+        if not self._tool_count:
+            return {}
+        folder = self.indexes[0].folder
+        with (folder / snapshot_format.DOCUMENTS).open("rb") as file:
+            start = file.read(_MAX_EXAMPLE_SIZE).decode(errors="ignore")
+        try:
+            tool, _ = json.JSONDecoder().raw_decode(start, 1)
+        except json.JSONDecodeError:  # the first tool is too large for an example
+            return {}
+        responses = {
+            session.id: json.loads((folder / f"sessions/{session.id}.json").read_bytes())
+            for session in self.sessions[:1]
+            if (folder / f"sessions/{session.id}.json").is_file()
+        }
+        return reference_page.example_calls(tool, responses)
+
     @property
     def _tool_count(self) -> int:
         return sum(self.tool_counts.values())
@@ -126,13 +160,11 @@ class CatalogPages:
         about, source = self.about, self._source_digest()
         yield SiteFile(
             "sessions/index.html",
-            lambda: pages.render_sessions(about, self.meta_tools),
-            self._source_digest(self.meta_tools),
+            lambda: pages.render_sessions(about, self.meta_tools, self.sessions),
         )
         yield SiteFile(
             "reference/index.html",
-            lambda: pages.render_reference(about, openapi.build_document()),
-            source,
+            lambda: pages.render_reference(about, openapi.build_document(), self._example_calls()),
         )
         yield SiteFile("contribute/index.html", lambda: pages.render_contribute(about), source)
         yield SiteFile("404.html", lambda: pages.render_not_found(about), source)
@@ -187,7 +219,10 @@ class CatalogPages:
                 about, [toolkit for toolkit, _ in toolkits], self.tool_counts
             ),
         )
-        yield SiteFile("search-data.js", lambda: collected.search.render_search_data(toolkits))
+        yield SiteFile(
+            "search-data.js",
+            lambda: collected.search.render_search_data(toolkits, _recent_slugs(dated)),
+        )
         yield SiteFile("search-words.js", collected.search.render_words)
         yield SiteFile("facets.js", collected.search.render_facets)
         for kind, some in collected.by_label.items():
@@ -251,6 +286,11 @@ class _LabelTools:
         self.toolkits[tool.toolkit.name] += 1
         if self.count <= pages.TOOLS_PER_PAGE:
             self.shown.append(tool)
+
+
+def _recent_slugs(changes: Sequence[ToolChange]) -> list[str]:
+    slugs = (change.slug for change in changes if change.what != "deprecated")
+    return [*islice(dict.fromkeys(slugs), _RECENT_TOOLS)]
 
 
 def _group_labels(

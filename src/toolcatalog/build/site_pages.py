@@ -18,6 +18,7 @@ import orjson
 from toolcatalog import encoding
 from toolcatalog.build import compiler
 from toolcatalog.build.batches import Task
+from toolcatalog.errors import UsageError
 from toolcatalog.exports import definitions, providers
 from toolcatalog.site import feeds, lists, markdown_pages, pages, search_data
 from toolcatalog.site.feeds import ToolChange
@@ -159,6 +160,20 @@ class ToolkitIndex(NamedTuple):
         )
 
 
+class LogoFile(NamedTuple):
+    """The logo of a toolkit in the catalog folder, and the SHA-256 with which it was checked."""
+
+    path: Path
+    digest: str
+
+    def read(self) -> bytes:
+        """Return the contents; raises UsageError if they have changed since the check."""
+        data = self.path.read_bytes()
+        if encoding.sha256_hex(data) != self.digest:
+            raise UsageError(f"{self.path} was changed during the build: build again.")
+        return data
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolkitPages:
     """The pages of a toolkit, from its indexes and the compiled batches with its tools.
@@ -172,12 +187,14 @@ class ToolkitPages:
     index: ToolkitIndex
     tasks: Sequence[Task]
     multi_version_tools: MultiVersionTools
+    logo: LogoFile | None = None
 
     @property
     def digest(self) -> str:
         """See `PageGroup.digest`."""
         return compute_digest(
             "toolkit",
+            self.logo.digest if self.logo else "",
             self.program_digest,
             self.about,
             self.index.toolkit,
@@ -190,6 +207,7 @@ class ToolkitPages:
         return [
             *self._html_paths,
             *self._export_paths,
+            *self._logo_paths,
             *(pages.tool_path(slug, "index.md") for slug in self._slugs()),
         ]
 
@@ -207,6 +225,10 @@ class ToolkitPages:
     def _export_paths(self) -> list[str]:
         files = ("llms-full.txt", *(f"{form}.json" for form in definitions.FORMATS))
         return [pages.toolkit_path(self.index.toolkit.slug, file) for file in files]
+
+    @property
+    def _logo_paths(self) -> list[str]:
+        return [self.index.toolkit.logo_file] if self.logo else []
 
     def _slugs(self) -> Iterator[str]:
         start = f"toolkits/{self.index.toolkit.slug}/"
@@ -227,6 +249,8 @@ class ToolkitPages:
                 f"{toolkit.name}: changes", feed, self.about.get("home", ""), changed
             ),
         )
+        if self.logo:
+            yield SiteFile(toolkit.logo_file, self.logo.read)
         yield SiteFile(data, lambda: search_data.render_toolkit_tools(toolkit, tools))
         newest = {tool.slug: tool.version for tool in tools}
         for version, path in zip(toolkit.versions, older, strict=False):

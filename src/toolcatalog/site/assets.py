@@ -10,6 +10,7 @@ from importlib import resources
 from toolcatalog.site import colors
 
 NAMES = ("style.css", "theme.js", "site.js", "icon.svg")
+_ICON_COLOR = "#4340d3"
 # in the order of the cascade
 _STYLES = (
     "tokens",
@@ -42,6 +43,7 @@ _SCRIPTS = (
     "compare",
     "parameters",
     "api",
+    "try-it",
     "start",
 )
 
@@ -55,8 +57,11 @@ def read_asset(name: str, about: Mapping[str, str]) -> bytes:
             return _read("scripts", "early-theme.js").encode()
         case "site.js":
             return render_script().encode()
+        case "icon.svg":
+            icon = _read("icon.svg")
+            return icon.replace(_ICON_COLOR, about.get("accent") or _ICON_COLOR).encode()
         case _:
-            return _read(name).encode()
+            raise FileNotFoundError(name)
 
 
 def render_style(accent: str) -> str:

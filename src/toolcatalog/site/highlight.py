@@ -14,12 +14,19 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from toolcatalog.exports import definitions
 from toolcatalog.textutils import escape_hidden
 
 _STRING = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'
 _LITERAL = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
 _KEYWORDS = "import|from|const|await|new|curl|print"
 _CODE_TOKEN = re.compile(rf"({_STRING}|'[^'\n]*')|\b({_KEYWORDS})\b(?!\.)|\$?\b[A-Z][A-Z_]{{3,}}\b")
+# the address of the API in snippets, which the script replaces if the page's server has the API
+_ADDRESSES = (
+    f"${definitions.URL_VARIABLE}",
+    f'os.environ[<i>"{definitions.URL_VARIABLE}"</i>]',
+    f"process.env.<u>{definitions.URL_VARIABLE}</u>",
+)
 _FIRST_PLACE = 1_000_000  # the number in place of the first shared value
 
 
@@ -33,6 +40,13 @@ class Shared(NamedTuple):
 def highlight_code(text: str) -> str:
     """Return shell, Python or TypeScript code as HTML."""
     return _CODE_TOKEN.sub(_mark_code_token, _escape(text))
+
+
+def mark_address(html: str) -> str:
+    """Mark the address of the API in highlighted code, for the script."""
+    for address in _ADDRESSES:
+        html = html.replace(address, f'<span class="api">{address}</span>')
+    return html
 
 
 def highlight_json(value: Any) -> str:

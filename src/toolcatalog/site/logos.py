@@ -7,13 +7,12 @@ from toolcatalog.snapshot.format import Toolkit
 from toolcatalog.textutils import escape_hidden
 
 _TILE_COLORS = 8  # classes in `badges.css`
-FILE_NAMES = ("logo.svg", "logo.png")
 
 
 def render_logo(toolkit: Toolkit, root: str) -> str:
     """Render the logo of a toolkit; `root` is the path to the root of the site."""
-    if toolkit.logo in FILE_NAMES:
-        address = f"{root}toolkits/{toolkit.slug}/{toolkit.logo}"
+    if toolkit.logo_file:
+        address = escape(root + toolkit.logo_file)
         return f'<img class="logo" src="{address}" alt="" width="32" height="32" loading="lazy">'
     number = zlib.crc32(toolkit.slug.encode()) % _TILE_COLORS
     letter = escape(escape_hidden(first_letter(toolkit.name)))

@@ -21,10 +21,20 @@ from urllib.parse import urlsplit
 from markupsafe import Markup
 
 from toolcatalog.exports import definitions
-from toolcatalog.site import assets, highlight, history_page, lists, logos, markdown, tool_page
+from toolcatalog.site import (
+    assets,
+    highlight,
+    history_page,
+    lists,
+    logos,
+    markdown,
+    reference_page,
+    tool_page,
+)
 from toolcatalog.site.feeds import ToolChange
 from toolcatalog.site.lists import ToolRow
-from toolcatalog.snapshot.format import Tool, Toolkit
+from toolcatalog.site.reference_page import ExampleCall
+from toolcatalog.snapshot.format import Session, Tool, Toolkit
 from toolcatalog.textutils import first_sentence
 
 if TYPE_CHECKING:
@@ -142,7 +152,7 @@ def _render_ways(about: SiteInfo, example: str) -> dict[str, Markup]:
         '  -d query="create an issue"'
     )
     html = {
-        "api": tool_page.mark_address(highlight.highlight_code(request)),
+        "api": highlight.mark_address(highlight.highlight_code(request)),
         "mcp": highlight.highlight_code(_MCP_CONFIGURATION),
         "export": highlight.highlight_code(
             "\n".join(f"toolcatalog export {form} \\\n  {example}" for form in ("openai", "mcp"))
@@ -308,14 +318,25 @@ def _group_by_toolkit(tools: Iterable[ListedTool]) -> list[ToolkitTools]:
     ]
 
 
-def render_sessions(about: SiteInfo, tools: Sequence[MetaToolSummary]) -> bytes:
-    """Render the page that explains sessions and lists the meta tools."""
-    return _render("sessions", "../", about=about, tools=tools)
+def render_sessions(
+    about: SiteInfo, tools: Sequence[MetaToolSummary], sessions: Sequence[Session]
+) -> bytes:
+    """Render the page that explains sessions, and lists them and the meta tools."""
+    return _render("sessions", "../", about=about, tools=tools, sessions=sessions)
 
 
-def render_reference(about: SiteInfo, document: Mapping[str, Any]) -> bytes:
-    """Render the API reference from its OpenAPI document."""
-    return _render("reference", "../", about=about, document=document)
+def render_reference(
+    about: SiteInfo, document: Mapping[str, Any], calls: Mapping[str, ExampleCall]
+) -> bytes:
+    """Render the API reference from its OpenAPI document, with example calls by operation."""
+    return _render(
+        "reference",
+        "../",
+        about=about,
+        document=document,
+        operations=reference_page.list_operations(document, calls, about.get("api", "")),
+        errors=[*reference_page.list_errors(document)],
+    )
 
 
 def render_contribute(about: SiteInfo) -> bytes:
@@ -373,6 +394,7 @@ def _load_environment() -> "jinja2.Environment":
         "identifier": _render_identifier,
         "items": lists.render_items,
         "dated_items": lists.render_dated_items,
+        "describe_field": reference_page.describe_field,
     }
     return made
 

@@ -65,14 +65,20 @@ class SearchDataBuilder:
         """Return an iterator over the slugs of all tools."""
         return chain.from_iterable(some.split("\n") for some in self._slugs)
 
-    def render_search_data(self, toolkits: Sequence[tuple[Toolkit, int]]) -> bytes:
-        """Render `search-data.js`; `toolkits` have their number of tools."""
+    def render_search_data(
+        self, toolkits: Sequence[tuple[Toolkit, int]], recent: Sequence[str]
+    ) -> bytes:
+        """Render `search-data.js`.
+
+        `toolkits` have their number of tools; `recent` are the slugs of tools that changed last.
+        """
         found = {
-            "toolkits": [[toolkit.slug, toolkit.name, tools] for toolkit, tools in toolkits],
+            "toolkits": [_describe_toolkit(*pair) for pair in toolkits],
             "slugs": "\n".join(self._slugs),
             "names": "\n".join(self._names),
             "flags": "".join(self._flags),
             "shard": SHARD_SIZE,
+            "recent": recent,
         }
         return _render_call("toolcatalogData", dump_json(found))
 
@@ -108,6 +114,12 @@ def _encode_flags(deprecated: bool, tags: tuple[str, ...], no_auth: bool) -> str
 
 def _row_flags(tool: ToolRow) -> str:
     return _encode_flags(tool.deprecation is not None, tool.tags, tool.no_auth)
+
+
+def _describe_toolkit(toolkit: Toolkit, tool_count: int) -> list[object]:
+    """Return slug, name, number of tools and, if there is one, the path of the logo."""
+    fields = [toolkit.slug, toolkit.name, tool_count]
+    return [*fields, toolkit.logo_file] if toolkit.logo_file else fields
 
 
 def _index_words(tool: ToolRow) -> str:

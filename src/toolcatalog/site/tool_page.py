@@ -41,12 +41,6 @@ _EFFECTS = {  # by tag
     "destructiveHint": '<span class="badge danger">destructive</span>',
     "readOnlyHint": '<span class="badge ok">read-only</span>',
 }
-# the address of the API in snippets, which the script replaces if the page's server has the API
-_ADDRESSES = (
-    f"${definitions.URL_VARIABLE}",
-    f'os.environ[<i>"{definitions.URL_VARIABLE}"</i>]',
-    f"process.env.<u>{definitions.URL_VARIABLE}</u>",
-)
 
 
 def render_tool_fields(tool: Tool, toolkit: Toolkit, api: str) -> dict[str, str]:
@@ -141,7 +135,9 @@ def _render_request_template(api: str) -> str:
     for snippet in definitions.request_snippets(_ANY_TOOL, api):
         html = highlight.highlight_code(snippet.text)
         panels.append(
-            _render_panel(snippet.name, snippet.title, html if api else mark_address(html))
+            _render_panel(
+                snippet.name, snippet.title, html if api else highlight.mark_address(html)
+            )
         )
     return "".join(panels)
 
@@ -161,13 +157,6 @@ def _shared_properties(forms: Sequence[Definition]) -> list[Mapping[str, Any]]:
     mcp = next(form.value for form in forms if form.name == "mcp")
     schemas = (mcp[name] for name in ("inputSchema", "outputSchema") if name in mcp)
     return [schema["properties"] for schema in schemas]
-
-
-def mark_address(html: str) -> str:
-    """Mark the address of the API in highlighted code, for the script."""
-    for address in _ADDRESSES:
-        html = html.replace(address, f'<span class="api">{address}</span>')
-    return html
 
 
 def _render_panel(name: str, title: str, html: str) -> str:

@@ -153,14 +153,17 @@ def ids_are_unique(catalog: Catalog) -> Iterator[Finding]:
                 )
 
 
+_BASE_URLS = ("home", "repository", "api")
+
+
 def urls_lead_where_they_say(catalog: Catalog) -> Iterator[Finding]:
     """A URL shows its host openly, and a base URL ends in a plain path.
 
     This covers all URLs that become links or addresses of pages. Paths are appended to the base
-    URLs `home` and `repository`.
+    URLs `home`, `repository` and `api`.
     """
     for path, key, url in iter_urls(catalog):
-        yield from _url(path, key, url, is_base=path == "catalog.yaml")
+        yield from _url(path, key, url, is_base=key in _BASE_URLS)
 
 
 def _url(path: str, key: str, url: str, *, is_base: bool) -> Iterator[Finding]:

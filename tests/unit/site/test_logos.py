@@ -21,6 +21,6 @@ def test_a_tile_has_the_first_letter() -> None:
 
 def test_a_file_of_the_catalog_is_shown() -> None:
     """An address of another host is not."""
-    html = logos.render_logo(replace(TOOLKIT, logo="logo.svg"), "../")
+    html = logos.render_logo(replace(TOOLKIT, logo_file="toolkits/mail/logo.svg"), "../")
     assert 'src="../toolkits/mail/logo.svg" alt=""' in html
     assert "<img" not in logos.render_logo(replace(TOOLKIT, logo="https://x.example/a.svg"), "")

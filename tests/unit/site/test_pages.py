@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from toolcatalog import openapi
 from toolcatalog.build import site_pages
-from toolcatalog.site import lists, pages, parameter_list, search_data
+from toolcatalog.site import lists, pages, parameter_list, reference_page, search_data
 from toolcatalog.site.pages import ListedTool, MetaToolSummary
 from toolcatalog.snapshot import format as snapshot_format
-from toolcatalog.snapshot.format import Tool, Toolkit
+from toolcatalog.snapshot.format import Session, Tool, Toolkit
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -101,7 +101,13 @@ class Shown:
             ),
             "label": pages.render_label(self.about, "tags", self.tool.tags[0], 1, [listed]),
             "sessions": pages.render_sessions(
-                self.about, [MetaToolSummary("M", self.tool.name, self.tool.description)]
+                self.about,
+                [MetaToolSummary("M", self.tool.name, self.tool.description)],
+                [
+                    Session(
+                        id="trs_s", project=self.tool.name, toolkits=("mail",), tools=(self.tool,)
+                    )
+                ],
             ),
             "changes": pages.render_changes(self.about, change),
             "lost": pages.render_not_found(self.about),
@@ -238,9 +244,12 @@ def test_the_data_of_the_search_is_what_the_script_reads() -> None:
     search.add_tools([row._replace(slug="MAIL_READ", name="three", no_auth=False)])
     said = (
         b'{"toolkits":[["mail","x",2]],"slugs":"MAIL_SEND\\nMAIL_READ",'
-        b'"names":"two lines\\nthree","flags":"51","shard":500}'
+        b'"names":"two lines\\nthree","flags":"51","shard":500,"recent":["MAIL_READ"]}'
     )
-    assert search.render_search_data([(shown("x").toolkit, 2)]) == b"toolcatalogData(%b);\n" % said
+    assert (
+        search.render_search_data([(shown("x").toolkit, 2)], ["MAIL_READ"])
+        == b"toolcatalogData(%b);\n" % said
+    )
     said = b'{"tags":["a","b"],"tool_tags":[[0,1],[0,1]],"scopes":[],"tool_scopes":[[],[]]}'
     assert search.render_facets() == b"toolcatalogFacets(%b);\n" % said
     assert search.render_words() == b'toolcatalogWords("x b\\nx b");\n'
@@ -312,10 +321,25 @@ def test_footer_links_and_theme() -> None:
 
 
 def test_the_reference_has_every_operation_and_schema() -> None:
-    """Of the OpenAPI document of the server."""
+    """Of the OpenAPI document of the server, each error once, and every field has a text."""
     document = openapi.build_document()
-    html = pages.render_reference(shown("x").about, document).decode()
-    for name in document["components"]["schemas"]:
+    html = pages.render_reference(shown("x").about, document, {}).decode()
+    for name, schema in document["components"]["schemas"].items():
         assert f'id="schema-{name}"' in html
+        for field, described in schema["properties"].items():
+            assert reference_page.describe_field(field, described), (name, field)
     for path, item in document["paths"].items():
         assert path.startswith("/api/v3.1") or f'id="{item["get"]["operationId"]}"' in html
+    assert len(re.findall('id="error-404"', html)) == 1
+
+
+def test_the_reference_has_examples_of_the_catalog() -> None:
+    """A request for a tool of the catalog, with the response that it gets."""
+    tool = {"slug": "MAIL_SEND", "name": "<b>"}
+    calls = reference_page.example_calls(tool, {"trs_s": {"items": [tool]}})
+    html = pages.render_reference(shown("x").about, openapi.build_document(), calls).decode()
+    assert "/api/v3/tools/MAIL_SEND" in html
+    assert "/api/v3/tools?tool_slugs=MAIL_SEND" in html
+    assert "/api/v3/tool_router/session/trs_s/tools" in html
+    assert html.count('<b>"name"</b>: <i>"&lt;b&gt;"</i>') == 3
+    assert '<b>"total_items"</b>: <u>1</u>' in html

@@ -96,7 +96,8 @@ function showCounts(form, state, counted, tests) {
 }
 
 function toolItem(tool) {
-  const link = make("a", { href: toolPage(tools.slugs[tool]) }, tools.names[tool]);
+  const icon = toolkitLogo(tools.toolkits[tools.toolkitOf[tool]]);
+  const link = make("a", { href: toolPage(tools.slugs[tool]) }, icon, tools.names[tool]);
   const text = make("p");
   fillSummary(tool, text);
   return make("li", {}, link, " ", identifier(tools.slugs[tool], { class: "slug" }), ...badges(tools.flags[tool]), text);

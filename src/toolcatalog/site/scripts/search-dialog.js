@@ -2,6 +2,7 @@
    active option is named by reference. */
 
 const MAX_RESULTS = 30;
+const LARGEST = 8; // toolkits that are offered before anything is typed
 
 function makeField() {
   const attributes = { type: "text", class: "search-input", role: "combobox", "aria-label": "Search tools", placeholder: "Search tools" };
@@ -50,6 +51,29 @@ function makeOption(tool, typed) {
   return { tool, typed, text, element };
 }
 
+function makeToolkitOption(toolkit) {
+  const [slug, name, count] = toolkit;
+  const attributes = { class: "search-option", role: "option", "aria-selected": "false", tabindex: "-1" };
+  const href = `${home}toolkits/${slug}/index.html`;
+  const title = make("span", { class: "search-name" }, toolkitLogo(toolkit), name);
+  return { element: make("a", { ...attributes, href }, title, make("span", { class: "count" }, counted(count))) };
+}
+
+function makeGroup(name, members) {
+  const title = make("span", { class: "search-toolkit", "aria-hidden": "true" }, name);
+  const attributes = { class: "search-group", role: "group", "aria-label": name };
+  return { members, element: make("div", attributes, title, ...members.map((option) => option.element)) };
+}
+
+/** What is offered before anything is typed: recent changes, and the largest toolkits. */
+function startGroups() {
+  const places = new Map(index.slugs.map((slug, place) => [slug, place]));
+  const recent = index.recent.filter((slug) => places.has(slug)).map((slug) => makeOption(places.get(slug), []));
+  const largest = [...index.toolkits].sort((one, other) => other[2] - one[2]).slice(0, LARGEST);
+  const groups = [makeGroup("Recently changed", recent), makeGroup("Toolkits", largest.map(makeToolkitOption))];
+  return groups.filter((group) => group.members.length);
+}
+
 /** The options as a group for each toolkit, in order of the best one of each. */
 function makeGroups(options) {
   const groups = new Map();
@@ -59,8 +83,8 @@ function makeGroups(options) {
     groups.get(toolkit).push(option);
   }
   return [...groups].map(([toolkit, members]) => {
-    const [slug, name] = index.toolkits[toolkit];
-    const title = make("span", { class: "search-toolkit", "aria-hidden": "true" }, logo(slug, name), name);
+    const name = index.toolkits[toolkit][1];
+    const title = make("span", { class: "search-toolkit", "aria-hidden": "true" }, toolkitLogo(index.toolkits[toolkit]), name);
     const attributes = { class: "search-group", role: "group", "aria-label": name };
     return { members, element: make("div", attributes, title, ...members.map((option) => option.element)) };
   });
@@ -92,9 +116,10 @@ function describe(ui) {
     }
   });
   ui.watcher.disconnect();
+  const tools = ui.options.filter((option) => option.text);
   const here = (option) => arrived.has(`search/${Math.floor(option.tool / index.shard)}.js`);
-  ui.options.filter(here).forEach(describeOption);
-  ui.timer = setTimeout(() => ui.options.filter((option) => !here(option)).forEach((option) => ui.watcher.observe(option.element)), 120);
+  tools.filter(here).forEach(describeOption);
+  ui.timer = setTimeout(() => tools.filter((option) => !here(option)).forEach((option) => ui.watcher.observe(option.element)), 120);
 }
 
 function countText(query, { all, some }, shown) {
@@ -117,7 +142,7 @@ function showResults(ui) {
   const query = ui.input.value;
   const found = find(index, query, MAX_RESULTS);
   const typed = queryWords(query);
-  const groups = makeGroups(found.tools.map((tool) => makeOption(tool, typed)));
+  const groups = typed.length ? makeGroups(found.tools.map((tool) => makeOption(tool, typed))) : startGroups();
   ui.options = groups.flatMap((group) => group.members);
   ui.options.forEach((option, place) => (option.element.id = `search-option-${place}`));
   ui.list.replaceChildren(...groups.map((group) => group.element));

@@ -14,6 +14,12 @@ const EXACT = 4;
 const PREFIX = 3;
 const TYPO = 2;
 const TYPO_IN_PREFIX = 1;
+// words that people use for each other; the first ones are common in names of tools
+const SYNONYMS = [
+  "create add open make file", "delete remove trash erase cancel", "send post write", "get fetch read show retrieve",
+  "list find search browse", "update edit change modify rename", "event meeting appointment", "issue ticket bug",
+  "refund money", "payment pay charge money", "repository repo", "email mail", "user person people member",
+].map((words) => words.split(" "));
 const STOP_WORDS = new Set(
   ("a an and any at be by can do for from get give how i in into is it me my need of on or our please some " +
     "that the their this to want we what with you your").split(" ")
@@ -50,6 +56,7 @@ function readTools(data) {
     flags: Uint8Array.from(data.flags, (digit) => parseInt(digit, 32)),
     texts: [], // the words of descriptions, tags and scopes, once they are loaded
     shard: data.shard,
+    recent: data.recent,
   };
 }
 
@@ -124,6 +131,12 @@ function typos(vocabulary, typed, beginning) {
   return vocabulary.filter((word) => word.length >= least && word.length <= most && oneTypo(typed, word, beginning));
 }
 
+/** Other words of the vocabulary for the same thing. They count less than the word itself. */
+function synonyms(vocabulary, typed) {
+  const words = SYNONYMS.filter((group) => group.includes(typed)).flat();
+  return words.filter((word) => word !== typed && vocabulary[lowerBound(vocabulary, word)] === word).map((word) => [word, TYPO]);
+}
+
 /** Words of the vocabulary that a typed word stands for, with how well: typos only where nothing else is found. */
 function standsFor(vocabulary, typed) {
   const found = [];
@@ -134,6 +147,7 @@ function standsFor(vocabulary, typed) {
     const singular = typed.slice(0, -1);
     if (vocabulary[lowerBound(vocabulary, singular)] === singular) found.push([singular, EXACT]);
   }
+  found.push(...synonyms(vocabulary, typed));
   if (found.length || typed.length < 4) return found;
   const whole = typos(vocabulary, typed, false);
   return whole.length ? whole.map((word) => [word, TYPO]) : typos(vocabulary, typed, true).map((word) => [word, TYPO_IN_PREFIX]);

@@ -85,8 +85,9 @@ function badges(flags) {
   return [make("span", { class: "badges" }, ...shown.map(([, kind, text]) => make("span", { class: `badge ${kind}`.trim() }, text)))];
 }
 
-/** The logo of a toolkit: a tile with its first letter, in the color that written pages use. */
-function logo(slug, name) {
+/** The logo of a toolkit as the written pages have it: a file, or a tile with the first letter. */
+function toolkitLogo([slug, name, , file]) {
+  if (file) return make("img", { class: "logo", src: home + file, alt: "", loading: "lazy" });
   const letter = [...name.toUpperCase()].find((sign) => /[\p{L}\p{N}]/u.test(sign)) || "·";
   return make("span", { class: `logo tile-${crc32(slug) % 8}`, "aria-hidden": "true" }, letter);
 }

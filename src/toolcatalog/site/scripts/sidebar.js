@@ -34,7 +34,7 @@ function fillSide(nav, tools) {
   const groups = sideGroups(tools);
   const list = make("div", { id: "side-list" });
   for (const [name, members] of groups) {
-    const title = groups.length > 1 ? [make("h2", {}, name || "other")] : [];
+    const title = groups.length > 1 ? [make("p", { class: "side-title" }, name || "other")] : [];
     const items = members.map((tool) => sideItem(tool, current));
     list.append(make("section", { class: "group" }, ...title, make("ul", {}, ...items)));
   }

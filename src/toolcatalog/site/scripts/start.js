@@ -13,6 +13,7 @@ function start() {
   startLinkedParameter();
   startSidebar();
   startApi();
+  startTryIt();
 }
 
 start();
