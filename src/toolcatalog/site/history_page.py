@@ -95,10 +95,10 @@ def _render_counts(changes: Sequence[Change]) -> Markup:
 
 def _render_change(change: Change, older: ComparedVersion, newer: ComparedVersion) -> str:
     """Render a change; if a description was reworded, with the difference of the texts."""
-    place = escape(escape_hidden(change.place))
-    text = f"{_badge(change.kind, change.kind)} <code>{place}</code> {render_inline(change.what)}"
-    if change.kind == "text" and change.what.endswith("was reworded"):
-        old, new = older.texts.get(change.place, ""), newer.texts.get(change.place, "")
+    place = escape(escape_hidden(change.location))
+    text = f"{_badge(change.kind, change.kind)} <code>{place}</code> {render_inline(change.text)}"
+    if change.kind == "text" and change.text.endswith("was reworded"):
+        old, new = older.texts.get(change.location, ""), newer.texts.get(change.location, "")
         text += f'<p class="diff">{text_diff.diff_words(old, new)}</p>' if old != new else ""
     return f"<li>{text}</li>\n"
 
