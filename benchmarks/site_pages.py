@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,21 +29,15 @@ def main() -> int:
     """Measure one catalog."""
     figures: dict[str, float] = {}
 
-    def stage(folder: Path, groups: Sequence[PageGroup], *__: Any) -> site_writer.StagedSite:
+    def stage(plan: site_writer.SitePlan, *__: Any) -> site_writer.StagedSite:
+        groups = [*plan.groups.values()]
         figures["files"], figures["rendered in s"] = _measure(_render_group, groups)
-        (folder / locks.STAGED).mkdir(parents=True)
-        figures["rendered and written in s"] = _measure(partial(_write_group, folder), groups)[1]
-        return site_writer.StagedSite(
-            site=folder,
-            state=SiteState(),
-            groups={},
-            staged_groups={},
-            removed_paths=set(),
-            has_new_paths=False,
-            kept_count=0,
-        )
+        (plan.site / locks.STAGED).mkdir(parents=True)
+        figures["rendered and written in s"] = _measure(partial(_write_group, plan.site), groups)[1]
+        empty = replace(plan, state=SiteState(), groups={}, has_new_paths=False)
+        return site_writer.StagedSite(plan=empty, groups={})
 
-    rebuild.site_writer.stage_site = stage  # type: ignore[assignment]
+    rebuild.site_writer.stage_site = stage  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory(dir=".") as folder:
         build(Path(sys.argv[1]), Path(folder) / "build", Path(folder) / "site", jobs=_JOBS)
     print(json.dumps({name: round(value, 1) for name, value in figures.items()}))

@@ -402,7 +402,7 @@ def test_left_overs_of_a_kill_go_and_others_stay(catalog: Path, out: Path, site:
     build(catalog, out, site)
     actual = [out / ".current.0123abcd.part", out / "snapshots/abc.part/toolkits", site / ".index.html.0123abcd.part",
             site / ".staged/0123/.0.0123abcd.part", out / "snapshots/def.part",
-            out / ".cache/.seen.0123abcd.part"]  # fmt: skip
+            out / ".cache/.batches.0123abcd.part"]  # fmt: skip
     actual[0].symlink_to("snapshots/nothing")
     actual[1].mkdir(parents=True)
     actual[3].parent.mkdir(parents=True)

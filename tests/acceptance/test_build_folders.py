@@ -173,10 +173,10 @@ def test_a_list_of_pages_that_nobody_sealed_removes_nothing(catalog: Path, tmp_p
     (site / ".generated").write_text(
         json.dumps(["index.html", *listing, str(tmp_path / "notes.html")])
     )
-    assert build(catalog, tmp_path / "build", site).kept == 1
+    assert build(catalog, tmp_path / "build", site).foreign_pages == 1
     assert all((site / path).read_text() == "precious" for path in listing)
     assert (site / "index.html").read_text() != "precious"
-    assert build(catalog, tmp_path / "build", site).kept == 0
+    assert build(catalog, tmp_path / "build", site).foreign_pages == 0
 
 
 def test_a_tag_may_have_any_name(catalog: Path, tmp_path: Path) -> None:
@@ -231,9 +231,9 @@ def test_a_first_build_that_fails_leaves_no_page(catalog: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     "place",
     [
-        "build/.cache/seen",
-        "build/.cache/made",
-        "build/.cache/briefs",
+        "build/.cache/batches",
+        "build/.cache/snapshot",
+        "build/.cache/rule-facts",
         "build/.cache/lexicon",
         "build/current/manifest.json",
         "build/current/files.json",

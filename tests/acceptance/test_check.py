@@ -174,12 +174,12 @@ def test_what_is_remembered_lies_beside_the_catalog(catalog: Path) -> None:
     expected = rules(catalog)
     cache = catalog.parent / "build" / ".cache"
     assert (cache / ".gitignore").read_text() == "*\n"
-    output = [*cache.glob("parts/*/*.told")]
+    output = [*cache.glob("parts/*/*.findings")]
     assert output
     for files in (
-        (cache / "found",),
-        (cache / "found", *output),
-        (cache / "found", cache / "briefs"),
+        (cache / "check-result",),
+        (cache / "check-result", *output),
+        (cache / "check-result", cache / "rule-facts"),
     ):
         for file in files:
             file.write_bytes(b"damaged")

@@ -44,7 +44,7 @@ def limited(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> It
         yield server
 
 
-def try_all(server: Server, folder: Path, key: str | None, phases: str, most: int) -> None:
+def try_all(server: Server, folder: Path, key: str | None, phases: str, maximum: int) -> None:
     """Let schemathesis try the server by its document, with all checks, and with this key."""
     (folder / "schemathesis.toml").write_text(SETTINGS)
     command = [
@@ -63,7 +63,7 @@ def try_all(server: Server, folder: Path, key: str | None, phases: str, most: in
         "--phases",
         PHASES if DEEP_PROFILE else phases,
         "--max-examples",
-        str(100 if DEEP_PROFILE else most),
+        str(100 if DEEP_PROFILE else maximum),
     ]
     command += ["--generation-deterministic", "--warnings", "off"]
     command += [] if DEEP_PROFILE else [QUICK]
@@ -106,10 +106,10 @@ def test_the_document_holds_beyond_the_rate(limited: Server, tmp_path: Path) -> 
 def until(url: str, status: int, headers: Mapping[str, str] | None = None) -> httpx.Response:
     """The first answer with this status."""
     end = time.monotonic() + 30
-    while (found := httpx.get(url, headers=headers)).status_code != status:
-        assert time.monotonic() < end, found.text
+    while (result := httpx.get(url, headers=headers)).status_code != status:
+        assert time.monotonic() < end, result.text
         time.sleep(0.05)
-    return found
+    return result
 
 
 # Each answer that the document names
@@ -157,13 +157,13 @@ JUDGE = Judge(json.loads(json.dumps(openapi.build_document())))
 
 def test_each_answer_of_the_document_is_provoked() -> None:
     """The tests below have all that the document names, and nothing else."""
-    named = {
+    names = {
         (path, int(status))
         for path, item in JUDGE.document["paths"].items()
         for status in item["get"]["responses"]
     }
     tried = {*PLAIN, *ELSEWHERE}
-    assert named == tried | {(path.replace("/v3/", "/v3.1/"), status) for path, status in tried}
+    assert names == tried | {(path.replace("/v3/", "/v3.1/"), status) for path, status in tried}
 
 
 @pytest.mark.parametrize(("operation", "status"), [*PLAIN])
@@ -171,11 +171,14 @@ def test_an_answer_is_as_the_document_says(
     shipped: Server, slack_key: str, operation: str, status: int
 ) -> None:
     """Each status, at both prefixes, has the body that its schema describes."""
-    asked = PLAIN[operation, status]
-    key = {"all": shipped.key, "slack": slack_key}.get(asked.key or "")
-    for path in {asked.path, asked.path.replace("/v3/", "/v3.1/", 1)}:
+    request = PLAIN[operation, status]
+    key = {"all": shipped.key, "slack": slack_key}.get(request.key or "")
+    for path in {request.path, request.path.replace("/v3/", "/v3.1/", 1)}:
         answer = httpx.request(
-            "GET", shipped.url + path, headers={"x-api-key": key} if key else {}, content=asked.body
+            "GET",
+            shipped.url + path,
+            headers={"x-api-key": key} if key else {},
+            content=request.body,
         )
         assert answer.status_code == status, answer.text
         JUDGE(answer)
@@ -223,15 +226,15 @@ def test_a_fault_anywhere(
     for module in (dispatcher, responses):
         monkeypatch.setattr(module, "make_response", lambda *_: 1 / 0)
     faulty = app.create_app(AppState(KeyRing(shipped.keys_file), open_build(shipped_build)), None)
-    found = asyncio.run(
+    result = asyncio.run(
         _answers(
             faulty,
-            [asked.path for (_, status), asked in PLAIN.items() if status == 200],
+            [request.path for (_, status), request in PLAIN.items() if status == 200],
             shipped.key,
         )
     )
-    assert [answer.status_code for answer in found] == [500] * 6
-    for answer in found:
+    assert [answer.status_code for answer in result] == [500] * 6
+    for answer in result:
         JUDGE(answer)
 
 

@@ -22,9 +22,9 @@ HEADERS = [
 def test_pipelined_requests_get_the_same_bytes(shipped: Server, target: str, method: str) -> None:
     """A second request of a packet, and one that closes, get the head and body of the first."""
     for headers in HEADERS:
-        one = sockets.request(shipped, target, *headers, method=method)
+        item = sockets.request(shipped, target, *headers, method=method)
         with sockets.connected(shipped) as connection:
-            connection.sendall(one + one)
+            connection.sendall(item + item)
             first, second = sockets.answers(connection, method, method)
         assert first == second, headers
         with sockets.connected(shipped) as connection:
@@ -64,12 +64,12 @@ def test_a_packet_of_many_requests_is_answered_in_order(shipped: Server) -> None
                 for number in range(1, 41)
             )
         )
-        found = [
+        results = [
             body.count(b'"slug":"GITHUB') + body.count(b'"available_versions"')
             for _, body in sockets.answers(connection, *["GET"] * 40)
         ]
-    assert found == sorted(found)
-    assert found[0] < found[-1]
+    assert results == sorted(results)
+    assert results[0] < results[-1]
 
 
 def test_a_client_that_reads_late_gets_everything(shipped: Server) -> None:
@@ -79,21 +79,21 @@ def test_a_client_that_reads_late_gets_everything(shipped: Server) -> None:
             connection.sendall(
                 sockets.request(shipped, f"{sockets.LIST}?limit={1000 if number % 2 else 1}")
             )
-        found = [body for _, body in sockets.answers(connection, *["GET"] * 60)]
-    assert found == [found[0], found[1]] * 30
-    assert len(found[0]) < len(found[1])
+        results = [body for _, body in sockets.answers(connection, *["GET"] * 60)]
+    assert results == [results[0], results[1]] * 30
+    assert len(results[0]) < len(results[1])
 
 
 def test_a_torn_request_is_put_together(shipped: Server) -> None:
     """However a request is cut into packets, its answer is the same."""
-    whole = sockets.request(shipped, f"{sockets.LIST}?limit=1")
+    document = sockets.request(shipped, f"{sockets.LIST}?limit=1")
     with sockets.connected(shipped) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.sendall(whole)
+        connection.sendall(document)
         (expected,) = sockets.answers(connection, "GET")
-        for at in range(1, len(whole), 7):
-            connection.sendall(whole[:at])
-            connection.sendall(whole[at:])
+        for index in range(1, len(document), 7):
+            connection.sendall(document[:index])
+            connection.sendall(document[index:])
             assert [*sockets.answers(connection, "GET")] == [expected]
 
 
@@ -102,11 +102,11 @@ def test_a_body_is_no_request(shipped: Server, body: bytes) -> None:
     """What a get brings along is passed over, also where it comes after the answer and looks like a
     request.
     """
-    whole = sockets.request(shipped, sockets.TOOL, f"Content-Length: {len(body)}")
+    document = sockets.request(shipped, sockets.TOOL, f"Content-Length: {len(body)}")
     with sockets.connected(shipped) as connection:
-        connection.sendall(whole)
+        connection.sendall(document)
         first = [*sockets.answers(connection, "GET")]
-        connection.sendall(body + whole + body + whole + body)
+        connection.sendall(body + document + body + document + body)
         assert [*sockets.answers(connection, "GET", "GET")] == first * 2
         connection.sendall(sockets.request(shipped, "/healthz"))
         ((_, body),) = sockets.answers(connection, "GET")

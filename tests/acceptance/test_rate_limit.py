@@ -105,7 +105,9 @@ def most_in_a_window(moments: list[int], seconds: int) -> int:
     included.
     """
     length = seconds * 1_000_000_000
-    return max(bisect_right(moments, start + length) - place for place, start in enumerate(moments))
+    return max(
+        bisect_right(moments, start + length) - position for position, start in enumerate(moments)
+    )
 
 
 PAUSES = st.one_of(
@@ -125,8 +127,8 @@ def test_no_window_has_more_than_the_rate(amount: int, seconds: int, pauses: lis
     """
     now, moments = 123_456_789, list[int]()
     counts = LocalRateLimiter(Rate(amount, seconds), lambda: now)
-    for pause in pauses:
-        now += pause * seconds
+    for delay in pauses:
+        now += delay * seconds
         for _ in range(3):
             standing = counts.count("key_a")
             if standing.is_allowed:
@@ -173,8 +175,8 @@ def test_who_waits_as_told_gets_in(rate: Rate) -> None:
     """After the seconds that `wait` tells there is room; a moment before there is none."""
     clock = Clock()
     counts = LocalRateLimiter(rate, clock)
-    for pause in (0.0, 0.37, 0.11, 0.83, 0.02) * 20:
-        clock.now += pause * rate.period
+    for delay in (0.0, 0.37, 0.11, 0.83, 0.02) * 20:
+        clock.now += delay * rate.period
         while (now := counts.count("key_a")).is_allowed:
             pass
         clock.now += now.reset_after * 0.999
@@ -196,9 +198,9 @@ def test_what_is_told() -> None:
     ]
     clock.now += 600.5
     assert counts.count("key_a").headers()[1] == (b"ratelimit", b'"list";r=0;t=3036')
-    refused = counts.count("key_a")
-    assert refused.headers()[1:] == [(b"ratelimit", b'"list";r=0;t=3036'), (b"retry-after", b"59")]
-    body = render_envelope([refused.to_error()], "id").decode()
+    rejected = counts.count("key_a")
+    assert rejected.headers()[1:] == [(b"ratelimit", b'"list";r=0;t=3036'), (b"retry-after", b"59")]
+    body = render_envelope([rejected.to_error()], "id").decode()
     assert '"code":1429,"slug":"rate_limited","status":429' in body
     assert '"suggested_fix":"Try again in 59 s, as Retry-After says."' in body
 
@@ -218,11 +220,11 @@ def test_a_clock_that_jumps_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     """
     counts = LocalRateLimiter(Rate(5, 1))
     real = time.time
-    begun = time.monotonic()
+    started = time.monotonic()
     for jump in (0, -86_400, 86_400):
         monkeypatch.setattr(time, "time", lambda jump=jump: real() + jump)
-        given = within(counts, 20)
-        assert given <= 5 * (2 + time.monotonic() - begun)
+        value = within(counts, 20)
+        assert value <= 5 * (2 + time.monotonic() - started)
         assert not counts.count("key_a").is_allowed
     end = time.monotonic() + 30
     while not counts.count("key_a").is_allowed:
@@ -234,8 +236,8 @@ def test_a_clock_that_jumps_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 def test_workers_together_give_no_more_than_was_asked(amount: int, workers: int) -> None:
     """Each has its share, in whole requests."""
     share = Rate(amount, 60).divide(workers)
-    every = [LocalRateLimiter(share, Clock()) for _ in range(workers)]
-    assert amount - workers < sum(within(counts, amount) for counts in every) <= amount
+    all_values = [LocalRateLimiter(share, Clock()) for _ in range(workers)]
+    assert amount - workers < sum(within(counts, amount) for counts in all_values) <= amount
 
 
 # The server
@@ -272,41 +274,41 @@ def test_every_list_of_a_key_counts_and_nothing_else(limited: Server) -> None:
     with client_of(limited) as client:
         until_known(client)
         first = client.get(LIST)
-        left = int(str(re.search("r=([0-9]+)", first.headers["ratelimit"])[1]))  # type: ignore[index]
+        remaining = int(str(re.search("r=([0-9]+)", first.headers["ratelimit"])[1]))  # type: ignore[index]
         for request, status in [
             (("GET", LIST, {"if-none-match": first.headers["etag"]}), 304),
             (("HEAD", "/api/v3.1/tools", {}), 200),
             (("GET", f"{LIST}?limit=0", {"origin": "http://a.example"}), 400),
             (("GET", LIST, {"accept-encoding": "gzip"}), 200),
-        ][:left]:
+        ][:remaining]:
             for other in (ONE, SESSION, "/healthz"):
                 assert "ratelimit" not in client.get(other).headers
             method, path, headers = request
             stranger = client.get(LIST, headers={"x-api-key": "tc_nobody"})
             assert (stranger.status_code, "ratelimit" in stranger.headers) == (401, False)
             answer = client.request(method, path, headers=headers)
-            left -= 1
+            remaining -= 1
             assert (answer.status_code, answer.headers["ratelimit-policy"]) == (
                 status,
                 '"list";q=6;w=3600',
             )
-            assert re.fullmatch(f'"list";r={left};t=[0-9]{{1,4}}', answer.headers["ratelimit"])
+            assert re.fullmatch(f'"list";r={remaining};t=[0-9]{{1,4}}', answer.headers["ratelimit"])
             assert "retry-after" not in answer.headers
-        while left:
-            left -= 1
+        while remaining:
+            remaining -= 1
             assert client.get(LIST).status_code == 200
         for path in (LIST, f"{LIST}?limit=0", "/api/v3.1/tools?query=issue"):
-            refused = client.get(
+            rejected = client.get(
                 path, headers={"x-request-id": "mine", "origin": "http://a.example"}
             )
             assert (
-                refused.status_code,
-                refused.headers["retry-after"],
-                refused.headers["cache-control"],
+                rejected.status_code,
+                rejected.headers["retry-after"],
+                rejected.headers["cache-control"],
             ) == (429, "59", "no-store")
-            assert refused.headers["ratelimit"].startswith('"list";r=0;t=')
-            assert refused.headers["access-control-expose-headers"] == "*"
-            assert refused.json()["error"] == {
+            assert rejected.headers["ratelimit"].startswith('"list";r=0;t=')
+            assert rejected.headers["access-control-expose-headers"] == "*"
+            assert rejected.json()["error"] == {
                 "message": "x-api-key: this key may list 6 times in 3600 s, and has done so.",
                 "code": 1429,
                 "slug": "rate_limited",
@@ -341,8 +343,8 @@ def test_each_list_is_counted_once(shipped_build: Path, tmp_path: Path) -> None:
     ]
     for target, headers, status, limit in requests:
         response = asyncio.run(sent_by(app, target, (("x-api-key", secret), *headers)))
-        sent = dict(response[1]).get(b"ratelimit", b"").partition(b";t")[0].decode()
-        assert (response[0], sent) == (status, limit)
+        request = dict(response[1]).get(b"ratelimit", b"").partition(b";t")[0].decode()
+        assert (response[0], request) == (status, limit)
     # what is refused is refused before it is looked up or searched
     assert lookups.hits + lookups.misses == 5
 

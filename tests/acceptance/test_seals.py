@@ -17,9 +17,8 @@ from support.command import run_successfully, run_toolcatalog
 from support.files_on_disk import read_tree
 from toolcatalog.build import batches, changes, state
 from toolcatalog.build import cache as build_cache
-from toolcatalog.build import fingerprint as build_fingerprint
 from toolcatalog.build.batches import Task
-from toolcatalog.build.changes import BuildPaths
+from toolcatalog.build.changes import BuildContext, BuildPaths
 from toolcatalog.build.pipeline import build
 from toolcatalog.build.state import CheckResult
 from toolcatalog.progress import no_progress
@@ -48,12 +47,15 @@ def elsewhere(tmp_path: Path) -> dict[str, str]:
 
 def tasks_of(catalog: Path, out: Path) -> list[Task]:
     """The batches of a catalog as a check sees them."""
-    paths = BuildPaths(catalog=catalog, out=out, site=None, with_words=False)
-    fingerprint = build_fingerprint.compute("")
-    previous = state.load_state(paths.cache, fingerprint)
+    places = BuildPaths(catalog=catalog, out=out, site=None, with_words=False)
+    program = changes.compute_program_digest("")
+    before = state.load_state(places.cache, program)
     with WorkerPool(1) as crew:
+        context = BuildContext(
+            paths=places, program_digest=program, pool=crew, progress=no_progress
+        )
         outline = changes.list_catalog(catalog)
-        looked = changes.detect_changes(paths, outline, previous, fingerprint, crew, no_progress)
+        looked = changes.detect_changes(context, outline, before, crew)
     return [*looked.tasks]
 
 

@@ -78,19 +78,19 @@ def error(response: httpx.Response, status: int, slug: str) -> dict[str, Any]:
     """
     assert response.status_code == status
     assert [*response.json()] == ["error"]
-    found: dict[str, Any] = response.json()["error"]
-    assert {*found} == FIELDS
-    assert (found["status"], found["code"], found["slug"]) == (status, 1000 + status, slug)
-    assert found["request_id"] == response.headers["x-request-id"]
+    results: dict[str, Any] = response.json()["error"]
+    assert {*results} == FIELDS
+    assert (results["status"], results["code"], results["slug"]) == (status, 1000 + status, slug)
+    assert results["request_id"] == response.headers["x-request-id"]
     assert all(
-        isinstance(found[name], str) and found[name]
+        isinstance(results[name], str) and results[name]
         for name in ("message", "suggested_fix", "request_id")
     )
-    assert found["errors"]
-    assert all(isinstance(line, str) and line for line in found["errors"])
+    assert results["errors"]
+    assert all(isinstance(line, str) and line for line in results["errors"])
     assert response.headers["content-type"] == "application/json"
     assert response.headers["cache-control"] == "no-store"
-    return found
+    return results
 
 
 def raw(server: Server, request: bytes) -> tuple[int, dict[str, str], bytes]:
@@ -121,9 +121,9 @@ def get(path: str, *headers: str) -> bytes:
 
 def logged(server: Server, line: str) -> str:
     """The log once this stands in it."""
-    until = time.monotonic() + 5
+    deadline = time.monotonic() + 5
     while line not in (log := server.log.read_text()):
-        assert time.monotonic() < until, log
+        assert time.monotonic() < deadline, log
         time.sleep(0.02)
     return log
 
@@ -166,9 +166,9 @@ def test_each_error_has_its_status_slug_and_line(
     """What is refused is refused with the status and the slug of the decisions, and one line that
     says what is wrong.
     """
-    found = error(client.get(path), status, slug)
-    assert found["errors"] == [line]
-    assert found["message"] == line
+    result = error(client.get(path), status, slug)
+    assert result["errors"] == [line]
+    assert result["message"] == line
 
 
 @pytest.mark.parametrize(
@@ -247,9 +247,9 @@ def test_a_fault_of_ours_tells_nothing_but_its_request_id(
     }
     response = httpx.get(broken.url + path, headers=headers)
     judge(response)
-    found = error(response, 500, "internal_error")
-    assert found["request_id"] == f"fault-{len(path)}"
-    assert found["errors"] == ["Something went wrong on the server."]
+    result = error(response, 500, "internal_error")
+    assert result["request_id"] == f"fault-{len(path)}"
+    assert result["errors"] == ["Something went wrong on the server."]
     assert not re.search(r"SnapshotError|snapshot|Traceback|\.py|\.json|GITHUB|/", response.text)
     assert response.headers["access-control-allow-origin"] == "*"
     log = logged(
@@ -390,25 +390,25 @@ def test_what_the_client_has_is_not_sent_again(
     client: httpx.Client, path: str, coding: str
 ) -> None:
     """304 without a body on a matching `If-None-Match`, in every spelling of it, and only then."""
-    whole = client.get(path, headers={"Accept-Encoding": coding})
-    tag = whole.headers["etag"]
-    packed = "content-encoding" in whole.headers
+    document = client.get(path, headers={"Accept-Encoding": coding})
+    tag = document.headers["etag"]
+    packed = "content-encoding" in document.headers
     assert re.fullmatch(f'"[0-9a-f]{{32}}{f"-{coding}" if packed else ""}"', tag)
     for header in [*spellings(tag), *([] if packed else ["*"])]:
         same = client.get(path, headers={"If-None-Match": header, "Accept-Encoding": coding})
         assert (same.status_code, same.content) == (304, b""), header
         for name in ("etag", "cache-control", "vary"):
-            assert same.headers[name] == whole.headers[name]
+            assert same.headers[name] == document.headers[name]
     for other in (
         {"If-None-Match": '"x"'},
         {"If-None-Match": tag[1:-1]},
         {"If-None-Match": ""},
         {"If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT"},
     ):
-        again = client.get(path, headers={**other, "Accept-Encoding": coding})
-        assert (again.status_code, again.content, again.headers["etag"]) == (
+        repeated = client.get(path, headers={**other, "Accept-Encoding": coding})
+        assert (repeated.status_code, repeated.content, repeated.headers["etag"]) == (
             200,
-            whole.content,
+            document.content,
             tag,
         )
 
@@ -527,8 +527,8 @@ def unchunked(body: bytes) -> bytes:
     """The content of a chunked body."""
     content = b""
     while body:
-        size, _, rest = body.partition(b"\r\n")
-        content, body = content + rest[: int(size, 16)], rest[int(size, 16) + 2 :]
+        size, _, remaining = body.partition(b"\r\n")
+        content, body = content + remaining[: int(size, 16)], remaining[int(size, 16) + 2 :]
     return content
 
 
@@ -607,15 +607,15 @@ def test_any_origin_may_read_every_answer(
 BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 
 
-@pytest.mark.parametrize("more", [{}, {"range": "bytes=0-9"}, {"if-none-match": "*"}])
+@pytest.mark.parametrize("extra", [{}, {"range": "bytes=0-9"}, {"if-none-match": "*"}])
 @pytest.mark.parametrize("path", ["/nothing", "/tools/NO_TOOL/"])
 def test_people_get_a_page_about_what_is_not_there(
-    shipped: Server, path: str, more: dict[str, str]
+    shipped: Server, path: str, extra: dict[str, str]
 ) -> None:
     """The site's own, whole, with the status that says so and under the rules of pages; nobody
     keeps it.
     """
-    response = httpx.get(shipped.url + path, headers={**BROWSER, **more})
+    response = httpx.get(shipped.url + path, headers={**BROWSER, **extra})
     assert response.status_code == 404
     assert response.headers["content-type"] == "text/html; charset=utf-8"
     assert response.headers["cache-control"] == "no-store"
@@ -663,28 +663,28 @@ def test_a_tool_is_the_bytes_of_its_document(client: httpx.Client, shipped_build
     """What is answered live is, byte for byte, the document that an offline reader finds in the
     snapshot.
     """
-    found = {
+    results = {
         version: document
         for (slug, version), document in read_documents(shipped_build / "current").items()
         if slug == "GITHUB_CREATE_ISSUE"
     }
-    assert len(found) > 1
-    for version, document in found.items():
+    assert len(results) > 1
+    for version, document in results.items():
         assert client.get(TOOL, params={"version": version}).content == document
-    assert client.get(TOOL).content == found[max(found)]
+    assert client.get(TOOL).content == results[max(results)]
 
 
 def test_a_list_is_the_bytes_of_its_documents(client: httpx.Client, shipped_build: Path) -> None:
     """A page is the documents, joined."""
-    slugs, found = (
+    slugs, result = (
         ["SLACK_SEND_MESSAGE", "GITHUB_CREATE_ISSUE"],
         read_newest_documents(shipped_build / "current"),
     )
-    about = b'"next_cursor":null,"total_pages":1,"current_page":1,"total_items":2}'
-    items = b",".join(found[slug] for slug in slugs)
+    metadata = b'"next_cursor":null,"total_pages":1,"current_page":1,"total_items":2}'
+    items = b",".join(result[slug] for slug in slugs)
     assert (
         client.get(LIST, params={"tool_slugs": ",".join(slugs)}).content
-        == b'{"items":[' + items + b"]," + about
+        == b'{"items":[' + items + b"]," + metadata
     )
 
 
@@ -694,8 +694,8 @@ def test_a_session_is_the_bytes_of_its_file(
     """Every session answers its owner with the file, byte for byte, and nobody else."""
     facts = snapshot_reader.read_query_files(shipped_build / "current")["facts"]
     owners = {
-        name.removeprefix("session "): of[0][0]
-        for name, of in facts.items()
+        name.removeprefix("session "): group[0][0]
+        for name, group in facts.items()
         if name.startswith("session ")
     }
     secrets = {
@@ -748,10 +748,10 @@ def test_v3_1_answers_as_v3(client: httpx.Client, path: str, key: bool) -> None:
 
 def pages(client: httpx.Client, path: str, limit: int) -> list[dict[str, Any]]:
     """All pages of a list, from the first to the one without a next cursor."""
-    found = [client.get(path, params={"limit": limit}).json()]
-    while cursor := found[-1]["next_cursor"]:
-        found.append(client.get(path, params={"cursor": cursor}).json())
-    return found
+    results = [client.get(path, params={"limit": limit}).json()]
+    while cursor := results[-1]["next_cursor"]:
+        results.append(client.get(path, params={"cursor": cursor}).json())
+    return results
 
 
 @pytest.mark.parametrize(("path", "limit"), [(LIST, 37), (SESSION, 3)])
@@ -759,14 +759,14 @@ def test_pages_neither_skip_nor_repeat(client: httpx.Client, path: str, limit: i
     """Following `next_cursor` gives every tool once, in the order of the whole; the counts are
     right on each page.
     """
-    whole = client.get(path, params={"limit": 1000}).json()
-    found = pages(client, path, limit)
-    assert [item for page in found for item in page["items"]] == whole["items"]
-    assert [page["current_page"] for page in found] == [*range(1, len(found) + 1)]
-    assert {(page["total_items"], page["total_pages"]) for page in found} == {
-        (len(whole["items"]), -(-len(whole["items"]) // limit))
+    document = client.get(path, params={"limit": 1000}).json()
+    result = pages(client, path, limit)
+    assert [item for page in result for item in page["items"]] == document["items"]
+    assert [page["current_page"] for page in result] == [*range(1, len(result) + 1)]
+    assert {(page["total_items"], page["total_pages"]) for page in result} == {
+        (len(document["items"]), -(-len(document["items"]) // limit))
     }
-    assert [len(page["items"]) for page in found[:-1]] == [limit] * (len(found) - 1)
+    assert [len(page["items"]) for page in result[:-1]] == [limit] * (len(result) - 1)
 
 
 def test_a_page_past_the_end_is_empty(client: httpx.Client) -> None:
@@ -1018,12 +1018,12 @@ def test_no_key_is_told_from_another_that_is_not_good(
 
 def key_id(server: Server, key: str) -> str:
     """The id of a key, found by its last characters, as a person would."""
-    (found,) = (
+    (result,) = (
         line.split()[0]
         for line in run_successfully("keys", "list", "--keys", server.keys_file).splitlines()
         if f" {key[-4:]} " in line
     )
-    return found
+    return result
 
 
 @pytest.mark.parametrize("path", [LIST, TOOL, SESSION, "/api/v3.1/tools"])
@@ -1057,12 +1057,12 @@ def test_a_change_of_the_keys_holds_within_a_second(client: httpx.Client, shippe
 
 def test_a_key_ends_by_itself(client: httpx.Client, shipped: Server) -> None:
     """A key expires at its time, without a change of the file."""
-    key, kept = api_keys.create(shipped.keys_file, "default", None, timedelta(seconds=3))
+    key, remaining = api_keys.create(shipped.keys_file, "default", None, timedelta(seconds=3))
     assert settles(client, key, 200) < 1
     settles(client, key, 401)
     assert (
         timedelta(0)
-        <= datetime.now(UTC) - datetime.fromisoformat(str(kept.expires))
+        <= datetime.now(UTC) - datetime.fromisoformat(str(remaining.expires))
         < timedelta(seconds=1)
     )
 

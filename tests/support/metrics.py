@@ -15,9 +15,9 @@ Sample = tuple[str, frozenset[tuple[str, str]]]
 def samples(text: str) -> dict[Sample, float]:
     """All samples, by name and labels."""
     return {
-        (one.name, frozenset(one.labels.items())): one.value
+        (item.name, frozenset(item.labels.items())): item.value
         for family in families(text)
-        for one in family.samples
+        for item in family.samples
     }
 
 

@@ -89,10 +89,11 @@ def command(
     output.print_message(
         f"{'Built' if result.changed else 'Nothing has changed:'} {counts}, {result.pages:,} pages."
     )
-    if result.kept:
+    if result.foreign_pages:
         output.print_message(
-            f"{site} holds {result.kept:,} pages that are no longer made and that were not made by "
-            "you on this machine: they stay. Remove the folder and build again to be rid of them."
+            f"{site} holds {result.foreign_pages:,} pages that are no longer made and that were not"
+            " made by you on this machine: they stay. Remove the folder and build again to be rid"
+            " of them."
         )
     if (
         result.changed

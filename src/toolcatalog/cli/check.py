@@ -114,20 +114,20 @@ def command(**values: Any) -> int:
 
 
 def _check_once(check_options: CheckOptions) -> int:
-    shown = _run_check(check_options)
+    report = _run_check(check_options)
     if check_options.fix:
         from toolcatalog.cli import check_fixes  # noqa: PLC0415 - loads the whole checker
 
-        fix_counts = check_fixes.apply_fixes(check_options.catalog, shown.problems)
+        fix_counts = check_fixes.apply_fixes(check_options.catalog, report.problems)
         if fix_counts:
             output.print_message(
                 f"Mended {sum(fix_counts.values()):,} problem(s) in {len(fix_counts):,} file(s): "
                 f"{', '.join(sorted(fix_counts)[:5])}"
             )
-            shown = _run_check(check_options)
-    _print_result(shown, check_options)
+            report = _run_check(check_options)
+    _print_result(report, check_options)
     failing = {"error", "warning"} if check_options.strict else {"error"}
-    return 1 if any(problem.severity in failing for problem in shown.problems) else 0
+    return 1 if any(problem.severity in failing for problem in report.problems) else 0
 
 
 def _watch_catalog(check_options: CheckOptions) -> None:
@@ -163,9 +163,9 @@ def _select_problems(
 ) -> ShownProblems:
     """Return the problems at the selected paths, those of changed files first."""
     selected = _selected_paths(check_options)
-    shown = [problem for problem in problems if _is_selected(problem.path, selected)]
-    shown.sort(key=lambda problem: problem.path not in changed_paths)
-    return ShownProblems(shown, len(problems) - len(shown), file_count, changed_paths)
+    visible = [problem for problem in problems if _is_selected(problem.path, selected)]
+    visible.sort(key=lambda problem: problem.path not in changed_paths)
+    return ShownProblems(visible, len(problems) - len(visible), file_count, changed_paths)
 
 
 def _check_catalog(check_options: CheckOptions) -> CheckResult:
@@ -210,43 +210,43 @@ def _shown_severities(check_options: CheckOptions) -> Sequence[str]:
     return _SEVERITIES[: _SEVERITIES.index(check_options.minimum_severity) + 1]
 
 
-def _print_result(shown: ShownProblems, check_options: CheckOptions) -> None:
+def _print_result(report: ShownProblems, check_options: CheckOptions) -> None:
     match check_options.output_format:
         case "json":
             rows = [
                 {name: getattr(problem, name) for name in _JSON_FIELDS}
-                for problem in shown.problems
+                for problem in report.problems
             ]
             click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
         case "concise":
             click.echo(
                 "".join(
                     f"{_format_location(problem)}: {problem.rule}: {problem.message}\n"
-                    for problem in shown.problems
+                    for problem in report.problems
                 ),
                 nl=False,
             )
         case "full":
-            output.print_problems(shown.problems, shown.files, _summarize_hidden(shown))
+            output.print_problems(report.problems, report.files, _summarize_hidden(report))
         case _:
-            _print_report(shown, check_options)
+            _print_report(report, check_options)
 
 
-def _summarize_hidden(shown: ShownProblems) -> str:
-    return f"{shown.hidden_count:,} elsewhere in the catalog." if shown.hidden_count else ""
+def _summarize_hidden(report: ShownProblems) -> str:
+    return f"{report.hidden_count:,} elsewhere in the catalog." if report.hidden_count else ""
 
 
 def _format_location(problem: Problem) -> str:
     return f"{problem.path}:{problem.line}:{problem.column}"
 
 
-def _print_report(shown: ShownProblems, check_options: CheckOptions) -> None:
+def _print_report(report: ShownProblems, check_options: CheckOptions) -> None:
     """Print a report for another program, with paths relative to the root of the repository."""
     from toolcatalog.validation import reports, rule_pages  # noqa: PLC0415 - slow import
 
     root = _repository_prefix(check_options.catalog.resolve().parent)
-    problems = [replace(problem, path=f"{root}{problem.path}") for problem in shown.problems]
-    changed = {f"{root}{path}" for path in shown.changed_paths}
+    problems = [replace(problem, path=f"{root}{problem.path}") for problem in report.problems]
+    changed = {f"{root}{path}" for path in report.changed_paths}
     if check_options.output_format == "sarif":
         rules = {
             rule: reports.RuleDescription(
@@ -256,14 +256,14 @@ def _print_report(shown: ShownProblems, check_options: CheckOptions) -> None:
             )
             for rule in {problem.rule for problem in problems}
         }
-        click.echo(reports.render_sarif(problems, shown.files, changed, rules))
+        click.echo(reports.render_sarif(problems, report.files, changed, rules))
     elif check_options.output_format == "junit":
-        click.echo(reports.render_junit(problems, shown.files, changed), nl=False)
+        click.echo(reports.render_junit(problems, report.files, changed), nl=False)
     else:
-        click.echo(reports.render_github(problems, shown.files, changed), nl=False)
+        click.echo(reports.render_github(problems, report.files, changed), nl=False)
         if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
             with Path(summary).open("a", encoding="utf-8") as page:
-                page.write(reports.render_summary(problems, shown.files, changed))
+                page.write(reports.render_summary(problems, report.files, changed))
 
 
 def _repository_prefix(folder: Path) -> str:

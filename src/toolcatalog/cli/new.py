@@ -197,8 +197,8 @@ def _complete_fields(
         )
         raise UsageError(f"{problem}, or run this at a terminal, where it asks.")
     for key in values:
-        if wrong := _find_field_problem(path, values, key):
-            raise UsageError(f"{_option_name(key)}: {wrong}.")
+        if field_problem := _find_field_problem(path, values, key):
+            raise UsageError(f"{_option_name(key)}: {field_problem}.")
     return values
 
 

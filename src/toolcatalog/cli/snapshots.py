@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 import orjson
@@ -74,7 +75,7 @@ def list_(build: Path, output_format: str) -> None:
     if output_format == "json":
         click.echo(
             orjson.dumps(
-                [asdict(snapshot) for snapshot in snapshots],
+                [_to_values(snapshot) for snapshot in snapshots],
                 option=orjson.OPT_INDENT_2 | orjson.OPT_OMIT_MICROSECONDS,
             )
         )
@@ -82,8 +83,13 @@ def list_(build: Path, output_format: str) -> None:
     for line in _format_table(snapshots):
         click.echo(line)
     for snapshot in snapshots:
-        if snapshot.wrong:
-            output.print_message(snapshot.wrong)
+        if snapshot.problem:
+            output.print_message(snapshot.problem)
+
+
+def _to_values(snapshot: StoredSnapshot) -> dict[str, Any]:
+    keys = {"installed": "placed", "problem": "wrong"}  # others have the name of the field
+    return {keys.get(name, name): value for name, value in asdict(snapshot).items()}
 
 
 def _format_table(snapshots: Sequence[StoredSnapshot]) -> list[str]:
@@ -103,7 +109,7 @@ def _format_table(snapshots: Sequence[StoredSnapshot]) -> list[str]:
         rows.append(
             (
                 digest,
-                f"{snapshot.placed:%Y-%m-%d %H:%M}",
+                f"{snapshot.installed:%Y-%m-%d %H:%M}",
                 *counts,
                 _format_size(snapshot.size),
                 state,

@@ -334,8 +334,8 @@ def _compare_file(
         return Entry("not compared", path, toolkit, reason=_unreadable_reasons(old, new))
     subject = "toolkit" if toolkit else "file"
     if new is None:
-        changes: tuple[Change, ...] = (Change("breaking", subject, "was removed"),)
-        return Entry("removed", path, toolkit, changes=changes, sunset=_announced_end(old))
+        removal = Change("breaking", subject, "was removed")
+        return Entry("removed", path, toolkit, changes=(removal,), sunset=_announced_end(old))
     if old is None:
         return Entry("added", path, toolkit, changes=(Change("additive", subject, "is new"),))
     assert not isinstance(old, Unreadable)

@@ -120,7 +120,7 @@ def check_security(
     invalid_paths = {file.path for file in files if file.problems}
     catalog_findings = severity.iter_catalog_findings(catalog, SECURITY_RULES)
     findings = [
-        *checker.select_findings(files),
+        *checker.select_findings(files).findings,
         *file_findings,
         *(finding for finding in catalog_findings if finding.path not in invalid_paths),
     ]

@@ -182,8 +182,8 @@ def require_own_history(repository: Repository, revision: str) -> None:
     outer = open_repository(top.parent)
     commit = _find_commit(outer, revision)
     path = f"{outer.prefix}{top.name}"
-    listed = _run_git_in(outer, "ls-tree", "-d", commit, path).stdout if commit else b""
-    if listed and not listed.startswith(_SUBMODULE.encode()):
+    references = _run_git_in(outer, "ls-tree", "-d", commit, path).stdout if commit else b""
+    if references and not references.startswith(_SUBMODULE.encode()):
         raise UsageError(
             f"{top} is a repository of its own, such as a submodule, and at {revision} it was a "
             f"folder of the repository in {outer.top}: put the files themselves there."

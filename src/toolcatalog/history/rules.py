@@ -23,8 +23,8 @@ class HistoryContext:
 
     `comparison` contains the differences since a revision, and `published` the versions at that
     revision of the tools that differ. `deprecated` contains the current deprecation of each
-    deprecated version; `announced` those at that revision. `invalid` are the tool versions that cannot be read now; `check` reports
-    why.
+    deprecated version; `announced` those at that revision. `invalid` are the tool versions that
+    cannot be read now; `check` reports why.
     """
 
     comparison: Comparison
@@ -92,7 +92,9 @@ def check_meta_tool_unchanged(history: HistoryContext) -> Iterator[Finding]:
                     "this version of a meta tool is published, and it changed: "
                     f"{_format_changes(changes)}"
                 ),
-                expected=f"the file as it is in {history.comparison.old_title}, apart from `deprecation`",
+                expected=(
+                    f"the file as it is in {history.comparison.old_title}, apart from `deprecation`"
+                ),
                 help="put that one back, and make the change in a new file with a later version",
             )
 
@@ -152,8 +154,8 @@ def check_sunset_ahead(history: HistoryContext) -> Iterator[Finding]:
     for entry in _entries_with(history, "deprecated", "deprecation", "new version"):
         key = ToolVersionKey(entry.toolkit, entry.slug, entry.version)
         sunset = history.deprecated.get(key, {}).get("sunset", "")
-        before = history.announced.get(key, {}).get("sunset", "")
-        if sunset and sunset <= history.today and sunset != before:
+        previous = history.announced.get(key, {}).get("sunset", "")
+        if sunset and sunset <= history.today and sunset != previous:
             yield Finding(
                 path=entry.path,
                 pointer=("deprecation", "sunset"),

@@ -84,7 +84,7 @@ def download_snapshot(
             raise InvalidRemoteSnapshot(
                 f"Snapshot {digest[:12]} is damaged in {storage.url} ({problems[0]}): {_RETRY_HINT}"
             )
-        store_open.check(part, display_folder, help)
+        store_open.check_snapshot(part, display_folder, help)
         directory.install_snapshot(part, digest, file_infos)
         files.write_unsynced(
             cache / _CHUNK_LISTS_FOLDER / f"{digest}.json", layout.render_chunk_list(file_chunks)
@@ -169,7 +169,7 @@ def _check_disk_space(folder: Path, file_infos: Mapping[str, FileInfo], max_size
             " allowed: raise --max-snapshot-size if it is meant."
         )
     folders = {path.rpartition("/")[0] for path in file_infos}
-    blocks = len(file_infos) + snapshot_format.MOST_FOLDERS * len(folders)
+    blocks = len(file_infos) + snapshot_format.MAX_FOLDER_DEPTH * len(folders)
     if shutil.disk_usage(folder).free < size * _DISK_MARGIN + _DISK_BLOCK_SIZE * blocks:
         raise OSError(28, f"No room for a snapshot of {size:,} bytes")
 

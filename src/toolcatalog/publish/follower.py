@@ -309,7 +309,7 @@ class Follower:
         try:
             if not folder.is_dir() or verify.verify_snapshot(folder):
                 return False
-            store_open.check(folder, folder, REBUILD_HINT)
+            store_open.check_snapshot(folder, folder, REBUILD_HINT)
         except SnapshotError:
             return False
         return True

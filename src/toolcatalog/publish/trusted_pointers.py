@@ -56,8 +56,9 @@ def verify_pointer(
     last, sequence = _read_last_accepted(cache), signed.statement.sequence
     if signatures.is_far_ahead(sequence, datetime.now(UTC)):
         raise InvalidRemoteSnapshot(
-            f"Snapshot {short_digest} has the sequence number {sequence}, which is a time more than a year "
-            "ahead: check the clocks of this machine and of the publisher, then publish again."
+            f"Snapshot {short_digest} has the sequence number {sequence}, which is a time more than"
+            " a year ahead: check the clocks of this machine and of the publisher, then publish"
+            " again."
         )
     if last and sequence == last.sequence and digest != last.digest:
         raise InvalidRemoteSnapshot(
@@ -80,8 +81,8 @@ def require_no_signatures(cache: Path) -> None:
     """
     if (cache / _ACCEPTED_FILE).exists():
         raise InvalidRemoteSnapshot(
-            f"{cache} has snapshots that were accepted by --verify-key, and this server has no key: "
-            f"start it with --verify-key or another --cache, or remove {cache / _ACCEPTED_FILE}."
+            f"{cache} has snapshots that were accepted by --verify-key, and this server has no key:"
+            f" start it with --verify-key or another --cache, or remove {cache / _ACCEPTED_FILE}."
         )
 
 

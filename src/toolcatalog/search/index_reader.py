@@ -84,14 +84,14 @@ class TextIndex:
 
     def terms_with_prefix(self, prefix: str, limit: int) -> list[Term]:
         """Return the first terms that begin with `prefix`, at most `limit`."""
-        place = self._terms.bisect(prefix)
+        position = self._terms.bisect(prefix)
         return [
-            self.term_at(place + more)
-            for more, name in enumerate(self._terms.names(place, place + limit))
+            self.term_at(position + offset)
+            for offset, name in enumerate(self._terms.names(position, position + limit))
             if name.startswith(prefix)
         ]
 
-    def place(self, text: str) -> int:
+    def position_of(self, text: str) -> int:
         """Return the number of terms that sort before this text."""
         return self._terms.bisect(text)
 
@@ -119,12 +119,12 @@ class TextIndex:
         """
         if term.is_dense:
             return self._dense_values(term).take(tool_ids)
-        known, values = self._sparse_values(term)
-        places = known.searchsorted(tool_ids)
-        found: PostingValues = values.take(places, mode="clip") * (
-            known.take(places, mode="clip") == tool_ids
+        term_tools, values = self._sparse_values(term)
+        positions = term_tools.searchsorted(tool_ids)
+        result: PostingValues = values.take(positions, mode="clip") * (
+            term_tools.take(positions, mode="clip") == tool_ids
         )
-        return found
+        return result
 
     def _dense_values(self, term: Term) -> PostingValues:
         """Return a value for every tool."""
@@ -152,8 +152,8 @@ class TextIndex:
 
 def _find_term(terms: Table, text: str) -> Term | None:
     """Return the term with this text; None if no tool contains it."""
-    found = terms.find(text)
-    return None if found is None else _parse_term(found[0], text, found[1])
+    match = terms.find(text)
+    return None if match is None else _parse_term(match[0], text, match[1])
 
 
 def _term_at(terms: Table, id: int) -> Term:
@@ -172,8 +172,21 @@ def _find_similar_terms(terms: Table, word: str) -> list[Term]:
 
 
 def _parse_term(id: int, text: str, entry: bytes) -> Term:
-    first, held, check, rarity, is_row, kin, word = snapshot_format.TERM_HEADER.unpack_from(entry)
-    end = snapshot_format.TERM_HEADER.size + 4 * kin
+    first, document_frequency, checksum, rarity, is_row, related_count, word = (
+        snapshot_format.TERM_HEADER.unpack_from(entry)
+    )
+    end = snapshot_format.TERM_HEADER.size + 4 * related_count
     related = memoryview(entry)[snapshot_format.TERM_HEADER.size : end].cast("I")
     spellings = tuple(entry[end:].decode().split("\t"))
-    return Term(id, text, rarity, tuple(related), word, spellings, first, held, check, is_row)
+    return Term(
+        id,
+        text,
+        rarity,
+        tuple(related),
+        word,
+        spellings,
+        first,
+        document_frequency,
+        checksum,
+        is_row,
+    )

@@ -45,15 +45,22 @@ class CompressedDocuments:
 
     def __init__(self, data: Buffer, documents_sha256: str) -> None:
         columns, count = _read_table(data, documents_sha256)
-        starts, others = columns[: 8 * (count + 1)], columns[8 * (count + 1) :].cast("I")
+        starts, narrow_columns = columns[: 8 * (count + 1)], columns[8 * (count + 1) :].cast("I")
         # memoryviews are indexed in a third of the time of arrays
-        self._starts, self._before = starts.cast("Q"), others[: count + 1]
-        self._through, self._checks = others[count + 1 : 2 * count + 1], others[2 * count + 1 :]
+        self._starts, self._prefix_crcs = starts.cast("Q"), narrow_columns[: count + 1]
+        self._inclusive_crcs, self._checks = (
+            narrow_columns[count + 1 : 2 * count + 1],
+            narrow_columns[2 * count + 1 :],
+        )
         self._data = memoryview(data)
         self._verified = bytearray(count)
-        column = np.frombuffer(starts, np.uint64)
-        padding = self._data[column[-1] : len(data) - len(columns) - _FOOTER.size - _END.size]
-        if (column[1:] < column[:-1]).any() or any(padding) or len(padding) >= _ALIGNMENT:
+        start_values = np.frombuffer(starts, np.uint64)
+        padding = self._data[start_values[-1] : len(data) - len(columns) - _FOOTER.size - _END.size]
+        if (
+            (start_values[1:] < start_values[:-1]).any()
+            or any(padding)
+            or len(padding) >= _ALIGNMENT
+        ):
             raise SnapshotError("its table is damaged")
 
     def __len__(self) -> int:
@@ -68,20 +75,25 @@ class CompressedDocuments:
         `tools.json`. Raises SnapshotError if a fragment is not what was written.
         """
         chunks, next_crc, next_size = [], 0, 0
-        data, starts, before, verified = self._data, self._starts, self._before, self._verified
+        data, starts, prefix_crcs, verified = (
+            self._data,
+            self._starts,
+            self._prefix_crcs,
+            self._verified,
+        )
         for first, last in runs:
             if not verified[first] or (last > first and verified.find(0, first, last + 1) >= 0):
                 self._verify(first, last + 1)
             chunks.append(data[starts[first] : starts[last + 1]])
-            crc, size = next_crc ^ before[first], next_size
+            crc, size = next_crc ^ prefix_crcs[first], next_size
             run_size = document_offsets[last + 1] - document_offsets[first]
-            next_crc = append_crc32(crc, before[last + 1], run_size)
+            next_crc = append_crc32(crc, prefix_crcs[last + 1], run_size)
             next_size += run_size
         if not chunks:
             return Fragments([], 0, 0)
         # the last one again, without the comma after it
         chunks[-1] = chunks[-1][: -len(SEPARATOR)]
-        crc = append_crc32(crc, self._through[last], run_size - 1)
+        crc = append_crc32(crc, self._inclusive_crcs[last], run_size - 1)
         return Fragments(chunks, crc, size + run_size - 1)
 
     def read_slice(self, start: int, stop: int) -> memoryview:
@@ -95,7 +107,7 @@ class CompressedDocuments:
 
     def checksums(self) -> tuple["array[int]", "array[int]"]:
         """Return the checksums `before` the documents and `through` them."""
-        return array("I", self._before), array("I", self._through)
+        return array("I", self._prefix_crcs), array("I", self._inclusive_crcs)
 
     def describe_slice(self, start: int, stop: int) -> tuple[list[int], list[int]]:
         """Return the sizes in bytes and the checksums of the fragments of a slice."""
@@ -131,24 +143,24 @@ def _read_table(data: Buffer, documents_sha256: str) -> tuple[memoryview, int]:
         raise SnapshotError("it is truncated")
     check, magic = _END.unpack(view[end:])
     sha256, count = _FOOTER.unpack(view[footer:end])
-    begin = footer - (8 + 4) * (count + 1) - (4 + 4) * count
-    prefetch(data, max(begin, 0), len(view))
-    if magic != _MAGIC or begin < 0 or zlib_ng.crc32(view[begin:end]) != check:
+    start = footer - (8 + 4) * (count + 1) - (4 + 4) * count
+    prefetch(data, max(start, 0), len(view))
+    if magic != _MAGIC or start < 0 or zlib_ng.crc32(view[start:end]) != check:
         raise SnapshotError("its table is damaged")
     if sha256.hex() != documents_sha256:
         raise SnapshotError("it belongs to other documents")
-    return view[begin:footer], count
+    return view[start:footer], count
 
 
 def pack_table(
     documents_sha256: str,
     starts: "array[int]",
-    before: "array[int]",
-    through: "array[int]",
+    prefix_crcs: "array[int]",
+    inclusive_crcs: "array[int]",
     checks: "array[int]",
 ) -> bytes:
     """Return what follows the fragments in the file: padding, columns and footer."""
-    columns = b"".join(column.tobytes() for column in (starts, before, through, checks))
+    columns = b"".join(column.tobytes() for column in (starts, prefix_crcs, inclusive_crcs, checks))
     table = columns + _FOOTER.pack(bytes.fromhex(documents_sha256), len(checks))
     padding = bytes(-starts[-1] % _ALIGNMENT)
     return padding + table + _END.pack(zlib_ng.crc32(table), _MAGIC)

@@ -99,10 +99,10 @@ class _Source:
         """Yield documents by position; raises SnapshotError if one is not what was written."""
         offsets = self.columns["offset"][start : stop + 1].tolist()
         checks = self.columns["check"][start:stop].tolist()
-        for (begin, end), check in zip(pairwise(offsets), checks, strict=True):
-            document = self.data[begin : end - 1]
+        for (first, end), check in zip(pairwise(offsets), checks, strict=True):
+            document = self.data[first : end - 1]
             if zlib_ng.crc32(document) != check:
-                raise SnapshotError(f"the document at offset {begin} is damaged")
+                raise SnapshotError(f"the document at offset {first} is damaged")
             yield document
 
 
@@ -161,15 +161,15 @@ def _render(source: _Source, previous: _Existing | None) -> Iterator[bytes | mem
 
 def _prefix_checksums(source: _Source) -> tuple["array[int]", "array[int]"]:
     """Return the CRC-32 of all documents and commas before each document and through it."""
-    before, through = array("I", [0]), array("I")
+    prefix_crcs, inclusive_crcs = array("I", [0]), array("I")
     sizes = (np.diff(source.columns["offset"].astype(np.int64)) - 1).tolist()
     crc = 0
     for check, size in zip(source.columns["check"].tolist(), sizes, strict=True):
         crc = gzip_fragments.append_crc32(crc, check, size)
-        through.append(crc)
+        inclusive_crcs.append(crc)
         crc = zlib_ng.crc32(b",", crc)
-        before.append(crc)
-    return before, through
+        prefix_crcs.append(crc)
+    return prefix_crcs, inclusive_crcs
 
 
 def _fragment_slices(source: _Source, previous: _Existing | None) -> Iterator[_Slice]:
@@ -202,14 +202,14 @@ def _copy(compressed: CompressedDocuments, start: int, stop: int) -> _Slice | No
     return _Slice(data, *compressed.describe_slice(start, stop))
 
 
-def _match_keys(keys: NDArray[Any], others: NDArray[Any]) -> NDArray[np.int64]:
+def _match_keys(keys: NDArray[Any], candidates: NDArray[Any]) -> NDArray[np.int64]:
     """Return the position of each key among others; -1 if it is not there."""
-    if not len(others):
+    if not len(candidates):
         return np.full(len(keys), -1)
-    order = np.argsort(others["first"])
-    places = np.searchsorted(others["first"], keys["first"], sorter=order)
-    matches = order[np.minimum(places, len(order) - 1)]
-    return np.where(others[matches] == keys, matches, -1)
+    order = np.argsort(candidates["first"])
+    positions = np.searchsorted(candidates["first"], keys["first"], sorter=order)
+    matches = order[np.minimum(positions, len(order) - 1)]
+    return np.where(candidates[matches] == keys, matches, -1)
 
 
 def _document_keys(columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:

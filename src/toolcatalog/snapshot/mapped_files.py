@@ -34,9 +34,9 @@ def map_file(file: Path, access: Access) -> Buffer:
 
 def prefetch(data: Buffer, start: int, size: int) -> None:
     """Load a range of a mapped file that is about to be read completely."""
-    begin = min(start, len(data)) // mmap.PAGESIZE * mmap.PAGESIZE
-    if isinstance(data, mmap.mmap) and begin < len(data):
-        _advise(data, "MADV_WILLNEED", begin, min(start + size, len(data)) - begin)
+    aligned_start = min(start, len(data)) // mmap.PAGESIZE * mmap.PAGESIZE
+    if isinstance(data, mmap.mmap) and aligned_start < len(data):
+        _advise(data, "MADV_WILLNEED", aligned_start, min(start + size, len(data)) - aligned_start)
 
 
 def _advise(data: mmap.mmap, advice: str, start: int, size: int) -> None:

@@ -54,11 +54,15 @@ class Documents:
         The tag is the first 32 hex digits of its SHA-256. Raises SnapshotError if the document is
         not what was written.
         """
-        place = self._positions[tool_id]
-        if not self._verified[place]:
-            self._verify(place, place)
-        tag = self._tags[snapshot_format.TAG_SIZE * place : snapshot_format.TAG_SIZE * (place + 1)]
-        return self._documents[self._offsets[place] : self._offsets[place + 1] - 1], hexlify(tag)
+        position = self._positions[tool_id]
+        if not self._verified[position]:
+            self._verify(position, position)
+        tag = self._tags[
+            snapshot_format.TAG_SIZE * position : snapshot_format.TAG_SIZE * (position + 1)
+        ]
+        return self._documents[self._offsets[position] : self._offsets[position + 1] - 1], hexlify(
+            tag
+        )
 
     def read_documents(self, tool_ids: ToolIds) -> tuple[list[memoryview], bytes]:
         """Return documents in the order of the ids as pieces, and a tag of all of them.
@@ -116,27 +120,27 @@ class Documents:
 
     def document_sizes(self, tool_ids: ToolIds) -> NDArray[np.int64]:
         """Return the sizes of documents in bytes."""
-        places = self._columns["place"][tool_ids].astype(np.int64)
+        positions = self._columns["place"][tool_ids].astype(np.int64)
         offset = self._columns["offset"].astype(np.int64)
-        return offset[places + 1] - offset[places] - 1
+        return offset[positions + 1] - offset[positions] - 1
 
     def _verify(self, first: int, last: int) -> None:
         """Check the checksums of documents, and that a comma or the bracket follows each.
 
         The separators are checked because `read_documents` returns them too.
         """
-        for place in range(first, last + 1):
-            start, end = self._offsets[place], self._offsets[place + 1] - 1
-            after = b"]" if end == len(self._data) - 1 else b","
+        for position in range(first, last + 1):
+            start, end = self._offsets[position], self._offsets[position + 1] - 1
+            separator = b"]" if end == len(self._data) - 1 else b","
             if (
-                zlib_ng.crc32(self._documents[start:end]) != self._checksums[place]
-                or self._data[end : end + 1] != after
+                zlib_ng.crc32(self._documents[start:end]) != self._checksums[position]
+                or self._data[end : end + 1] != separator
             ):
                 raise SnapshotError(
-                    f"The document of tool version {self._columns['number'][place]} is not "
+                    f"The document of tool version {self._columns['number'][position]} is not "
                     f"what was written: {REBUILD_HINT}"
                 )
-            self._verified[place] = 1
+            self._verified[position] = 1
 
 
 def log_damaged_compressed_documents(error: Exception) -> None:

@@ -40,16 +40,17 @@ def open_snapshot(folder: Path, display_folder: Path | None = None) -> Store:
     return _open(folder, display_folder or folder, REBUILD_HINT, is_served=True)
 
 
-def check(folder: Path, named: Path, mend: str) -> None:
-    """Raise SnapshotError if `open_snapshot` would, with `mend` as the hint; loads no model."""
-    _open(folder, named, mend, is_served=False)
+def check_snapshot(folder: Path, display_folder: Path, help: str) -> None:
+    """Raise SnapshotError if `open_snapshot` would, with `help` as the hint; loads no model."""
+    _open(folder, display_folder, help, is_served=False)
 
 
-def _open(folder: Path, build: Path, mend: str, *, is_served: bool) -> Store:
-    manifest = verify.read_manifest(folder, build, mend)
+def _open(folder: Path, build: Path, help: str, *, is_served: bool) -> Store:
+    manifest = verify.read_manifest(folder, build, help)
     try:
         data = {
-            path: _map_file(folder / path, path, said.size) for path, said in manifest.files.items()
+            path: _map_file(folder / path, path, file_info.size)
+            for path, file_info in manifest.files.items()
         }
         encode = (
             encoder.load_encoder().encode_query
@@ -63,14 +64,14 @@ def _open(folder: Path, build: Path, mend: str, *, is_served: bool) -> Store:
         compressed = _open_compressed(folder, manifest) if is_served else None
         return _open_store(manifest.digest, data, tables, encode, compressed)
     except _DamagedFile as error:
-        raise SnapshotError(f"The build in {build} is damaged ({error}): {mend}") from None
+        raise SnapshotError(f"The build in {build} is damaged ({error}): {help}") from None
     except OSError as error:
         raise SnapshotError(
-            f"The build in {build} cannot be read ({error.strerror}): {remedy(error)}, or {mend}"
+            f"The build in {build} cannot be read ({error.strerror}): {remedy(error)}, or {help}"
         ) from None
     except KeyError as error:
         raise SnapshotError(
-            f"The manifest of the build in {build} is damaged (it does not name {error}): {mend}"
+            f"The manifest of the build in {build} is damaged (it does not name {error}): {help}"
         ) from None
 
 

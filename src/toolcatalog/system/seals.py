@@ -92,8 +92,8 @@ def _read_secret(path: Path) -> bytes | None:
                 raise PermissionError(f"{path} belongs to another user")
             if stat.S_IMODE(status.st_mode) & 0o077:
                 return None
-        found = file.read(SEAL_SIZE + 1) if stat.S_ISREG(status.st_mode) else b""
-    return found if len(found) == SEAL_SIZE else None
+        secret = file.read(SEAL_SIZE + 1) if stat.S_ISREG(status.st_mode) else b""
+    return secret if len(secret) == SEAL_SIZE else None
 
 
 def _create_secret(path: Path) -> bytes | None:
@@ -101,14 +101,14 @@ def _create_secret(path: Path) -> bytes | None:
 
     If two processes do this at once, both use the secret of the first.
     """
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{_FILE_NAME}.")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{_FILE_NAME}.")
     try:
         with open(handle, "wb") as file:
             file.write(os.urandom(SEAL_SIZE))
         if _read_secret(path) is None:
             path.unlink(missing_ok=True)
         with suppress(FileExistsError):
-            os.link(beside, path)
+            os.link(temporary, path)
     finally:
-        Path(beside).unlink()
+        Path(temporary).unlink()
     return _read_secret(path)

@@ -28,16 +28,18 @@ def fix_until_stable(
     A fixed value of the wrong type may reveal further problems. `find_problems` returns the
     problems of the file for given bytes.
     """
-    whole = FixResult(data, 0, 0)
+    total = FixResult(data, 0, 0)
     for _ in range(_MAX_ROUNDS):
-        one = fix_once(whole.data, problems)
-        if not one.fix_count:
+        result = fix_once(total.data, problems)
+        if not result.fix_count:
             break
-        whole = FixResult(
-            one.data, whole.fix_count + one.fix_count, whole.error_count + one.error_count
+        total = FixResult(
+            result.data,
+            total.fix_count + result.fix_count,
+            total.error_count + result.error_count,
         )
-        problems = find_problems(whole.data)
-    return whole
+        problems = find_problems(total.data)
+    return total
 
 
 def fix_once(data: bytes, problems: Iterable[Problem]) -> FixResult:
@@ -47,25 +49,23 @@ def fix_once(data: bytes, problems: Iterable[Problem]) -> FixResult:
     """
     text = data.decode(errors="surrogateescape")
     lines = text.removeprefix(_BOM).split("\n")
-    before, mended = [*lines], list[Problem]()
+    before, fixed = [*lines], list[Problem]()
     # from the end to the start, so that earlier positions stay valid
     for problem in sorted(problems, reverse=True):
-        if problem.fix is not None and before[problem.line - 1].rstrip("\r") == problem.excerpt:
-            lines[problem.line - 1 : problem.line] = _fix_line(
-                lines[problem.line - 1], problem, problem.fix
-            )
-            mended.append(problem)
-    errors = sum(problem.severity == "error" for problem in mended)
-    return FixResult(
-        (_BOM * text.startswith(_BOM) + "\n".join(lines)).encode(errors="surrogateescape"),
-        len(mended),
-        errors,
-    )
+        index = problem.line - 1
+        if problem.fix is not None and before[index].rstrip("\r") == problem.excerpt:
+            lines[index : index + 1] = _fix_line(lines[index], problem, problem.fix)
+            fixed.append(problem)
+    error_count = sum(problem.severity == "error" for problem in fixed)
+    fixed_text = _BOM * text.startswith(_BOM) + "\n".join(lines)
+    return FixResult(fixed_text.encode(errors="surrogateescape"), len(fixed), error_count)
 
 
 def _fix_line(line: str, problem: Problem, fix: str) -> list[str]:
     """Return the line with the fix applied, or no line if nothing is left of it."""
     start, end = problem.column - 1, problem.column - 1 + problem.length
     text, ending = (line[:-1], "\r") if line.endswith("\r") else (line, "")
-    found = text[:start] + fix.replace("{}", text[start:end]) + text[end:]
-    return [found.rstrip() + ending if not fix else found + ending] if found.strip() else []
+    fixed = text[:start] + fix.replace("{}", text[start:end]) + text[end:]
+    if not fixed.strip():
+        return []
+    return [(fixed if fix else fixed.rstrip()) + ending]

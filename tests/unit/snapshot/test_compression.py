@@ -44,14 +44,14 @@ def documents_digest(folder: Path) -> str:
 def write_stored(folder: Path, documents: list[bytes], contents: list[bytes]) -> None:
     """A valid file with these contents without compression, and the checksums of the documents."""
     slices = [gzip_fragments.store_fragment(content) + SEPARATOR for content in contents]
-    before, through = array("I", [0]), array("I")
+    previous, through = array("I", [0]), array("I")
     for document in documents:
-        through.append(zlib.crc32(document, before[-1]))
-        before.append(zlib.crc32(b",", through[-1]))
+        through.append(zlib.crc32(document, previous[-1]))
+        previous.append(zlib.crc32(b",", through[-1]))
     starts = array("Q", accumulate(map(len, slices), initial=0))
     checks = array("I", map(zlib.crc32, slices))
     table = compressed_documents.pack_table(
-        documents_digest(folder), starts, before, through, checks
+        documents_digest(folder), starts, previous, through, checks
     )
     (folder / FILE).write_bytes(b"".join(slices) + table)
 
@@ -69,10 +69,10 @@ def test_it_is_no_part_of_the_digest(copy: Path) -> None:
 
 
 def test_it_is_made_again_with_the_same_bytes(copy: Path) -> None:
-    before = (copy / FILE).read_bytes()
+    previous = (copy / FILE).read_bytes()
     (copy / FILE).unlink()
     compression.write_compressed_documents(copy, documents_digest(copy), copy / "missing")
-    assert (copy / FILE).read_bytes() == before
+    assert (copy / FILE).read_bytes() == previous
     assert [path.name for path in copy.parent.iterdir()] == [copy.name]
 
 
@@ -91,10 +91,12 @@ def test_fragments_of_documents_that_stay_are_copied(
     changed = (tmp_path / "build" / "current").resolve()
     (changed / FILE).unlink()
     compression.write_compressed_documents(changed, documents_digest(changed), copy)
-    data, kept = (changed / FILE).read_bytes(), {*documents}
-    new = [document for document in split_documents(changed) if document not in kept]
+    data, remaining = (changed / FILE).read_bytes(), {*documents}
+    new = [document for document in split_documents(changed) if document not in remaining]
     assert 0 < len(new) < len(documents)
-    assert all(gzip_fragments.store_fragment(document) + SEPARATOR in data for document in kept)
+    assert all(
+        gzip_fragments.store_fragment(document) + SEPARATOR in data for document in remaining
+    )
     assert not any(document in data for document in new)
     assert compression.verify_compressed_documents(changed) == []
 
@@ -140,9 +142,9 @@ def test_a_missing_or_damaged_file_is_made_again(copy: Path, tmp_path: Path) -> 
     (out / "snapshots").mkdir(parents=True)
     folder = copy.rename(out / "snapshots" / copy.name)
     intact = (folder / FILE).read_bytes()
-    for wrong in (None, b"", intact[:-1], intact):
+    for invalid in (None, b"", intact[:-1], intact):
         (folder / FILE).unlink()
-        if wrong is not None:
-            (folder / FILE).write_bytes(wrong)
+        if invalid is not None:
+            (folder / FILE).write_bytes(invalid)
         compression.ensure_compressed_documents(out, folder.name)
         assert (folder / FILE).read_bytes() == intact

@@ -31,7 +31,7 @@ def test_fragments_decode_without_those_before_them() -> None:
 
 @pytest.mark.parametrize("order", [range(5), [4, 2, 3, 0, 1], [3, 3, 3], [2], []])
 def test_a_body_is_its_parts_in_any_order(order: list[int]) -> None:
-    pieces = [PIECES[place] for place in order]
+    pieces = [PIECES[position] for position in order]
     body = b"".join(gzip_fragments.gzip_body(b'{"items":[', join(pieces), b"]}"))
     assert gzip.decompress(body) == b'{"items":[' + b"".join(pieces) + b"]}"
 
@@ -55,7 +55,7 @@ def test_what_is_no_complete_fragment_is_refused() -> None:
     [fragment] = gzip_fragments.compress_fragments([b'{"slug":"A"}' * 40])
     size = len(b'{"slug":"A"}' * 40)
     final = gzip_fragments.store_fragment(b"", is_final=True)
-    for wrong in (
+    for invalid in (
         fragment[:-1],
         fragment[1:],
         fragment + final,
@@ -63,6 +63,6 @@ def test_what_is_no_complete_fragment_is_refused() -> None:
         b""[:0] + b"\xff",
     ):
         with pytest.raises(ValueError, match="not a complete fragment"):
-            gzip_fragments.decompress_fragment(wrong, size)
+            gzip_fragments.decompress_fragment(invalid, size)
     with pytest.raises(ValueError, match="not a complete fragment"):
         gzip_fragments.decompress_fragment(fragment, size - 1)

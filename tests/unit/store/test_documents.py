@@ -49,11 +49,18 @@ def read_compressed(store: Store, ids: "np.typing.NDArray[np.uint32]") -> bytes 
 
 def orders(count: int) -> Iterator["np.typing.NDArray[np.uint32]"]:
     shuffle = random.Random(5)  # noqa: S311 - not used for security
-    every = [*range(count)]
-    for ids in (every, every[::-1], every[:0], every[-1:], [3, 3, 3], every[5:9] + every[2:4]):
+    all_values = [*range(count)]
+    for ids in (
+        all_values,
+        all_values[::-1],
+        all_values[:0],
+        all_values[-1:],
+        [3, 3, 3],
+        all_values[5:9] + all_values[2:4],
+    ):
         yield np.array(ids, np.uint32)
     for _ in range(200):
-        yield np.array(shuffle.choices(every, k=shuffle.randint(1, 30)), np.uint32)
+        yield np.array(shuffle.choices(all_values, k=shuffle.randint(1, 30)), np.uint32)
 
 
 def test_pages_in_any_order_are_the_plain_ones(good: Path) -> None:
