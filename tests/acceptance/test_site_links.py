@@ -25,8 +25,8 @@ REFERENCES = {
     "data-filter",
 }
 # What does nothing without a script is written hidden.
-SCRIPTED = {"theme", "search-open", "copy", "filter", "compare", "facets"}
-POLICY = ("default-src 'self'", "img-src 'self' https: data:")
+SCRIPTED = {"theme", "search-open", "copy", "filter", "compare", "facets", "try", "try-key"}
+POLICY = ("default-src 'self'", "img-src 'self' data:")
 
 
 class Page(HTMLParser):
@@ -115,7 +115,7 @@ def problems(site: Path, file: Path) -> Iterator[str]:
 def astray(site: Path, file: Path, tag: str, address: str) -> str:
     """Why a link or source of the page in `file` is none; empty where it is."""
     if re.match("[a-z+.-]+:|//", address, re.IGNORECASE):
-        return "" if address.startswith("https://") and tag in ("a", "img") else "not of this site"
+        return "" if address.startswith("https://") and tag == "a" else "not of this site"
     path, _, anchor = address.partition("#")
     if file.name == "404.html":  # it is shown at any path, so its links begin at the root
         path = f"{site}{path}" if path.startswith("/") else path

@@ -43,7 +43,7 @@ def test_search_finds_a_tool_by_keyboard(words: str, base: str, open_page: Open)
 def test_a_long_list_is_narrowed(base: str, open_page: Open) -> None:
     """A toolkit of more than 800 tools by words, all tools by toolkit and words."""
     page = open_page(base, "toolkits/github/index.html")
-    rows = page.locator("#tools-table tbody tr")
+    rows = page.locator("#tool-list li")
     assert rows.count() > 800
     page.locator("input.filter").fill("autolink reference")
     expect(rows.filter(visible=True)).to_have_count(3)

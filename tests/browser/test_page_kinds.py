@@ -172,20 +172,6 @@ def test_room_on_a_small_screen_and_on_paper(at: tuple[str, str], open_page: Ope
         expect(page.locator(interface).filter(visible=True)).to_have_count(0)
 
 
-@WITH_SHIPPED
-@pytest.mark.parametrize("path", [PAGE_KINDS["tool"], PAGE_KINDS["toolkit"]])
-def test_a_table_is_a_list_on_a_small_screen(path: str, file_site: str, open_page: Open) -> None:
-    """Each cell has a line of its own and all of its width: no word is broken for want of a column."""
-    page = open_page(file_site, path, viewport={"width": 320, "height": 640})
-    expand_details(page)
-    rows = "[...document.querySelectorAll('main tbody > tr')]"
-    cells = page.evaluate(
-        f"{rows}.flatMap(row => [...row.cells].map(cell => row.clientWidth - cell.clientWidth))"
-    )
-    assert len(cells) > 10
-    assert set(cells) == {0}
-
-
 def test_the_search_has_room_on_a_small_screen(base: str, open_page: Open) -> None:
     """So has the search."""
     page = open_page(base, viewport={"width": 320, "height": 640})
@@ -197,7 +183,9 @@ def test_the_search_has_room_on_a_small_screen(base: str, open_page: Open) -> No
 
 
 # What may be hidden where no script runs: that which does nothing without one.
-INTERFACE = "button, form.compare, form.facets, input.filter, output, [role=status]"
+INTERFACE = (
+    "button, form.compare, form.facets, form.try, form.try-key, input.filter, output, [role=status]"
+)
 
 
 def test_all_is_there_without_a_script(at: tuple[str, str], open_page: Open) -> None:

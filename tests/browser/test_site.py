@@ -123,19 +123,51 @@ def test_slash_is_a_letter_where_one_types_and_can_be_switched_off(
     expect(page.get_by_role("option").first).to_be_visible()
 
 
+@pytest.mark.parametrize(
+    ("words", "slug"),
+    [
+        ("bug report", "GITHUB_CREATE_ISSUE"),
+        ("money back", "STRIPE_CREATE_REFUND"),
+        ("meeting", "GOOGLECALENDAR_CREATE_EVENT"),
+        ("chat:write", "SLACK_SEND_MESSAGE"),
+        ("remove a file", "GOOGLEDRIVE_DELETE_FILE"),
+    ],
+)
+def test_search_understands_sentences(
+    words: str, slug: str, file_site: str, open_page: Open
+) -> None:
+    """Words of descriptions and scopes count, and words for the same thing."""
+    page = open_page(file_site)
+    search(page, words)
+    expect(page.get_by_role("option").first.locator("code")).to_have_text(slug)
+
+
+def test_search_offers_something_before_a_word_is_typed(file_site: str, open_page: Open) -> None:
+    """Tools that changed last, and the largest toolkits."""
+    page = open_page(file_site, MESSAGE)
+    search(page, "")
+    groups = page.locator("dialog").get_by_role("group")
+    expect(groups).to_have_count(2)
+    expect(groups.first).to_have_attribute("aria-label", "Recently changed")
+    groups.last.get_by_role("option", name="GitHub").click()
+    page.wait_for_url(file_site + "toolkits/github/index.html")
+
+
 # Lists
 
 
-def test_a_table_is_filtered(file_site: str, open_page: Open) -> None:
-    """Only rows with all the words stay, and their number is told."""
+def test_a_list_is_filtered(file_site: str, open_page: Open) -> None:
+    """Only tools with all the words stay, in groups that are not empty; their number is shown."""
     page = open_page(file_site, "toolkits/github/index.html")
     words = page.locator("input.filter")
-    rows = page.locator(f"#{words.get_attribute('data-filter')} tbody tr")
+    rows = page.locator(f"#{words.get_attribute('data-filter')} li")
     words.fill("Comment iSSue")
     texts = [text.lower() for text in rows.filter(visible=True).all_inner_texts()]
     assert 0 < len(texts) < rows.count()
     assert all("comment" in text and "issue" in text for text in texts)
     expect(page.locator("output.filter-count")).to_contain_text(str(len(texts)))
+    titles = page.locator("#tool-list h3").filter(visible=True)
+    assert 0 < titles.count() < page.locator("#tool-list h3").count()
     words.fill("")
     expect(rows.filter(visible=True)).to_have_count(rows.count())
 
@@ -181,6 +213,25 @@ def test_facets_of_words_deprecation_and_auth(file_site: str, open_page: Open) -
     page.goto(f"{file_site}tools/index.html?auth=no")
     expect(found.filter(has_text="HACKERNEWS_SEARCH")).not_to_have_count(0)
     expect(found.filter(has_text="GITHUB_")).to_have_count(0)
+
+
+def test_filtered_tools_keep_what_they_show(file_site: str, open_page: Open) -> None:
+    """Descriptions and badges; facets have counts, and each filter has a chip that removes it."""
+    page = open_page(file_site, "tools/index.html?toolkit=slack&access=destructive")
+    found = page.locator("ol.tools:visible > li")
+    expect(found.filter(has_text="SLACK_DELETE_MESSAGE")).to_contain_text("Remove a message")
+    expect(found.filter(has_text="SLACK_DELETE_MESSAGE")).to_contain_text("destructive")
+    narrow = found.count()
+    expect(page.locator("select[name=toolkit] option:checked")).to_have_text(f"Slack ({narrow})")
+    chips = page.get_by_role("list", name="Active filters").get_by_role("button")
+    expect(chips).to_have_count(3)
+    page.get_by_role("button", name="Remove filter Access: destructive").click()
+    expect(chips).to_have_count(1)
+    expect(found).not_to_have_count(narrow)
+    page.locator("select[name=sort]").select_option("slug")
+    slugs = found.locator("code").all_text_contents()
+    assert slugs == sorted(slugs)
+    assert "sort=slug" in page.url
 
 
 # A tool and its versions
@@ -239,8 +290,8 @@ def test_tabs_are_remembered(site: str, open_page: Open) -> None:
     """
     page = open_page(site, ISSUE)
     tabs, panels = (
-        page.locator(".tabs[data-remember=snippets] [role=tab]"),
-        page.locator(".tabs[data-remember=snippets] [role=tabpanel]"),
+        page.locator(".tabs[data-remember=definitions] [role=tab]"),
+        page.locator(".tabs[data-remember=definitions] [role=tabpanel]"),
     )
     expect(panels.filter(visible=True)).to_have_count(1)
     tabs.first.focus()
@@ -251,9 +302,39 @@ def test_tabs_are_remembered(site: str, open_page: Open) -> None:
     expect(tabs.last).to_be_focused()
     chosen = tabs.last.inner_text()
     page.goto(site + MESSAGE)
-    expect(page.locator("[role=tab][aria-selected=true]")).to_have_text(chosen)
+    expect(tabs.and_(page.locator("[aria-selected=true]"))).to_have_text(chosen)
     expect(panels.filter(visible=True)).to_have_count(1)
     expect(page.get_by_role("tabpanel", name=chosen)).to_be_visible()
+
+
+def test_an_operation_is_tried(shipped: Server, file_site: str, open_page: Open) -> None:
+    """With a key, if the page comes from a server with the API; on disk nothing is offered."""
+    page = open_page(f"{shipped.url}/", "reference/index.html")
+    page.get_by_label("API key").fill(shipped.key)
+    form = page.locator("form.try").first
+    form.get_by_role("button", name="Send").click()
+    expect(form.locator("output")).to_contain_text("Response 200")
+    expect(form.locator("output")).to_contain_text('"input_parameters"')
+    page = open_page(file_site, "reference/index.html")
+    expect(page.locator("form.try").first).to_be_hidden()
+    expect(page.get_by_label("API key")).to_be_hidden()
+
+
+def test_the_history_shows_the_words_that_changed(file_site: str, open_page: Open) -> None:
+    """Added and removed words, and counts by kind on top."""
+    page = open_page(file_site, "tools/GITHUB_CREATE_ISSUE/history.html")
+    pair = page.locator("section.pair").filter(visible=True)
+    expect(pair.locator(".tally")).to_contain_text("3 additive")
+    change = pair.locator("li", has_text="input assignees")
+    expect(change.locator("del")).to_contain_text("ignored silently")
+    expect(pair.locator("ins").first).to_be_visible()
+
+
+def test_a_tool_is_printed_on_four_pages_at_most(file_site: str, open_page: Open) -> None:
+    """Text and one request, without navigation."""
+    page = open_page(file_site, ISSUE)
+    pdf = page.pdf(format="A4")
+    assert 1 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 4
 
 
 # The look
@@ -287,16 +368,62 @@ def test_nothing_is_remembered_where_nothing_can_be(file_site: str, open_page: O
     expect(page.get_by_role("option").first).to_be_visible()
 
 
-def test_a_logo_that_fails_leaves_its_letter(file_site: str, open_page: Open) -> None:
-    """No broken picture: the first letter of the toolkit stands in its place."""
-    page = open_page(file_site, "toolkits/github/index.html")
-    logo = page.locator("main .logo").first
-    logo.scroll_into_view_if_needed()
-    expect(logo.locator("img")).to_have_count(0)
-    drawn = logo.evaluate(
-        "at => [getComputedStyle(at, '::before').content, getComputedStyle(at, '::after').content, at.innerText].join()"
+def test_the_side_navigation(site: str, open_page: Open) -> None:
+    """It has the tools of the toolkit, marks the current one, and can be filtered."""
+    page = open_page(site, ISSUE)
+    side = page.get_by_role("navigation", name="Tools of the toolkit")
+    links = side.get_by_role("listitem").get_by_role("link")
+    expect(links).to_have_count(len([*(SHIPPED_CATALOG / "toolkits" / "github").glob("*/")]))
+    expect(side.locator("[aria-current=page]")).to_have_text("Create an issue")
+    side.get_by_role("searchbox").fill("comment")
+    expect(links.filter(visible=True)).to_have_count(1)
+    links.filter(visible=True).click()
+    page.wait_for_url(site + "tools/GITHUB_CREATE_ISSUE_COMMENT/index.html")
+    expect(side.locator("[aria-current=page]")).to_have_text("Comment on an issue or pull request")
+
+
+def test_the_side_navigation_is_folded_on_a_phone(file_site: str, open_page: Open) -> None:
+    """It does not push the page down."""
+    page = open_page(file_site, ISSUE, viewport={"width": 390, "height": 844})
+    side = page.get_by_role("navigation", name="Tools of the toolkit")
+    expect(side.get_by_role("listitem").first).to_be_hidden()
+    side.locator("summary").click()
+    expect(side.get_by_role("listitem").first).to_be_visible()
+
+
+def test_slugs_in_texts_are_links(file_site: str, open_page: Open) -> None:
+    """Those of the toolkit and of others, to tools that exist; similar tools follow."""
+    page = open_page(file_site, ISSUE)
+    link = page.locator(".lead a", has_text="GITHUB_CREATE_PULL_REQUEST")
+    expect(link).to_have_attribute("href", "../../tools/GITHUB_CREATE_PULL_REQUEST/index.html")
+    similar = page.locator("ul.similar a")
+    expect(similar.filter(has_text="issue")).not_to_have_count(0)
+    expect(page.get_by_role("heading", name="Similar tools")).to_be_visible()
+
+
+def test_nested_parameters_are_expanded_together(file_site: str, open_page: Open) -> None:
+    """And a link to a nested parameter opens what it is in."""
+    page = open_page(file_site, ISSUE)
+    nested = page.locator(".tool-body details")
+    assert nested.count() > 2
+    page.get_by_role("button", name="Expand all").last.click()
+    expect(page.get_by_role("button", name="Collapse all")).to_have_count(1)
+    expect(page.locator(".tool-body > .params").last.locator("details:not([open])")).to_have_count(
+        0
     )
-    assert "G" in drawn.replace("attr(data-letter)", "G"), drawn
+    page.goto(f"{file_site}{ISSUE}#output-labels.items.name")
+    page.reload()
+    expect(page.locator("[id='output-labels.items.name']")).to_be_visible()
+
+
+def test_requests_have_the_address_of_the_server(
+    shipped: Server, file_site: str, open_page: Open
+) -> None:
+    """If the page comes from a server with the API; otherwise a variable."""
+    code = open_page(f"{shipped.url}/", ISSUE).locator("#code-curl")
+    expect(code).to_contain_text(f'"{shipped.url}/api/v3/tools/GITHUB_CREATE_ISSUE?version=')
+    code = open_page(file_site, ISSUE).locator("#code-curl")
+    expect(code).to_contain_text('"$TOOLCATALOG_URL/api/v3/tools/')
 
 
 def test_a_page_that_is_not_there(shipped: Server, open_page: Open) -> None:
@@ -387,7 +514,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # Elements that are none of ours.
 FOREIGN = """
 () => [...document.querySelectorAll("script, iframe, object, embed, form, img, a, [onerror], [onload], [style]")].filter((at) => !(
-    at.matches("script[src$='.js'], form.compare, form.facets, form.search-first, .logo > img, a[href^='https://']")
+    at.matches("script[src$='.js'], form.compare, form.facets, form.try, form.try-key, form.search-first, .home > img, a[href^='https://']")
     || at.localName === "a" && at.href.startsWith("file:")
 )).map((at) => at.outerHTML.slice(0, 99))
 """
@@ -408,7 +535,7 @@ def test_hostile_texts_stay_texts(hostile: Path, open_page: Open) -> None:
     expect(page.locator("main")).to_contain_text("alert(1)")
     for name in ("__proto__", "constructor", "hasOwnProperty"):
         expect(
-            page.locator("main table").first.get_by_role("rowheader", name=name).first
+            page.locator("main .params").first.locator(".param code", has_text=name).first
         ).to_be_visible()
     search(page, "proto")
     hit = page.get_by_role("option").filter(has=page.locator("code", has_text="__PROTO__"))

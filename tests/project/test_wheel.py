@@ -78,8 +78,8 @@ def test_the_wheel_is_the_package_and_nothing_else(installed: Path) -> None:
     kinds = {(path.rpartition("/")[0], Path(path).suffix) for path in inside}
     assert {
         ("site/templates", ".html"),
-        ("site/templates", ".css"),
-        ("site/templates", ".js"),
+        ("site/styles", ".css"),
+        ("site/scripts", ".js"),
         ("validation/rulebook", ".md"),
     } <= kinds
     assert "py.typed" in inside

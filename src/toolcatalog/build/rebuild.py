@@ -21,7 +21,7 @@ from toolcatalog.build import changes as build_changes
 from toolcatalog.build.batches import CachedBatch
 from toolcatalog.build.changes import BuildContext, ChangeSet
 from toolcatalog.build.check_catalog import CompiledCatalog
-from toolcatalog.build.site_pages import PageGroup, ToolkitIndex
+from toolcatalog.build.site_pages import LogoFile, PageGroup, ToolkitIndex
 from toolcatalog.build.snapshot_writer import SnapshotWriter
 from toolcatalog.build.state import BuildState
 from toolcatalog.build.text_index import TextIndexBuild
@@ -31,7 +31,7 @@ from toolcatalog.site import pages
 from toolcatalog.site.pages import MetaToolSummary
 from toolcatalog.snapshot import compression, directory
 from toolcatalog.snapshot.directory import BuildResult
-from toolcatalog.snapshot.format import SnapshotContents
+from toolcatalog.snapshot.format import SnapshotContents, Toolkit
 from toolcatalog.system.processes import MIN_TASKS, release_free_memory
 
 
@@ -229,7 +229,7 @@ def _stage_site(
     """Render the pages that change from a snapshot folder; None if no site is wanted."""
     if context.paths.site is None:
         return None
-    groups = [*_page_groups(catalog, snapshot, context.program_digest)]
+    groups = [*_page_groups(context, catalog, changes, snapshot)]
     plan = site_writer.plan_site(context.paths.site, groups, changes.site_state)
     return site_writer.stage_site(plan, context.pool, context.progress)
 
@@ -249,8 +249,10 @@ def _install_site(
     return SiteBuild(page_count=site_state.page_count, kept_count=staged.plan.kept_count)
 
 
-def _page_groups(catalog: ValidCatalog, snapshot: Path, program_digest: str) -> Iterator[PageGroup]:
-    about = catalog.contents.about
+def _page_groups(
+    context: BuildContext, catalog: ValidCatalog, changes: ChangeSet, snapshot: Path
+) -> Iterator[PageGroup]:
+    about, program_digest = catalog.contents.about, context.program_digest
     toolkits = {toolkit.slug: toolkit for toolkit in catalog.contents.toolkits}
     indexes = {slug: ToolkitIndex(toolkit, snapshot) for slug, toolkit in toolkits.items()}
     yield site_overview.CatalogPages(
@@ -259,6 +261,7 @@ def _page_groups(catalog: ValidCatalog, snapshot: Path, program_digest: str) -> 
         about=about,
         indexes=[*indexes.values()],
         meta_tools=catalog.meta_tools,
+        sessions=catalog.contents.sessions,
         multi_version_tools=catalog.multi_version_tools,
         tool_counts=catalog.tool_counts,
         labels=catalog.labels,
@@ -270,10 +273,16 @@ def _page_groups(catalog: ValidCatalog, snapshot: Path, program_digest: str) -> 
             index=index,
             batches=[batch for batch in catalog.batches if slug in batch.task.toolkit_digests],
             multi_version_tools={slug: catalog.multi_version_tools[slug]},
+            logo=_find_logo(context.paths.catalog, index.toolkit, changes),
         )
     for batch in catalog.batches:
         batch_toolkits = {slug: toolkits[slug] for slug in batch.task.toolkit_digests}
         yield site_pages.BatchPages(batch=batch, about=about, toolkits=batch_toolkits)
+
+
+def _find_logo(catalog: Path, toolkit: Toolkit, changes: ChangeSet) -> LogoFile | None:
+    digest = changes.other_digests.get(toolkit.logo_file)
+    return LogoFile(catalog / toolkit.logo_file, digest) if digest else None
 
 
 def _save_source(context: BuildContext, catalog: ValidCatalog, digest: str) -> None:

@@ -5,6 +5,8 @@ lists of tools, and a change affects few lists. So each list has a digest of its
 writer renders only the lists whose input changed.
 """
 
+import json
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,22 +23,42 @@ from toolcatalog.build.site_pages import (
     recent_changes,
 )
 from toolcatalog.catalog import file_schemas
-from toolcatalog.site import feeds, markdown_pages, pages, search_data
+from toolcatalog.site import (
+    assets,
+    feeds,
+    lists,
+    markdown_pages,
+    pages,
+    reference_page,
+    search_data,
+)
+from toolcatalog.site.feeds import ToolChange
 from toolcatalog.site.pages import ListedTool, MetaToolSummary
+from toolcatalog.site.reference_page import ExampleCall
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot.format import Session
 
-_RECENT_TOOLS = 10
+_RECENT_CHANGES = 10  # on the home page
+_RECENT_TOOLS = 5  # in the search
+_MAX_EXAMPLE_SIZE = 1 << 16  # bytes of a tool in the API reference
 _FIXED_PATHS = (
     "index.html",
     "sessions/index.html",
     "reference/index.html",
     "contribute/index.html",
+    "changes/index.html",
     "404.html",
     "search-data.js",
+    "search-words.js",
     "facets.js",
     "feed.xml",
     "llms.txt",
-    *pages.ASSETS,
+    *assets.NAMES,
     *(path for _, path in file_schemas.schema_paths()),
+)
+_TOP_FOLDERS = (
+    *("", "tools/", "tags/", "scopes/", "changes/"),
+    *("sessions/", "reference/", "contribute/"),
 )
 
 
@@ -54,6 +76,7 @@ class CatalogPages:
     about: Mapping[str, str]
     indexes: Sequence[ToolkitIndex]
     meta_tools: Sequence[MetaToolSummary]
+    sessions: Sequence[Session]
     multi_version_tools: MultiVersionTools
     tool_counts: Mapping[str, int]
     labels: Mapping[str, Sequence[str]]
@@ -105,20 +128,39 @@ class CatalogPages:
     def _fixed_files(self) -> SiteFiles:
         """Yield the files that do not depend on the tools."""
         about, source = self.about, self._source_digest()
-        sessions = partial(pages.render_sessions, about, self.meta_tools)
-        yield SiteFile("sessions/index.html", sessions, self._source_digest(self.meta_tools))
-        yield SiteFile("reference/index.html", self._render_reference, source)
+        sessions = partial(pages.render_sessions, about, self.meta_tools, self.sessions)
+        yield SiteFile("sessions/index.html", sessions)
+        yield SiteFile("reference/index.html", self._render_reference)
         yield SiteFile("contribute/index.html", partial(pages.render_contribute, about), source)
         yield SiteFile("404.html", partial(pages.render_not_found, about), source)
-        for name in pages.ASSETS:
-            yield SiteFile(name, partial(pages.read_asset, name))
+        for name in assets.NAMES:
+            yield SiteFile(name, partial(assets.read_asset, name, about))
         for kind, path in file_schemas.schema_paths():
             yield SiteFile(path, partial(file_schemas.render_schema, kind))
         if about.get("home"):
             yield SiteFile("opensearch.xml", partial(feeds.render_opensearch, about))
 
     def _render_reference(self) -> bytes:
-        return pages.render_reference(self.about, openapi.build_document())
+        calls = self._example_calls()
+        return pages.render_reference(self.about, openapi.build_document(), calls)
+
+    def _example_calls(self) -> Mapping[str, ExampleCall]:
+        """Return example calls with the first tool of the snapshot and the first session."""
+        if not self._tool_count:
+            return {}
+        folder = self.indexes[0].folder
+        with (folder / snapshot_format.DOCUMENTS).open("rb") as file:
+            start = file.read(_MAX_EXAMPLE_SIZE).decode(errors="ignore")
+        try:
+            tool, _ = json.JSONDecoder().raw_decode(start, 1)
+        except json.JSONDecodeError:  # the first tool is too large for an example
+            return {}
+        responses = {
+            session.id: json.loads((folder / f"sessions/{session.id}.json").read_bytes())
+            for session in self.sessions[:1]
+            if (folder / f"sessions/{session.id}.json").is_file()
+        }
+        return reference_page.example_calls(tool, responses)
 
     def _list_page_files(self, number: int, tools: Sequence[ListedTool]) -> SiteFiles:
         """Yield a page of the list of all tools, and the search summaries of the tools on it."""
@@ -140,20 +182,24 @@ class CatalogPages:
         toolkits = [
             (index.toolkit, self.tool_counts.get(index.toolkit.slug, 0)) for index in self.indexes
         ]
-        home = partial(pages.render_home, about, toolkits, collected.recent)
+        changes = recent_changes(collected.changed, self.multi_version_tools)
+        dated = [change for change in changes if change.version != lists.BASE_VERSION]
+        home = partial(pages.render_home, about, toolkits, dated[:_RECENT_CHANGES])
+        recent = _recent_slugs(dated)
         yield SiteFile("index.html", home)
-        yield SiteFile("feed.xml", partial(self._render_feed, collected.changed))
+        yield SiteFile("changes/index.html", partial(pages.render_changes, about, dated))
+        yield SiteFile("feed.xml", partial(self._render_feed, changes))
         yield SiteFile("llms.txt", self._render_llms_txt)
-        yield SiteFile("search-data.js", partial(search.render_search_data, toolkits))
+        yield SiteFile("search-data.js", partial(search.render_search_data, toolkits, recent))
+        yield SiteFile("search-words.js", search.render_words)
         yield SiteFile("facets.js", search.render_facets)
         for kind, label_tools in collected.by_label.items():
             yield from self._label_files(kind, label_tools)
         if about.get("home"):
             yield from self._sitemap_files(search.slugs())
 
-    def _render_feed(self, tools: Sequence[ListedTool]) -> bytes:
+    def _render_feed(self, changes: Sequence[ToolChange]) -> bytes:
         title, home = f"{self.about['title']}: changes", self.about.get("home", "")
-        changes = recent_changes(tools, self.multi_version_tools)
         return feeds.render_atom(title, "feed.xml", home, changes)
 
     def _render_llms_txt(self) -> bytes:
@@ -169,8 +215,8 @@ class CatalogPages:
 
     def _label_files(self, kind: str, label_tools: Mapping[str, "_LabelTools"]) -> SiteFiles:
         """Yield the list of all tags, or scopes, and the page of each."""
-        counts = {label: tools.count for label, tools in label_tools.items()}
-        labels = partial(pages.render_labels, self.about, kind, counts)
+        groups = _group_labels(kind, label_tools)
+        labels = partial(pages.render_labels, self.about, kind, groups)
         yield SiteFile(f"{kind}/index.html", labels)
         for label, tools in label_tools.items():
             source = self._source_digest(kind, label, tools.count, _join_digests(tools.shown))
@@ -187,10 +233,7 @@ class CatalogPages:
 
     def _top_paths(self) -> list[str]:
         """Return the pages for search engines, except those of tools."""
-        fixed = [
-            f"{name}index.html"
-            for name in ("", "tools/", "tags/", "scopes/", "sessions/", "reference/", "contribute/")
-        ]
+        fixed = [f"{name}index.html" for name in _TOP_FOLDERS]
         return [*fixed, *(pages.toolkit_path(index.toolkit.slug) for index in self.indexes)]
 
 
@@ -209,11 +252,32 @@ class _LabelTools:
 
     count: int = 0
     shown: list[ListedTool] = field(default_factory=list)
+    toolkits: Counter[str] = field(default_factory=Counter)  # number of tools by toolkit name
 
     def add(self, tool: ListedTool) -> None:
         self.count += 1
+        self.toolkits[tool.toolkit.name] += 1
         if self.count <= pages.TOOLS_PER_PAGE:
             self.shown.append(tool)
+
+
+def _recent_slugs(changes: Sequence[ToolChange]) -> list[str]:
+    slugs = (change.slug for change in changes if change.what != "deprecated")
+    return [*islice(dict.fromkeys(slugs), _RECENT_TOOLS)]
+
+
+def _group_labels(
+    kind: str, label_tools: Mapping[str, _LabelTools]
+) -> list[tuple[str, dict[str, int]]]:
+    """Return the number of tools of each label: of scopes by toolkit, of tags in one group."""
+    if kind == "tags":
+        counts = {label: tools.count for label, tools in label_tools.items()}
+        return [("", counts)] if counts else []
+    groups: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for label, tools in label_tools.items():
+        for name, count in tools.toolkits.items():
+            groups[name][label] = count
+    return sorted(groups.items())
 
 
 class _Collected:
@@ -221,7 +285,6 @@ class _Collected:
 
     def __init__(self, labels: Mapping[str, Sequence[str]]) -> None:
         self.search = search_data.SearchDataBuilder(labels)
-        self.recent: list[ListedTool] = []
         self.changed: list[ListedTool] = []
         self.by_label = {
             kind: {label: _LabelTools() for label in names} for kind, names in labels.items()
@@ -229,8 +292,6 @@ class _Collected:
 
     def add(self, tools: Sequence[ListedTool]) -> None:
         self.search.add_tools([tool for _, tool in tools])
-        active = (tool for tool in tools if tool.tool.deprecation is None)
-        self.recent = latest_tools([*self.recent, *active], _RECENT_TOOLS)
         self.changed = latest_tools([*self.changed, *tools])
         for kind, label_tools in self.by_label.items():
             for tool in tools:

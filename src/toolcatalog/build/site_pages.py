@@ -18,8 +18,9 @@ import orjson
 from toolcatalog import encoding
 from toolcatalog.build import compiler
 from toolcatalog.build.batches import CachedBatch
+from toolcatalog.errors import UsageError
 from toolcatalog.exports import definitions, providers
-from toolcatalog.site import feeds, lists, markdown_pages, pages
+from toolcatalog.site import feeds, lists, markdown_pages, pages, search_data
 from toolcatalog.site.feeds import ToolChange
 from toolcatalog.site.lists import ToolRow
 from toolcatalog.site.markdown_pages import ToolMarkdown
@@ -155,6 +156,20 @@ class ToolkitIndex(NamedTuple):
         return ToolkitTools(self.toolkit, [*map(lists.make_row, rows)])
 
 
+class LogoFile(NamedTuple):
+    """The logo of a toolkit in the catalog folder, and the SHA-256 with which it was checked."""
+
+    path: Path
+    digest: str
+
+    def read(self) -> bytes:
+        """Return the contents; raises UsageError if they have changed since the check."""
+        data = self.path.read_bytes()
+        if encoding.sha256_hex(data) != self.digest:
+            raise UsageError(f"{self.path} was changed during the build: build again.")
+        return data
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolkitPages:
     """The pages of a toolkit, from its indexes and the compiled batches with its tools.
@@ -168,12 +183,14 @@ class ToolkitPages:
     index: ToolkitIndex
     batches: Sequence[CachedBatch]
     multi_version_tools: MultiVersionTools
+    logo: LogoFile | None = None
 
     @property
     def digest(self) -> str:
         """See `PageGroup.digest`."""
         return compute_digest(
             "toolkit",
+            self.logo.digest if self.logo else "",
             self.program_digest,
             self.about,
             self.index.toolkit,
@@ -186,6 +203,7 @@ class ToolkitPages:
         return [
             *self._html_paths,
             *self._export_paths,
+            *self._logo_paths,
             *(pages.tool_path(slug, "index.md") for slug in self._slugs()),
         ]
 
@@ -194,6 +212,7 @@ class ToolkitPages:
         files = (
             "index.html",
             "feed.xml",
+            "tools.js",
             *(f"{version}.html" for version in self.index.toolkit.versions[:-1]),
         )
         return [pages.toolkit_path(self.index.toolkit.slug, file) for file in files]
@@ -202,6 +221,10 @@ class ToolkitPages:
     def _export_paths(self) -> list[str]:
         files = ("llms-full.txt", *(f"{form}.json" for form in definitions.FORMATS))
         return [pages.toolkit_path(self.index.toolkit.slug, file) for file in files]
+
+    @property
+    def _logo_paths(self) -> list[str]:
+        return [self.index.toolkit.logo_file] if self.logo else []
 
     def _slugs(self) -> Iterator[str]:
         start = f"toolkits/{self.index.toolkit.slug}/"
@@ -214,10 +237,13 @@ class ToolkitPages:
         listed_tools = (ListedTool(toolkit, tool) for tool in tools)
         changes = recent_changes(listed_tools, self.multi_version_tools)
         home = self.about.get("home", "")
-        page, feed, *older = self._html_paths
+        page, feed, data, *older = self._html_paths
         yield SiteFile(page, partial(pages.render_toolkit, self.about, toolkit, tools, changes))
         title = f"{toolkit.name}: changes"
         yield SiteFile(feed, partial(feeds.render_atom, title, feed, home, changes))
+        if self.logo:
+            yield SiteFile(toolkit.logo_file, self.logo.read)
+        yield SiteFile(data, partial(search_data.render_toolkit_tools, toolkit, tools))
         newest = {tool.slug: tool.version for tool in tools}
         for version, path in zip(toolkit.versions, older, strict=False):
             older_tools = self.index.read(version).tools

@@ -22,6 +22,10 @@ class About:
     description: str = ""
     home: str = ""
     repository: str = ""
+    api: str = ""
+    headline: str = ""
+    accent: str = ""
+    links: Mapping[str, str] = field(default_factory=dict)
     # severity overrides of lint rules
     rules: Mapping[str, str] = field(default_factory=dict)
 

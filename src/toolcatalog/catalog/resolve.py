@@ -21,7 +21,7 @@ def resolve_catalog(catalog: model.Catalog) -> snapshot_format.SnapshotContents:
     for tool in catalog.tools:
         toolkit_versions[tool.toolkit].add(tool.version)
     return snapshot_format.SnapshotContents(
-        about={key: value for key, value in asdict(catalog.about).items() if key != "rules"},
+        about=_resolve_about(catalog.about),
         toolkits=tuple(
             _resolve_toolkit(toolkit, toolkit_versions[slug])
             for slug, toolkit in sorted(catalog.toolkits.items())
@@ -30,6 +30,28 @@ def resolve_catalog(catalog: model.Catalog) -> snapshot_format.SnapshotContents:
         auth_configs=tuple(_resolve_auth_config(config) for config in catalog.auth_configs),
         sessions=tuple(_resolve_session(catalog, session) for session in catalog.sessions),
     )
+
+
+def _resolve_about(about: model.About) -> dict[str, str]:
+    """Return the texts of catalog.yaml; those of the theme only if they are set.
+
+    Links are lines, each with an address and a text.
+    """
+    theme = {
+        "api": about.api,
+        "headline": about.headline,
+        "accent": about.accent,
+        "links": "\n".join(
+            f"{address} {' '.join(text.split())}" for text, address in about.links.items()
+        ),
+    }
+    return {
+        "title": about.title,
+        "description": about.description,
+        "home": about.home,
+        "repository": about.repository,
+        **{key: value for key, value in theme.items() if value},
+    }
 
 
 def resolve_tool(

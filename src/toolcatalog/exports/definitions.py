@@ -14,8 +14,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-import orjson
-
 from toolcatalog.encoding import dump_json
 from toolcatalog.parameters import BRANCHES, LOWER_BOUNDS, UPPER_BOUNDS, type_of
 from toolcatalog.snapshot.format import Tool
@@ -24,7 +22,7 @@ JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # tags that are annotations in MCP
 HINT_TAGS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 KEY_VARIABLE = "TOOLCATALOG_KEY"  # environment variable with the API key in snippets
-DEFAULT_BASE_URL = "http://127.0.0.1:8000"
+URL_VARIABLE = "TOOLCATALOG_URL"  # environment variable with the API address in snippets
 FORMATS = ("openai", "anthropic", "mcp", "json-schema")
 
 Schema = dict[str, Any]
@@ -62,11 +60,12 @@ class Snippet(NamedTuple):
     text: str
 
 
-class Usage(NamedTuple):
-    """All texts to copy for a tool, and the approximate number of tokens of its definition."""
+class Definition(NamedTuple):
+    """A tool in the form of a provider, or a call of it; `name` and `title` as in `Snippet`."""
 
-    snippets: list[Snippet]
-    tokens: int
+    name: str
+    title: str
+    value: dict[str, Any]
 
 
 # Schemas
@@ -240,10 +239,11 @@ def estimate_tokens(tool: Tool) -> int:
     The estimate is four characters of the compact OpenAI form per token. The actual number depends
     on the model's tokenizer and on how the provider writes definitions into the prompt.
     """
-    return _estimate_definition_tokens(to_openai(tool))
+    return estimate_definition_tokens(to_openai(tool))
 
 
-def _estimate_definition_tokens(definition: Mapping[str, Any]) -> int:
+def estimate_definition_tokens(definition: Mapping[str, Any]) -> int:
+    """Estimate the tokens of a definition, as `estimate_tokens` does for a tool."""
     return -(-len(dump_json(definition).decode()) // 4)
 
 
@@ -403,22 +403,11 @@ def _make_distinct(value: Any, number: int) -> Any:
 # Texts to copy
 
 
-def build_usage(tool: Tool, base_url: str = DEFAULT_BASE_URL) -> Usage:
-    """Return the snippets and the token estimate of a tool.
-
-    The definitions, which are most of the work, are created once for both.
-    """
-    definitions_by_format = to_all_formats(tool)
-    return Usage(
-        [*request_snippets(tool, base_url), *_definition_snippets(tool, definitions_by_format)],
-        _estimate_definition_tokens(definitions_by_format["openai"]),
-    )
-
-
-def request_snippets(tool: Tool, base_url: str = DEFAULT_BASE_URL) -> list[Snippet]:
+def request_snippets(tool: Tool, base_url: str = "") -> list[Snippet]:
     """Return snippets that read this version of a tool from the API.
 
-    They take the key from the environment and contain no free text from the catalog.
+    They take the key from the environment and contain no free text from the catalog. Without
+    `base_url`, they take the address of the API from the environment too.
     """
     base_url = base_url.rstrip("/")
     return [
@@ -428,53 +417,72 @@ def request_snippets(tool: Tool, base_url: str = DEFAULT_BASE_URL) -> list[Snipp
     ]
 
 
-def _definition_snippets(tool: Tool, definitions_by_format: Mapping[str, Any]) -> list[Snippet]:
+def list_definitions(tool: Tool) -> list[Definition]:
+    """Return the definitions of a tool for each provider, and an example call.
+
+    They share one input schema, because creating it is most of the work.
+    """
+    form = to_all_formats(tool)
     call = {"name": tool.slug, "arguments": sample_arguments(tool.input_parameters)}
-    rows = (
-        ("openai", "OpenAI function", definitions_by_format["openai"]),
-        ("anthropic", "Anthropic tool", definitions_by_format["anthropic"]),
-        ("mcp", "MCP tool", definitions_by_format["mcp"]),
-        (
+    return [
+        Definition("openai", "OpenAI", form["openai"]),
+        Definition("anthropic", "Anthropic", form["anthropic"]),
+        Definition("gemini", "Gemini", _to_gemini(form["openai"]["function"])),
+        Definition("mcp", "MCP", form["mcp"]),
+        Definition(
             "mcp-call",
             "MCP call",
             {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call},
         ),
-        ("json-schema", "JSON Schema", definitions_by_format["json-schema"]),
-    )
-    return [
-        Snippet(name, title, "json", orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
-        for name, title, value in rows
+        Definition("json-schema", "JSON Schema", form["json-schema"]),
     ]
+
+
+def _to_gemini(function: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the function declaration for Gemini, from the function of OpenAI's definition."""
+    return {
+        "name": function["name"],
+        "description": function["description"],
+        "parametersJsonSchema": function["parameters"],
+    }
 
 
 def _curl_code(tool: Tool, base_url: str) -> str:
     slug, version = quote(tool.slug, safe=""), quote(tool.version, safe="")
-    url = f"{base_url}/api/v3/tools/{slug}?version={version}"
-    return f'curl -H "x-api-key: ${KEY_VARIABLE}" {shlex.quote(url)}'
+    path = f"/api/v3/tools/{slug}?version={version}"
+    url = shlex.quote(base_url + path) if base_url else f'"${URL_VARIABLE}{path}"'
+    return f'curl -H "x-api-key: ${KEY_VARIABLE}" \\\n  {url}'
 
 
 def _python_code(tool: Tool, base_url: str) -> str:
+    address = _string_literal(base_url) if base_url else f'os.environ["{URL_VARIABLE}"]'
+    slug, version = _string_literal(tool.slug), _string_literal(tool.version)
     return _join_lines(
         "import os",
-        "",
         "from composio_client import Composio",
         "",
-        f"client = Composio(base_url={_string_literal(base_url)},"
-        f' api_key=os.environ["{KEY_VARIABLE}"])',
-        f"tool = client.tools.retrieve({_string_literal(tool.slug)},"
-        f" version={_string_literal(tool.version)})",
+        "client = Composio(",
+        f"    base_url={address},",
+        f'    api_key=os.environ["{KEY_VARIABLE}"],',
+        ")",
+        f"tool = client.tools.retrieve({slug}, version={version})",
         "print(tool.to_json())",
     )
 
 
 def _typescript_code(tool: Tool, base_url: str) -> str:
+    address = _string_literal(base_url) if base_url else f"process.env.{URL_VARIABLE}"
+    slug, version = _string_literal(tool.slug), _string_literal(tool.version)
     return _join_lines(
         'import { Composio } from "@composio/client";',
         "",
-        f"const client = new Composio({{ baseURL: {_string_literal(base_url)}, apiKey:"
-        f" process.env.{KEY_VARIABLE} }});",
-        f"const tool = await client.tools.retrieve({_string_literal(tool.slug)}, {{ version: "
-        f"{_string_literal(tool.version)} }});",
+        "const client = new Composio({",
+        f"  baseURL: {address},",
+        f"  apiKey: process.env.{KEY_VARIABLE},",
+        "});",
+        f"const tool = await client.tools.retrieve({slug}, {{",
+        f"  version: {version},",
+        "});",
         "console.log(JSON.stringify(tool, null, 2));",
     )
 

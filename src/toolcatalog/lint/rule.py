@@ -48,8 +48,10 @@ HISTORY_SEVERITIES: Mapping[str, str] = {
 def iter_urls(catalog: Catalog) -> Iterator[tuple[str, str, str]]:
     """Yield path, key and value of each URL that becomes a link or the address of pages."""
     about = catalog.about
-    for key, url in (("home", about.home), ("repository", about.repository)):
+    for key, url in (("home", about.home), ("repository", about.repository), ("api", about.api)):
         yield "catalog.yaml", key, url
+    for url in about.links.values():
+        yield "catalog.yaml", "links", url
     kits = [(f"toolkits/{kit.slug}/toolkit.yaml", kit) for kit in catalog.toolkits.values()]
     if catalog.router:
         kits.append(("meta_tools/toolkit.yaml", catalog.router))

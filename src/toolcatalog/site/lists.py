@@ -1,6 +1,8 @@
 """Tool lists as HTML."""
 
+import re
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from html import escape
@@ -12,11 +14,16 @@ from markupsafe import Markup
 from toolcatalog import textutils
 from toolcatalog.site import markdown
 
-_HINT_BADGES = {  # tags shown as badges
-    "important": '<span class="badge key">important</span>',
-    "readOnlyHint": '<span class="badge">read-only</span>',
-    "destructiveHint": '<span class="badge warn">destructive</span>',
+_HINT_BADGES = {  # tags that clients and readers act on
+    "destructiveHint": '<span class="badge danger">destructive</span>',
+    "readOnlyHint": '<span class="badge ok">read-only</span>',
 }
+_DEPRECATED_BADGE = '<span class="badge warn">deprecated</span>'
+_NO_AUTH_BADGE = '<span class="badge">no auth</span>'
+_HINT = "Hint"  # the ending of tags that are not about a subject
+_BREAK_AFTER = re.compile(r"[_/.](?=[^_/.])")
+_LONG_IDENTIFIER = 16  # characters: shorter ones fit on any line
+BASE_VERSION = "00000000_00"
 
 
 class ToolRow(NamedTuple):
@@ -65,7 +72,12 @@ def _intern_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def format_day(version: str) -> str:
-    """Return the day of a version in ISO format, such as 2025-10-27."""
+    """Return the day of a version in ISO format, such as 2025-10-27.
+
+    The base version of an imported tool has no day.
+    """
+    if version == BASE_VERSION:
+        return "base version"
     return f"{version[:4]}-{version[4:6]}-{version[6:8]}"
 
 
@@ -77,20 +89,40 @@ def escape_hidden_value(value: Any) -> Any:
     return textutils.escape_hidden(value) if type(value) is str and not value.isascii() else value
 
 
-def escape_code(text: str) -> Markup:
-    """Escape a text between tags.
+@lru_cache(maxsize=1 << 14)
+def render_identifier(name: str, attributes: str = "") -> str:
+    """Render a name as code that breaks after `_`, `/` and `.` where a line is too short."""
+    text = _escape(name)
+    if len(name) > _LONG_IDENTIFIER:
+        text = _BREAK_AFTER.sub(r"\g<0><wbr>", text)
+    return f"<code {attributes}>{text}</code>" if attributes else f"<code>{text}</code>"
 
-    Quotes stay as they are: snippets contain many, and escaping would double their size.
-    """
-    return Markup(escape(escape_hidden_value(text), quote=False))  # noqa: S704 - escaped
 
-
+@lru_cache(maxsize=1 << 12)
 def render_badges(deprecated: bool, tags: Iterable[str], no_auth: bool) -> Markup:
-    """Render the badges of a tool: deprecated, hints, and no authentication."""
-    found = ['<span class="badge warn">deprecated</span>'] if deprecated else []
-    found += [_HINT_BADGES[tag] for tag in _HINT_BADGES if tag in tags]
-    found += ['<span class="badge">no auth</span>'] if no_auth else []
-    return Markup(" ".join(found))  # noqa: S704 - fixed texts only
+    """Render the badges of a tool: deprecated, what it does to data, and no authentication."""
+    badges = [_DEPRECATED_BADGE] if deprecated else []
+    badges += [html for tag, html in _HINT_BADGES.items() if tag in tags]
+    badges += [_NO_AUTH_BADGE] if no_auth else []
+    joined = " ".join(badges)
+    return Markup(f'<span class="badges">{joined}</span>' if badges else "")  # noqa: S704 - fixed texts only
+
+
+def subject_tag(tool: ToolRow) -> str:
+    """Return the tag under which a tool is listed: the first one that is about a subject."""
+    tags = (tag for tag in tool.tags if not tag.endswith(_HINT) and tag != "important")
+    return next(tags, "")
+
+
+def group_by_subject(tools: Iterable[ToolRow]) -> list[tuple[str, list[ToolRow]]]:
+    """Return the tools of a toolkit by `subject_tag`; groups with more tools come first.
+
+    Tools without such a tag come last. Within a group, tools keep their order.
+    """
+    groups: defaultdict[str, list[ToolRow]] = defaultdict(list)
+    for tool in tools:
+        groups[subject_tag(tool)].append(tool)
+    return sorted(groups.items(), key=lambda item: (not item[0], -len(item[1]), item[0]))
 
 
 def render_items(tools: Iterable[ToolRow], root: str) -> Markup:
@@ -99,47 +131,46 @@ def render_items(tools: Iterable[ToolRow], root: str) -> Markup:
 
 
 def _render_item(tool: ToolRow, root: str) -> str:
-    shown = _render_item_body(
-        tool.slug,
-        tool.name,
-        tool.description,
-        tool.deprecation is not None,
-        tool.tags,
-        tool.no_auth,
+    return f'<li><a href="{root}tools/{tool.slug}/index.html">{_render_body(tool)}</li>\n'
+
+
+def render_dated_items(
+    tools: Iterable[ToolRow], root: str, newest: Mapping[str, str] | None = None
+) -> Markup:
+    """Render tools as list items with the days of their versions.
+
+    `newest` has the newest versions of the tools if the items are of an older toolkit version.
+    """
+    items = (_render_dated_item(tool, root, newest or {}) for tool in tools)
+    return Markup("".join(items))  # noqa: S704 - all parts are escaped
+
+
+def _render_dated_item(tool: ToolRow, root: str, newest: Mapping[str, str]) -> str:
+    slug, version = tool.slug, tool.version
+    file = "index" if newest.get(slug, version) == version else escape(version)
+    day = f'<span class="day">{_escape(format_day(version))}</span>'
+    link = f'<a href="{root}tools/{slug}/{file}.html">'
+    return f"<li>{link}{_render_body(tool)}{day}</li>\n"
+
+
+def _render_body(tool: ToolRow) -> str:
+    deprecated = tool.deprecation is not None
+    return _render_cached_body(
+        tool.slug, tool.name, tool.description, deprecated, tool.tags, tool.no_auth
     )
-    return f'<li><a href="{root}{shown}</li>\n'
 
 
 @lru_cache(maxsize=1 << 15)
-def _render_item_body(
+def _render_cached_body(
     slug: str, name: str, description: str, deprecated: bool, tags: tuple[str, ...], no_auth: bool
 ) -> str:
     """Render the part of a list item that is the same in every list.
 
     A tool is in the list of all tools and in those of its tags and scopes, so this is cached.
     """
-    link = f'tools/{slug}/index.html">{_escape(name)}</a> <code class="slug">{slug}</code>'
-    return f"{link} {render_badges(deprecated, tags, no_auth)}<p>{_render_summary(description)}</p>"
-
-
-def render_rows(tools: Iterable[ToolRow], root: str, newest: Mapping[str, str]) -> Markup:
-    """Render tools as table rows.
-
-    `newest` has the newest versions of the tools if the rows are of an older toolkit version.
-    """
-    return Markup("".join(_render_row(tool, root, newest) for tool in tools))  # noqa: S704 - all parts are escaped
-
-
-def _render_row(tool: ToolRow, root: str, newest: Mapping[str, str]) -> str:
-    slug, version = tool.slug, tool.version
-    file = "index" if newest.get(slug, version) == version else version
-    link = f'<a href="{root}tools/{slug}/{escape(file)}.html">{_escape(tool.name)}</a><br><code class="slug">{slug}</code>'
-    said = f"{_render_summary(tool.description)} {_render_row_badges(tool)}"
-    return f'<tr><td>{link}</td><td>{said}</td><td class="version">{_escape(format_day(version))}</td></tr>\n'
-
-
-def _render_row_badges(tool: ToolRow) -> str:
-    return render_badges(tool.deprecation is not None, tool.tags, tool.no_auth)
+    code = render_identifier(slug, 'class="slug"')
+    badges = render_badges(deprecated, tags, no_auth)
+    return f"{_escape(name)}</a> {code} {badges}<p>{_render_summary(description)}</p>"
 
 
 @lru_cache(maxsize=1 << 15)

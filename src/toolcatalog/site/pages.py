@@ -3,7 +3,7 @@
 Pages link to each other by relative paths that name a file, so the site works from any sub-path of
 any host and from disk. All pages can be read without JavaScript; the one script only makes things
 faster. Catalog texts are escaped or rendered as Markdown without raw HTML (see `site.markdown`). A
-page loads nothing except the site's own style and script, and logos.
+page loads nothing from other hosts.
 
 `root` is the relative path from a page to the root of the site.
 """
@@ -18,24 +18,42 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from toolcatalog.diff import tool_changes
-from toolcatalog.site import lists, markdown, tool_page
+from toolcatalog.exports import definitions
+from toolcatalog.site import (
+    assets,
+    highlight,
+    history_page,
+    lists,
+    logos,
+    markdown,
+    reference_page,
+    tool_page,
+)
+from toolcatalog.site.feeds import ToolChange
 from toolcatalog.site.lists import ToolRow
-from toolcatalog.snapshot.format import Tool, Toolkit
+from toolcatalog.site.reference_page import ExampleCall
+from toolcatalog.snapshot.format import Session, Tool, Toolkit
 from toolcatalog.textutils import first_sentence
 
 if TYPE_CHECKING:
     import jinja2
 
 SiteInfo = Mapping[str, str]
-ASSETS = ("style.css", "site.js", "icon.svg")
 TOOLS_PER_PAGE = 1000  # at most
 _SAFE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
 _DIGESTED = re.compile(r".*-[0-9a-f]{16}")  # the form of `label_path` for labels that are not plain
 # device names, which Windows reserves
 _RESERVED = re.compile(r"con|prn|aux|nul|(?:com|lpt)[0-9]")
+_MCP_CONFIGURATION = """{
+  "mcpServers": {
+    "catalog": {
+      "command": "toolcatalog",
+      "args": ["mcp", "--build", "build"]
+    }
+  }
+}"""
 _TEMPLATES = (
     "home",
     "tools",
@@ -47,6 +65,7 @@ _TEMPLATES = (
     "sessions",
     "reference",
     "contribute",
+    "changes",
     "404",
 )
 
@@ -105,21 +124,49 @@ def list_path(number: int) -> str:
     return "tools/index.html" if number == 1 else f"tools/page-{number}.html"
 
 
-def read_asset(name: str) -> bytes:
-    """Return the contents of a file that is the same in every site."""
-    from importlib import resources  # noqa: PLC0415 - slow to import
-
-    return (resources.files("toolcatalog.site") / "templates" / name).read_bytes()
-
-
 def render_home(
-    about: SiteInfo, toolkits: Sequence[tuple[Toolkit, int]], recent: Sequence[ListedTool]
+    about: SiteInfo, toolkits: Sequence[tuple[Toolkit, int]], changes: Sequence[ToolChange]
 ) -> bytes:
     """Render the home page.
 
-    `toolkits` have their number of tools; `recent` are the tools that changed last, newest first.
+    `toolkits` have their number of tools; `changes` are the last ones, newest first.
     """
-    return _render("home", "", about=about, toolkits=toolkits, recent=recent)
+    example = next((change.slug for change in changes if change.what != "deprecated"), "")
+    return _render(
+        "home",
+        "",
+        about=about,
+        toolkits=toolkits,
+        changes=changes,
+        example=example,
+        ways=_render_ways(about, example),
+    )
+
+
+def _render_ways(about: SiteInfo, example: str) -> dict[str, Markup]:
+    """Render the code of each way to use the catalog; `example` is the slug of a tool."""
+    api = about.get("api") or f"${definitions.URL_VARIABLE}"
+    request = (
+        f'curl -G "{api}/api/v3/tools" \\\n'
+        f'  -H "x-api-key: ${definitions.KEY_VARIABLE}" \\\n'
+        '  -d query="create an issue"'
+    )
+    html = {
+        "api": highlight.mark_address(highlight.highlight_code(request)),
+        "mcp": highlight.highlight_code(_MCP_CONFIGURATION),
+        "export": highlight.highlight_code(
+            "\n".join(f"toolcatalog export {form} \\\n  {example}" for form in ("openai", "mcp"))
+        ),
+    }
+    return {name: Markup(code) for name, code in html.items()}  # noqa: S704 - highlighting escapes
+
+
+def render_changes(about: SiteInfo, changes: Sequence[ToolChange]) -> bytes:
+    """Render the changes of all tools by day; `changes` are newest first."""
+    days = [
+        (day, [*group]) for day, group in groupby(changes, lambda it: lists.format_day(it.version))
+    ]
+    return _render("changes", "../", about=about, days=days)
 
 
 def render_tool_list(
@@ -172,8 +219,10 @@ def _render_toolkit(
     changes: Sequence[Any],
     newest: Mapping[str, str],
 ) -> bytes:
+    current = [tool for tool in tools if tool.deprecation is None]
     shown = {
-        "tools": [tool for tool in tools if tool.deprecation is None],
+        "tools": current,
+        "groups": lists.group_by_subject(current),
         "deprecated": [tool for tool in tools if tool.deprecation is not None],
         "scopes": sorted({scope for tool in tools for scope in tool.scopes}),
         "old": version not in ("", toolkit.versions[-1] if toolkit.versions else ""),
@@ -197,7 +246,7 @@ def render_tool(about: SiteInfo, toolkit: Toolkit, tool: Tool) -> bytes:
     """
     root, old = tool_page.SITE_ROOT, tool.version != tool.available_versions[-1]
     places = {
-        **tool_page.render_tool_fields(tool, toolkit),
+        **tool_page.render_tool_fields(tool, toolkit, about.get("api", "")),
         "scopes": _label_links(root, "scopes", tool.scopes, old),
         "tags": _label_links(root, "tags", tool.tags, old),
     }
@@ -224,31 +273,26 @@ def _split_tool_template(
 
 
 def render_history(about: SiteInfo, toolkit: Toolkit, versions: Sequence[Tool]) -> bytes:
-    """Render the changes between any two versions of a tool, given oldest first.
-
-    With more than 8 versions, only neighbors are compared, and each version with the newest.
-    """
-    last = len(versions) - 1
-    pairs = [
-        (older.version, newer.version, tool_changes.compare_tools(older, newer))
-        for place, newer in reversed([*enumerate(versions)])
-        for before, older in reversed([*enumerate(versions[:place])])
-        if len(versions) <= 8 or before == place - 1 or place == last
-    ]
+    """Render the changes between the versions of a tool, given oldest first."""
     return _render(
         "history",
         "../../",
         about=about,
         toolkit=toolkit,
         tool=versions[-1],
-        versions=[one.version for one in versions],
-        pairs=pairs,
+        versions=[tool.version for tool in versions],
+        pairs=history_page.compare_versions(versions),
     )
 
 
-def render_labels(about: SiteInfo, kind: str, counts: Mapping[str, int]) -> bytes:
-    """Render the list of all tags, or scopes, with the number of tools of each."""
-    return _render("labels", "../", about=about, kind=kind, counts=counts)
+def render_labels(
+    about: SiteInfo, kind: str, groups: Sequence[tuple[str, Mapping[str, int]]]
+) -> bytes:
+    """Render the list of all tags, or scopes, with the number of tools of each.
+
+    Labels come in groups, each with a title, which may be empty.
+    """
+    return _render("labels", "../", about=about, kind=kind, groups=groups)
 
 
 def render_label(
@@ -274,14 +318,25 @@ def _group_by_toolkit(tools: Iterable[ListedTool]) -> list[ToolkitTools]:
     ]
 
 
-def render_sessions(about: SiteInfo, tools: Sequence[MetaToolSummary]) -> bytes:
-    """Render the page that explains sessions and lists the meta tools."""
-    return _render("sessions", "../", about=about, tools=tools)
+def render_sessions(
+    about: SiteInfo, tools: Sequence[MetaToolSummary], sessions: Sequence[Session]
+) -> bytes:
+    """Render the page that explains sessions, and lists them and the meta tools."""
+    return _render("sessions", "../", about=about, tools=tools, sessions=sessions)
 
 
-def render_reference(about: SiteInfo, document: Mapping[str, Any]) -> bytes:
-    """Render the API reference from its OpenAPI document."""
-    return _render("reference", "../", about=about, document=document)
+def render_reference(
+    about: SiteInfo, document: Mapping[str, Any], calls: Mapping[str, ExampleCall]
+) -> bytes:
+    """Render the API reference from its OpenAPI document, with example calls by operation."""
+    return _render(
+        "reference",
+        "../",
+        about=about,
+        document=document,
+        operations=reference_page.list_operations(document, calls, about.get("api", "")),
+        errors=[*reference_page.list_errors(document)],
+    )
 
 
 def render_contribute(about: SiteInfo) -> bytes:
@@ -314,7 +369,7 @@ def _render(template: str, root: str, **values: Any) -> bytes:
 def _load_environment() -> "jinja2.Environment":
     import jinja2  # noqa: PLC0415 - slow to import
 
-    loader = jinja2.FunctionLoader(lambda name: read_asset(name).decode())
+    loader = jinja2.FunctionLoader(assets.read_template)
     strict = jinja2.StrictUndefined
     made = jinja2.Environment(
         loader=loader,
@@ -329,13 +384,17 @@ def _load_environment() -> "jinja2.Environment":
         "summary": first_sentence,
         "inline": markdown.render_inline,
         "block": markdown.render_block,
+        "host": _host,
+        "links": _parse_links,
     }
     made.globals |= {
         "label_path": label_path,
         "labels": _label_links,
-        "letter": _logo_letter,
+        "logo": _render_logo,
+        "identifier": _render_identifier,
         "items": lists.render_items,
-        "rows": lists.render_rows,
+        "dated_items": lists.render_dated_items,
+        "describe_field": reference_page.describe_field,
     }
     return made
 
@@ -345,19 +404,34 @@ def _label_links(root: str, kind: str, labels: Iterable[str], old: bool) -> Mark
 
     Labels of older versions have no link, because a label of older versions only has no page.
     """
-    links = "".join(f"{_label_link(root, kind, label, old)} " for label in labels)
-    return Markup(f"<dt>{kind.capitalize()}</dt><dd>{links}</dd>" if links else "")  # noqa: S704 - all parts are escaped
+    links = " ".join(_label_link(root, kind, label, old) for label in labels)
+    html = f"<div><dt>{kind.capitalize()}</dt><dd>{links}</dd></div>" if links else ""
+    return Markup(html)  # noqa: S704 - all parts are escaped
 
 
 @lru_cache(maxsize=1 << 12)
 def _label_link(root: str, kind: str, label: str, old: bool) -> str:
-    code = f"<code>{escape(lists.escape_hidden_value(label))}</code>"
+    code = lists.render_identifier(label)
     return code if old else f'<a href="{root}{label_path(kind, label)}">{code}</a>'
 
 
-def _logo_letter(name: str) -> str:
-    """Return the letter that replaces a logo that is missing or does not load."""
-    return next((char for char in name.upper() if char.isalnum()), "·")
+def _render_logo(toolkit: Toolkit, root: str) -> Markup:
+    return Markup(logos.render_logo(toolkit, root))  # noqa: S704 - all parts are escaped
+
+
+def _render_identifier(name: str, attributes: str = "") -> Markup:
+    return Markup(lists.render_identifier(name, attributes))  # noqa: S704 - the name is escaped
+
+
+def _host(url: str) -> str:
+    """Return the host of an address, for a short link text."""
+    return url.partition("://")[2].partition("/")[0] or url
+
+
+def _parse_links(text: str) -> list[tuple[str, str]]:
+    """Return text and address of each footer link, from lines of `address text`."""
+    pairs = (line.partition(" ") for line in text.splitlines())
+    return [(label or address, address) for address, _, label in pairs if address]
 
 
 def count_list_pages(tool_count: int) -> int:

@@ -91,7 +91,10 @@ ALL_VERSIONS = "versions"  # the fact that lists the versions of all toolkits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolkit:
-    """A toolkit as served; `versions` are all versions of its tools, oldest first."""
+    """A toolkit as served; `versions` are all versions of its tools, oldest first.
+
+    `logo_file` is the path of its logo in the site, or empty.
+    """
 
     slug: str
     name: str
@@ -102,6 +105,7 @@ class Toolkit:
     homepage: str
     owners: tuple[str, ...]
     versions: tuple[str, ...]
+    logo_file: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,7 +242,10 @@ def make_toolkit_index_row(tool: Tool, document: bytes) -> dict[str, Any]:
 
 def render_toolkit_index(toolkit: Toolkit, version: str, rows: Iterable[bytes]) -> bytes:
     """Return the index of a toolkit at a version, from the rows of the effective tools."""
-    head = encoding.dump_json({"toolkit": asdict(toolkit), "version": version})
+    fields = asdict(toolkit)
+    if not toolkit.logo_file:
+        del fields["logo_file"]
+    head = encoding.dump_json({"toolkit": fields, "version": version})
     return head[:-1] + b',"tools":[' + b",".join(rows) + b"]}"
 
 

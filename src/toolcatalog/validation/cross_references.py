@@ -156,14 +156,17 @@ def _check_unique_ids(kind: str, records: Iterable[AuthConfig | Session]) -> Ite
             )
 
 
+_BASE_URLS = ("home", "repository", "api")
+
+
 def check_urls(catalog: Catalog) -> Iterator[Finding]:
     """A URL shows its host openly, and a base URL ends in a plain path.
 
     This covers all URLs that become links or addresses of pages. Paths are appended to the base
-    URLs `home` and `repository`.
+    URLs `home`, `repository` and `api`.
     """
     for path, key, url in iter_urls(catalog):
-        yield from _check_url(path, key, url, is_base=path == "catalog.yaml")
+        yield from _check_url(path, key, url, is_base=key in _BASE_URLS)
 
 
 def _check_url(path: str, key: str, url: str, *, is_base: bool) -> Iterator[Finding]:

@@ -23,6 +23,8 @@ def whole(folder: Path, sizes: Sequence[int]) -> CatalogPages:
     toolkit as rare.
     """
     indexes, tools = [], {}
+    folder.mkdir(exist_ok=True)
+    (folder / snapshot_format.DOCUMENTS).write_bytes(b'[{"slug":"K0_0000"}]')
     for number, size in enumerate(sizes):
         slug = f"k{number}"
         toolkit = Toolkit(
@@ -56,6 +58,7 @@ def whole(folder: Path, sizes: Sequence[int]) -> CatalogPages:
         },
         indexes=indexes,
         meta_tools=[],
+        sessions=[],
         multi_version_tools={slug: {} for slug in tools},
         tool_counts=tools,
         labels={"tags": TAGS if tools else [], "scopes": []},

@@ -318,3 +318,19 @@ def test_available_versions_of_a_meta_tool() -> None:
         "20250101_00",
         "20250601_00",
     )
+
+
+def test_a_theme_is_part_of_the_texts() -> None:
+    """Its keys are there if they are set; links are lines, each with an address and a text."""
+    about = About(
+        title="Ours", accent="#0a6146", links={"Help\nhere": "https://a.example", "B": "https://b"}
+    )
+    contents = resolve.resolve_catalog(replace(make_catalog(), about=about))
+    assert contents.about == {
+        "title": "Ours",
+        "description": "",
+        "home": "",
+        "repository": "",
+        "accent": "#0a6146",
+        "links": "https://a.example Help here\nhttps://b B",
+    }

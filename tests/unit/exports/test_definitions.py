@@ -216,10 +216,12 @@ def test_tokens_are_a_quarter_of_the_characters() -> None:
     assert counts == {extra: (length + extra + 3) // 4 for extra in range(9)}
 
 
-def test_uses_tell_the_tokens(shipped_tools: list[Tool]) -> None:
-    """The same as when they are asked for alone."""
+def test_tokens_of_a_definition_are_those_of_its_tool(shipped_tools: list[Tool]) -> None:
+    """A page that has the definition at hand shows the same number."""
     for tool in shipped_tools:
-        assert definitions.build_usage(tool).tokens == definitions.estimate_tokens(tool)
+        openai = definitions.list_definitions(tool)[0].value
+        tokens = definitions.estimate_definition_tokens(openai)
+        assert tokens == definitions.estimate_tokens(tool)
 
 
 # Example arguments
@@ -357,31 +359,32 @@ def hold_samples(tools: list[Tool]) -> None:
 # Texts to copy
 
 
-def test_which_snippets_there_are_and_their_order() -> None:
-    """The three calls, then the definitions; a name can stand in an id."""
-    displayed = [
-        (snippet.name, snippet.title, snippet.language)
-        for snippet in definitions.build_usage(tool_samples.TOOL).snippets
-    ]
-    assert displayed == [
+def test_snippets_and_definitions_in_order() -> None:
+    """A name can be used in an id."""
+    requests = definitions.request_snippets(tool_samples.TOOL)
+    assert [(one.name, one.title, one.language) for one in requests] == [
         ("curl", "curl", "bash"),
         ("python", "Python", "python"),
         ("typescript", "TypeScript", "typescript"),
-        ("openai", "OpenAI function", "json"),
-        ("anthropic", "Anthropic tool", "json"),
-        ("mcp", "MCP tool", "json"),
-        ("mcp-call", "MCP call", "json"),
-        ("json-schema", "JSON Schema", "json"),
+    ]
+    forms = definitions.list_definitions(tool_samples.TOOL)
+    assert [(one.name, one.title) for one in forms] == [
+        ("openai", "OpenAI"),
+        ("anthropic", "Anthropic"),
+        ("gemini", "Gemini"),
+        ("mcp", "MCP"),
+        ("mcp-call", "MCP call"),
+        ("json-schema", "JSON Schema"),
     ]
 
 
 @example_settings(16)
 @given(tool_samples.tools())
 def test_snippets_of_any_tool_are_sound(tool: Tool) -> None:
-    """Python parses to the one call that is meant, the shell sees three words, and JSON is what the
-    forms say.
+    """Python parses to the one call that is meant, the shell sees three words, and definitions are
+    what the forms say. The address and the key come from the environment.
     """
-    texts = {snippet.name: snippet.text for snippet in definitions.build_usage(tool).snippets}
+    texts = {one.name: one.text for one in definitions.request_snippets(tool)}
     calls = [node for node in ast.walk(ast.parse(texts["python"])) if isinstance(node, ast.Call)]
     constants = [
         node.value
@@ -389,35 +392,29 @@ def test_snippets_of_any_tool_are_sound(tool: Tool) -> None:
         for node in (*call.args, *(word.value for word in call.keywords))
         if isinstance(node, ast.Constant)
     ]
-    assert sorted(map(str, constants)) == sorted(
-        [definitions.DEFAULT_BASE_URL, tool.slug, tool.version]
-    )
+    assert sorted(map(str, constants)) == sorted([tool.slug, tool.version])
+    assert 'base_url=os.environ["TOOLCATALOG_URL"]' in texts["python"]
     assert (
-        texts["curl"] == 'curl -H "x-api-key: $TOOLCATALOG_KEY"'
-        f" 'http://127.0.0.1:8000/api/v3/tools/{tool.slug}?version={tool.version}'"
+        texts["curl"] == 'curl -H "x-api-key: $TOOLCATALOG_KEY" \\\n'
+        f'  "$TOOLCATALOG_URL/api/v3/tools/{tool.slug}?version={tool.version}"'
     )
-    for name, output_format in (
+    values = {one.name: one.value for one in definitions.list_definitions(tool)}
+    for name, form in (
         ("openai", definitions.to_openai),
         ("anthropic", definitions.to_anthropic),
         ("mcp", definitions.to_mcp),
         ("json-schema", definitions.to_json_schema),
     ):
-        assert json.loads(texts[name]) == output_format(tool)
-    call = json.loads(texts["mcp-call"])
+        assert values[name] == form(tool)
+    gemini = values["gemini"]
+    assert gemini["parametersJsonSchema"] == definitions.input_schema(tool.input_parameters)
+    assert (gemini["name"], gemini["description"]) == (tool.slug, tool.description)
+    call = values["mcp-call"]
     assert (call["jsonrpc"], call["method"]) == ("2.0", "tools/call")
     assert call["params"] == {
         "name": tool.slug,
         "arguments": definitions.sample_arguments(tool.input_parameters),
     }
-
-
-def test_texts_of_the_catalog_are_kept_as_they_are() -> None:
-    """Not escaped beyond what JSON asks for."""
-    assert any(
-        "Send “it” & <wait>." in snippet.text
-        for snippet in definitions.build_usage(tool_samples.TOOL).snippets
-        if snippet.name == "openai"
-    )
 
 
 @pytest.mark.parametrize("name", ["curl", "python", "typescript"])

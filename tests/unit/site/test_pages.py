@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from toolcatalog import openapi
 from toolcatalog.build import site_pages
-from toolcatalog.site import lists, pages, search_data, tool_page
+from toolcatalog.site import lists, pages, parameter_list, reference_page, search_data
 from toolcatalog.site.pages import ListedTool, MetaToolSummary
 from toolcatalog.snapshot import format as snapshot_format
-from toolcatalog.snapshot.format import Tool, Toolkit
+from toolcatalog.snapshot.format import Session, Tool, Toolkit
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -43,7 +43,8 @@ class Page(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, *(name for name, _ in attrs)))
+        if tag != "wbr":  # long names can break
+            self.elements.append((tag, *(name for name, _ in attrs)))
         self.links += [value or "" for name, value in attrs if name in ("href", "src")]
 
     def handle_endtag(self, tag: str) -> None:
@@ -60,7 +61,7 @@ def told(text: str) -> dict[str, Any]:
     """A description that has the text in every place that can have one."""
     plain = {"type": text, "description": text, "title": text}
     values = {"default": {text: text}, "enum": [text, [text]], "examples": [text]}
-    limits = dict.fromkeys(tool_page._LIMIT_LABELS, text)
+    limits = dict.fromkeys(parameter_list.LIMIT_KEYS, text)
     inner = {
         "properties": {text: plain},
         "items": plain,
@@ -85,7 +86,7 @@ class Shown:
         listed = ListedTool(self.toolkit, row)
         change = site_pages.recent_changes([listed], {self.toolkit.slug: {}})
         return {
-            "home": pages.render_home(self.about, [(self.toolkit, 1)], [listed]),
+            "home": pages.render_home(self.about, [(self.toolkit, 1)], change),
             "list": pages.render_tool_list(self.about, 1, 1_001, [listed]),
             "toolkit": pages.render_toolkit(self.about, self.toolkit, [row], change),
             "older toolkit": pages.render_older_toolkit(
@@ -95,11 +96,20 @@ class Shown:
             "history": pages.render_history(
                 self.about, self.toolkit, [self.tool, replace(self.tool, input_parameters={})]
             ),
-            "labels": pages.render_labels(self.about, "tags", {self.tool.tags[0]: 1}),
+            "labels": pages.render_labels(
+                self.about, "tags", [(self.toolkit.name, {self.tool.tags[0]: 1})]
+            ),
             "label": pages.render_label(self.about, "tags", self.tool.tags[0], 1, [listed]),
             "sessions": pages.render_sessions(
-                self.about, [MetaToolSummary("M", self.tool.name, self.tool.description)]
+                self.about,
+                [MetaToolSummary("M", self.tool.name, self.tool.description)],
+                [
+                    Session(
+                        id="trs_s", project=self.tool.name, toolkits=("mail",), tools=(self.tool,)
+                    )
+                ],
             ),
+            "changes": pages.render_changes(self.about, change),
             "lost": pages.render_not_found(self.about),
         }
 
@@ -128,7 +138,7 @@ def test_nothing_of_a_catalog_becomes_markup(text: str) -> None:
     plain = shown("word").pages()
     for kind, data in shown(text).pages().items():
         assert Page(data).elements == Page(plain[kind]).elements, kind
-        assert text in "\0".join(Page(data).texts), kind
+        assert text in "".join(Page(data).texts), kind
 
 
 def test_what_is_rendered_once_is_of_its_own_site() -> None:
@@ -149,48 +159,6 @@ def test_what_is_rendered_once_is_of_its_own_site() -> None:
                 assert f"<title>one{old} · one · {site}</title>" in html
                 assert html.count("This is an older version.") == (1 if old else 0)
                 assert html.replace(site, "").count("\0") == 0
-
-
-def test_every_part_of_a_description_is_shown() -> None:
-    """Facts in a fixed order, values as JSON, and what a parameter holds within it, folded; the
-    required first, each with an anchor.
-    """
-    inner = {"type": "string", "description": ""}
-    send: dict[str, Any] = {
-        "type": "object",
-        "description": "What to *send*.",
-        "required": True,
-        "nullable": False,
-        "examples": [{"a": "<"}, None],
-        "default": None,
-        "minLength": 0,
-        "enum": ["x", 1.5],
-        "format": "date",
-        "properties": {"a.b": {**inner, "required": False}},
-        "items": {**inner, "properties": {}},
-        "additionalProperties": {**inner, "description": "Any."},
-        "anyOf": [inner],
-        "oneOf": [{"type": "integer", "description": "Or this."}],
-    }
-    html = tool_page.render_parameters(
-        {"first": {**inner, "required": False}, "s": send}, "input-", "What it takes"
-    )
-    head = '<thead><tr><th scope="col">Name</th><th scope="col">Type</th><th scope="col">Description</th></tr></thead><tbody>\n'
-    assert html == (
-        f'<table class="parameters"><caption>What it takes</caption>{head}'
-        '<tr id="input-s"><th scope="row"><a class="anchor" href="#input-s"><code>s</code></a> <span class="badge key">required</span></th>'
-        "<td>object</td><td><p>What to <em>send</em>.</p>"
-        '<ul class="limits"><li>format <code>"date"</code></li><li>shortest length <code>0</code></li>'
-        '<li>default <code>null</code></li><li>one of <code>"x"</code> <code>1.5</code></li>'
-        '<li>for example <code>{"a":"&lt;"}</code> <code>null</code></li></ul>'
-        f'<details><summary>1 field</summary><table class="parameters"><caption>Fields</caption>{head}'
-        '<tr id="input-s.a%2Eb"><th scope="row"><a class="anchor" href="#input-s.a%252Eb"><code>a.b</code></a></th><td>string</td><td></td></tr>\n'
-        "</tbody></table></details>"
-        "<details><summary>Each other value</summary><p>Any.</p></details>"
-        "<details><summary>or: integer</summary><p>Or this.</p></details></td></tr>\n"
-        '<tr id="input-first"><th scope="row"><a class="anchor" href="#input-first"><code>first</code></a></th><td>string</td><td></td></tr>\n'
-        "</tbody></table>"
-    )
 
 
 def test_each_label_has_a_file_of_its_own() -> None:
@@ -274,19 +242,104 @@ def test_the_data_of_the_search_is_what_the_script_reads() -> None:
     search = search_data.SearchDataBuilder({"tags": ["a", "b"], "scopes": []})
     search.add_tools([row])
     search.add_tools([row._replace(slug="MAIL_READ", name="three", no_auth=False)])
-    said = b'{"toolkits":[["mail","x",2]],"slugs":"MAIL_SEND\\nMAIL_READ","names":"two lines\\nthree","flags":"51","shard":500}'
-    assert search.render_search_data([(shown("x").toolkit, 2)]) == b"toolcatalogData(%b);\n" % said
+    said = (
+        b'{"toolkits":[["mail","x",2]],"slugs":"MAIL_SEND\\nMAIL_READ",'
+        b'"names":"two lines\\nthree","flags":"51","shard":500,"recent":["MAIL_READ"]}'
+    )
+    assert (
+        search.render_search_data([(shown("x").toolkit, 2)], ["MAIL_READ"])
+        == b"toolcatalogData(%b);\n" % said
+    )
     said = b'{"tags":["a","b"],"tool_tags":[[0,1],[0,1]],"scopes":[],"tool_scopes":[[],[]]}'
     assert search.render_facets() == b"toolcatalogFacets(%b);\n" % said
+    assert search.render_words() == b'toolcatalogWords("x b\\nx b");\n'
     assert [*search.slugs()] == ["MAIL_SEND", "MAIL_READ"]
     assert search_data.render_shard(0, [row]) == b'toolcatalogShard(0,["x"]);\n'
 
 
+def test_the_data_of_the_side_navigation() -> None:
+    """The tools of a toolkit with the first tag that is about a subject, and what they do."""
+    row = lists.make_row(snapshot_format.make_toolkit_index_row(shown("x").tool, b""))
+    rows = [
+        row._replace(slug="A", name="a", tags=("readOnlyHint", "mail"), deprecation=None),
+        row._replace(slug="B", name="b\nc", tags=("destructiveHint", "important"), no_auth=True),
+    ]
+    data = search_data.render_toolkit_tools(shown("x").toolkit, rows)
+    assert data == (
+        b'toolcatalogToolkit("mail",{"slugs":"A\\nB","names":"a\\nb c","flags":"8n",'
+        b'"groups":["mail",""],"group":[0,1]});\n'
+    )
+
+
+def test_tools_are_grouped_by_subject() -> None:
+    """Large groups first, tools without a subject last, in their order within a group."""
+    row = lists.make_row(snapshot_format.make_toolkit_index_row(shown("x").tool, b""))
+    tags = {"A": ("mail",), "B": ("important",), "C": ("files", "mail"), "D": ("openHint", "files")}
+    rows = [row._replace(slug=slug, tags=some) for slug, some in tags.items()]
+    groups = lists.group_by_subject(rows)
+    assert [(tag, [tool.slug for tool in tools]) for tag, tools in groups] == [
+        ("files", ["C", "D"]),
+        ("mail", ["A"]),
+        ("", ["B"]),
+    ]
+
+
+def test_a_base_version_has_no_day() -> None:
+    """Imported tools have a version that is no date."""
+    assert lists.format_day("20251027_00") == "2025-10-27"
+    assert lists.format_day("00000000_00") == "base version"
+
+
+def test_long_identifiers_can_break() -> None:
+    """Between their words, and never between signs or in short ones."""
+    assert lists.render_identifier("repo_id") == "<code>repo_id</code>"
+    assert lists.render_identifier("GITHUB_CREATE__ISSUE", 'class="slug"') == (
+        '<code class="slug">GITHUB_<wbr>CREATE__<wbr>ISSUE</code>'
+    )
+
+
+def test_the_address_of_the_api_in_requests() -> None:
+    """That of the catalog; without one, a variable that the script may replace."""
+    site = shown("x")
+    plain = pages.render_tool(site.about, site.toolkit, site.tool).decode()
+    assert plain.count('<span class="api">') == 3
+    assert "127.0.0.1" not in plain
+    about = {**site.about, "api": "https://api.example.com/"}
+    named = pages.render_tool(about, site.toolkit, site.tool).decode()
+    assert '<span class="api">' not in named
+    assert named.count("https://api.example.com") == 3
+
+
+def test_footer_links_and_theme() -> None:
+    """Texts and addresses of a catalog's own."""
+    about = {**shown("x").about, "links": "https://a.example Help & more\nhttps://b.example"}
+    html = pages.render_contribute({**about, "headline": "Our tools"}).decode()
+    assert '<a href="https://a.example">Help &amp; more</a>' in html
+    assert '<a href="https://b.example">https://b.example</a>' in html
+    home = pages.render_home({**about, "headline": "Our tools"}, [], []).decode()
+    assert "<h1>Our tools</h1>" in home
+
+
 def test_the_reference_has_every_operation_and_schema() -> None:
-    """Of the OpenAPI document of the server."""
+    """Of the OpenAPI document of the server, each error once, and every field has a text."""
     document = openapi.build_document()
-    html = pages.render_reference(shown("x").about, document).decode()
-    for name in document["components"]["schemas"]:
+    html = pages.render_reference(shown("x").about, document, {}).decode()
+    for name, schema in document["components"]["schemas"].items():
         assert f'id="schema-{name}"' in html
+        for field, described in schema["properties"].items():
+            assert reference_page.describe_field(field, described), (name, field)
     for path, item in document["paths"].items():
         assert path.startswith("/api/v3.1") or f'id="{item["get"]["operationId"]}"' in html
+    assert len(re.findall('id="error-404"', html)) == 1
+
+
+def test_the_reference_has_examples_of_the_catalog() -> None:
+    """A request for a tool of the catalog, with the response that it gets."""
+    tool = {"slug": "MAIL_SEND", "name": "<b>"}
+    calls = reference_page.example_calls(tool, {"trs_s": {"items": [tool]}})
+    html = pages.render_reference(shown("x").about, openapi.build_document(), calls).decode()
+    assert "/api/v3/tools/MAIL_SEND" in html
+    assert "/api/v3/tools?tool_slugs=MAIL_SEND" in html
+    assert "/api/v3/tool_router/session/trs_s/tools" in html
+    assert html.count('<b>"name"</b>: <i>"&lt;b&gt;"</i>') == 3
+    assert '<b>"total_items"</b>: <u>1</u>' in html

@@ -133,10 +133,10 @@ def test_addresses_of_folders(url: str) -> None:
     ],
 )
 def test_addresses_that_lead_elsewhere(rest: str) -> None:
-    """No `home` and no `repository` has a path that is a host to browsers, nor what hides its
+    """No `home`, `repository` or `api` has a path that is a host to browsers, nor what hides its
     host.
     """
-    for key in ("home", "repository"):
+    for key in ("home", "repository", "api"):
         fields: dict[str, Any] = {key: f"https://{rest}"}
         [finding] = check_all(replace(SOUND, about=About(title="T", **fields)), set())
         assert (finding.path, finding.pointer, finding.rule) == (

@@ -1,0 +1,181 @@
+"""Parameters of a tool as nested lists, each with its type, description and limits.
+
+Nearly all of a site is parameters, so they are rendered by plain functions: recursive template
+macros took most of the time of a build. Each parameter has an anchor, such as
+`input-filter.state`; nested parameters are folded into their parent.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from html import escape
+from typing import Any
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from toolcatalog.encoding import dump_json
+from toolcatalog.parameters import children
+from toolcatalog.site import lists, markdown
+from toolcatalog.textutils import escape_hidden
+
+ServedParameter = Mapping[str, Any]
+
+# keys of the lower and the upper limit, and what they count
+_RANGES = (
+    ("minLength", "maxLength", " characters"),
+    ("minItems", "maxItems", " items"),
+    ("minimum", "maximum", ""),
+)
+_WORDS = {  # other limits
+    "exclusiveMinimum": "more than",
+    "exclusiveMaximum": "less than",
+    "format": "format",
+    "pattern": "pattern",
+    "default": "default",
+}
+_FLAGS = {"uniqueItems": "no duplicates", "nullable": "may be null"}
+LIMIT_KEYS = frozenset(
+    (*(key for low, high, _ in _RANGES for key in (low, high)), *_WORDS, *_FLAGS)
+)
+_MAX_VALUES = 12  # values of an enum that are shown at once
+
+
+def render_parameters(parameters: Mapping[str, ServedParameter], anchor: str) -> Markup:
+    """Render parameters in their served form as a list, required ones first.
+
+    Catalog texts are escaped. No parameters give an empty result.
+    """
+    return Markup(_render_list(parameters, anchor))  # noqa: S704 - all parts are escaped
+
+
+def _render_list(parameters: Mapping[str, ServedParameter], anchor: str) -> str:
+    if not parameters:
+        return ""
+    items = sorted(parameters.items(), key=lambda item: not item[1].get("required"))
+    body = "".join(_render_item(name, it, anchor + _encode_anchor(name)) for name, it in items)
+    return f'<ul class="params">\n{body}</ul>'
+
+
+@lru_cache(maxsize=1 << 14)
+def _encode_anchor(name: str) -> str:
+    """Return a name as part of an anchor, unique among all names and paths of names."""
+    return quote(name, safe="").replace(".", "%2E")
+
+
+def _render_item(name: str, parameter: ServedParameter, anchor: str) -> str:
+    required = " <strong>required</strong>" if parameter.get("required") else ""
+    target = anchor.replace("%", "%25")
+    code = lists.render_identifier(name)
+    head = f'<a href="#{target}">{code}</a> <span>{escape(_format_type(parameter))}</span>'
+    body = _render_description(parameter, anchor)
+    return f'<li id="{anchor}"><p class="param">{head}{required}</p>{body}</li>\n'
+
+
+def _format_type(parameter: ServedParameter) -> str:
+    items = parameter.get("items")
+    return (
+        f"{parameter['type']} of {items['type']}"
+        if parameter["type"] == "array" and isinstance(items, Mapping)
+        else str(parameter["type"])
+    )
+
+
+def _render_description(parameter: ServedParameter, anchor: str) -> str:
+    return "".join(
+        (
+            markdown.render_block(parameter["description"]),
+            _render_limits(parameter),
+            *_render_nested(parameter, anchor),
+        )
+    )
+
+
+def _render_nested(parameter: ServedParameter, anchor: str) -> Iterator[str]:
+    """Yield the folded HTML of each nested description of a parameter."""
+    if properties := parameter.get("properties"):
+        yield _render_details(_count_fields(properties), _render_list(properties, f"{anchor}."))
+    branch = 0
+    for steps, _, description in children(parameter):
+        match steps[0]:
+            case "properties":
+                continue
+            case "items":
+                label, part = "Each item", "items"
+            case "additionalProperties":
+                label, part = "Each other value", "others"
+            case _:
+                label = f"{'or' if branch else 'Either'}: {description['type']}"
+                part, branch = f"{branch}", branch + 1
+        if html := _render_description(description, f"{anchor}.{part}"):
+            yield _render_details(label, html)
+
+
+def _count_fields(properties: Mapping[str, Any]) -> str:
+    return f"{len(properties)} field{'' if len(properties) == 1 else 's'}"
+
+
+def _render_details(summary: str, html: str) -> str:
+    return f"<details><summary>{escape(summary)}</summary>{html}</details>"
+
+
+def _render_limits(parameter: ServedParameter) -> str:
+    facts = " · ".join(_list_limits(parameter))
+    return f'<p class="limits">{facts}</p>' if facts else ""
+
+
+def _list_limits(parameter: ServedParameter) -> Iterator[str]:
+    """Yield each limit of a parameter in a few words, then its values and examples."""
+    if not LIMIT_KEYS.isdisjoint(parameter):
+        yield from _list_constraints(parameter)
+    if values := parameter.get("enum"):
+        yield _render_enum(values)
+    if values := parameter.get("examples"):
+        yield f"e.g. {' '.join(map(_render_value, values))}"
+
+
+def _list_constraints(parameter: ServedParameter) -> Iterator[str]:
+    for low, high, unit in _RANGES:
+        if low in parameter or high in parameter:
+            yield _format_range(parameter.get(low), parameter.get(high), unit)
+    for key, words in _WORDS.items():
+        if key in parameter:
+            yield f"{words} {_render_value(parameter[key])}"
+    for key, words in _FLAGS.items():
+        if parameter.get(key):
+            yield words
+
+
+def _format_range(low: Any, high: Any, unit: str) -> str:
+    if high is None:
+        return f"at least {_render_limit(low)}{unit}"
+    if low is None:
+        return f"at most {_render_limit(high)}{unit}"
+    same = low == high
+    limits = _render_limit(low) if same else f"{_render_limit(low)}\N{EN DASH}{_render_limit(high)}"
+    return f"{'exactly ' if same else ''}{limits}{unit}"
+
+
+def _render_limit(limit: Any) -> str:
+    return _escape_text(dump_json(limit).decode())
+
+
+def _render_enum(values: list[Any]) -> str:
+    first, rest = values[:_MAX_VALUES], values[_MAX_VALUES:]
+    # a <details> cannot be in a paragraph, so the other values follow in a span
+    more = f' <span class="more">{" ".join(map(_render_value, rest))}</span>' if rest else ""
+    return f"one of {' '.join(map(_render_value, first))}{more}"
+
+
+def _render_value(value: Any) -> str:
+    return f"<code>{_escape_text(_format_value(value))}</code>"
+
+
+def _format_value(value: Any) -> str:
+    """Return a value as JSON, or a text without quotes if it has no special characters."""
+    is_plain = isinstance(value, str) and value.isprintable() and value == value.strip() != ""
+    return str(value) if is_plain else dump_json(value).decode()
+
+
+def _escape_text(text: str) -> str:
+    # quotes stay, because this is never used in an attribute
+    return escape(text if text.isascii() else escape_hidden(text), quote=False)

@@ -1,0 +1,230 @@
+/* The search index: text and numbers only, no page.
+   The same words as in the API's index are not needed: the server has the better search. */
+
+const MAX_QUERY_WORDS = 10;
+const POINTS = 8192; // more than any tool gets
+const IN_NAME = 1;
+const IN_SLUG = 2;
+const IN_TOOLKIT = 4;
+const IN_TEXT = 8; // description, tags and scopes
+const FIELDS = 16; // number of sets of fields
+const FIELD_WEIGHT = [0, 3, 2, 3, 1, 3, 2, 3]; // by set of fields: that of the best field
+const TEXT_PENALTY = 7; // for words that are in the text only
+const EXACT = 4;
+const PREFIX = 3;
+const TYPO = 2;
+const TYPO_IN_PREFIX = 1;
+// words that people use for each other; the first ones are common in names of tools
+const SYNONYMS = [
+  "create add open make file", "delete remove trash erase cancel", "send post write", "get fetch read show retrieve",
+  "list find search browse", "update edit change modify rename", "event meeting appointment", "issue ticket bug",
+  "refund money", "payment pay charge money", "repository repo", "email mail", "user person people member",
+].map((words) => words.split(" "));
+const STOP_WORDS = new Set(
+  ("a an and any at be by can do for from get give how i in into is it me my need of on or our please some " +
+    "that the their this to want we what with you your").split(" ")
+);
+
+const isAscii = (text) => /^[\x00-\x7f]*$/.test(text);
+
+/** Lower case without accents. Nearly all text is ASCII, and then most of the work is saved. */
+function plain(text) {
+  return isAscii(text) ? text.toLowerCase() : text.normalize("NFKD").replace(/\p{M}+/gu, "").toLowerCase();
+}
+
+function words(text) {
+  return plain(text).match(isAscii(text) ? /[a-z0-9]+/g : /[\p{L}\p{N}]+/gu) || [];
+}
+
+/** Words by which a text is found: camelCase also by its parts; Chinese and the like, written without blanks, from each character on. */
+function indexWords(text) {
+  const all = /[a-z][A-Z]/.test(text) ? words(`${text} ${text.replace(/([a-z])(?=[A-Z])/g, "$1 ")}`) : words(text);
+  if (isAscii(text)) return all;
+  const endings = (word) => [...word].map((_, place, signs) => signs.slice(place).join(""));
+  return all.flatMap((word) => (/[\u2e80-\ud7ff]/.test(word) ? endings(word) : word));
+}
+
+/** Data as written by the site's builder to arrays, one entry a tool. */
+function readTools(data) {
+  const lines = (text) => (text ? text.split("\n") : []);
+  const toolkitOf = data.toolkits.flatMap(([, , tools], toolkit) => new Array(tools).fill(toolkit));
+  return {
+    toolkits: data.toolkits,
+    toolkitOf,
+    slugs: lines(data.slugs),
+    names: lines(data.names),
+    flags: Uint8Array.from(data.flags, (digit) => parseInt(digit, 32)),
+    texts: [], // the words of descriptions, tags and scopes, once they are loaded
+    shard: data.shard,
+    recent: data.recent,
+  };
+}
+
+/** Adds a tool to the lists of these words. Tools come in order: only the last entry of a list can
+    be the same tool. */
+function post(lists, found, tool, field) {
+  const base = tool * FIELDS;
+  for (const word of found) {
+    const list = lists.get(word);
+    if (!list) lists.set(word, [base + field]);
+    else if (list[list.length - 1] >= base) list[list.length - 1] |= field;
+    else list.push(base + field);
+  }
+}
+
+/** Tools to the index: a sorted vocabulary, and for each word numbers that are
+    FIELDS × tool + set of fields. */
+function makeIndex(tools) {
+  const lists = new Map();
+  const toolkitWords = tools.toolkits.map(([slug, name]) => indexWords(`${slug} ${name}`));
+  const nameLengths = new Uint8Array(tools.slugs.length);
+  const slugKeys = tools.slugs.map((slug, tool) => {
+    const inSlug = words(slug);
+    const inName = indexWords(tools.names[tool]);
+    nameLengths[tool] = Math.min(255, inName.length);
+    post(lists, inName, tool, IN_NAME);
+    post(lists, inSlug, tool, IN_SLUG);
+    post(lists, toolkitWords[tools.toolkitOf[tool]], tool, IN_TOOLKIT);
+    post(lists, words(tools.texts[tool] || ""), tool, IN_TEXT);
+    return inSlug.join("_");
+  });
+  const vocabulary = [...lists.keys()].sort();
+  return { ...tools, vocabulary, lists, nameLengths, slugKeys, ...slugOrder(tools.slugs) };
+}
+
+/** Which tool has which place by slug, both ways: a place is part of the sort key, so ties always fall alike. */
+function slugOrder(slugs) {
+  const atPlace = slugs.map((_, tool) => tool).sort((one, other) => (slugs[one] < slugs[other] ? -1 : 1));
+  const placeOf = new Uint32Array(slugs.length);
+  atPlace.forEach((tool, place) => (placeOf[tool] = place));
+  return { atPlace, placeOf };
+}
+
+/** Place of the first word that is not before `word`. */
+function lowerBound(vocabulary, word) {
+  let low = 0;
+  let high = vocabulary.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (vocabulary[middle] < word) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Tells whether one letter put in, left out, changed, or swapped with its neighbour makes `typed` into `word`, or into its beginning. */
+function oneTypo(typed, word, beginning) {
+  if (typed[0] !== word[0]) return false; // people get the first letter right
+  let at = 0;
+  while (at < typed.length && typed[at] === word[at]) at += 1;
+  const same = (fromTyped, fromWord) => {
+    const rest = typed.slice(fromTyped);
+    return word.startsWith(rest, fromWord) && (beginning || fromWord + rest.length === word.length);
+  };
+  const swapped = at + 1 < typed.length && typed[at] === word[at + 1] && typed[at + 1] === word[at];
+  return same(at + 1, at + 1) || same(at, at + 1) || same(at + 1, at) || (swapped && same(at + 2, at + 2));
+}
+
+function typos(vocabulary, typed, beginning) {
+  const least = typed.length - 1;
+  const most = beginning ? Infinity : typed.length + 1;
+  return vocabulary.filter((word) => word.length >= least && word.length <= most && oneTypo(typed, word, beginning));
+}
+
+/** Other words of the vocabulary for the same thing. They count less than the word itself. */
+function synonyms(vocabulary, typed) {
+  const words = SYNONYMS.filter((group) => group.includes(typed)).flat();
+  return words.filter((word) => word !== typed && vocabulary[lowerBound(vocabulary, word)] === word).map((word) => [word, TYPO]);
+}
+
+/** Words of the vocabulary that a typed word stands for, with how well: typos only where nothing else is found. */
+function standsFor(vocabulary, typed) {
+  const found = [];
+  for (let place = lowerBound(vocabulary, typed); place < vocabulary.length && vocabulary[place].startsWith(typed); place += 1) {
+    found.push([vocabulary[place], vocabulary[place] === typed ? EXACT : PREFIX]);
+  }
+  if (typed.length > 3 && typed.endsWith("s") && !typed.endsWith("ss")) {
+    const singular = typed.slice(0, -1);
+    if (vocabulary[lowerBound(vocabulary, singular)] === singular) found.push([singular, EXACT]);
+  }
+  found.push(...synonyms(vocabulary, typed));
+  if (found.length || typed.length < 4) return found;
+  const whole = typos(vocabulary, typed, false);
+  return whole.length ? whole.map((word) => [word, TYPO]) : typos(vocabulary, typed, true).map((word) => [word, TYPO_IN_PREFIX]);
+}
+
+/** Words to look for: silent ones are left out, but not where there is no other, nor while the last is still being typed. */
+function queryWords(query) {
+  const all = words(query);
+  const open = /[\p{L}\p{N}]$/u.test(query) ? all.length - 1 : -1;
+  const telling = all.filter((word, place) => place === open || !STOP_WORDS.has(word));
+  return [...new Set(telling.length ? telling : all)].slice(0, MAX_QUERY_WORDS);
+}
+
+/** For each tool the weight of the best word that a typed one stands for in it, 0 where there is none. */
+function weightsOf(index, typed) {
+  const best = new Uint8Array(index.slugs.length);
+  for (const [word, quality] of standsFor(index.vocabulary, typed)) {
+    for (const entry of index.lists.get(word)) {
+      const tool = Math.floor(entry / FIELDS);
+      const fields = entry % FIELDS;
+      const weight = 3 * quality + (fields === IN_TEXT ? -TEXT_PENALTY : FIELD_WEIGHT[fields & 7]);
+      if (weight > best[tool]) best[tool] = weight;
+    }
+  }
+  return best;
+}
+
+/** For each tool: the sum of weights over the typed words, and how many of these it has. A rare word adds more, the same for
+    every tool that has it: that puts tools with some of the words in order, and changes nothing among those with all. */
+function weigh(index, typed) {
+  const size = index.slugs.length;
+  const sums = new Uint16Array(size);
+  const hits = new Uint8Array(size);
+  for (const word of typed) {
+    const weights = weightsOf(index, word);
+    const having = weights.reduce((count, weight) => count + (weight ? 1 : 0), 0);
+    const rarity = having ? Math.round(Math.log2(size / having)) : 0;
+    for (let tool = 0; tool < size; tool += 1) {
+      if (!weights[tool]) continue;
+      sums[tool] += weights[tool] + rarity;
+      hits[tool] += 1;
+    }
+  }
+  return { sums, hits };
+}
+
+/** How the slug fits: 3 the very slug, 2 in another spelling, 1 its beginning, 0 not. One unfinished word is not enough:
+    "email" is meant for words, and should not put all of EMAILOCTOPUS_ first. */
+function slugFit(slug, slugKey, query, key, several) {
+  if (!slugKey.startsWith(key)) return 0;
+  if (slugKey.length === key.length) return slug === query ? 3 : 2;
+  return several || slugKey[key.length] === "_" ? 1 : 0;
+}
+
+/** Tools for a query, best first, at most `most`; `all` of them all have every word, `some` further ones not every. */
+function find(index, query, most) {
+  const typed = queryWords(query);
+  const inQuery = words(query);
+  const slug = query.trim().toUpperCase();
+  const slugKey = inQuery.join("_");
+  const { sums, hits } = weigh(index, typed);
+  const size = index.slugs.length;
+  const keys = new Float64Array(size);
+  let found = 0;
+  let all = 0;
+  for (let tool = 0; tool < size; tool += 1) {
+    if (!hits[tool]) continue;
+    const complete = hits[tool] === typed.length ? 1 : 0;
+    const fit = slugFit(index.slugs[tool], index.slugKeys[tool], slug, slugKey, inQuery.length > 1);
+    const live = index.flags[tool] & DEPRECATED ? 0 : 1;
+    const covered = Math.min(1, hits[tool] / (index.nameLengths[tool] || 1));
+    const points = 20 * sums[tool] + Math.round(20 * covered) + (index.flags[tool] & IMPORTANT ? 6 : 0);
+    all += complete;
+    keys[found] = (((complete + fit) * 2 + live) * POINTS + points) * size + (size - 1 - index.placeOf[tool]);
+    found += 1;
+  }
+  // The keys are numbers that hold their tool, so they are sorted without a comparison function: ten times as fast.
+  const best = keys.subarray(0, found).sort().slice(Math.max(0, found - most)).reverse();
+  return { tools: Array.from(best, (key) => index.atPlace[size - 1 - (key % size)]), all, some: found - all };
+}

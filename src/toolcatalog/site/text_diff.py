@@ -1,0 +1,96 @@
+"""Text differences as HTML: by word for descriptions, by line for schemas.
+
+Removed parts are `del` elements and added ones `ins`. A long text with many differences would take
+very long to compare, so texts beyond `_MAX_PARTS` are shown as removed and added as a whole.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from html import escape
+
+from toolcatalog.textutils import escape_hidden
+
+_WORD = re.compile(r"\s+|[\w'-]+|[^\w\s]")
+_MAX_PARTS = 2_000  # words or lines of a text
+_CONTEXT = 2  # equal lines around a difference
+
+Operation = tuple[str, int, int, int, int]
+
+
+def diff_words(old: str, new: str) -> str:
+    """Return the new text with what was removed and added."""
+    before, after = _WORD.findall(old), _WORD.findall(new)
+    html: list[str] = []
+    for kind, start, end, new_start, new_end in _compare(before, after):
+        if kind == "equal":
+            html.append(_escape("".join(before[start:end])))
+            continue
+        html += _mark("del", "".join(before[start:end]))
+        html += _mark("ins", "".join(after[new_start:new_end]))
+    return "".join(html)
+
+
+def diff_lines(old: str, new: str) -> str:
+    """Return the lines that differ, with the lines around them; empty if all are equal."""
+    before, after = old.split("\n"), new.split("\n")
+    operations = _compare(before, after)
+    if all(kind == "equal" for kind, *_ in operations):
+        return ""
+    html: list[str] = []
+    for kind, start, end, new_start, new_end in operations:
+        if kind == "equal":
+            html += _context(before[start:end], start == 0, end == len(before))
+            continue
+        html += _mark("del", "\n".join(before[start:end]))
+        html += _mark("ins", "\n".join(after[new_start:new_end]))
+    return "\n".join(html)
+
+
+def _compare(before: Sequence[str], after: Sequence[str]) -> list[Operation]:
+    """Return the operations that make one text into the other, as `difflib` does.
+
+    The parts at both ends that are equal are left out of the comparison, which takes the time.
+    """
+    head = _common_length(before, after)
+    tail = _common_length(before[head:][::-1], after[head:][::-1])
+    ends = len(before) - tail, len(after) - tail
+    middle = [
+        (kind, start + head, end + head, new_start + head, new_end + head)
+        for kind, start, end, new_start, new_end in _opcodes(
+            before[head : ends[0]], after[head : ends[1]]
+        )
+    ]
+    first = [("equal", 0, head, 0, head)] if head else []
+    last = [("equal", ends[0], len(before), ends[1], len(after))] if tail else []
+    return [*first, *middle, *last]
+
+
+def _opcodes(before: Sequence[str], after: Sequence[str]) -> list[Operation]:
+    if len(before) > _MAX_PARTS or len(after) > _MAX_PARTS:
+        return [("replace", 0, len(before), 0, len(after))]
+    return [*SequenceMatcher(None, before, after, autojunk=False).get_opcodes()]
+
+
+def _common_length(before: Sequence[str], after: Sequence[str]) -> int:
+    pairs = enumerate(zip(before, after, strict=False))
+    shortest = min(len(before), len(after))
+    return next((place for place, (old, new) in pairs if old != new), shortest)
+
+
+def _context(lines: Sequence[str], is_first: bool, is_last: bool) -> Iterator[str]:
+    """Yield the equal lines next to a difference, and an ellipsis in place of the others."""
+    head = lines[:0] if is_first else lines[:_CONTEXT]
+    tail = lines[len(lines) :] if is_last else lines[max(len(head), len(lines) - _CONTEXT) :]
+    yield from map(_escape, head)
+    if len(head) + len(tail) < len(lines):
+        yield "…"
+    yield from map(_escape, tail)
+
+
+def _mark(tag: str, text: str) -> list[str]:
+    return [f"<{tag}>{_escape(text)}</{tag}>"] if text else []
+
+
+def _escape(text: str) -> str:
+    return escape(escape_hidden(text), quote=False)

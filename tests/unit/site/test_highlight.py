@@ -1,0 +1,71 @@
+"""Highlighting: without its tags, highlighted code is the code."""
+
+import re
+from html import unescape
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolcatalog.site import highlight
+from toolcatalog.site.highlight import Shared
+from toolcatalog.textutils import escape_hidden
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)  # fmt: skip
+
+
+def text_of(html: str) -> str:
+    """What a reader copies."""
+    return unescape(re.sub("</?[biu]>", "", html))
+
+
+def indented(value: Any) -> str:
+    """The text that is highlighted."""
+    return escape_hidden(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+
+
+def test_tokens_of_json() -> None:
+    """Keys, strings, and numbers with literals."""
+    value = {"a": "b", "list": [1, -2.5, True, None, "true 1"]}
+    assert highlight.highlight_json(value) == (
+        '{\n  <b>"a"</b>: <i>"b"</i>,\n  <b>"list"</b>: [\n    <u>1</u>,\n    <u>-2.5</u>,\n'
+        '    <u>true</u>,\n    <u>null</u>,\n    <i>"true 1"</i>\n  ]\n}'
+    )
+
+
+@given(JSON_VALUES)
+def test_highlighted_json_is_the_json(value: Any) -> None:
+    """Whatever its strings contain."""
+    assert text_of(highlight.highlight_json(value)) == indented(value)
+
+
+@pytest.mark.parametrize("text", ['\\"', '\\\\"', 'a\\\\": 1', "</i><b>&amp;", "\x01\x02", '": "'])
+def test_strings_with_quotes_and_markup(text: str) -> None:
+    """A quote in a string does not end it, and markup stays text."""
+    html = highlight.highlight_json({text: text})
+    assert text_of(html) == indented({text: text})
+    assert len(re.findall("<[biu]>", html)) == 2
+
+
+@given(st.dictionaries(st.text(), JSON_VALUES, min_size=1, max_size=4))
+def test_shared_values_are_indented_where_they_stand(properties: dict[str, Any]) -> None:
+    """The same text as if all had been highlighted together."""
+    shared = [Shared(properties, highlight.highlight_json(properties))]
+    value = {"name": "x", "function": {"parameters": {"properties": properties, "required": ["a"]}}}
+    assert highlight.highlight_with_shared(value, shared) == highlight.highlight_json(value)
+
+
+def test_code() -> None:
+    """Strings, keywords and variables of the languages of requests."""
+    assert highlight.highlight_code('curl -H "x: $KEY" <a>') == (
+        '<b>curl</b> -H <i>"x: $KEY"</i> &lt;a&gt;'
+    )
+    assert highlight.highlight_code("const key = process.env.SOME_KEY;") == (
+        "<b>const</b> key = process.env.<u>SOME_KEY</u>;"
+    )

@@ -1,0 +1,45 @@
+"""Differences of texts: by word and by line."""
+
+import re
+from html import unescape
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolcatalog.site import text_diff
+from toolcatalog.textutils import escape_hidden
+
+
+def test_words() -> None:
+    """What was removed, then what was added; what is equal stays."""
+    assert text_diff.diff_words("Send a <b> message.", "Send the <b> message now.") == (
+        "Send <del>a</del><ins>the</ins> &lt;b&gt; message<ins> now</ins>."
+    )
+
+
+def test_lines() -> None:
+    """With two equal lines around a difference, and an ellipsis for the others."""
+    old = "\n".join("abcdefghij")
+    assert text_diff.diff_lines(old, old) == ""
+    assert text_diff.diff_lines(old, old.replace("e", "E\n<")) == (
+        "…\nc\nd\n<del>e</del>\n<ins>E\n&lt;</ins>\nf\ng\n…"
+    )
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_both_texts_can_be_read_from_a_difference(old: str, new: str) -> None:
+    """Without the added parts it is the old text, and without the removed parts the new one."""
+    html = text_diff.diff_words(old, new)
+    without_added = re.sub("<ins>[^<]*</ins>|</?del>", "", html)
+    without_removed = re.sub("<del>[^<]*</del>|</?ins>", "", html)
+    assert unescape(without_added) == escape_hidden(old)
+    assert unescape(without_removed) == escape_hidden(new)
+
+
+def test_very_long_texts_are_not_compared() -> None:
+    """They are shown as removed and added, and equal beginnings and ends stay."""
+    old, new = ("<p> " + f"{word} " * 3_000 + "end" for word in ("a", "b"))
+    html = text_diff.diff_words(old, new)
+    assert html.count("<del>") == html.count("<ins>") == 1
+    assert html.startswith("&lt;p&gt; <del>a a")
+    assert html.endswith("</ins> end")
