@@ -205,8 +205,7 @@ def test_the_toolkit_is_the_longest_that_fits(begun: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["toolkit", "slack"], "--name and --logo are missing: give them, or run this at a terminal, where it asks."),
-        (["toolkit", "slack", "--name", "Slack"], "--logo is missing: give it, or run this at a terminal, where it asks."),
+        (["toolkit", "slack"], "--name is missing: give it, or run this at a terminal, where it asks."),
         (["toolkit", "slack", "--name", "Slack", "--logo", "http://a.example"], "--logo: the string `http://a.example` does not fit, expected the https URL of an image."),
         (["toolkit", "slack", "--name", " ", "--logo", "https://a.example"], "--name: the string ` ` does not fit, expected the toolkit's display name."),
         (["toolkit", "slack", *TOOLKIT[3:], "--category", "a,b"], "--category: the string `a,b` does not fit, expected a name without commas,"),
@@ -259,7 +258,7 @@ def test_a_person_is_asked(tmp_path: Path) -> None:
     assert (seen.code, seen.out) == (0, "catalog/toolkits/github/toolkit.yaml\n")
     assert "Name [Github]: " in seen.terminal_output
     assert "Description (or nothing): " in seen.terminal_output
-    assert "Logo [https://github.com/favicon.ico]: " in seen.terminal_output
+    assert "Logo (or nothing): " in seen.terminal_output
     assert (
         "Error: the string `nonsense` does not fit, expected the https URL of an image"
         in seen.terminal_output
@@ -269,7 +268,6 @@ def test_a_person_is_asked(tmp_path: Path) -> None:
     ).value
     expected = {
         "name": "Github",
-        "logo": "https://github.com/favicon.ico",
         "description": "Issues and more.",
         "homepage": "https://github.com/",
     }

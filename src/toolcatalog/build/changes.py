@@ -10,7 +10,7 @@ from pathlib import Path
 from toolcatalog.build import batches, state
 from toolcatalog.build.batches import CacheEntry, Task
 from toolcatalog.build.state import BuildState, SiteState
-from toolcatalog.catalog import folder
+from toolcatalog.catalog import folder, logo
 from toolcatalog.errors import Problem
 from toolcatalog.progress import Progress
 from toolcatalog.system import file_state
@@ -72,7 +72,7 @@ class ChangeSet:
 
     @property
     def toolkit_digests(self) -> Mapping[str, str]:
-        """The SHA-256 of each toolkit's file."""
+        """A digest of what each toolkit gives to the documents of its tools."""
         return _toolkit_digests(self.other_digests)
 
     @property
@@ -192,19 +192,35 @@ def _find_unchanged_groups(paths: BuildPaths, program_digest: str) -> list[str]:
 
 
 def _toolkit_digests(other_digests: Mapping[str, str]) -> dict[str, str]:
-    return {
-        toolkit: digest
-        for path, digest in other_digests.items()
-        if (toolkit := _toolkit_slug(path))
-    }
+    """Return the SHA-256 of each toolkit's file.
 
-
-def _toolkit_slug(path: str) -> str:
-    """Return the slug of the toolkit whose toolkit file has this path; empty if it is another
-    file.
+    For a toolkit with a logo file, the digest also covers the path of that file and catalog.yaml:
+    its tools contain the public address of the logo.
     """
+    digests = {
+        path.split("/")[1]: digest
+        for path, digest in other_digests.items()
+        if _is_toolkit_file(path)
+    }
+    for path in other_digests:
+        toolkit = logo_toolkit(path)
+        if toolkit in digests:
+            parts = [digests[toolkit], path, other_digests.get("catalog.yaml", "")]
+            digests[toolkit] = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    return digests
+
+
+def _is_toolkit_file(path: str) -> bool:
     match path.split("/"):
-        case ["toolkits", toolkit, "toolkit.yaml"]:
+        case ["toolkits", _, "toolkit.yaml"]:
+            return True
+    return False
+
+
+def logo_toolkit(path: str) -> str:
+    """Return the toolkit whose logo file has this path; empty if it is another file."""
+    match path.split("/"):
+        case ["toolkits", toolkit, name] if name in logo.NAMES:
             return toolkit
     return ""
 

@@ -12,9 +12,9 @@ import orjson
 
 from toolcatalog.build import cache, compiler
 from toolcatalog.build.batches import NO_ENTRY, Task
-from toolcatalog.build.changes import BuildPaths, ChangeSet
+from toolcatalog.build.changes import BuildPaths, ChangeSet, logo_toolkit
 from toolcatalog.build.compiler import CompileResult
-from toolcatalog.catalog import folder, model
+from toolcatalog.catalog import folder, model, resolve
 from toolcatalog.errors import Problem, UsageError
 from toolcatalog.progress import Progress
 from toolcatalog.system import files
@@ -110,7 +110,8 @@ def compile_changes(
     """
     tasks = _plan_tasks(changes)
     missing = [task for task in tasks if not task.cache_entry.key]
-    needed = {_toolkit_path(toolkit) for task in missing for toolkit in task.toolkit_digests}
+    toolkits = {toolkit for task in missing for toolkit in task.toolkit_digests}
+    needed = {_toolkit_path(toolkit) for toolkit in toolkits} | _logo_paths(changes, toolkits)
     examined = _check_other_files(paths, changes, changes.other_digests.keys() & needed)
     results = _start_compiling(_with_toolkits(missing, examined), pool)
     # this, like what follows, runs while the first batches are compiled
@@ -264,8 +265,11 @@ def _check_other_files(
 def _with_toolkits(tasks: Iterable[Task], checked_files: Mapping[str, CheckedFile]) -> list[Task]:
     """Return the batches with their toolkits, as far as these were checked and are valid."""
     records = {path: one.record for path, one in checked_files.items() if not one.problems}
+    about = records.get("catalog.yaml")
+    home = about.home if isinstance(about, model.About) else ""
+    logos = checker.find_logo_files(records.values())
     toolkits = {
-        record.slug: record
+        record.slug: resolve.with_public_logo(checker.with_logo_file(record, logos), home)
         for path, record in records.items()
         if _is_toolkit_file(path) and isinstance(record, model.Toolkit)
     }
@@ -312,6 +316,15 @@ def _separate_invalid(
         else:
             broken.append(result)
     return sound, broken
+
+
+def _logo_paths(changes: ChangeSet, toolkits: Collection[str]) -> set[str]:
+    """Return the logo files of these toolkits, and catalog.yaml if there are any.
+
+    The public address of a logo begins with the address of the site, which catalog.yaml contains.
+    """
+    paths = {path for path in changes.other_digests if logo_toolkit(path) in toolkits}
+    return paths | ({"catalog.yaml"} & changes.other_digests.keys()) if paths else paths
 
 
 def _toolkit_path(toolkit: str) -> str:

@@ -143,6 +143,7 @@ def compile_tools(
             scopes=[tool.scopes for tool in ordered],
             tags=[tool.tags for tool in ordered],
             deprecations=[row["deprecation"] for row in rows],
+            sources=[tool.source for tool in ordered],
             replaced=[tool.summary.replaced_by for tool in ordered],
             newest=newest,
             sizes=[*map(len, documents)],

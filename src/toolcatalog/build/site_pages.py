@@ -104,14 +104,18 @@ def _read_tools(task: Task) -> Iterator[ToolVersions]:
     """Yield the versions of each tool of a batch."""
     part = compiler.load_or_compile(task, "facts", "newest", "older")
     ends, versions = {True: 0, False: 0}, []
-    for newest, size, deprecation in zip(
-        part.facts.newest, part.facts.sizes, part.facts.deprecations, strict=True
+    facts = part.facts
+    for newest, size, deprecation, source in zip(
+        facts.newest, facts.sizes, facts.deprecations, facts.sources, strict=True
     ):
         start = ends[newest]
         ends[newest] = start + size + 1
         document = (part.newest if newest else part.older)[start : start + size]
         versions.append(
-            (snapshot_format.tool_from_document(orjson.loads(document), deprecation), document)
+            (
+                snapshot_format.tool_from_document(orjson.loads(document), deprecation, source),
+                document,
+            )
         )
         if newest:
             yield versions

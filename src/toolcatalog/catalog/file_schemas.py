@@ -18,6 +18,7 @@ from toolcatalog import names, versions
 from toolcatalog.parameters import TYPES
 
 Schema = dict[str, Any]
+HTTP_METHODS = ("GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE")
 # items of one list of tags, scopes etc.: each tag and each scope has a page of its own
 MAX_WORDS = 100
 # characters: the memory of a pattern matcher grows with the square of the length, and a matcher
@@ -240,6 +241,15 @@ _TOOL_FIELDS: Schema = {
             "to say"
         ),
     ),
+    "source": _object(
+        {
+            "method": {"enum": list(HTTP_METHODS), "description": "an HTTP method in capitals"},
+            "path": _string("the path of the operation, which starts with `/`", pattern="^/"),
+        },
+        "method",
+        "path",
+        description="a mapping of `method` and `path`: the HTTP operation that the tool calls",
+    ),
     "input_parameters": {
         "$ref": "#/$defs/inputs",
         "description": "what the tool takes: a mapping of parameter names to descriptions",
@@ -307,7 +317,6 @@ SCHEMAS: dict[str, Schema] = {
             "owners": _word_list("people or teams, who answer for it"),
         },
         "name",
-        "logo",
     ),
     "tool": _object(_TOOL_FIELDS, "name", "description", **{"$defs": _DEFS}),
     "meta_tool": _object(

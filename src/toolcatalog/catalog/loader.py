@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from toolcatalog import names, versions
-from toolcatalog.catalog import comments, folder, yaml_reader
+from toolcatalog.catalog import comments, folder, logo, yaml_reader
 from toolcatalog.catalog.comments import SchemaComment, Suppression
 from toolcatalog.errors import Finding, Problem
 
@@ -49,6 +49,7 @@ class Document:
 _LAYOUT = (
     ("catalog", "catalog.yaml"),
     ("toolkit", "toolkits/{toolkit}/toolkit.yaml"),
+    *(("logo", f"toolkits/{{toolkit}}/{name}") for name in logo.NAMES),
     ("tool", "toolkits/{toolkit}/{tool}/{version}.yaml"),
     ("auth_config", "auth_configs/{auth_config}.yaml"),
     ("toolkit", "meta_tools/toolkit.yaml"),
@@ -111,6 +112,8 @@ def _parse_document(
     if isinstance(data, Finding):
         return Document(path, location), [folder.make_problem(root, data)]
     digest = hashlib.sha256(data).hexdigest()
+    if location.kind == "logo":
+        return _parse_logo(root, path, location, data, digest)
     try:
         return Document(
             path,
@@ -139,6 +142,17 @@ def _parse_document(
         comments.find_schema_comments(data),
         comments.hidden(data),
     ), problems
+
+
+def _parse_logo(
+    root: Path, path: str, location: Location, data: bytes, digest: str
+) -> tuple[Document, list[Problem]]:
+    fault = logo.find_fault(path, data)
+    if not fault:
+        return Document(path, location, None, True, digest), []
+    help = "export the image again without scripts, links and a document type"
+    finding = Finding(path=path, rule="logo-invalid", message=fault, help=help)
+    return Document(path, location, digest=digest), [folder.make_problem(root, finding)]
 
 
 def _fault_problem(root: Path, path: str, fault: yaml_reader.Fault, excerpt: str) -> Problem:

@@ -23,6 +23,7 @@ from toolcatalog.catalog.model import (
     ROUTER,
     About,
     AuthConfig,
+    LogoFile,
     MetaTool,
     Selection,
     Session,
@@ -50,12 +51,14 @@ _BACKTRACKING = jsonschema_rs.FancyRegexOptions(backtrack_limit=2_000)
 # stands for the value in messages of jsonschema-rs: values are untrusted and may have a megabyte
 _MASK = "<value>"
 
-Record = About | Toolkit | ToolVersion | MetaTool | AuthConfig | Session
+Record = About | Toolkit | LogoFile | ToolVersion | MetaTool | AuthConfig | Session
 
 
 def validate(document: Document) -> tuple[Record | None, list[Finding]]:
     """Return the record of one document, or None and the findings."""
     kind, value, undecided = document.location.kind, document.value, document.value
+    if kind == "logo":
+        return _make_logo(document), []
     if kind == "meta_tool":
         if findings := _limit_findings(_bad_placeholders(document.path, value)):
             return None, findings
@@ -379,6 +382,11 @@ def _make_toolkit(document: Document) -> Toolkit:
     for key in ("categories", "owners"):
         fields[key] = tuple(fields.get(key, ()))
     return Toolkit(slug=document.location.names.get("toolkit", ROUTER), **fields)
+
+
+def _make_logo(document: Document) -> LogoFile:
+    toolkit = document.location.names["toolkit"]
+    return LogoFile(path=document.path, toolkit=toolkit, digest=document.digest)
 
 
 def _make_tool(document: Document) -> ToolVersion:

@@ -55,7 +55,8 @@ def open_catalog_source(catalog: Path) -> DocumentSource:
 
     # the toolkit of each version of a tool, by slug
     folders: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for path in folder.list_paths(catalog)[0]:
+    paths = folder.list_paths(catalog)[0]
+    for path in paths:
         steps = path.removesuffix(".yaml").split("/")
         if steps[0] == "toolkits" and len(steps) == 4:
             folders[steps[2]][steps[3]] = steps[1]
@@ -69,16 +70,23 @@ def open_catalog_source(catalog: Path) -> DocumentSource:
             )
         return examined.record
 
+    def toolkit(slug: str) -> model.Toolkit:
+        described = record(f"toolkits/{slug}/toolkit.yaml")
+        own = [path for path in paths if path.startswith(f"toolkits/{slug}/logo.")]
+        logos = checker.find_logo_files(map(record, own))
+        home = record("catalog.yaml").home if logos else ""
+        return resolve.with_public_logo(checker.with_logo_file(described, logos), home)
+
     def look(slug: str, version: str) -> Document | MissingReason:
         versions = folders[slug]
         if version not in versions:
             return MissingReason.VERSION if versions else MissingReason.TOOL
         home = versions[version]
         tool: model.ToolVersion = record(f"toolkits/{home}/{slug}/{version}.yaml")
-        toolkit: model.Toolkit = record(f"toolkits/{home}/toolkit.yaml")
-        served = resolve.resolve_tool(tool, toolkit, tuple(sorted(versions)))
+        kit = toolkit(home)
+        served = resolve.resolve_tool(tool, kit, tuple(sorted(versions)))
         document: dict[str, Any] = orjson.loads(
-            encoding.dump_json(snapshot_format.tool_to_document(served, toolkit.name, toolkit.logo))
+            encoding.dump_json(snapshot_format.tool_to_document(served, kit.name, kit.logo))
         )
         return document
 

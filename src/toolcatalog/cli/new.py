@@ -204,8 +204,6 @@ def _prompt_field(path: str, values: Mapping[str, Any], key: str, default: str) 
     from toolcatalog.catalog import scaffold  # noqa: PLC0415 - as above
 
     needed = key in scaffold.required_fields(path)
-    if key == "logo" and values.get("homepage"):
-        default = f"{str(values['homepage']).rstrip('/')}/favicon.ico"
 
     def fit(answer: str) -> str:
         if wrong := _find_field_problem(path, {**values, key: answer}, key):

@@ -84,9 +84,7 @@ def to_tool(record: ToolVersion, toolkit: object) -> Tool:
 
     If `toolkit` could not be read, its defaults are empty.
     """
-    described = (
-        toolkit if isinstance(toolkit, Toolkit) else Toolkit(slug=record.toolkit, name="", logo="")
-    )
+    described = toolkit if isinstance(toolkit, Toolkit) else Toolkit(slug=record.toolkit, name="")
     return resolve.resolve_tool(record, described, (record.version,))
 
 

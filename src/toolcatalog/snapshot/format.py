@@ -83,7 +83,10 @@ ALL_VERSIONS = "versions"  # the fact that lists the versions of all toolkits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolkit:
-    """A toolkit as served; `versions` are all versions of its tools, oldest first."""
+    """A toolkit as served; `versions` are all versions of its tools, oldest first.
+
+    `logo_file` is the path of its logo in the site, or empty.
+    """
 
     slug: str
     name: str
@@ -94,6 +97,7 @@ class Toolkit:
     homepage: str
     owners: tuple[str, ...]
     versions: tuple[str, ...]
+    logo_file: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +105,7 @@ class Tool:
     """One version of a tool as served.
 
     `deprecation` is None, or has the texts reason, since, sunset and replaced_by, perhaps empty.
+    `source` is None, or has the method and path of the HTTP operation that the tool calls.
     """
 
     slug: str
@@ -115,6 +120,7 @@ class Tool:
     deprecation: Mapping[str, str] | None
     input_parameters: Mapping[str, Any]
     output_parameters: Mapping[str, Any]
+    source: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,8 +185,12 @@ def tool_to_document(tool: Tool, toolkit_name: str, toolkit_logo: str) -> dict[s
     }
 
 
-def tool_from_document(document: Mapping[str, Any], deprecation: Mapping[str, str] | None) -> Tool:
-    """Return the record of a document; `deprecation` comes from the toolkit's index."""
+def tool_from_document(
+    document: Mapping[str, Any],
+    deprecation: Mapping[str, str] | None,
+    source: Mapping[str, str] | None = None,
+) -> Tool:
+    """Return the record of a document; `deprecation` and `source` come from the toolkit's index."""
     return Tool(
         slug=document["slug"],
         toolkit=document["toolkit"]["slug"],
@@ -194,6 +204,7 @@ def tool_from_document(document: Mapping[str, Any], deprecation: Mapping[str, st
         deprecation=deprecation,
         input_parameters=document["input_parameters"],
         output_parameters=document["output_parameters"],
+        source=source,
     )
 
 
@@ -214,12 +225,16 @@ def make_toolkit_index_row(tool: Tool, document: bytes) -> dict[str, Any]:
         "no_auth": tool.no_auth,
         "deprecation": tool.deprecation,
         "digest": encoding.sha256_hex(document),
+        **({"source": tool.source} if tool.source else {}),
     }
 
 
 def render_toolkit_index(toolkit: Toolkit, version: str, rows: Iterable[bytes]) -> bytes:
     """Return the index of a toolkit at a version, from the rows of the effective tools."""
-    head = encoding.dump_json({"toolkit": asdict(toolkit), "version": version})
+    fields = asdict(toolkit)
+    if not toolkit.logo_file:
+        del fields["logo_file"]
+    head = encoding.dump_json({"toolkit": fields, "version": version})
     return head[:-1] + b',"tools":[' + b",".join(rows) + b"]}"
 
 

@@ -20,6 +20,7 @@ from toolcatalog.catalog.model import (
     About,
     AuthConfig,
     Catalog,
+    LogoFile,
     MetaTool,
     Session,
     Toolkit,
@@ -281,24 +282,42 @@ def _make_stub(document: Document) -> schema.Record:
         case "catalog":
             return About(title="")
         case "toolkit":
-            return Toolkit(slug=place.get("toolkit", ROUTER), name="", logo="")
-        case "tool":
-            empty: dict[str, Any] = {"name": "", "description": ""}
-            return ToolVersion.from_value(
-                empty,
-                path=path,
-                slug=place["tool"],
-                toolkit=place["toolkit"],
-                version=place["version"],
-            )
-        case "meta_tool":
-            return MetaTool(path=path, slug=place["tool"], version=place["version"], template={})
+            return Toolkit(slug=place.get("toolkit", ROUTER), name="")
+        case "tool" | "meta_tool" | "logo":
+            return _make_folder_stub(document)
         case "auth_config":
             return AuthConfig(path=path, id=place["auth_config"], toolkit=UNKNOWN_TOOLKIT)
         case _:
             return Session(
                 path=path, id=place["session"], tools={}, auth_configs={}, toolkit_versions={}
             )
+
+
+def _make_folder_stub(document: Document) -> ToolVersion | MetaTool | LogoFile:
+    """Return the stub of a file in a toolkit's folder."""
+    place, path = document.location.names, document.path
+    if document.location.kind == "logo":
+        return LogoFile(path=path, toolkit=place["toolkit"], digest=document.digest)
+    slug, version = place["tool"], place["version"]
+    if document.location.kind == "meta_tool":
+        return MetaTool(path=path, slug=slug, version=version, template={})
+    empty: dict[str, Any] = {"name": "", "description": ""}
+    return ToolVersion.from_value(
+        empty, path=path, slug=slug, toolkit=place["toolkit"], version=version
+    )
+
+
+def find_logo_files(records: Iterable[schema.Record | None]) -> dict[str, str]:
+    """Return the path of the logo file of each toolkit that has one; SVG is preferred."""
+    logos = [record for record in records if isinstance(record, LogoFile)]
+    # sorted so that logo.svg comes last
+    return {logo.toolkit: logo.path for logo in sorted(logos, key=attrgetter("path"))}
+
+
+def with_logo_file(toolkit: Toolkit, logo_files: Mapping[str, str]) -> Toolkit:
+    """Return a toolkit with the path of its logo file."""
+    path = logo_files.get(toolkit.slug, "")
+    return replace(toolkit, logo_file=path) if path else toolkit
 
 
 def build_catalog(
@@ -309,7 +328,12 @@ def build_catalog(
     def of(kind: type) -> list[Any]:
         return [record for _, record in records if isinstance(record, kind)]
 
-    described = [(path, record) for path, record in records if isinstance(record, Toolkit)]
+    logos = find_logo_files(record for _, record in records)
+    described = [
+        (path, with_logo_file(record, logos))
+        for path, record in records
+        if isinstance(record, Toolkit)
+    ]
     return Catalog(
         about=next(iter(of(About)), About(title="")),
         toolkits={

@@ -86,7 +86,7 @@ def _unknown_reference(
 def check_toolkit_files(catalog: Catalog) -> Iterator[Finding]:
     """Each folder with tools has a toolkit.yaml."""
     for toolkit in sorted({tool.toolkit for tool in catalog.tools} - {*catalog.toolkits}):
-        help = "write one with at least `name` and `logo`"
+        help = "write one with at least `name`"
         message = f"toolkit `{toolkit}` has tools and no toolkit.yaml"
         yield Finding(
             path=f"toolkits/{toolkit}/toolkit.yaml",
@@ -100,7 +100,7 @@ def check_toolkit_files(catalog: Catalog) -> Iterator[Finding]:
             path="meta_tools/toolkit.yaml",
             rule="toolkit-missing",
             message=message,
-            help="write one with at least `name` and `logo`",
+            help="write one with at least `name`",
         )
 
 
