@@ -198,7 +198,7 @@ def test_a_real_mcp_client_reads_what_is_exported(shipped_build: Path, tmp_path:
     ]
     text = run_successfully("export", "mcp", *toolkits, "--build", shipped_build)
     (tmp_path / "tools.json").write_text(text)
-    script = "import json, sys\nfrom toolcatalog.importers.mcp_client import fetch_tools\nprint(json.dumps(fetch_tools([sys.executable, *sys.argv[1:]], 60)))"
+    script = "import json, sys\nfrom toolcatalog.importers.mcp_client import fetch_tools_from_command\nprint(json.dumps(fetch_tools_from_command([sys.executable, *sys.argv[1:]], 60)))"
     command = [
         sys.executable,
         "-W",

@@ -5,7 +5,7 @@ Obvious placeholders are accepted, so that examples are possible: `xoxb-your-tok
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from toolcatalog.errors import Finding
@@ -95,6 +95,10 @@ _IDENTIFIER_HOST = re.compile(
     r"(?:www\.)?(?:w3\.org|schema\.org|json-schema\.org|purl\.org|xmlns\.com|ogp\.me|opengis\.net)|schemas?\..*|ns\..*|.*xmlsoap\.org",
     re.IGNORECASE,
 )
+_LINK_USERINFO = re.compile(r"(://)[^\s/:@\"'<>?#]*:[^\s/@\"'<>?#]+@")
+_WHOLE_PRIVATE_KEY = re.compile(
+    r"-----BEGIN ((?:[A-Z0-9]+ )*PRIVATE KEY)-----.{40,}?(?:-----END \1-----|\Z)", re.DOTALL
+)
 _USERINFO = re.compile(r"://[^\s/\"]*@")
 _PASSWORD_LINK = re.compile(r"://[^\s/:@\"'<>?#]*:([^\s/@\"'<>?#]+)@[a-z0-9\[]", re.IGNORECASE)
 _PLACEHOLDER = re.compile(
@@ -130,6 +134,26 @@ def check_secrets(view: ToolView) -> Iterator[Finding]:
 
 def _is_made_up(key: str) -> bool:
     return len({*key}) < _MIN_DISTINCT_CHARS or _MADE_UP.search(key) is not None
+
+
+def redact_secrets(text: str) -> str:
+    """Return a text in which placeholders replace its secrets."""
+    text = _WHOLE_PRIVATE_KEY.sub("<private-key>", text)
+    for kind in _SECRET_KINDS:
+        text = kind.pattern.sub(
+            lambda match: match[0] if _is_made_up(match[0]) else "<secret>", text
+        )
+    return text
+
+
+def remove_script_links(text: str) -> str:
+    """Return a text in which links that run a script have no scheme and no content."""
+    return re.sub(rf"(?:{_SCRIPT_LINK.pattern})\S*", "(link removed)", text, flags=re.IGNORECASE)
+
+
+def redact_link_credentials(text: str) -> str:
+    """Return a text in which a placeholder replaces the passwords of links."""
+    return _LINK_USERINFO.sub(r"\1user:password@", text)
 
 
 def check_script_links(view: ToolView) -> Iterator[Finding]:
@@ -201,6 +225,11 @@ def check_link_credentials(view: ToolView) -> Iterator[Finding]:
             )
 
 
+TEXT_CLEANERS: Mapping[str, Callable[[str], str]] = {
+    "secret": redact_secrets,
+    "link-script": remove_script_links,
+    "link-credentials": redact_link_credentials,
+}
 TOOL_RULES: tuple[ToolRule, ...] = (
     ToolRule("secret", "error", check_secrets),
     ToolRule("link-script", "error", check_script_links),

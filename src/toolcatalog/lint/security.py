@@ -7,7 +7,7 @@ hardly anything else.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -148,6 +148,12 @@ def check_hidden_characters(view: ToolView) -> Iterator[Finding]:
             yield text.make_finding(tool, "hidden-character", _not_seen(found), help)
 
 
+def remove_hidden_characters(text: str) -> str:
+    """Return a text without characters that are invisible or change the direction of text."""
+    hidden = {*textutils.find_hidden(text)}
+    return "".join(char for char in text if char not in hidden)
+
+
 def in_comment(path: str, line: int, characters: Sequence[str]) -> Finding:
     """Return a finding for a comment with hidden characters.
 
@@ -270,6 +276,7 @@ def _iter_newest_pairs(catalog: Catalog) -> Iterator[tuple[ToolSummary, ToolSumm
         yield last
 
 
+TEXT_CLEANERS: Mapping[str, Callable[[str], str]] = {"hidden-character": remove_hidden_characters}
 TOOL_RULES: tuple[ToolRule, ...] = (
     ToolRule("hidden-character", "error", check_hidden_characters),
     ToolRule("lookalike-letters", "warning", check_lookalike_letters),

@@ -59,15 +59,22 @@ def applies_to_older_versions(rule: str) -> bool:
 
 def rules_with_severity(about: About, severities: Collection[str]) -> set[str]:
     """Return the rules with a configurable severity whose effective severity is one of these."""
+    return rules_with_severities(about.rules, severities)
+
+
+def rules_with_severities(overrides: Mapping[str, str], severities: Collection[str]) -> set[str]:
+    """Return the rules whose severity, with these overrides, is one of these."""
     return {
-        rule for rule in DEFAULT_SEVERITIES if effective_severity(rule, about.rules) in severities
+        rule for rule in DEFAULT_SEVERITIES if effective_severity(rule, overrides) in severities
     }
 
 
-def check_record(path: str, record: Any) -> list[Finding]:
+def check_record(
+    path: str, record: Any, rules: Collection[str] = DEFAULT_SEVERITIES.keys()
+) -> list[Finding]:
     """Return the lint findings of one file that is valid against its schema.
 
-    Findings are limited per rule, so that many findings of one rule do not hide those of another
+    Only `rules` are checked. Findings are limited per rule, so that many findings of one rule do not hide those of another
     with a higher severity. A meta tool is checked with sample values for its placeholders. In files
     other than tools only the texts are checked, for security.
     """
@@ -93,7 +100,11 @@ def check_record(path: str, record: Any) -> list[Finding]:
         case _:
             return []
     return [
-        *chain.from_iterable(islice(lint.check(view), MAX_FINDINGS_PER_FILE + 1) for lint in lints)
+        *chain.from_iterable(
+            islice(lint.check(view), MAX_FINDINGS_PER_FILE + 1)
+            for lint in lints
+            if lint.rule in rules
+        )
     ]
 
 
