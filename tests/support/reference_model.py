@@ -252,7 +252,11 @@ def make_document(
         "slug": slug,
         "name": tool["name"],
         "description": tool["description"],
-        "toolkit": {"slug": toolkit["slug"], "name": toolkit["name"], "logo": toolkit.get("logo", "")},
+        "toolkit": {
+            "slug": toolkit["slug"],
+            "name": toolkit["name"],
+            "logo": toolkit.get("logo", ""),
+        },
         "input_parameters": served_parameters(tool.get("input_parameters", {}), inputs=True),
         "output_parameters": served_parameters(tool.get("output_parameters", {}), inputs=False),
         "no_auth": tool.get("no_auth", toolkit.get("no_auth", False)),

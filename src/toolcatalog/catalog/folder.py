@@ -257,6 +257,7 @@ def make_problem(
     return Problem(
         path=display_path(root, finding.path), line=line, column=column, rule=finding.rule, message=_format_message(finding.message),
         expected=_format_message(finding.expected), help=_format_message(finding.help), excerpt=excerpt, length=length, fix=finding.fix,
+        unsafe_fix=finding.unsafe_fix,
     )  # fmt: skip
 
 

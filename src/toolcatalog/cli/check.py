@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -24,6 +25,7 @@ Examples:
   toolcatalog check
   toolcatalog check catalog/toolkits/github
   toolcatalog check --fix
+  toolcatalog check --fix --unsafe      also likely keys, lists, `.yml` and the case of folders
   toolcatalog check --watch
   toolcatalog check --against origin/main
   toolcatalog check --format github --against origin/main --strict
@@ -49,6 +51,7 @@ class CheckOptions(NamedTuple):
     least: str
     strict: bool
     fix: bool
+    unsafe: bool
     watch: bool
     jobs: int | None
     out: Path | None
@@ -93,7 +96,12 @@ class ShownProblems(NamedTuple):
     help="The least that is shown.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
-@click.option("--fix", is_flag=True, help="Mend what has one right answer, in the files.")
+@click.option("--fix", is_flag=True, help="Apply safe fixes to the files.")
+@click.option(
+    "--unsafe",
+    is_flag=True,
+    help="With --fix: apply fixes that are probably right too, and rename files.",
+)
 @click.option("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
 @click.option(
     "--jobs",
@@ -111,6 +119,8 @@ def command(**values: Any) -> int:
     """
     asked = CheckOptions(**values)
     _check_accept_option(asked)
+    if asked.unsafe and not asked.fix:
+        raise UsageError("--unsafe goes with --fix: it allows more fixes.")
     tune_garbage_collection()
     code = _check_once(asked)
     if asked.watch:
@@ -134,11 +144,14 @@ def _check_accept_option(asked: CheckOptions) -> None:
 
 
 def _check_once(check_options: CheckOptions) -> int:
+    if check_options.fix and check_options.unsafe:
+        _rename_files(check_options)
     seen = _run_check(check_options)
-    if check_options.fix and (mended := _apply_fixes(check_options.catalog, seen.problems)):
+    if check_options.fix and (fixed := _apply_fixes(check_options, seen.problems)):
+        problem_count, file_count = sum(fixed.values()), len(fixed)
         output.print_message(
-            f"Mended {sum(mended.values()):,} problem(s) in {len(mended):,} file(s): "
-            f"{', '.join(sorted(mended)[:5])}"
+            f"Fixed {problem_count:,} problem{'s' * (problem_count != 1)} in {file_count:,} "
+            f"file{'s' * (file_count != 1)}: {', '.join(sorted(fixed)[:5])}"
         )
         seen = _run_check(check_options)
     _print_result(seen, check_options)
@@ -248,14 +261,54 @@ def _shown_severities(check_options: CheckOptions) -> Sequence[str]:
     return _SEVERITIES[: _SEVERITIES.index(check_options.least) + 1]
 
 
-def _apply_fixes(catalog: Path, problems: Sequence[Problem]) -> Counter[str]:
-    """Mend what can be mended, file by file: how many problems of each file that were. A file that
-    becomes no better stays as it was.
+def _rename_files(check_options: CheckOptions) -> None:
+    """Rename files whose names are probably meant otherwise, such as `.yml`."""
+    from toolcatalog.catalog import folder  # noqa: PLC0415 - only here are they needed
+    from toolcatalog.validation import fixes  # noqa: PLC0415
+
+    root = check_options.catalog.resolve()
+    within = _selected_paths(check_options)
+    for path in folder.list_paths(root)[0]:
+        target = fixes.suggest_path(path)
+        if target is None or not _is_selected(folder.display_path(root, path), within):
+            continue
+        if os.path.lexists(root / target):
+            output.print_message(f"{path} stays: {target} is there already.")
+            continue
+        for name in (path, target):
+            files.require_no_links(root / name, root)
+        _move_file(root, path, target)
+        output.print_message(f"Renamed {path} to {target}")
+
+
+def _move_file(root: Path, path: str, target: str) -> None:
+    """Move a file within the catalog, and remove the folders that are empty then."""
+    try:
+        (root / target).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).rename(root / target)
+    except OSError as error:
+        raise UsageError(
+            f"Cannot rename {root / path} ({error.strerror}): {remedy(error)}, and check again."
+        ) from None
+    for parent in Path(path).parents:
+        with suppress(OSError):
+            (root / parent).rmdir()
+
+
+def _apply_fixes(check_options: CheckOptions, problems: Sequence[Problem]) -> Counter[str]:
+    """Fix files, and return the number of problems fixed in each.
+
+    A file that becomes no better stays as it was.
     """
     from toolcatalog.validation import checker, fixes  # noqa: PLC0415 - only here is it needed
 
-    mended: Counter[str] = Counter()
-    paths = {problem.path: None for problem in problems if problem.fix is not None}
+    catalog, unsafe = check_options.catalog, check_options.unsafe
+    fix_counts: Counter[str] = Counter()
+    paths = {
+        problem.path: None
+        for problem in problems
+        if fixes.select_fix(problem, unsafe=unsafe) is not None
+    }
     for path in paths:
         files.require_no_links(catalog.resolve().parent / path, catalog.resolve())
     for path in paths:
@@ -266,13 +319,14 @@ def _apply_fixes(catalog: Path, problems: Sequence[Problem]) -> Counter[str]:
             before,
             [problem for problem in problems if problem.path == path],
             partial(_check_file, catalog, name),
+            unsafe=unsafe,
         )
         new = Counter(problem.rule for problem in _check_file(catalog, name, fixed.data))
         if new - old or (new == old and fixed.error_count):
             _write_file(file, before)
         else:
-            mended[path] = fixed.fix_count
-    return mended
+            fix_counts[path] = fixed.fix_count
+    return fix_counts
 
 
 def _check_file(catalog: Path, name: str, data: bytes) -> Sequence[Problem]:

@@ -55,7 +55,8 @@ class CheckedCatalog:
 class CheckedFile:
     """The result of checking one file by itself.
 
-    `record` is a stub if the file has problems, and None if no file is expected at its path.
+    `record` is None if no file is expected at its path. If the file has problems, the record has
+    only its valid values, or only the names in its path; `is_stub` is true for the latter.
     """
 
     path: str
@@ -63,6 +64,7 @@ class CheckedFile:
     problems: Sequence[Problem]
     digest: str
     findings: Sequence[Finding] = ()
+    is_stub: bool = False
 
 
 def check_folder(
@@ -131,12 +133,14 @@ def _combine_results(
         *suppressions.find_invalid(root, document),
     ]
     lint_findings = [*lint_findings, *suppressions.check_comments(root, document)]
+    record = record or schema.recover(document, findings)
     return CheckedFile(
         path=path,
         record=record or _make_stub(document),
         problems=problems,
         digest=document.digest,
         findings=lint_findings,
+        is_stub=record is None,
     )
 
 
@@ -186,8 +190,9 @@ def check_catalog(
     """
     catalog = build_catalog([(one.path, one.record) for one in files if one.record], tools)
     broken = {one.path for one in files if one.problems}
+    stubs = {one.path for one in files if one.is_stub}
     findings = [
-        *cross_references.check_all(catalog, broken),
+        *cross_references.check_all(catalog, broken, stubs),
         *severity.find_unknown_rules(catalog.about),
     ]
     heeded = severity.rules_with_severity(catalog.about, severities)

@@ -33,18 +33,22 @@ _MAX_LISTED_NAMES = 10  # names that a message lists
 Rule = Callable[[Catalog], Iterator[Finding]]
 
 
-def check_all(catalog: Catalog, invalid_paths: Collection[str]) -> list[Finding]:
+def check_all(
+    catalog: Catalog,
+    invalid_paths: Collection[str],
+    stub_paths: Collection[str] | None = None,
+) -> list[Finding]:
     """Return all findings of all rules.
 
-    `invalid_paths` are files that failed schema validation. The catalog contains stubs for them, so
-    that references to them are not reported too. They get no findings here, and rules that count
-    tools run only if there are no such files.
+    `invalid_paths` are files that failed schema validation. The catalog contains their valid
+    values, or for `stub_paths` (default: all of them) only stubs, so that references to them are not reported too. Stubs
+    get no findings here, and rules that count tools run only if there are no invalid files.
     """
     found = [
         finding
         for rule in REFERENCE_RULES
         for finding in rule(catalog)
-        if finding.path not in invalid_paths
+        if finding.path not in (invalid_paths if stub_paths is None else stub_paths)
     ]
     if invalid_paths:
         return found

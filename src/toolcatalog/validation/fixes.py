@@ -6,6 +6,8 @@ The rest of the file stays as it is. The functions work on bytes and do no I/O.
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from toolcatalog.catalog import loader
+from toolcatalog.catalog.loader import Location
 from toolcatalog.errors import Problem
 
 _BOM = "\ufeff"
@@ -21,51 +23,82 @@ class FixResult(NamedTuple):
 
 
 def fix_until_stable(
-    data: bytes, problems: Iterable[Problem], find_problems: Callable[[bytes], Iterable[Problem]]
+    data: bytes,
+    problems: Iterable[Problem],
+    find_problems: Callable[[bytes], Iterable[Problem]],
+    *,
+    unsafe: bool = False,
 ) -> FixResult:
     """Fix a file repeatedly until nothing is left to fix.
 
     A fixed value of the wrong type may reveal further problems. `find_problems` returns the
-    problems of the file for given bytes.
+    problems of the file for given bytes. With `unsafe`, fixes that are probably right are applied
+    too.
     """
-    whole = FixResult(data, 0, 0)
+    total = FixResult(data, 0, 0)
     for _ in range(_MAX_ROUNDS):
-        one = fix_once(whole.data, problems)
-        if not one.fix_count:
+        result = fix_once(total.data, problems, unsafe=unsafe)
+        if not result.fix_count:
             break
-        whole = FixResult(
-            one.data, whole.fix_count + one.fix_count, whole.error_count + one.error_count
+        total = FixResult(
+            result.data,
+            total.fix_count + result.fix_count,
+            total.error_count + result.error_count,
         )
-        problems = find_problems(whole.data)
-    return whole
+        problems = find_problems(total.data)
+    return total
 
 
-def fix_once(data: bytes, problems: Iterable[Problem]) -> FixResult:
+def select_fix(problem: Problem, *, unsafe: bool = False) -> str | None:
+    """Return the replacement for the value of a problem, or None if there is none."""
+    return problem.unsafe_fix if unsafe and problem.fix is None else problem.fix
+
+
+def fix_once(data: bytes, problems: Iterable[Problem], *, unsafe: bool = False) -> FixResult:
     """Fix all fixable problems of one file, once.
 
     A problem is skipped if its line in `data` is not the line in which it was found.
     """
     text = data.decode(errors="surrogateescape")
     lines = text.removeprefix(_BOM).split("\n")
-    before, mended = [*lines], list[Problem]()
+    before, fixed = [*lines], list[Problem]()
     # from the end to the start, so that earlier positions stay valid
     for problem in sorted(problems, reverse=True):
-        if problem.fix is not None and before[problem.line - 1].rstrip("\r") == problem.excerpt:
+        fix = select_fix(problem, unsafe=unsafe)
+        if fix is not None and before[problem.line - 1].rstrip("\r") == problem.excerpt:
             lines[problem.line - 1 : problem.line] = _fix_line(
-                lines[problem.line - 1], problem, problem.fix
+                lines[problem.line - 1], problem, fix
             )
-            mended.append(problem)
-    errors = sum(problem.severity == "error" for problem in mended)
+            fixed.append(problem)
+    errors = sum(problem.severity == "error" for problem in fixed)
     return FixResult(
         (_BOM * text.startswith(_BOM) + "\n".join(lines)).encode(errors="surrogateescape"),
-        len(mended),
+        len(fixed),
         errors,
     )
+
+
+def suggest_path(path: str) -> str | None:
+    """Return the path that a file of a catalog should have, or None if it is right or unclear.
+
+    The ending `.yml` becomes `.yaml`, and folders of toolkits and tools get the case of slugs.
+    """
+    steps = path.split("/")
+    if steps[0] == "toolkits" and len(steps) > 2:
+        steps[1] = steps[1].lower()
+    tool_folder = {"toolkits": 2, "meta_tools": 1}.get(steps[0], len(steps))
+    if tool_folder < len(steps) - 1:
+        steps[tool_folder] = steps[tool_folder].upper()
+    if steps[-1].endswith(".yml"):
+        steps[-1] = f"{steps[-1].removesuffix('.yml')}.yaml"
+    suggested = "/".join(steps)
+    is_valid = isinstance(loader.classify_path(suggested), Location)
+    return suggested if suggested != path and is_valid else None
 
 
 def _fix_line(line: str, problem: Problem, fix: str) -> list[str]:
     """Return the line with the fix applied, or no line if nothing is left of it."""
     start, end = problem.column - 1, problem.column - 1 + problem.length
     text, ending = (line[:-1], "\r") if line.endswith("\r") else (line, "")
-    found = text[:start] + fix.replace("{}", text[start:end]) + text[end:]
-    return [found.rstrip() + ending if not fix else found + ending] if found.strip() else []
+    fixed = text[:start] + fix.replace("{}", text[start:end]) + text[end:]
+    return [fixed.rstrip() + ending if not fix else fixed + ending] if fixed.strip() else []
