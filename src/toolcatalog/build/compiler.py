@@ -39,7 +39,8 @@ class CompileResult:
 def compile_batch(task: Task) -> CompileResult:
     """Compile a batch from its files. Raises OSError if the result cannot be cached."""
     seen = batches.list_batch_files(task.root, task.folders)
-    examined = [*checker.check_files(task.root, [path for path, _ in seen.files])]
+    paths = [path for path, _ in seen.files]
+    examined = checker.add_version_findings(checker.check_files(task.root, paths))
     digests = {one.path: one.digest for one in examined}
     rows = [
         (folder, mark, [(path, mark, digests[path]) for path, mark, _ in files])

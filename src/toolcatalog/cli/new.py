@@ -12,7 +12,7 @@ from toolcatalog.errors import UsageError, remedy
 
 _NOTE = """
 At a terminal it asks for what is missing. The path of the new file is printed on standard output; a file that is there is never changed.
-Editors complete and explain its keys, by the schemas that are put into the catalog's `.schemas`.
+A new catalog also gets the schemas for editors, `.schemas`; an existing one gets nothing but the new file.
 """
 _TOOLKIT_EPILOG = """\b
 Examples:
@@ -131,6 +131,25 @@ def new_tool(
     )
 
 
+@command.command("schemas")
+@options.catalog
+def new_schemas(catalog: Path) -> None:
+    """Write the JSON Schemas for editors to the catalog, or update them.
+
+    They belong into git: commit them once, and again after an update.
+    """
+    from toolcatalog.catalog import scaffold  # noqa: PLC0415 - as above
+
+    if not catalog.is_dir():
+        raise UsageError(
+            f"No catalog at {catalog}: create one with `toolcatalog new toolkit SLUG`."
+        )
+    schemas = scaffold.render_schemas()
+    _write_files(catalog, schemas)
+    for path in schemas:
+        click.echo(catalog / path)
+
+
 def _require_absent(file: Path, hint: str) -> None:
     if file.exists():
         raise UsageError(f"{file} is there already: {hint}")
@@ -243,27 +262,53 @@ def _find_field_problem(path: str, values: Mapping[str, Any], key: str) -> str:
 
 
 def _write_new_file(catalog: Path, path: str, fields: Mapping[str, Any]) -> None:
-    """Write a new file, after what it needs beside it: the schemas, and in a new catalog its
-    `catalog.yaml`.
+    """Write a new file, and in a new catalog first its `catalog.yaml` and the schemas for editors.
 
-    It comes last: while it is not there, the command can be run again.
+    The file comes last: as long as it is not there, the command can be run again.
     """
-    from toolcatalog.catalog import file_schemas, scaffold  # noqa: PLC0415
+    from toolcatalog.catalog import scaffold  # noqa: PLC0415 - as above
+
+    is_new_catalog = not (catalog / "catalog.yaml").exists()
+    new: dict[str, bytes] = {}
+    if is_new_catalog:
+        comments = scaffold.render_schema_comments("catalog.yaml", "")
+        title = {"title": _prompt_title(catalog)}
+        new = {
+            "catalog.yaml": scaffold.render_file("catalog.yaml", title, comments),
+            **scaffold.render_schemas(),
+        }
+    comments = _schema_comments(catalog, path, is_new_catalog=is_new_catalog)
+    _write_files(catalog, {**new, path: scaffold.render_file(path, fields, comments)})
+    if is_new_catalog:
+        about = catalog / "catalog.yaml"
+        output.print_message(f"Started a new catalog in {catalog}: say in {about} what it is.")
+    elif not comments:
+        output.print_message(
+            "Editors complete its keys after `toolcatalog new schemas`, once for a catalog."
+        )
+    output.print_message("Wrote:")
+    click.echo(catalog / path)
+
+
+def _schema_comments(catalog: Path, path: str, *, is_new_catalog: bool) -> str:
+    """Return the comments that name the schema in the catalog, else the published one, or none.
+
+    Only a schema that is there is named, so that a new tool is one new file in git.
+    """
+    from toolcatalog.catalog import file_schemas, loader, model, scaffold, schema  # noqa: PLC0415 - as above
+
+    if is_new_catalog or (catalog / file_schemas.SCHEMA_FOLDER).is_dir():
+        return scaffold.render_schema_comments(path, "")
+    document, _ = loader.load_file(catalog, "catalog.yaml")
+    about = schema.validate(document)[0] if document and document.is_readable else None
+    home = about.home if isinstance(about, model.About) else ""
+    return scaffold.render_schema_comments(path, home) if home else ""
+
+
+def _write_files(catalog: Path, new: Mapping[str, bytes]) -> None:
+    """Write files in their order, and nothing through a link. Raises UsageError."""
     from toolcatalog.system import files  # noqa: PLC0415 - as above
 
-    about = catalog / "catalog.yaml"
-    started = (
-        {}
-        if about.exists()
-        else {
-            "catalog.yaml": scaffold.render_file("catalog.yaml", {"title": _prompt_title(catalog)})
-        }
-    )
-    schemas = {
-        file_schemas.catalog_schema_path(kind): file_schemas.render_schema(kind)
-        for kind, _ in file_schemas.schema_paths()
-    }
-    new = {**started, **schemas, path: scaffold.render_file(path, fields)}
     for name in new:
         files.require_no_links(catalog / name, catalog)
     try:
@@ -274,10 +319,6 @@ def _write_new_file(catalog: Path, path: str, fields: Mapping[str, Any]) -> None
             f"Cannot write {error.filename or catalog} ({error.strerror}): {remedy(error)}, "
             "or name another folder."
         ) from None
-    if started:
-        output.print_message(f"Started a new catalog in {catalog}: say in {about} what it is.")
-    output.print_message("Wrote:")
-    click.echo(catalog / path)
 
 
 def _prompt_title(catalog: Path) -> str:

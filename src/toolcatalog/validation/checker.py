@@ -4,6 +4,7 @@ Problems in one file never hide those of another: an invalid file is replaced by
 only the names in its path, while the rules check the rest.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -80,6 +81,7 @@ def check_folder(
         for one in check_files(root, paths):
             examined.append(one)
             advance(1)
+    examined = add_version_findings(examined)
     checked = check_catalog(root, examined, [], problems, severities)
     told = [
         problem
@@ -141,6 +143,53 @@ def _combine_results(
         digest=document.digest,
         findings=lint_findings,
         is_stub=record is None,
+    )
+
+
+def add_version_findings(files: Iterable[CheckedFile]) -> list[CheckedFile]:
+    """Return these files, which must include all versions of their tools, with more findings.
+
+    The newest version of a tool gets one if it is identical to the previous version.
+    """
+    checked = [*files]
+    versions: defaultdict[str, list[CheckedFile]] = defaultdict(list)
+    for file in checked:
+        if isinstance(file.record, ToolVersion) and not file.problems:
+            versions[file.path.rpartition("/")[0]].append(file)
+    identical = {
+        newest.path: previous.record.version
+        for previous, newest in map(_newest_two, versions.values())
+        if isinstance(previous.record, ToolVersion)
+        and previous is not newest
+        and _content(previous.record) == _content(newest.record)
+    }
+    return [
+        replace(
+            file, findings=[*file.findings, _identical_finding(file.path, identical[file.path])]
+        )
+        if file.path in identical
+        else file
+        for file in checked
+    ]
+
+
+def _newest_two(files: Sequence[CheckedFile]) -> tuple[CheckedFile, CheckedFile]:
+    """Return the previous and the newest version; the same file twice if there is only one."""
+    ordered = sorted(files, key=attrgetter("path"))
+    return ordered[max(len(ordered) - 2, 0)], ordered[-1]
+
+
+def _content(tool: schema.Record | None) -> str:
+    """Return what a version says, without its name; parameters in their order."""
+    return repr(replace(tool, path="", version="")) if isinstance(tool, ToolVersion) else ""
+
+
+def _identical_finding(path: str, version: str) -> Finding:
+    return Finding(
+        path=path,
+        rule=severity.IDENTICAL_VERSION,
+        message=f"this version is identical to {version}",
+        help="change what the new version is for, or remove the file",
     )
 
 

@@ -37,7 +37,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Quality": _split_ids(
         "description-empty description-repeats-name description-short description-brief description-long description-filler "
         "parameter-undescribed parameter-repeats-name output-undescribed hint-missing hint-contradiction important-none important-many "
-        "deprecation-unmarked deprecation-unexplained replacement-deprecated"
+        "deprecation-unmarked deprecation-unexplained replacement-deprecated version-identical"
     ),
     "Identity": _split_ids("slug-prefix slug-long slug-similar toolkit-twins parameter-twins"),
     "Portability": _split_ids(

@@ -30,11 +30,13 @@ from toolcatalog.lint.texts import FileView, ToolView
 
 SEVERITIES = ("error", "warning", "note")
 UNUSED_SUPPRESSION, SCHEMA_COMMENT = "ignore-unused", "schema-comment"
+IDENTICAL_VERSION = "version-identical"
 
 DEFAULT_SEVERITIES: Mapping[str, str] = {
     **{rule: severity for rule, severity, _ in TOOL_RULES},
     **{rule: severity for rule, severity, _ in CATALOG_RULES},
     **HISTORY_SEVERITIES,
+    IDENTICAL_VERSION: "warning",
     UNUSED_SUPPRESSION: "warning",
     SCHEMA_COMMENT: "warning",
 }  # the default severity of every rule whose severity can be changed
