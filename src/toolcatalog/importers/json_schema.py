@@ -129,7 +129,7 @@ class Normalizer:
         return {key: value for key, value in own.items() if key not in invalid}
 
     def normalize_types(self, own: Schema, pointer: Pointer) -> Schema:
-        """Return a schema with one type: a list becomes `nullable`, and branches if several are left.
+        """Return a schema with one type: a list becomes `nullable`, or branches.
 
         Types that JSON Schema does not have are left out.
         """

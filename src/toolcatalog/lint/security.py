@@ -14,19 +14,18 @@ from typing import NamedTuple
 from toolcatalog import textutils
 from toolcatalog.catalog.model import Catalog, ToolSummary
 from toolcatalog.errors import Finding
+from toolcatalog.lint import lookalikes
 from toolcatalog.lint.rule import CatalogRule, ToolRule
 from toolcatalog.lint.texts import KeywordMatcher, ToolView
 
 _MAX_LISTED = 3  # characters that a message names
 _MAX_QUOTED = 80  # characters of a text that a message repeats
 _CONTROL_ESCAPES = (r"\u00", r"\b", r"\f")  # control characters as escaped in JSON
-# Cyrillic and Greek letters that look like Latin ones. Other letters of those scripts are allowed
-# next to Latin ones, as in `Δt` and `kΩ`.
-_LOOKALIKES = "АВЕЅІЈКМНОРСТҮХԌаԁеһіјӏорԛѕсԝхуҮΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρ"  # noqa: RUF001 - intended
-_LOOKALIKE_LETTER = re.compile(f"[{_LOOKALIKES}]")
+# other letters are allowed next to Latin ones, as in `Δt` and `kΩ`
+_LOOKALIKE_LETTER = re.compile(f"[{lookalikes.LETTERS}]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LATIN = re.compile("[A-Za-z]")
-_ONLY_LOOKALIKES = re.compile(rf"(?:[{_LOOKALIKES}]|[\W\d_]){{2,}}")
+_ONLY_LOOKALIKES = re.compile(rf"(?:[{lookalikes.LETTERS}]|[\W\d_]){{2,}}")
 
 _INSTRUCTION_WORDS = r"(?:instructions?|prompts?|guidelines|guardrails|directions|rules)"
 _PRIVATE_DATA = (
