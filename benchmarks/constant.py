@@ -1,9 +1,8 @@
-"""The ceiling: the smallest ASGI application there is, which answers everything with the same
-bytes.
+"""The ceiling: the smallest ASGI application, which answers every request with the same bytes.
 
-Run by the server of `toolcatalog serve` with the same settings, it is what that server can do at
-most with a body of this size. `python -m benchmarks.constant --size N [--status 304]`; says on
-standard error where it listens.
+It runs with the uvicorn settings of `toolcatalog serve`, so it shows the most that this server can
+do with a body of this size. `python -m benchmarks.constant --size N [--status 304]`; prints its
+address to standard error.
 """
 
 import argparse
@@ -20,22 +19,25 @@ class ConstantApp:
     """Answers every request with one status and one body."""
 
     def __init__(self, size: int, status: int) -> None:
-        kept = [(b"content-type", b"application/json"), (b"content-length", str(size).encode())]
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(size).encode()),
+        ]
         self.start = {
             "type": "http.response.start",
             "status": status,
-            "headers": [(b"etag", b'W/"constant"')] if status == 304 else kept,
+            "headers": [(b"etag", b'W/"constant"')] if status == 304 else headers,
         }
         self.body = {"type": "http.response.body", "body": b"" if status == 304 else b"x" * size}
 
-    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:  # noqa: ARG002 - what ASGI hands over
+    async def __call__(self, _: Scope, __: Any, send: Any) -> None:
         """Answer one request."""
         await send(self.start)
         await send(self.body)
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.constant", description=__doc__)
     parser.add_argument("--size", type=int, default=0, help="bytes of the body")
     parser.add_argument("--status", type=int, default=200)
@@ -44,21 +46,22 @@ def main() -> None:
 
 
 def serve(app: Any, **settings: Any) -> None:
-    """Serve an application on a free loopback port as `toolcatalog serve` does it; peers are served
-    by this too.
+    """Serve an application on a free loopback port, as `toolcatalog serve` does.
+
+    The other services use this function too.
     """
     listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
     print(f"http://127.0.0.1:{listener.getsockname()[1]}", file=sys.stderr, flush=True)
-    same = {
+    defaults = {
         "http": "httptools",
         "loop": "auto",
         "lifespan": "off",
         "log_level": "warning",
         "access_log": False,
+        "server_header": False,
+        "proxy_headers": False,
     }
-    config = uvicorn.Config(
-        app, **{**same, "server_header": False, "proxy_headers": False, **settings}
-    )
+    config = uvicorn.Config(app, **{**defaults, **settings})
     uvicorn.Server(config).run(sockets=[listener])
 
 

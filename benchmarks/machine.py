@@ -1,5 +1,6 @@
-"""The machine: what it is, which core does what, and what a process has used. Linux only: it reads
-/proc.
+"""The machine: its description, its cores, and the CPU time and memory of processes.
+
+Linux only: it reads /proc.
 """
 
 import contextlib
@@ -31,7 +32,8 @@ _PEERS = ("datasette", "fastapi", "sqlalchemy", "pydantic", "uvicorn")
 _VERSIONS = """
 import sys, sqlite3
 from importlib.metadata import version
-print(", ".join([f"{name} {version(name)}" for name in sys.argv[1:]] + [f"SQLite {sqlite3.sqlite_version}"]))
+versions = [f"{name} {version(name)}" for name in sys.argv[1:]]
+print(", ".join([*versions, f"SQLite {sqlite3.sqlite_version}"]))
 """
 _SPINNER = """
 import os, sys
@@ -45,8 +47,9 @@ while os.getppid() == parent:
 
 
 def describe_machine(peers: Path) -> dict[str, str]:
-    """Cores, processor, kernel, Python, libraries and the day, for people; `peers` is the peers'
-    Python.
+    """Describe cores, processor, kernel, Python, libraries, and the date.
+
+    `peers` is the Python of the other services.
     """
     processor = next(
         (
@@ -81,11 +84,10 @@ def _library_versions(python: str, names: Sequence[str]) -> str:
 
 @contextlib.contextmanager
 def keep_cores_awake(cores: Sequence[int] = (SERVER_CORE, CLIENT_CORE)) -> Iterator[None]:
-    """Keep these cores from going idle, by a loop of idle priority on each.
+    """Keep these cores from going idle, with a loop of idle priority on each.
 
-    A virtual core that has gone idle wakes up late: throughput then has two values, far apart, and
-    the slow requests only show the machine. The loop gives way to everything else; it costs all
-    servers alike a little.
+    A virtual core that is idle wakes up late. Throughput would then have two values, far apart, and
+    the slowest requests would only show the machine. The loop costs all servers a little alike.
     """
     with contextlib.ExitStack() as stack:
         for core in cores:
@@ -96,88 +98,83 @@ def keep_cores_awake(cores: Sequence[int] = (SERVER_CORE, CLIENT_CORE)) -> Itera
         yield
 
 
-def pin_command(core: int, command: Sequence[str]) -> list[str]:
-    """The command, to run on one core only."""
-    return ["taskset", "--cpu-list", str(core), *command]
+def pin_command(cores: Sequence[int], command: Sequence[str]) -> list[str]:
+    """Return the command, limited to these cores."""
+    return ["taskset", "--cpu-list", ",".join(map(str, cores)), *command]
 
 
 def process_tree(pid: int) -> list[int]:
-    """A process and all that descend from it, as far as they are still there."""
-    found = [pid]
+    """Return the ids of a process and its descendants, as far as they still run."""
+    pids = [pid]
     with contextlib.suppress(OSError):
         for thread in Path(f"/proc/{pid}/task").iterdir():
-            found += [
-                one
-                for child in (thread / "children").read_text().split()
-                for one in process_tree(int(child))
-            ]
-    return found
+            for child in (thread / "children").read_text().split():
+                pids += process_tree(int(child))
+    return pids
 
 
 def cpu_seconds(pid: int) -> float:
-    """Processor time that a process and its descendants have used so far, in seconds."""
+    """Return the CPU time of a process and its descendants so far, in seconds."""
     total = 0
-    for one in process_tree(pid):
+    for process in process_tree(pid):
         with contextlib.suppress(OSError):
-            fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
             total += sum(int(field) for field in fields[11:13])
     return total / _TICK
 
 
 def wait_until_idle(pid: int, patience: float = 120) -> None:
-    """Return when the process has nothing left to work off: a slow server still answers requests
-    that nobody waits for any more.
+    """Return when the process is idle: a slow server still answers requests of closed connections.
+
+    Raises TimeoutError after `patience` seconds.
     """
     before, since, end = -1.0, time.monotonic(), time.monotonic() + patience
     while time.monotonic() - since < _IDLE_SECONDS:
         if time.monotonic() > end:
             raise TimeoutError(f"process {pid} is still busy after {patience:.0f} seconds")
-        now = cpu_seconds(pid)
-        if now != before:
-            before, since = now, time.monotonic()
+        used = cpu_seconds(pid)
+        if used != before:
+            before, since = used, time.monotonic()
         time.sleep(0.05)
 
 
 def measure_memory(pid: int) -> dict[str, float]:
-    """What a process and its descendants hold, in MB: `private` (their own, not pages of a file)
-    and `pss` (shared pages by share).
+    """Return the memory of a process and its descendants in MB.
+
+    `private` is their own memory, without pages of files; `pss` contains shared pages by share.
     """
-    found = _read_memory(pid)
+    memory = _read_memory(pid)
     return {
-        name: round(found[row] / 1024, 1)
+        name: round(memory[row] / 1024, 1)
         for name, row in (("private", "Private_Dirty"), ("pss", "Pss"))
     }
 
 
 def resident_bytes(pid: int) -> int:
-    """Bytes that a process and its descendants hold together; a page that they share counts once."""
+    """Return the memory of a process and its descendants in bytes; shared pages count once."""
     return _read_memory(pid)["Pss"] * 1024
 
 
 def _read_memory(pid: int) -> Counter[str]:
-    """What the kernel tells of a process and its descendants, added up, in KB; one that is just
-    ending holds nothing.
-    """
-    found = Counter[str]()
-    for one in process_tree(pid):
-        with contextlib.suppress(OSError):
-            rows = (line.split() for line in _read_lines(f"/proc/{one}/smaps_rollup")[1:])
-            found.update({name.rstrip(":"): int(size) for name, size, *_ in rows})
-    return found
+    """Add up the kernel's figures of a process and its descendants, in KB."""
+    memory = Counter[str]()
+    for process in process_tree(pid):
+        with contextlib.suppress(OSError):  # it has just ended
+            rows = (line.split() for line in _read_lines(f"/proc/{process}/smaps_rollup")[1:])
+            memory.update({name.rstrip(":"): int(size) for name, size, *_ in rows})
+    return memory
 
 
 def measure_other_load(seconds: float = 2) -> float:
-    """The share of all cores that others use, from 0 to 1, seen while we do nothing for so many
-    seconds.
-    """
-    before = _read_ticks()
+    """Return the share of all cores that others use, from 0 to 1; sleeps meanwhile."""
+    start = _read_ticks()
     time.sleep(seconds)
-    idle, total = (after - then for after, then in zip(_read_ticks(), before, strict=True))
+    idle, total = (after - before for after, before in zip(_read_ticks(), start, strict=True))
     return round(1 - idle / total, 2) if total else 0.0
 
 
 def _read_ticks() -> tuple[int, int]:
-    """Ticks that all cores have been idle, and all their ticks."""
+    """Return the idle ticks of all cores, and all their ticks."""
     ticks = [int(field) for field in _read_lines("/proc/stat")[0].split()[1:9]]
     return ticks[3] + ticks[4], sum(ticks)
 
@@ -187,5 +184,5 @@ def _read_lines(path: str) -> list[str]:
 
 
 def clock() -> float:
-    """Seconds on a clock that only goes forward."""
+    """Return seconds of a monotonic clock."""
     return time.monotonic()

@@ -1,7 +1,6 @@
-"""Results to plots: small SVGs, drawn by hand, that are readable on light and on dark ground. Pure.
+"""Plots of the results: small SVGs for light and dark backgrounds. Pure.
 
-Both axes are logarithmic. A line has a colour, a shape of its points and its name, so that none of
-them is needed alone.
+Both axes are logarithmic. Each line has a color, a shape of its points, and a name.
 """
 
 import math
@@ -10,18 +9,20 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from benchmarks.profiles import MAIN
 from benchmarks.results import Results
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM, _RIGHT = 330, 240, 52, 34, 30, 14
 _NAME, _LINE = 180, 18  # pixels for a name in the legend
 _STYLE = """
-text { font: 11px system-ui, sans-serif; fill: #57606a } .title { font-weight: 600 } .grid { stroke: #8c959f; stroke-opacity: .3 }
+text { font: 11px system-ui, sans-serif; fill: #57606a } .title { font-weight: 600 }
+.grid { stroke: #8c959f; stroke-opacity: .3 }
 .line { fill: none; stroke: currentColor; stroke-width: 2 } .dot { fill: currentColor }
 .c0 { color: #0969da } .c1 { color: #bc4c00 } .c2 { color: #8250df } .c3 { color: #57606a }
 .c4 { color: #1a7f37 } .c5 { color: #bf3989 } .c6 { color: #9a6700 }
 @media (prefers-color-scheme: dark) {
-text { fill: #9198a1 } .c0 { color: #58a6ff } .c1 { color: #f0883e } .c2 { color: #bc8cff } .c3 { color: #9198a1 } .c4 { color: #3fb950 }
-.c5 { color: #f778ba } .c6 { color: #d29922 } }
+text { fill: #9198a1 } .c0 { color: #58a6ff } .c1 { color: #f0883e } .c2 { color: #bc8cff }
+.c3 { color: #9198a1 } .c4 { color: #3fb950 } .c5 { color: #f778ba } .c6 { color: #d29922 } }
 """
 _SHAPES = (
     '<circle class="dot" cx="{x}" cy="{y}" r="3.5"/>',
@@ -41,7 +42,7 @@ Points = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One pair of axes: what it shows, its unit, and named lines of (tools, value)."""
+    """One pair of axes: its title, its unit, and named lines of (tools, value)."""
 
     title: str
     unit: str
@@ -49,39 +50,67 @@ class Panel:
 
 
 def render_plots(results: Results) -> dict[str, str]:
-    """All plots: name of the file to its text. A plot for which there are no figures is left out."""
-    made = {
-        "latency.svg": _latency(results),
-        "memory.svg": _memory(results),
-        "build.svg": _building(results),
+    """Return all plots for which there are figures: file name to text."""
+    plots = {
+        "clients.svg": _client_panels(results),
+        "latency.svg": _latency_panels(results),
+        "memory.svg": _memory_panels(results),
+        "build.svg": _build_panels(results),
     }
-    panels = {
-        name: [panel for panel in some if any(panel.lines.values())] for name, some in made.items()
+    drawn = {
+        name: [panel for panel in panels if any(panel.lines.values())]
+        for name, panels in plots.items()
     }
-    return {name: render_panels(some) for name, some in panels.items() if some}
+    return {name: render_panels(panels) for name, panels in drawn.items() if panels}
 
 
-def _latency(results: Results) -> list[Panel]:
-    shown = {
+def _client_panels(results: Results) -> list[Panel]:
+    titles = {"python": "composio-client (Python)", "node": "@composio/client (Node)"}
+    return [
+        Panel(
+            f"{title}, pages of {page}",
+            "s for all tools, at most 20,000",
+            {
+                _NAMES[name]: _row_points(
+                    results,
+                    "clients",
+                    {"language": language, "page": page},
+                    ("servers", name, "seconds"),
+                )
+                for name in ("ours", "fastapi")
+            },
+        )
+        for language, title in titles.items()
+        for page in (20, 1000)
+    ]
+
+
+def _latency_panels(results: Results) -> list[Panel]:
+    titles = {
         "get": "Get a tool",
+        "list20": "Page of 20",
         "filter": "Filter",
-        "query": "Query of 1 to 3 words",
-        "sentence": "Query of a sentence",
+        "query": "Query of 1 to 4 words",
     }
     return [
         Panel(
             title,
-            "ms, one at a time",
+            "ms, one at a time, headers of httpx",
             {
-                _NAMES[name]: _points(results, ("http", "operations", key, name, "alone"))
+                _NAMES[name]: _row_points(
+                    results,
+                    "http",
+                    {"operation": operation, "profile": MAIN, "queries": "repeated"},
+                    ("servers", name, "alone"),
+                )
                 for name in _NAMES
             },
         )
-        for key, title in shown.items()
+        for operation, title in titles.items()
     ]
 
 
-def _memory(results: Results) -> list[Panel]:
+def _memory_panels(results: Results) -> list[Panel]:
     places = {name: ("http", "servers", name) for name in ("ours", "datasette", "fastapi")}
     return [
         Panel(
@@ -90,45 +119,60 @@ def _memory(results: Results) -> list[Panel]:
             {_NAMES[name]: _points(results, (*place, key)) for name, place in places.items()},
         )
         for key, title in (
-            ("private", "Memory of its own"),
-            ("pss", "Memory with its share of files (PSS)"),
+            ("private", "Private memory"),
+            ("pss", "Memory with a share of files (PSS)"),
         )
     ]
 
 
-def _building(results: Results) -> list[Panel]:
+def _build_panels(results: Results) -> list[Panel]:
     ours = {
-        "indexes only": ("building", "index", "seconds"),
-        "with site": ("building", "site", "seconds"),
+        "indexes only": ("build", "index", "seconds"),
+        "with site": ("build", "site", "seconds"),
     }
-    again = {
-        "nothing changed": ("building", "unchanged", "seconds"),
-        "one file changed": ("building", "one changed", "seconds"),
+    rebuilds = {
+        "nothing changed": ("build", "unchanged", "seconds"),
+        "one file changed": ("build", "one changed", "seconds"),
     }
-    others = {"yaml.load alone": ("building", "yaml.load")}
+    others = {"yaml.load alone": ("build", "yaml.load")}
     peers = {
         f"{_NAMES[name]}, rows": ("http", "servers", name, "load")
         for name in ("datasette", "fastapi")
     }
     return [
         Panel(title, "s", {name: _points(results, place) for name, place in lines.items()})
-        for title, lines in (("From nothing", ours | others | peers), ("Again", again))
+        for title, lines in (("First build", ours | others | peers), ("Rebuild", rebuilds))
     ]
 
 
 def _points(results: Results, keys: Iterable[str]) -> Points:
-    found = []
-    for tools, figures in results.items():
-        value: Any = figures
-        for name in keys:
-            value = value.get(name) if isinstance(value, Mapping) else None
-        if isinstance(value, int | float) and value > 0:
-            found.append((float(tools), float(value)))
-    return found
+    """Return the points of a figure, which all sizes have at the same path."""
+    values = [(tools, _value(parts, keys)) for tools, parts in results.items()]
+    return [(float(tools), value) for tools, value in values if value]
+
+
+def _row_points(
+    results: Results, part: str, fields: Mapping[str, object], keys: Iterable[str]
+) -> Points:
+    """Return the points of a figure of the row of a part that has these fields."""
+    points = []
+    for tools, parts in results.items():
+        for row in parts.get(part, {}).get("rows", []):
+            value = _value(row, keys) if fields.items() <= row.items() else None
+            if value:
+                points.append((float(tools), value))
+    return points
+
+
+def _value(figures: Any, keys: Iterable[str]) -> float | None:
+    """Return the figure at a path, if there is one."""
+    for name in keys:
+        figures = figures.get(name) if isinstance(figures, Mapping) else None
+    return float(figures) if isinstance(figures, int | float) else None
 
 
 def render_panels(panels: Sequence[Panel]) -> str:
-    """The panels side by side, two in a row, with the names of the lines below."""
+    """Render panels, two in a row, with the names of the lines below."""
     names = [
         *dict.fromkeys(name for panel in panels for name, points in panel.lines.items() if points)
     ]
@@ -146,7 +190,10 @@ def render_panels(panels: Sequence[Panel]) -> str:
             f'y="{y}">{escape(name)}</text>'
         )
     height, body = foot + _LINE * -(-len(names) // columns) + 4, "\n".join(parts)
-    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"><style>{_STYLE}</style>\n{body}\n</svg>\n'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">'
+        f"<style>{_STYLE}</style>\n{body}\n</svg>\n"
+    )
 
 
 def _panel(panel: Panel, names: Sequence[str]) -> str:
@@ -164,7 +211,8 @@ def _panel(panel: Panel, names: Sequence[str]) -> str:
     for value, x in across.ticks():
         parts.append(f'<path class="grid" d="M{x:.1f} {_TOP}V{_HEIGHT - _BOTTOM}"/>')
         parts.append(
-            f'<text x="{x:.1f}" y="{_HEIGHT - 14}" text-anchor="middle">{_format_short(value)}</text>'
+            f'<text x="{x:.1f}" y="{_HEIGHT - 14}" text-anchor="middle">'
+            f"{_format_short(value)}</text>"
         )
     for value, y in up.ticks():
         parts.append(f'<path class="grid" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/>')
@@ -183,7 +231,8 @@ def _panel(panel: Panel, names: Sequence[str]) -> str:
 
 def _line(number: int, points: Points) -> str:
     line = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-    return f'<g class="c{number}"><path class="line" d="M{line}"/>{"".join(_dot(number, x, y) for x, y in points)}</g>'
+    dots = "".join(_dot(number, x, y) for x, y in points)
+    return f'<g class="c{number}"><path class="line" d="M{line}"/>{dots}</g>'
 
 
 def _dot(number: int, x: float, y: float) -> str:
@@ -211,7 +260,7 @@ class _Scale:
 
 
 def _scale(values: Sequence[float], start: float, stop: float) -> _Scale:
-    """Whole powers of ten around all values."""
+    """Return the scale between the powers of ten around all values."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     return _Scale(low, max(high, low + 1), start, stop)
 

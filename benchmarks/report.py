@@ -1,20 +1,21 @@
-"""The figures for people: docs/performance.md and docs/plots/, made from the results that are kept
-and from nothing else.
+"""The page: docs/performance.md and docs/plots/, made from the results alone.
 
-`python -m benchmarks.report` makes them again without measuring anything.
+`python -m benchmarks.report` writes them again without a measurement.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import results
+from benchmarks.http_load import PEER_ROUNDS, ROUNDS, SHORT_ROUNDS
 from benchmarks.plots import render_plots
 from benchmarks.results import Results
 from benchmarks.servers import ROOT
-from benchmarks.table import P99_TARGET, TARGET_SIZE, format_target, make_tables
+from benchmarks.tables import make_tables
 
 DOCS = ROOT / "docs"
 _ALT = {
+    "clients.svg": "Wall time of real clients by number of tools",
     "latency.svg": "Latency by number of tools",
     "memory.svg": "Memory by number of tools",
     "build.svg": "Build time by number of tools",
@@ -23,99 +24,121 @@ _ALT = {
 _HEAD = """\
 # Performance
 
-This page is made from `benchmarks/results/` by `make bench`; nobody writes it by hand. Figures are of one machine and drift; ratios to
-what ran beside them hold.
+`make bench` writes this page from `benchmarks/results/`; do not edit it. Figures belong to one
+machine and vary. Ratios between servers that ran in turns are stable.
 
     make bench                                       # 20,000 tools, everything: about 20 minutes
-    make bench SIZES="1000 20000 200000 1000000"     # hours, and some 70 GB below .bench/
-    make bench SIZES=200000 PARTS="http inside"      # of http, inside, building
-    python -m benchmarks.report                      # this page again, from the results
+    make bench SIZES="1000 20000 200000 1000000"     # hours, and about 70 GB below .bench/
+    make bench PARTS="clients http"                  # of clients, http, workers, process, build
+    .venv/bin/python -m benchmarks.report            # write this page again from the results
+
+*FastAPI + SQLAlchemy* is the service that an engineer would write first: ORM models, JSON columns,
+`response_model`, ILIKE, the API key in the database, and `GZipMiddleware`. *Datasette* serves a
+SQLite table with a full-text index, opened as immutable, as JSON without facets, suggestions, and
+counts; it does not compress.
 """
 
-_HTTP = """\
-One worker, one core; the load (wrk, keep-alive, {connections} connections, {long_connections} for pages of 1000) comes from another core.
-Slugs, pages, filters and words are drawn from the catalog, the same for every server, with an API key: 2,000 questions for each operation,
-so that most have been asked before when they come again, which our server makes use of; and 30,000, more than it remembers, where the row
-says "mostly not asked before". The servers take turns; figures are medians of five rounds, of two for peers. One question at a time, which
-the plot of latency shows, comes before the rounds: what is not in memory by then comes from the disk, as documents of a million tools do.
-
-- *Ceiling*: a bare ASGI application under the same uvicorn settings that answers everything with one body of the mean size of ours.
-- *By CPU*: the processor time that a request costs the ceiling's process, divided by what it costs ours; for peers, theirs divided by
-  ours. It is steadier than requests per second. Targets are for 20,000 tools; by CPU, 15 times Datasette and 30 times the plain service.
-- *Datasette*: a SQLite table with a full-text index, opened as immutable, JSON without facets, suggestions or counts; queries are ranked
-  and any word may match, as with us.
-- *FastAPI + SQLAlchemy*: the service that one would write first: ORM models, JSON columns, `response_model`, ILIKE, the key looked up in
-  the database.
-- Before an operation is measured, the peers' answers are held against ours: the same tools must come back (for queries: some).
-  `INVALID` stands where answers were wrong: such a row does not count.
+_CLIENTS = """\
+`composio-client` for Python and `@composio/client` for Node list all tools, up to 20,000, by pages.
+Wall time contains the client's work: it parses each page and creates its models. Server CPU is the
+processor time of the server. Both servers must return the same slugs in the same order.
 """
 
-_INSIDE = """\
-*In the store*: finding and joining bytes, no more, for questions that have gone through the application just before: what they touch has
-been read, checked and, of tools, remembered. *Without a socket*: the whole application, called in the process by ASGI, where no answer is
-remembered. The deep page is the last of all, the first page the first.
+_HTTP = f"""\
+One worker runs on one core; the load comes from another core (wrk, keep-alive, 16 connections, 4
+for pages of 1000). Every request has the headers of a real client, an API key, and an
+`X-Request-Id` of its own, so no two requests have the same bytes. The header profiles are in
+`benchmarks/profiles.py`.
+
+- *Ceiling*: an ASGI application under the same uvicorn settings that answers everything with one
+  body. The body is as large as the mean of our responses, after compression.
+- *Share by requests*: our requests per second, divided by the ceiling's. *Share by CPU*: the
+  ceiling's processor time per request, divided by ours. A row meets its target if one of the two
+  does. They are medians of {ROUNDS} rounds ({SHORT_ROUNDS} for other clients than httpx); in each
+  round, all servers run one after another.
+- *Repeated* queries are 2,000, drawn at random. *New* queries are 30,000, sent in order, so that
+  each is the one that was sent the longest time ago. The table has the number of distinct ones: a
+  catalog has few different pages of 1000.
+- A page of 20 is a page of all tools, of one toolkit, or of one tag, in equal shares. A page of
+  1000 is a page of all tools, of one tag, or of tools by relevance. New queries for pages have 15
+  to 20 and 750 to 1000 tools. One query by words in five is for the second or third page.
+- The other services get the same queries with the same headers, in {PEER_ROUNDS} rounds. The
+  columns with × say how much faster our server is. For queries by words, 10 × is the target.
+- Before the load, responses are checked. Ours must decode to the bytes of the uncompressed
+  response. The other services must return the same tools (for queries by words: some).
+  `INVALID` marks a row with a wrong response; it does not count.
 """
 
-_BUILDING = """\
-Files of about 3 KB with one version each. `yaml.load` is PyYAML's with its C loader, reading the same files in one process in the same run
-and keeping nothing; above 20,000 files it reads 20,000 and its time is scaled. From nothing: no snapshot, no site, no cache. Peak memory
-is that of all processes of the build together (PSS: a page that they share counts once). One file changed: another one each time, until
-the new snapshot is in force and the command has ended. Before each run, what was written before it is brought to the disk. Each build from
-nothing goes into folders of its own, and nothing is removed in between: ext4 without a journal makes files slowly for minutes after many
-were removed, and a build with its site took 23.9 s then that took 15.3 s before. Of more than 50,000 files the build by indexes only goes
-before the one with the site is made, and that before the next size: a disk has no room for both.
+_PROFILES = """\
+A cell has the share by requests and the share by CPU. Clients without `Accept-Encoding` get
+larger bodies; so does their ceiling. Their targets are .05 lower.
+"""
 
-Targets are for a quiet machine. Where others use the same cores all takes longer: on 2026-11-23, while `yaml.load` took 10.9 s for the
-20,000 files, a change took 0.97 s by indexes only and 1.36 s with the site, and 0.39 s told that nothing had changed.
+_OTHER = """\
+`--workers 2` needs two cores for the workers and two others for the load. It is not measured
+where they would share cores.
+"""
+
+_SIZES = """\
+*In the store*: find and join bytes, without parameters and headers. *Without a socket*: the whole
+application, called in the process by ASGI, with queries that it has not seen. The deep page is the
+last one of all tools.
+"""
+
+_BUILDS = """\
+The files have about 3 KB and one version each. *× yaml.load* compares with PyYAML and its C
+loader, which read the same files in one process in the same run; of more than 20,000 files it
+reads 20,000, and the time is scaled. *Indexes only* and *with site* start without snapshot, site,
+and cache. *One file changed* is another file each time, and ends when the command has ended. Peak
+memory is that of all processes together (PSS: shared pages count once).
+
+Each build has folders of its own, and nothing is removed in between: ext4 without a journal
+creates files slowly for minutes after many were removed. Targets are for a quiet machine.
 """
 
 
 def render_page(results: Results) -> str:
-    """The whole page."""
+    """Render the whole page."""
     return "\n".join([_HEAD, *_page_sections(results)])
 
 
 def _page_sections(results: Results) -> Iterator[str]:
     if not results:
-        yield "No results are kept yet.\n"
+        yield "There are no results yet.\n"
         return
-    about = {
-        "Over HTTP": _HTTP.format(connections=16, long_connections=4),
-        "By number of tools": _INSIDE,
-        "Building": _BUILDING,
+    introductions = {
+        "Real clients": _CLIENTS,
+        "Load with the headers of httpx": _HTTP,
+        "Load by client": _PROFILES,
+        "Other targets": _OTHER,
+        "By number of tools": _SIZES,
+        "Builds": _BUILDS,
     }
     for table in make_tables(results):
         yield f"## {table.title}\n"
-        # before the first table of its kind
-        yield from filter(None, [about.pop(table.title.partition(",")[0], "")])
+        introduction = introductions.pop(table.title.partition(",")[0], "")
+        yield from filter(None, [introduction])  # before the first table of its kind
         yield f"{table.markdown()}\n"
-    yield from _latency_lines(results)
     yield from _busy_machine_lines(results)
     for name in render_plots(results):
         yield f"![{_ALT[name]}](plots/{name})\n"
     yield from _machine_lines(results)
 
 
-def _latency_lines(results: Results) -> Iterator[str]:
-    """The one target that is neither of throughput nor of a build."""
-    if "http" in results.get(TARGET_SIZE, {}):
-        get = results[TARGET_SIZE]["http"]["operations"]["get"]
-        ratio = get["ours"]["p99"] / get["ceiling"]["p99"]
-        target = format_target(ratio <= P99_TARGET, f"≤ {P99_TARGET:.0f}", TARGET_SIZE)
-        yield f"With {TARGET_SIZE:,} tools, p99 of get is {ratio:.1f} times the ceiling's ({target}).\n"
-
-
 def _busy_machine_lines(all_results: Results) -> Iterator[str]:
-    """Which figures were taken while others used the machine."""
+    """Yield a line for each part that was measured while others used the machine."""
     for tools, figures in all_results.items():
         for part in results.PARTS:
             share = figures.get(part, {}).get("busy", 0.0)
             if share > results.BUSY_THRESHOLD:
-                yield f"**The machine was busy** when {part} of {tools:,} tools was measured: others used {share:.0%} of it.\n"
+                yield (
+                    f"**The machine was busy** when {part} of {tools:,} tools was measured: "
+                    f"others used {share:.0%} of it.\n"
+                )
 
 
 def _machine_lines(results: Results) -> Iterator[str]:
-    """What the figures were measured on, each machine once."""
+    """Yield the description of each machine, and what was measured on it."""
     yield "## Machine\n"
     described: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for tools, figures in results.items():
@@ -128,21 +151,21 @@ def _machine_lines(results: Results) -> Iterator[str]:
 
 def write_report(results: Results, docs: Path = DOCS) -> None:
     """Write the page and the plots."""
-    folder, drawn = docs / "plots", render_plots(results)
-    if drawn:
+    folder, plots = docs / "plots", render_plots(results)
+    if plots:
         folder.mkdir(exist_ok=True)
-    for old in {path.name for path in folder.glob("*.svg")} - {*drawn}:
+    for old in {path.name for path in folder.glob("*.svg")} - {*plots}:
         (folder / old).unlink()
-    for name, text in drawn.items():
+    for name, text in plots.items():
         (folder / name).write_text(text, encoding="utf-8")
     (docs / "performance.md").write_text(render_page(results), encoding="utf-8")
 
 
 def main() -> None:
-    """Make the page and the plots, and print the tables."""
-    found = results.load_results()
-    write_report(found)
-    print("\n\n".join(table.terminal() for table in make_tables(found)))
+    """Write the page and the plots, and print the tables."""
+    loaded = results.load_results()
+    write_report(loaded)
+    print("\n\n".join(table.terminal() for table in make_tables(loaded)))
 
 
 if __name__ == "__main__":

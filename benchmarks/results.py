@@ -1,10 +1,14 @@
-"""The figures as they are kept: `benchmarks/results/<tools>.json`, one file for each size, from
-which tables and plots are made.
+"""The results: `benchmarks/results/<tools>.json`, one file for each size.
 
-    machine    what it ran on, for each part
-    http       operations (each server's medians; `faults`: the operation does not count) and servers (start, memory, load)
-    inside     opening, starting, memory, microseconds of operations without a socket
-    building   seconds and peak memory of builds, and of the yardstick
+Tables and plots are made from them. A part of a file is what one part of the benchmark measured:
+
+    machine    the machine, for each part
+    clients    real clients that list all tools: wall time and server CPU
+    http       rows (each server's medians and rounds; `faults` makes a row invalid) and servers
+               (start, memory, load)
+    workers    requests per second of two workers and of one, or the reason why there are none
+    process    opening, starting, memory, microseconds of operations without a socket
+    build      seconds and peak memory of builds, and of `yaml.load`
 
 Each part has `busy`, the share of the machine that others used just before.
 """
@@ -14,17 +18,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-BUSY_THRESHOLD = 0.1  # of the machine, used by others: from there the figures are not worth much
+BUSY_THRESHOLD = 0.1  # share of the machine that others use; above it, figures are unreliable
 RESULTS_FOLDER = Path(__file__).with_name("results")
-PARTS = ("http", "inside", "building")
+PARTS = ("clients", "http", "workers", "process", "build")
 
 Results = Mapping[int, Mapping[str, Any]]
 
 
 def load_results(folder: Path = RESULTS_FOLDER) -> Results:
-    """All results that are kept, by number of tools, the smallest first."""
-    found = {int(path.stem): json.loads(path.read_text()) for path in folder.glob("*.json")}
-    return dict(sorted(found.items()))
+    """Load all results, by number of tools, in ascending order."""
+    loaded = {int(path.stem): json.loads(path.read_text()) for path in folder.glob("*.json")}
+    return dict(sorted(loaded.items()))
 
 
 def save_part(
@@ -34,10 +38,10 @@ def save_part(
     machine: Mapping[str, str],
     folder: Path = RESULTS_FOLDER,
 ) -> None:
-    """Keep one part of one size; the other parts stay as they were."""
+    """Save one part of one size; the other parts do not change."""
     path = folder / f"{tools}.json"
-    kept = json.loads(path.read_text()) if path.exists() else {"machine": {}}
-    kept[part] = figures
-    kept["machine"][part] = dict(machine)
+    parts = json.loads(path.read_text()) if path.exists() else {"machine": {}}
+    parts[part] = figures
+    parts["machine"][part] = dict(machine)
     folder.mkdir(exist_ok=True)
-    path.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+    path.write_text(json.dumps(parts, indent=1, sort_keys=True) + "\n")

@@ -1,5 +1,6 @@
-"""The servers under test: ours, the ceiling and the peers, each started on the server's core and
-ended again.
+"""The processes under test: our server, the ceiling, and the other services.
+
+Each runs on the server's core until the benchmark stops it.
 """
 
 import contextlib
@@ -12,97 +13,70 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import asking, machine
+from benchmarks import machine
+from benchmarks.http_client import HttpClient
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS_PYTHON = ROOT / ".venv" / "bench" / "bin" / "python"
+CLIENT_PACKAGES = ROOT / ".venv" / "client-1.43"
 PEERS = {"datasette": "benchmarks.peers.tables", "fastapi": "benchmarks.peers.service"}
-# seconds that a server may take to say where it listens: a million tools may have to be read
+# seconds until a server must print its address: it may read a million tools first
 _START_TIMEOUT = 900
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running server: where it answers, its process, and how long it took until it did, in
-    seconds.
-    """
+    """A running server: its address, its process, and the seconds until its first response."""
 
     url: str
     pid: int
     seconds: float
 
 
-def server_command(build: Path, keys_file: Path) -> list[str]:
-    """The command of our server."""
-    return [
-        sys.executable,
-        "-m",
-        "toolcatalog",
-        "serve",
-        "--build",
-        str(build),
-        "--port",
-        "0",
-        "--keys",
-        str(keys_file),
-    ]
+def server_command(build: Path, keys_file: Path, workers: int = 1) -> list[str]:
+    """Return the command of our server."""
+    command = [sys.executable, "-m", "toolcatalog", "serve", "--build", str(build), "--port", "0"]
+    return [*command, "--keys", str(keys_file), "--workers", str(workers)]
 
 
 def ceiling_command(size: int, status: int = 200) -> list[str]:
-    """The command of the ceiling."""
-    return [
-        sys.executable,
-        "-m",
-        "benchmarks.constant",
-        "--size",
-        str(size),
-        "--status",
-        str(status),
-    ]
+    """Return the command of the ceiling."""
+    command = [sys.executable, "-m", "benchmarks.constant"]
+    return [*command, "--size", str(size), "--status", str(status)]
 
 
 def peer_command(name: str, *arguments: str | Path) -> list[str]:
-    """A command of a peer."""
+    """Return a command of another service."""
     return [str(PEERS_PYTHON), "-m", PEERS[name], *map(str, arguments)]
 
 
 def create_key(keys_file: Path) -> str:
-    """A key for our server, which is also that of the plain service."""
-    command = [
-        sys.executable,
-        "-m",
-        "toolcatalog",
-        "keys",
-        "create",
-        "--project",
-        "default",
-        "--keys",
-        str(keys_file),
-    ]
+    """Create an API key for our server; the plain service gets the same one."""
+    command = [sys.executable, "-m", "toolcatalog", "keys", "create", "--project", "default"]
     return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=True
+        [*command, "--keys", str(keys_file)], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.strip()
 
 
 @contextlib.contextmanager
-def start_server(command: Sequence[str], log: Path) -> Iterator[Server]:
-    """A server that says on standard error where it listens, pinned to the server's core; what it
-    says goes to `log`.
-    """
-    begin = time.monotonic()
+def start_server(
+    command: Sequence[str], log: Path, cores: Sequence[int] = (machine.SERVER_CORE,)
+) -> Iterator[Server]:
+    """Run a server on the given cores; it prints its address to standard error, which is `log`."""
+    start = time.monotonic()
     with (
         log.open("w") as sink,
         subprocess.Popen(
-            machine.pin_command(machine.SERVER_CORE, command),
+            machine.pin_command(cores, command),
             stderr=sink,
             env=subprocess_environment(),
         ) as process,
     ):
         try:
-            url = _wait_for_url(log, process, begin + _START_TIMEOUT)
-            # some servers say that they listen before they do; any answer will do
-            asking.Client(url, {}).get("/")
-            yield Server(url, process.pid, time.monotonic() - begin)
+            url = _wait_for_url(log, process, start + _START_TIMEOUT)
+            # some servers print their address before they listen; any response will do
+            HttpClient(url, {}).get("/")
+            yield Server(url, process.pid, time.monotonic() - start)
         finally:
             process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -111,14 +85,14 @@ def start_server(command: Sequence[str], log: Path) -> Iterator[Server]:
 
 
 def subprocess_environment(**more: str) -> dict[str, str]:
-    """What a process of ours needs around it, to find this folder and the package."""
+    """Return the environment of a process that imports `benchmarks` and the package."""
     folders = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders)), **more}
 
 
 def _wait_for_url(log: Path, process: "subprocess.Popen[bytes]", end: float) -> str:
     while process.poll() is None and time.monotonic() < end:
-        if found := re.search(r"http://[0-9.]+:[0-9]+", log.read_text()):
-            return found[0]
+        if match := re.search(r"http://[0-9.]+:[0-9]+", log.read_text()):
+            return match[0]
         time.sleep(0.005)
     raise RuntimeError(f"the server did not start: {log.read_text()}")

@@ -1,9 +1,8 @@
-"""A synthetic catalog of any size: `python -m benchmarks.synthetic FOLDER --tools N [--seed S]
-[--files-only]`.
+"""A synthetic catalog: `python -m benchmarks.synthetic FOLDER --tools N [--seed S] [--files-only]`.
 
-Files of about 3 KB with varied words, real parameter shapes, toolkits of 200 tools, versions, tags,
-scopes and deprecations; some sessions, auth configs and meta tools. The same number and seed give
-the same bytes. The text is written as it stands, without a YAML library: a million tools take a few
+Files have about 3 KB, with varied words, realistic parameters, toolkits of 200 tools, versions,
+tags, scopes, and deprecations; there are some sessions, auth configs, and meta tools. The same
+number and seed give the same bytes. It is text without a YAML library: a million tools take a few
 minutes.
 """
 
@@ -14,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.shapes import ShapePool
-from benchmarks.words import ADJECTIVES, NOUNS, SCOPES, TAGS, VERBS, Words, make_words
+from benchmarks.parameters import ParameterPool
+from benchmarks.vocabulary import ADJECTIVES, NOUNS, SCOPES, TAGS, VERBS, Vocabulary, make_words
 
 TOOLS_IN_TOOLKIT = 200
 VERSIONS = ("20250301_00", "20250715_00", "20251027_00")
@@ -39,11 +38,11 @@ class _CatalogWriter:
     def __init__(self, seed: int, files_only: bool) -> None:
         self.seed = seed
         self.files_only = files_only
-        self.words = Words(seed)
-        self.shapes = ShapePool(seed, self.words)
+        self.words = Vocabulary(seed)
+        self.parameters = ParameterPool(seed, self.words)
 
     def toolkit(self, slug: str, count: int) -> _Toolkit:
-        """A toolkit of so many tools: names only."""
+        """Create a toolkit with names of `count` tools."""
         rng = random.Random(f"toolkit {self.seed} {slug}")
         tools: dict[str, str] = {}
         while len(tools) < count:
@@ -55,23 +54,23 @@ class _CatalogWriter:
             name = f"{VERBS[min(int(rng.expovariate(0.08)), len(VERBS) - 1)]} {noun}"
             tools.setdefault(f"{slug}_{name.replace(' ', '_')}".upper(), name)
         slugs = [*tools]
-        gone = rng.sample(slugs, round(count * _DEPRECATED_SHARE))
-        staying = [tool for tool in slugs if tool not in gone]
+        deprecated = rng.sample(slugs, round(count * _DEPRECATED_SHARE))
+        current = [tool for tool in slugs if tool not in deprecated]
         return _Toolkit(
             slug=slug,
             versions=VERSIONS[:1] if self.files_only else VERSIONS[: rng.choice((2, 3))],
             tools=[*tools.items()],
-            deprecated={tool: rng.choice(staying) for tool in gone},
+            deprecated={tool: rng.choice(current) for tool in deprecated},
         )
 
     def files(self, toolkit: _Toolkit) -> Iterator[tuple[str, str, str]]:
-        """The files of a toolkit's tools: slug, version, text."""
+        """Yield the files of a toolkit's tools: slug, version, text."""
         for slug, name in toolkit.tools:
             rng = random.Random(f"tool {self.seed} {slug}")
             versions = _versions(rng, toolkit.versions)
             inputs, outputs = (
-                self.shapes.draw(rng, rng.randint(4, 8)),
-                self.shapes.draw(rng, rng.randint(3, 7)),
+                self.parameters.draw(rng, rng.randint(4, 8)),
+                self.parameters.draw(rng, rng.randint(3, 7)),
             )
             head = self._head(rng, toolkit.slug, name)
             for number, version in enumerate(versions):
@@ -82,8 +81,8 @@ class _CatalogWriter:
                     version,
                     head + _deprecation(replaced_by) + _parameters(rng, inputs, outputs),
                 )
-                # the next version takes one thing more, and says so
-                inputs = inputs | self.shapes.draw(rng, 1)
+                # the next version has one more parameter and a longer description
+                inputs = inputs | self.parameters.draw(rng, 1)
                 head = head.replace("\nscopes:", f" {self._sentence(rng, 5, 9)}\nscopes:", 1)
 
     def _head(self, rng: random.Random, toolkit: str, name: str) -> str:
@@ -93,9 +92,13 @@ class _CatalogWriter:
             if rng.random() < share
         ]
         tags += rng.sample(TAGS[3:], rng.choice((1, 2, 2, 3)))
-        text = f"{name.capitalize()} in {toolkit}. {self._sentence(rng, 10, 25)} {self._sentence(rng, 8, 20)}"
+        sentences = f"{self._sentence(rng, 10, 25)} {self._sentence(rng, 8, 20)}"
         scopes = rng.sample(SCOPES, rng.choice((0, 1, 1, 2)))
-        return f"name: {name.capitalize()}\ndescription: {text}\nscopes: [{', '.join(scopes)}]\ntags: [{', '.join(tags)}]\n"
+        return (
+            f"name: {name.capitalize()}\n"
+            f"description: {name.capitalize()} in {toolkit}. {sentences}\n"
+            f"scopes: [{', '.join(scopes)}]\ntags: [{', '.join(tags)}]\n"
+        )
 
     def _sentence(self, rng: random.Random, min_words: int, max_words: int) -> str:
         return " ".join(self.words.draw(rng, rng.randint(min_words, max_words))).capitalize() + "."
@@ -110,25 +113,27 @@ def _versions(rng: random.Random, of_toolkit: Sequence[str]) -> Sequence[str]:
 def _deprecation(replaced_by: str | None) -> str:
     if replaced_by is None:
         return ""
-    return f"deprecation:\n  reason: A newer call does more.\n  since: 2026-01-15\n  sunset: 2027-01-15\n  replaced_by: {replaced_by}\n"
+    return (
+        "deprecation:\n  reason: A newer call does more.\n  since: 2026-01-15\n"
+        f"  sunset: 2027-01-15\n  replaced_by: {replaced_by}\n"
+    )
 
 
 def _parameters(rng: random.Random, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> str:
     required = "    required: true\n"
-    taken = [
+    input_lines = [
         f"  {name}:\n{text}{required if number < 2 or rng.random() < 0.1 else ''}"
         for number, (name, text) in enumerate(inputs.items())
     ]
-    given = [f"  {name}:\n{text}" for name, text in outputs.items()]
-    return f"input_parameters:\n{''.join(taken)}output_parameters:\n{''.join(given)}"
+    output_lines = [f"  {name}:\n{text}" for name, text in outputs.items()]
+    return f"input_parameters:\n{''.join(input_lines)}output_parameters:\n{''.join(output_lines)}"
 
 
 def write_catalog(folder: Path, tools: int, seed: int = 1, files_only: bool = False) -> int:
-    """Write a catalog of so many tools into a folder that is not there yet; how many tool files it
-    has.
+    """Write a catalog into a folder that does not exist; return the number of its tool files.
 
-    `files_only`: one version of each tool, and neither sessions nor meta tools, so that there are
-    exactly as many files as tools. The folder gets its name when it is complete.
+    `files_only` means one version of each tool, and neither sessions nor meta tools, so that there
+    are exactly as many files as tools. The folder gets its name when it is complete.
     """
     part = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
@@ -152,24 +157,22 @@ def write_catalog(folder: Path, tools: int, seed: int = 1, files_only: bool = Fa
 
 
 def _write_toolkit(folder: Path, toolkit: _Toolkit, author: _CatalogWriter) -> int:
-    about = f"name: {toolkit.slug.capitalize()}\nlogo: https://example.com/{toolkit.slug}.png\ndescription: The tools of {toolkit.slug}.\n"
+    logo = f"https://example.com/{toolkit.slug}.png"
+    about = f"name: {toolkit.slug.capitalize()}\nlogo: {logo}\n"
+    about += f"description: The tools of {toolkit.slug}.\n"
     _write_file(folder, "toolkit.yaml", f"{about}categories: [synthetic]\nowners: [nobody]\n")
-    count, place = 0, str(folder)
-    for count, (slug, version, text) in enumerate(author.files(toolkit), start=1):  # noqa: B007 - the last number is the count
-        try:
-            descriptor = open(f"{place}/{slug}/{version}.yaml", "w", encoding="utf-8")  # noqa: SIM115 - closed below
-        except FileNotFoundError:
-            (folder / slug).mkdir()
-            descriptor = open(f"{place}/{slug}/{version}.yaml", "w", encoding="utf-8")  # noqa: SIM115
-        with descriptor:
-            descriptor.write(text)
+    count = 0
+    for slug, version, text in author.files(toolkit):
+        tool_folder = folder / slug
+        tool_folder.mkdir(exist_ok=True)
+        with open(tool_folder / f"{version}.yaml", "w", encoding="utf-8") as file:
+            file.write(text)
+        count += 1
     return count
 
 
 def _write_sessions(folder: Path, toolkits: Sequence[_Toolkit]) -> None:
-    """A session and two auth configs for each of the first toolkits, and the meta tools that the
-    sessions offer.
-    """
+    """Write a session and two auth configs for each toolkit, and the sessions' meta tools."""
     for toolkit in toolkits:
         slugs = ", ".join(slug for slug, _ in toolkit.tools[:10])
         _write_file(
@@ -183,7 +186,11 @@ def _write_sessions(folder: Path, toolkits: Sequence[_Toolkit]) -> None:
             f"toolkit: {toolkit.slug}\nscopes: ['files:read', 'users:read']\n",
         )
         config = f"auth_configs: {{{toolkit.slug}: ac_{toolkit.slug}_some}}\n"
-        session = f"project: default\nuser_id: bench\ntoolkits: {{enable: [{toolkit.slug}]}}\n{config}manage_connections: {{enable: true}}\n"
+        session = (
+            "project: default\nuser_id: bench\n"
+            f"toolkits: {{enable: [{toolkit.slug}]}}\n{config}"
+            "manage_connections: {enable: true}\n"
+        )
         _write_file(folder / "sessions", f"trs_{toolkit.slug}.yaml", session)
     meta = folder / "meta_tools"
     _write_file(
@@ -229,11 +236,11 @@ input_parameters:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.synthetic", description="Write a synthetic catalog."
     )
-    parser.add_argument("folder", type=Path, help="a folder that is not there yet")
+    parser.add_argument("folder", type=Path, help="a folder that does not exist")
     parser.add_argument("--tools", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
@@ -243,11 +250,9 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     if arguments.folder.exists():
-        parser.error(f"{arguments.folder} is there already: name another folder, or remove it")
-    print(
-        f"{write_catalog(arguments.folder, arguments.tools, arguments.seed, arguments.files_only):,} "
-        "files of tools"
-    )
+        parser.error(f"{arguments.folder} exists: name another folder, or remove it")
+    count = write_catalog(arguments.folder, arguments.tools, arguments.seed, arguments.files_only)
+    print(f"{count:,} files of tools")
 
 
 if __name__ == "__main__":

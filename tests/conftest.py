@@ -65,8 +65,8 @@ def _shares(item: pytest.Item) -> str:
     definitions, or what its module makes for all.
     """
     scopes = {
-        name: found[-1].scope
-        for name, found in getattr(item, "_fixtureinfo").name2fixturedefs.items()  # noqa: B009
+        name: result[-1].scope
+        for name, result in getattr(item, "_fixtureinfo").name2fixturedefs.items()  # noqa: B009
     }
     return (
         "imported"
@@ -106,7 +106,8 @@ def definitions() -> dict[str, Any]:
     """930 real definitions as they came, by slug."""
     if not WIRE.exists():
         pytest.skip(
-            f"there are no real definitions at {WIRE.relative_to(SHARED.parent)}, beside the project"
+            f"there are no real definitions at {WIRE.relative_to(SHARED.parent)}, beside the"
+            " project"
         )
     return {definition["slug"]: definition for definition in json.loads(WIRE.read_bytes())}
 
@@ -189,7 +190,7 @@ def s3() -> Iterator[str]:
 @pytest.fixture
 def proxy(s3: str) -> Iterator[FaultyProxy]:
     """A proxy before that server, without faults."""
-    made = FaultyProxy(s3)
-    made.start()
-    yield made
-    made.stop()
+    result = FaultyProxy(s3)
+    result.start()
+    yield result
+    result.stop()

@@ -1,9 +1,9 @@
-"""FastAPI, SQLAlchemy and SQLite: the service that an engineer would write first, with ORM models,
-JSON columns and ILIKE.
+"""The plain service: FastAPI, SQLAlchemy, and SQLite, as an engineer would write it first.
 
-It has the same paths, parameters, key check and answers as ours, as far as the benchmark asks for
-them. `python -m benchmarks.peers.service load DATABASE ROWS` and `... serve DATABASE`; the key
-comes in the environment as BENCH_KEY.
+It has ORM models, JSON columns, ILIKE, and FastAPI's `GZipMiddleware`. Paths, parameters, key
+check, and responses are those of our API, as far as the benchmark uses them. `python -m
+benchmarks.peers.service load DATABASE ROWS` and `... serve DATABASE`; the environment variable
+BENCH_KEY contains the key.
 """
 
 import base64
@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import orjson
-from fastapi import Depends, FastAPI, Header, HTTPException, Request
+from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, Request
+from fastapi.middleware.gzip import GZipMiddleware
 from pydantic import BaseModel, ConfigDict
 from sqlalchemy import JSON, ForeignKey, Select, create_engine, func, insert, or_, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship
@@ -68,7 +69,7 @@ class Tool(Base):
 
 
 class ToolkitOut(BaseModel):
-    """A toolkit as answered."""
+    """A toolkit in a response."""
 
     model_config = ConfigDict(from_attributes=True)
     slug: str
@@ -77,7 +78,7 @@ class ToolkitOut(BaseModel):
 
 
 class ToolOut(BaseModel):
-    """A tool as answered."""
+    """A tool in a response."""
 
     model_config = ConfigDict(from_attributes=True)
     slug: str
@@ -106,7 +107,7 @@ class Page(BaseModel):
 
 
 def database(request: Request) -> Iterator[Session]:
-    """A session for one request."""
+    """Open a session for one request."""
     with Session(request.app.state.engine) as session:
         yield session
 
@@ -115,17 +116,17 @@ Database = Annotated[Session, Depends(database)]
 
 
 def authorized(session: Database, x_api_key: Annotated[str, Header()] = "") -> ApiKey:
-    """The key of a request."""
+    """Return the key of a request."""
     key = session.get(ApiKey, hashlib.sha256(x_api_key.encode()).hexdigest())
     if key is None:
         raise HTTPException(401, "Unknown API key")
     return key
 
 
-app = FastAPI(dependencies=[Depends(authorized)])
+router = APIRouter(dependencies=[Depends(authorized)])
 
 
-@app.get("/api/v3/tools/{slug}", response_model=ToolOut)
+@router.get("/tools/{slug}", response_model=ToolOut)
 def get_tool(slug: str, session: Database) -> Tool:
     """Get one tool."""
     tool = session.get(Tool, slug)
@@ -134,7 +135,7 @@ def get_tool(slug: str, session: Database) -> Tool:
     return tool
 
 
-@app.get("/api/v3/tools", response_model=Page)
+@router.get("/tools", response_model=Page)
 def list_tools(
     session: Database,
     toolkit_slug: str | None = None,
@@ -146,48 +147,56 @@ def list_tools(
 ) -> dict[str, Any]:
     """List tools."""
     number = int(base64.b64decode(cursor).partition(b":")[0]) if cursor else 1
-    wanted = _narrowed(select(Tool), toolkit_slug, tags, include_deprecated, query)
-    total = session.scalar(select(func.count()).select_from(wanted.subquery())) or 0
+    selection = _apply_filters(select(Tool), toolkit_slug, tags, include_deprecated, query)
+    total = session.scalar(select(func.count()).select_from(selection.subquery())) or 0
     items = session.scalars(
-        wanted.order_by(Tool.slug).offset((number - 1) * limit).limit(limit)
+        selection.order_by(Tool.slug).offset((number - 1) * limit).limit(limit)
     ).all()
     pages = -(-total // limit)
-    following = (
+    next_cursor = (
         base64.b64encode(f"{number + 1}:{limit}".encode()).decode() if number < pages else None
     )
     return {
         "items": items,
-        "next_cursor": following,
+        "next_cursor": next_cursor,
         "total_pages": pages,
         "current_page": number,
         "total_items": total,
     }
 
 
-def _narrowed(
-    wanted: "Select[tuple[Tool]]",
-    toolkit: str | None,
+def _apply_filters(
+    selection: "Select[tuple[Tool]]",
+    toolkits: str | None,
     tags: str | None,
     deprecated: bool,
     query: str | None,
 ) -> "Select[tuple[Tool]]":
-    if toolkit:
-        wanted = wanted.where(Tool.toolkit_slug == toolkit)
+    if toolkits:
+        selection = selection.where(Tool.toolkit_slug.in_(toolkits.split(",")))
     if tags:
         tag = func.json_each(Tool.tags).table_valued("value")
-        wanted = wanted.where(select(tag.c.value).where(tag.c.value.in_(tags.split(","))).exists())
+        selection = selection.where(
+            select(tag.c.value).where(tag.c.value.in_(tags.split(","))).exists()
+        )
     if not deprecated:
-        wanted = wanted.where(Tool.is_deprecated.is_(False))
+        selection = selection.where(Tool.is_deprecated.is_(False))
     if query:
         fields = (Tool.slug, Tool.name, Tool.description)
-        wanted = wanted.where(
+        selection = selection.where(
             or_(*(field.ilike(f"%{word}%") for word in query.split() for field in fields))
         )
-    return wanted
+    return selection
+
+
+app = FastAPI()
+app.add_middleware(GZipMiddleware)
+for prefix in ("/api/v3", "/api/v3.1"):
+    app.include_router(router, prefix=prefix)
 
 
 def load(path: Path, rows: Path) -> None:
-    """Make the database."""
+    """Create the database."""
     engine = create_engine(f"sqlite:///{path}")
     Base.metadata.create_all(engine)
     with rows.open("rb") as lines, Session(engine) as session:
@@ -196,14 +205,14 @@ def load(path: Path, rows: Path) -> None:
                 hash=hashlib.sha256(os.environ["BENCH_KEY"].encode()).hexdigest(), project="default"
             )
         )
-        known: set[str] = set()
+        stored: set[str] = set()
         while tools := [orjson.loads(line) for line in islice(lines, _BATCH)]:
             toolkits = {tool["toolkit"]["slug"]: tool["toolkit"] for tool in tools}
             session.add_all(
-                Toolkit(**toolkit) for slug, toolkit in toolkits.items() if slug not in known
+                Toolkit(**toolkit) for slug, toolkit in toolkits.items() if slug not in stored
             )
             session.flush()
-            known |= toolkits.keys()
+            stored |= toolkits.keys()
             session.execute(
                 insert(Tool),
                 [{**tool, "toolkit_slug": tool.pop("toolkit")["slug"]} for tool in tools],
@@ -212,7 +221,7 @@ def load(path: Path, rows: Path) -> None:
 
 
 def run(path: Path) -> None:
-    """Serve it."""
+    """Serve the database."""
     app.state.engine = create_engine(f"sqlite:///{path}", connect_args={"check_same_thread": False})
     serve(app)
 

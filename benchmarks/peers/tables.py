@@ -1,7 +1,7 @@
-"""Datasette over a SQLite table with a full-text index: what one gets without writing a server.
+"""Datasette with a SQLite table and a full-text index: an API without a server of one's own.
 
-Served by the same uvicorn settings as ours, the database marked as immutable, nothing but JSON
-asked for. `python -m benchmarks.peers.tables load DATABASE ROWS` and `... serve DATABASE`.
+It runs with the uvicorn settings of our server, opens the database as immutable, and answers with
+JSON only. `python -m benchmarks.peers.tables load DATABASE ROWS` and `... serve DATABASE`.
 """
 
 import sqlite3
@@ -15,14 +15,20 @@ from datasette.app import Datasette
 
 from benchmarks.constant import serve
 
-_COLUMNS = "slug name description toolkit version is_deprecated no_auth tags scopes available_versions input_parameters output_parameters".split()
+_COLUMNS = """
+slug name description toolkit version is_deprecated no_auth tags scopes available_versions
+input_parameters output_parameters
+""".split()
 _FLAGS = ("is_deprecated", "no_auth")
-_SEARCH = "select tools.* from tools_fts join tools on tools.rowid = tools_fts.rowid where tools_fts match :q order by rank limit 20"
+_SEARCH = """
+select tools.* from tools_fts join tools on tools.rowid = tools_fts.rowid
+where tools_fts match :q order by rank limit :size offset :skip
+"""
 _LIMITS = {"sql_time_limit_ms": 60_000, "max_returned_rows": 1000}
 
 
 def load(database: Path, rows: Path) -> None:
-    """Make the database."""
+    """Create the database."""
     with sqlite3.connect(database) as connection:
         typed = [f"{column} {'integer' if column in _FLAGS else 'text'}" for column in _COLUMNS]
         connection.execute(f"create table tools ({', '.join(typed)}, primary key (slug))")
@@ -51,9 +57,7 @@ def _plain(value: Any) -> Any:
 
 
 def run(database: Path) -> None:
-    """Serve it. The ranked search is a query of the configuration, as Datasette's documents have
-    it.
-    """
+    """Serve the database. The ranked search is a query of the configuration, as documented."""
     queries = {"databases": {database.stem: {"queries": {"search": {"sql": _SEARCH}}}}}
     serve(
         Datasette([], immutables=[str(database)], metadata=queries, settings=_LIMITS).app(),

@@ -34,7 +34,8 @@ def raise_all(faults: list[str]) -> None:
 
 
 _REMEDIES = dict.fromkeys(
-    (errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP), "move what is in its way"
+    (errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP, errno.EINVAL),
+    "move what is in its way",
 ) | {
     errno.ENOSPC: "make room",
     errno.EDQUOT: "make room in its owner's quota",
@@ -148,3 +149,8 @@ class SnapshotError(ToolcatalogError):
 
 class KeyFileError(ToolcatalogError):
     """The key file cannot be used."""
+
+
+def write_error(path: object, error: OSError, alternative: str = "") -> UsageError:
+    """Return the UsageError for a path that cannot be written; `alternative` follows the remedy."""
+    return UsageError(f"Cannot write {path} ({error.strerror}): {remedy(error)}{alternative}.")

@@ -81,8 +81,10 @@ Lock = Mapping[str, LockedTool]
 
 def lock_tool(document: Document, is_sorted: bool = False) -> LockedTool:
     """Return the entry of a tool from its API document; `is_sorted`: with a digest of format 1."""
-    said = {field: document[field] for field in FIELDS} | {"toolkit": document["toolkit"]["slug"]}
-    data = orjson.dumps(said, option=orjson.OPT_SORT_KEYS if is_sorted else None)
+    definition = {field: document[field] for field in FIELDS} | {
+        "toolkit": document["toolkit"]["slug"]
+    }
+    data = orjson.dumps(definition, option=orjson.OPT_SORT_KEYS if is_sorted else None)
     return LockedTool(document["version"], _ALGORITHM + sha256_hex(data), is_sorted)
 
 
@@ -109,31 +111,21 @@ def load(data: bytes, file: str) -> dict[str, LockedTool]:
 
     Raises UsageError if it is not one that this program wrote.
     """
-    again = "make it anew with `toolcatalog lock`, or take it from version control."
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise UsageError(f"{file} is not JSON ({error}): {again}") from None
+        raise _invalid_file(f"{file} is not JSON ({error})") from None
     if not _is_unambiguous(data):
-        raise UsageError(f"{file} has a key twice, and only the last of them would count: {again}")
-    if (
-        not isinstance(value, dict)
-        or type(value.get("format")) is not int
-        or value["format"] not in (_SORTED, FORMAT)
-        or not isinstance(value.get("tools"), dict)
-    ):
-        raise UsageError(
-            f'{file} is no lock file of format {FORMAT} (`{{"format": {FORMAT}, "tools": '
-            f"...}}`): {again}"
+        raise _invalid_file(f"{file} has a key twice, and only the last of them would count")
+    if not _has_known_format(value):
+        raise _invalid_file(
+            f'{file} is no lock file of format {FORMAT} (`{{"format": {FORMAT}, "tools": ...}}`)'
         )
-    wrong = next(
-        (slug for slug, entry in value["tools"].items() if not _is_entry(slug, entry)), None
-    )
-    if wrong is not None:
-        raise UsageError(
-            f"{file} has an entry {wrong!r} that is none (a slug, with its version and "
-            f"digest): {again}"
-        )
+    for slug, entry in value["tools"].items():
+        if not _is_entry(slug, entry):
+            raise _invalid_file(
+                f"{file} has an entry {slug!r} that is none (a slug, with its version and digest)"
+            )
     is_sorted = value["format"] == _SORTED
     return {
         slug: LockedTool(entry["version"], entry["digest"], is_sorted)
@@ -141,33 +133,48 @@ def load(data: bytes, file: str) -> dict[str, LockedTool]:
     }
 
 
+def _invalid_file(problem: str) -> UsageError:
+    help = "make it anew with `toolcatalog lock`, or take it from version control."
+    return UsageError(f"{problem}: {help}")
+
+
+def _has_known_format(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and type(value.get("format")) is int
+        and value["format"] in (_SORTED, FORMAT)
+        and isinstance(value.get("tools"), dict)
+    )
+
+
 def find_difference(
     slug: str, entry: LockedTool, document: Document | MissingReason
 ) -> Difference | None:
     """Return the difference of a tool from its lock entry; None if there is none."""
-    if isinstance(document, MissingReason):
-        what = (
-            "There is no such tool any more"
-            if document is MissingReason.TOOL
-            else f"Version {entry.version} is no longer there"
-        )
+    if document is MissingReason.TOOL:
+        rule, severity, message = document.value, "error", "There is no such tool any more."
         help = "See why it was removed, and lock what takes its place."
-        return Difference(slug, entry.version, document.value, "error", f"{what}.", help)
-    if lock_tool(document, entry.is_sorted) != entry:
-        message = f"Version {entry.version} is not what was locked: its definition was changed under the same version."
-        help = "Do not hand it to a model before you have read it. To take it as it is, remove its entry and lock it again."
-        return Difference(slug, entry.version, "changed", "error", message, help)
-    if document["is_deprecated"]:
-        help = "Its page on the site says what takes its place, where there is anything."
-        return Difference(
-            slug,
-            entry.version,
-            "deprecated",
-            "note",
-            f"Version {entry.version} is deprecated.",
-            help,
+    elif document is MissingReason.VERSION:
+        rule, severity = document.value, "error"
+        message = f"Version {entry.version} is no longer there."
+        help = "See why it was removed, and lock what takes its place."
+    elif lock_tool(document, entry.is_sorted) != entry:
+        rule, severity = "changed", "error"
+        message = (
+            f"Version {entry.version} is not what was locked: its definition was changed under the"
+            " same version."
         )
-    return None
+        help = (
+            "Do not hand it to a model before you have read it. To take it as it is, remove its"
+            " entry and lock it again."
+        )
+    elif document["is_deprecated"]:
+        rule, severity = "deprecated", "note"
+        message = f"Version {entry.version} is deprecated."
+        help = "Its page on the site says what takes its place, where there is anything."
+    else:
+        return None
+    return Difference(slug, entry.version, rule, severity, message, help)
 
 
 def _is_unambiguous(data: bytes) -> bool:
@@ -176,13 +183,13 @@ def _is_unambiguous(data: bytes) -> bool:
     A person who reads the file would take the first one for the effective one.
     """
 
-    def pairs_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def check_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(value := dict(pairs)) < len(pairs):
             raise ValueError
         return value
 
     try:
-        json.loads(data, object_pairs_hook=pairs_of)
+        json.loads(data, object_pairs_hook=check_pairs)
     except (ValueError, RecursionError):
         return False
     return True

@@ -16,7 +16,7 @@ SESSION_ID = "trs_[A-Za-z0-9_-]+"
 AUTH_CONFIG_ID = "ac_[A-Za-z0-9_-]+"
 MAX_LENGTH = 200
 # names to compare letter by letter: most and fewest, and the limit on letter pairs for long names
-_CLOSELY, _LEAST_CLOSELY, _MOST_PAIRS = 20, 5, 10_000
+_MAX_CANDIDATES, _MIN_CANDIDATES, _MAX_LETTER_PAIRS = 20, 5, 5000
 
 _PATTERNS = {
     pattern: re.compile(pattern)
@@ -42,23 +42,31 @@ def find_nearest(name: str, candidates: Iterable[str], limit: int = 1) -> list[s
     name = name.casefold()
     return [
         folded[match]
-        for match in difflib.get_close_matches(name, _likely(name, folded), n=limit, cutoff=0.6)
+        for match in difflib.get_close_matches(
+            name, _select_candidates(name, folded), n=limit, cutoff=0.6
+        )
     ]
 
 
-def _likely(name: str, known: Iterable[str]) -> list[str]:
-    """Return the names that are worth a letter by letter comparison, in their order."""
-    every = [*known]
-    pairs = len(name) * max(map(len, every), default=0)
-    closely = min(_CLOSELY, max(_LEAST_CLOSELY, _MOST_PAIRS // max(pairs, 1)))
-    if len(every) > closely:
-        wanted = {*name, *pairwise(name)}
+def suggest(name: str, candidates: Iterable[str]) -> str:
+    """Return "did you mean `NAME`?" for the most similar candidate; empty if none is near."""
+    nearest = find_nearest(name, candidates)
+    return f"did you mean `{nearest[0]}`?" if nearest else ""
 
-        def likeness(other: str) -> tuple[float, int]:
+
+def _select_candidates(name: str, names: Iterable[str]) -> list[str]:
+    """Return the names that are worth a letter by letter comparison, in their order."""
+    candidates = [*names]
+    pairs = len(name) * max(map(len, candidates), default=0)
+    limit = min(_MAX_CANDIDATES, max(_MIN_CANDIDATES, _MAX_LETTER_PAIRS // max(pairs, 1)))
+    if len(candidates) > limit:
+        name_letters = {*name, *pairwise(name)}
+
+        def similarity(other: str) -> tuple[float, int]:
             letters = {*other, *pairwise(other)}
-            share = len(wanted & letters) / (len(wanted) + len(letters))
+            share = len(name_letters & letters) / (len(name_letters) + len(letters))
             return share, -abs(len(name) - len(other))
 
-        likely = {*nlargest(closely, every, key=likeness)}
-        every = [other for other in every if other in likely]
-    return every
+        selected = {*nlargest(limit, candidates, key=similarity)}
+        candidates = [other for other in candidates if other in selected]
+    return candidates

@@ -34,19 +34,21 @@ def build_document() -> JsonObject:
         paths[f"{prefix}/tools/{{tool_slug}}"] = {"get": _get_tool(alias)}
         paths[f"{prefix}/tools"] = {"get": _list_tools(alias)}
         paths[f"{prefix}/tool_router/session/{{session_id}}/tools"] = {"get": _session_tools(alias)}
-    for path, what, *errors in (
+    for path, summary, *errors in (
         ("/healthz", "Whether the process is alive"),
         ("/readyz", "Whether the server wants requests", "503"),
         ("/openapi.json", "This document"),
     ):
-        paths[path] = {"get": _public_operation(path, what, *errors)}
+        paths[path] = {"get": _public_operation(path, summary, *errors)}
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Tool Catalog",
             "version": __version__,
-            "description": "A read-only catalog of tools for AI agents. `/api/v3.1` answers as `/api/v3`. Every operation answers HEAD, "
-            "and 304 to a matching `If-None-Match`.",
+            "description": (
+                "A read-only catalog of tools for AI agents. `/api/v3.1` answers as `/api/v3`."
+                " Every operation answers HEAD, and 304 to a matching `If-None-Match`."
+            ),
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/"}],
@@ -55,11 +57,14 @@ def build_document() -> JsonObject:
         "components": {
             "schemas": _component_schemas(),
             "responses": {
-                name: _error_response(status, what) for status, (name, what) in _ERRORS.items()
+                name: _error_response(status, summary)
+                for status, (name, summary) in _ERRORS.items()
             },
             "headers": {
                 "RequestId": {
-                    "description": "The id of the request: the caller's own `X-Request-Id` where it is sane.",
+                    "description": (
+                        "The id of the request: the caller's own `X-Request-Id` where it is sane."
+                    ),
                     "schema": {"type": "string"},
                 },
                 "CatalogSnapshot": {
@@ -85,26 +90,31 @@ def _operation(
     summary: str,
     description: str,
     parameters: list[JsonObject],
-    answer: str,
+    schema_name: str,
     errors: tuple[str, ...],
-    also: tuple[str, ...] = (),
-    **more: Any,
+    headers: tuple[str, ...] = (),
+    **extra: Any,
 ) -> JsonObject:
     ok = {
         "description": "Success.",
-        "headers": _header_refs("ETag", *also),
-        "content": _json_content({"$ref": f"#/components/schemas/{answer}"}),
+        "headers": _header_refs("ETag", *headers),
+        "content": _json_content({"$ref": f"#/components/schemas/{schema_name}"}),
     }
-    refused = {
+    error_responses = {
         status: {"$ref": f"#/components/responses/{_ERRORS[status][0]}"} for status in errors
     }
-    about = {"operationId": id, "tags": [tag], "summary": summary, "description": description}
+    summary_fields = {
+        "operationId": id,
+        "tags": [tag],
+        "summary": summary,
+        "description": description,
+    }
     return {
-        **about,
+        **summary_fields,
         "security": [{"ProjectKey": []}],
         "parameters": parameters,
-        **more,
-        "responses": {"200": ok, **refused},
+        **extra,
+        "responses": {"200": ok, **error_responses},
     }
 
 
@@ -125,12 +135,12 @@ def _get_tool(alias: str) -> JsonObject:
         ),
         _TOOLKIT_VERSIONS,
     ]
-    what = "All of one tool: inputs, outputs, versions, toolkit."
+    description = "All of one tool: inputs, outputs, versions, toolkit."
     return _operation(
         f"getTool{alias}",
         "Tools",
         "Get tool by slug",
-        what,
+        description,
         parameters,
         "Tool",
         ("400", "401", "404", "500"),
@@ -138,7 +148,7 @@ def _get_tool(alias: str) -> JsonObject:
 
 
 def _list_tools(alias: str) -> JsonObject:
-    words = {"type": "array", "items": {"type": "string"}}  # empty items are ignored
+    string_list = {"type": "array", "items": {"type": "string"}}  # empty items are ignored
     parameters = [
         _query_parameter(
             "toolkit_slug",
@@ -152,7 +162,10 @@ def _list_tools(alias: str) -> JsonObject:
             {"type": "string"},
         ),
         _query_parameter(
-            "auth_config_ids", "Tools usable with any of these auth configs.", words, explode=False
+            "auth_config_ids",
+            "Tools usable with any of these auth configs.",
+            string_list,
+            explode=False,
         ),
         _query_parameter(
             "important",
@@ -162,11 +175,11 @@ def _list_tools(alias: str) -> JsonObject:
         _query_parameter(
             "tags",
             "Tools with at least one of these tags. By commas or repeated.",
-            words,
+            string_list,
             explode=False,
         ),
         _query_parameter(
-            "scopes", "Tools that list at least one of these scopes.", words, explode=False
+            "scopes", "Tools that list at least one of these scopes.", string_list, explode=False
         ),
         _query_parameter(
             "query",
@@ -206,13 +219,13 @@ def _list_tools(alias: str) -> JsonObject:
             {"type": "string", "enum": ["asc", "desc"]},
         ),
     ]
-    what = "Tools by page, filtered, searched and sorted."
+    description = "Tools by page, filtered, searched and sorted."
     errors = ("400", "401", "403", "404", "429", "500")
     return _operation(
         f"listTools{alias}",
         "Tools",
         "List available tools",
-        what,
+        description,
         parameters,
         "ToolPage",
         errors,
@@ -242,14 +255,14 @@ def _session_tools(alias: str) -> JsonObject:
         "content": _json_content({"type": "object"}),
         "description": "An optional JSON object of at most 64 KiB; its fields are ignored.",
     }
-    what = "The meta tools of a session, their schemas filled in for it."
+    description = "The meta tools of a session, their schemas filled in for it."
     errors = ("400", "401", "403", "404", "500")
     summary = "List meta tools for a tool router session"
     return _operation(
         f"listSessionTools{alias}",
         "Tool router",
         summary,
-        what,
+        description,
         parameters,
         "SessionTools",
         errors,
@@ -263,7 +276,7 @@ def _public_operation(path: str, summary: str, *errors: str) -> JsonObject:
         "headers": _header_refs("ETag"),
         "content": _json_content({"type": "object"}),
     }
-    refused = {
+    error_responses = {
         status: {"$ref": f"#/components/responses/{_ERRORS[status][0]}"}
         for status in (*errors, "500")
     }
@@ -272,12 +285,12 @@ def _public_operation(path: str, summary: str, *errors: str) -> JsonObject:
         "tags": ["Service"],
         "summary": summary,
         "security": [],
-        "responses": {"200": ok, **dict(sorted(refused.items()))},
+        "responses": {"200": ok, **dict(sorted(error_responses.items()))},
     }
 
 
 def _path_parameter(
-    name: str, description: str, pattern: str, example: str, **more: Any
+    name: str, description: str, pattern: str, example: str, **keywords: Any
 ) -> JsonObject:
     return {
         "name": name,
@@ -285,11 +298,13 @@ def _path_parameter(
         "required": True,
         "description": description,
         "example": example,
-        "schema": {"type": "string", "pattern": f"^{pattern}$", **more},
+        "schema": {"type": "string", "pattern": f"^{pattern}$", **keywords},
     }
 
 
-def _query_parameter(name: str, description: str, schema: JsonObject, **more: Any) -> JsonObject:
+def _query_parameter(
+    name: str, description: str, schema: JsonObject, **keywords: Any
+) -> JsonObject:
     return {
         "name": name,
         "in": "query",
@@ -297,7 +312,7 @@ def _query_parameter(name: str, description: str, schema: JsonObject, **more: An
         "allowEmptyValue": True,
         "description": description,
         "schema": schema,
-        **more,
+        **keywords,
     }
 
 
@@ -305,12 +320,13 @@ def _json_content(schema: JsonObject) -> JsonObject:
     return {"application/json": {"schema": schema}}
 
 
-def _header_refs(*also: str) -> JsonObject:
-    always = {"X-Request-Id": "RequestId", "X-Catalog-Snapshot": "CatalogSnapshot"}
-    found: JsonObject = {
-        name: {"$ref": f"#/components/headers/{known}"} for name, known in always.items()
+def _header_refs(*header_names: str) -> JsonObject:
+    components = {"X-Request-Id": "RequestId", "X-Catalog-Snapshot": "CatalogSnapshot"}
+    refs: JsonObject = {
+        name: {"$ref": f"#/components/headers/{component}"}
+        for name, component in components.items()
     }
-    return found | {name: {"schema": {"type": "string"}} for name in also}
+    return refs | {name: {"schema": {"type": "string"}} for name in header_names}
 
 
 def _error_response(status: str, description: str) -> JsonObject:
@@ -324,12 +340,12 @@ def _error_response(status: str, description: str) -> JsonObject:
     }
 
 
-def _object_schema(properties: JsonObject, *optional: str, **more: Any) -> JsonObject:
+def _object_schema(properties: JsonObject, *optional: str, **keywords: Any) -> JsonObject:
     return {
         "type": "object",
         "properties": properties,
         "required": [name for name in properties if name not in optional],
-        **more,
+        **keywords,
     }
 
 
@@ -352,8 +368,10 @@ _TOOLKIT_VERSIONS = {
     "in": "query",
     "required": False,
     "allowEmptyValue": True,
-    "description": "`latest`, a version for every toolkit, or `toolkit_versions[github]=20251027_00`, repeatable over toolkits: "
-    "each tool's newest version that is not newer.",
+    "description": (
+        "`latest`, a version for every toolkit, or `toolkit_versions[github]=20251027_00`,"
+        " repeatable over toolkits: each tool's newest version that is not newer."
+    ),
     "style": "deepObject",
     "explode": True,
     "schema": {
@@ -366,7 +384,7 @@ _TOOLKIT_VERSIONS = {
 
 
 def _component_schemas() -> JsonObject:
-    described = {
+    parameter = {
         "type": {"type": "string", "enum": list(TYPES)},
         "description": _STRING,
         "enum": {"type": "array"},
@@ -416,10 +434,10 @@ def _component_schemas() -> JsonObject:
     return {
         "Tool": _object_schema(tool, additionalProperties=False),
         "InputParameter": _object_schema(
-            {**described, "required": {"type": "boolean"}}, "enum", "examples"
+            {**parameter, "required": {"type": "boolean"}}, "enum", "examples"
         ),
         "OutputParameter": _object_schema(
-            described, "enum", "examples", **{"not": {"required": ["required"]}}
+            parameter, "enum", "examples", **{"not": {"required": ["required"]}}
         ),
         "Deprecated": _object_schema(
             {

@@ -84,16 +84,16 @@ def to_served_outputs(parameters: Mapping[str, Description]) -> dict[str, Any]:
 
 
 def _to_served(description: Description, convert: Any, required: bool | None) -> dict[str, Any]:
-    answer: dict[str, Any] = {"type": type_of(description), "description": "", "required": required}
-    answer.update(description)  # existing keys keep their order
+    served: dict[str, Any] = {"type": type_of(description), "description": "", "required": required}
+    served.update(description)  # existing keys keep their order
     if required is None:
-        del answer["required"]
+        del served["required"]
     else:
-        answer["required"] = required
+        served["required"] = required
     if not NESTING.isdisjoint(description):
         for key in NESTING & description.keys():
-            answer[key] = _to_served_child(key, description[key], convert)
-    return answer
+            served[key] = _to_served_child(key, description[key], convert)
+    return served
 
 
 def _to_served_child(key: str, value: Any, convert: Any) -> Any:
@@ -129,9 +129,9 @@ def to_value_schema(description: Description, with_enum: bool = True) -> dict[st
             name for name, inner in description["properties"].items() if inner.get("required")
         ]
     if "additionalProperties" in description:
-        other = description["additionalProperties"]
+        others = description["additionalProperties"]
         schema["additionalProperties"] = (
-            to_value_schema(other) if isinstance(other, Mapping) else other
+            to_value_schema(others) if isinstance(others, Mapping) else others
         )
         # without it the validator does not report which property is invalid
         schema.setdefault("properties", {})
@@ -190,7 +190,7 @@ def _is_plain(description: Description) -> bool:
         description.get("items"),
         description.get("additionalProperties"),
     ]
-    return all(_is_plain(one) for one in inner if isinstance(one, dict))
+    return all(_is_plain(child) for child in inner if isinstance(child, dict))
 
 
 def _are_plainly_valid(description: Description, values: Iterable[Any], enum: bool = True) -> bool:

@@ -41,12 +41,15 @@ _JOINING = (
     "\u0600-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u18af\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"
 )
 _VARYING = "0-9#*\xa9\xae\u2000-\ufdff\U0001f000-\U0003ffff"
-ALWAYS_HIDDEN = (
-    "\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
-    "\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)  # the inside of a character class: those that are never allowed
+ALWAYS_HIDDEN = (  # the inside of a character class: those that are never allowed
+    "\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
 _HIDDEN = re.compile(
-    f"[{ALWAYS_HIDDEN}]|(?<![{_JOINING}])[\u200c\u200d]|[\u200c\u200d](?![{_JOINING}])|(?<![{_VARYING}])[\ufe00-\ufe0f]"
+    f"[{ALWAYS_HIDDEN}]"
+    f"|(?<![{_JOINING}])[\u200c\u200d]|[\u200c\u200d](?![{_JOINING}])"
+    f"|(?<![{_VARYING}])[\ufe00-\ufe0f]"
 )
 _MAY_HIDE = re.compile(f"[{ALWAYS_HIDDEN}\u200c\u200d\ufe00-\ufe0f]")
 
@@ -58,7 +61,7 @@ def escape_hidden(text: str, format_code_point: Callable[[str], str] = "U+{}".fo
     """
     if text.isascii() and text.isprintable():
         return text
-    return _HIDDEN.sub(lambda found: format_code_point(f"{ord(found[0]):04X}"), text)
+    return _HIDDEN.sub(lambda match: format_code_point(f"{ord(match[0]):04X}"), text)
 
 
 def find_hidden(text: str) -> list[str]:

@@ -24,8 +24,8 @@ def newest_at(versions: Sequence[str], version: str) -> str | None:
 
     A toolkit at a version has, for each of its tools, the newest version not newer than that.
     """
-    after = bisect_right(versions, version)
-    return versions[after - 1] if after else None
+    index = bisect_right(versions, version)
+    return versions[index - 1] if index else None
 
 
 def next_version(newest: str | None, day: str) -> str | None:

@@ -26,10 +26,10 @@ from support.command import run_toolcatalog
 from support.metrics import TOOL, sample, scrape, where
 from support.server import TIMEOUT, Server, start_server, wait_until, worker_pids
 from toolcatalog.keys.api_keys import KeyRing, generate_secret
-from toolcatalog.server import responses
 from toolcatalog.server.access_log import AccessLog, AccessLogEntry, format_line
+from toolcatalog.server.dispatcher import Dispatcher
 from toolcatalog.server.metrics.counters import LOG_LINES_DROPPED, Counters
-from toolcatalog.server.middleware import RequestMiddleware
+from toolcatalog.server.request_context import validate_traceparent
 from toolcatalog.server.state import AppState
 
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -52,7 +52,7 @@ ENTRY = AccessLogEntry(
 
 def lines(file: Path) -> list[dict[str, Any]]:
     """All lines; each of them must be an object by itself."""
-    return [json.loads(one) for one in file.read_bytes().split(b"\n")[:-1]]
+    return [json.loads(item) for item in file.read_bytes().split(b"\n")[:-1]]
 
 
 def raw(server: Server, *requests: bytes) -> bytes:
@@ -72,56 +72,60 @@ def test_a_line_says_who_asked_for_what_and_never_the_key(
     with start_server(shipped_build, tmp_path, *arguments) as server:
         plain = {"x-api-key": server.key, "accept-encoding": "identity"}
         started = time.time()
-        with httpx.Client(base_url=server.url) as kept:
-            answers = [kept.get(TOOL, headers=plain) for _ in range(3)]
+        with httpx.Client(base_url=server.url) as remaining:
+            answers = [remaining.get(TOOL, headers=plain) for _ in range(3)]
             answers.append(
-                kept.get(
+                remaining.get(
                     f"{TOOL}?version=latest",
                     headers={**plain, "x-request-id": "mine", "traceparent": TRACE},
                 )
             )
             answers.append(
-                kept.get("/api/v3/tools", headers={"x-api-key": server.key, "traceparent": TRACE})
+                remaining.get(
+                    "/api/v3/tools", headers={"x-api-key": server.key, "traceparent": TRACE}
+                )
             )
-            answers.append(kept.head(TOOL, headers=plain))
-            answers.append(kept.get(TOOL, headers={**plain, "x-api-key": f"{server.key}x"}))
+            answers.append(remaining.head(TOOL, headers=plain))
+            answers.append(remaining.get(TOOL, headers={**plain, "x-api-key": f"{server.key}x"}))
             answers.append(
-                kept.get(
+                remaining.get(
                     "/", headers={"authorization": f"Bearer {server.key}", "cookie": server.key}
                 )
             )
-            answers.append(kept.get(f"/nowhere?x={TOOL}", headers={"traceparent": TRACE.upper()}))
+            answers.append(
+                remaining.get(f"/nowhere?x={TOOL}", headers={"traceparent": TRACE.upper()})
+            )
         server.process.terminate()
         assert server.process.wait(timeout=TIMEOUT) == 0
-        found = lines(file)
-    assert [one["request_id"] for one in found] == [
+        result = lines(file)
+    assert [item["request_id"] for item in result] == [
         answer.headers["x-request-id"] for answer in answers
     ]
-    assert [one["status"] for one in found] == [answer.status_code for answer in answers]
-    assert [one["bytes"] for one in found] == [packed(answer) for answer in answers]
-    assert [one["path"] for one in found] == [
+    assert [item["status"] for item in result] == [answer.status_code for answer in answers]
+    assert [item["bytes"] for item in result] == [packed(answer) for answer in answers]
+    assert [item["path"] for item in result] == [
         answer.request.url.raw_path.decode() for answer in answers
     ]
     assert (
-        [one.get("traceparent") for one in found]
+        [item.get("traceparent") for item in result]
         == [answer.headers.get("traceparent") for answer in answers]
         == [None] * 3 + [TRACE] * 2 + [None] * 4
     )
-    assert [one["method"] for one in found] == ["GET"] * 5 + ["HEAD"] + ["GET"] * 3
-    assert [one["route"] for one in found] == ["/api/v3/tools/{slug}"] * 4 + ["/api/v3/tools"] + [
-        "/api/v3/tools/{slug}"
-    ] * 2 + [
+    assert [item["method"] for item in result] == ["GET"] * 5 + ["HEAD"] + ["GET"] * 3
+    assert [item["route"] for item in result] == ["/api/v3/tools/{slug}"] * 4 + [
+        "/api/v3/tools"
+    ] + ["/api/v3/tools/{slug}"] * 2 + [
         "site",
         "none",
     ]
-    known = json.loads(server.keys_file.read_bytes())["keys"][0]["id"]
-    assert [one["key"] for one in found] == [known] * 6 + [None] * 3
-    assert [one["project"] for one in found] == ["default"] * 6 + [None] * 3
-    assert {one["snapshot"] for one in found} == {answers[0].headers["x-catalog-snapshot"][:12]}
-    assert {one["client"] for one in found} == {"127.0.0.1"}
-    for one in found:
-        assert started - 1 < datetime.fromisoformat(one["time"]).timestamp() < time.time() + 1
-        assert 0 < one["milliseconds"] < TIMEOUT * 1000
+    existing = json.loads(server.keys_file.read_bytes())["keys"][0]["id"]
+    assert [item["key"] for item in result] == [existing] * 6 + [None] * 3
+    assert [item["project"] for item in result] == ["default"] * 6 + [None] * 3
+    assert {item["snapshot"] for item in result} == {answers[0].headers["x-catalog-snapshot"][:12]}
+    assert {item["client"] for item in result} == {"127.0.0.1"}
+    for item in result:
+        assert started - 1 < datetime.fromisoformat(item["time"]).timestamp() < time.time() + 1
+        assert 0 < item["milliseconds"] < TIMEOUT * 1000
     text = file.read_text() + server.log.read_text()
     assert server.key not in text
     assert server.key[3:20] not in text
@@ -149,16 +153,16 @@ def test_no_line_has_a_key(shipped_build: Path, tmp_path: Path) -> None:
             f"{TOOL}?{'x' * (2048 - len(TOOL) - 20)}{key}",
             f"{TOOL}?{'x' * (256 - len(TOOL) - 20)}{key}{'x' * 8000}",
         ]
-        with httpx.Client(base_url=server.url) as kept:
+        with httpx.Client(base_url=server.url) as remaining:
             for target in targets:
                 for headers in ({}, {"accept-encoding": "identity"}, {"x-request-id": key}):
-                    kept.get(target, headers={"x-api-key": key, **headers})
+                    remaining.get(target, headers={"x-api-key": key, **headers})
         server.process.terminate()
         assert server.process.wait(timeout=TIMEOUT) == 0
     text = file.read_text()
     assert len(text.splitlines()) == 3 * len(targets)
-    for written in (text, unquote(unquote(text)), server.log.read_text()):
-        assert key[3:12] not in written
+    for content in (text, unquote(unquote(text)), server.log.read_text()):
+        assert key[3:12] not in content
     assert f"{TOOL}?api_key=tc_[redacted]" in text
     assert '"request_id":"tc_[redacted]"' in text
 
@@ -190,9 +194,15 @@ def test_no_request_makes_a_line_of_its_own_making(shipped_build: Path, tmp_path
     """
     file = tmp_path / "access.log"
     targets = [
-        rb'/a"}{"key":"x', rb"/a\n\u000a%0a%0d", b"/\xff\xfe\xc3\x28", b"/api/v3/tools/A%0A%22?x=%0A", b"/" + b'"' * 9000, b"/api/v3/tools/A?" + b"\xff" * 9000,
-        "/\u2028\u0085".encode(), b"/%00%1b[31m",
-    ]  # fmt: skip
+        rb'/a"}{"key":"x',
+        rb"/a\n\u000a%0a%0d",
+        b"/\xff\xfe\xc3\x28",
+        b"/api/v3/tools/A%0A%22?x=%0A",
+        b"/" + b'"' * 9000,
+        b"/api/v3/tools/A?" + b"\xff" * 9000,
+        "/\u2028\u0085".encode(),
+        b"/%00%1b[31m",
+    ]
     with start_server(shipped_build, tmp_path, "--access-log", str(file)) as server:
         head = (
             f" HTTP/1.1\r\nHost: a\r\nx-api-key: {server.key}\r\nConnection: close\r\n\r\n".encode()
@@ -200,13 +210,13 @@ def test_no_request_makes_a_line_of_its_own_making(shipped_build: Path, tmp_path
         answers = [raw(server, b"GET " + target + head) for target in targets]
         assert all(answer.startswith(b"HTTP/1.1 ") for answer in answers)
         # which is no request
-        named = [answer for answer in answers if b"not HTTP/1.1" not in answer]
-        assert len(named) >= 5
-        wait_until(lambda: len(file.read_bytes().splitlines()) >= len(named))
-    found = lines(file)
-    assert len(found) == len(named)
-    assert len(file.read_bytes().split(b"\n")) == len(found) + 1
-    paths = [one["path"].encode("latin-1") for one in found]
+        names = [answer for answer in answers if b"not HTTP/1.1" not in answer]
+        assert len(names) >= 5
+        wait_until(lambda: len(file.read_bytes().splitlines()) >= len(names))
+    result = lines(file)
+    assert len(result) == len(names)
+    assert len(file.read_bytes().split(b"\n")) == len(result) + 1
+    paths = [item["path"].encode("latin-1") for item in result]
     assert all(any(target.startswith(path) for target in targets) for path in paths)
     assert [path for path in paths if len(path) > 2048] == []
     assert rb'/a"}{"key":"x' in paths
@@ -221,7 +231,7 @@ def test_it_follows_its_file_and_lines_stay_whole(shipped_build: Path, tmp_path:
     arguments = ("--workers", "2", "--access-log", str(file), "--metrics", "127.0.0.1:0")
     with start_server(shipped_build, tmp_path, *arguments) as server:
         wait_until(lambda: scrape(where(server))[sample("processes")] == 2)
-        sent = 0
+        request = 0
         for moves in (False, True, False):
             if moves:
                 file.rename(old)
@@ -229,15 +239,19 @@ def test_it_follows_its_file_and_lines_stay_whole(shipped_build: Path, tmp_path:
                 with httpx.Client(
                     base_url=server.url,
                     headers={"x-api-key": server.key, "accept-encoding": "identity"},
-                ) as kept:
-                    sent += sum(
-                        kept.get(f"{TOOL}?{'x' * 200}={index}").status_code == 200
+                ) as remaining:
+                    request += sum(
+                        remaining.get(f"{TOOL}?{'x' * 200}={index}").status_code == 200
                         for index in range(20)
                     )
-        wait_until(lambda: len(lines(file)) + len(lines(old)) >= sent)
+        wait_until(lambda: len(lines(file)) + len(lines(old)) >= request)
         assert len(worker_pids(server)) == 2
-    every = [*lines(file), *lines(old)]
-    assert (len(every), len({one["request_id"] for one in every})) == (sent, sent) == (360, 360)
+    all_values = [*lines(file), *lines(old)]
+    assert (
+        (len(all_values), len({all_value["request_id"] for all_value in all_values}))
+        == (request, request)
+        == (360, 360)
+    )
     assert lines(file)
     assert lines(old)
 
@@ -262,13 +276,13 @@ def test_standard_output_has_lines_and_nothing_else(shipped_build: Path, tmp_pat
 @contextmanager
 def standard_output(build: Path, folder: Path) -> Iterator[tuple[Server, IO[bytes]]]:
     """A server whose standard output is a pipe, and the end of it to read."""
-    read, write = os.pipe()
+    content, write = os.pipe()
     own = os.dup(1)
     os.dup2(write, 1)  # what is started now has it as its standard output
     os.close(write)
     try:
         with (
-            os.fdopen(read, "rb") as output,
+            os.fdopen(content, "rb") as output,
             start_server(build, folder, "--access-log", "-", "--metrics", "127.0.0.1:0") as server,
         ):
             os.dup2(own, 1)
@@ -331,8 +345,8 @@ def test_a_write_that_ends_within_a_line_spoils_no_other(tmp_path: Path) -> None
     """
     file, tallies = tmp_path / "access.log", Counters()
     size = len(format_line(ENTRY))
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size * 3 // 2, before[1]))
+    previous = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size * 3 // 2, previous[1]))
     try:
         log = AccessLog(file, tallies)
         for _ in range(3):
@@ -340,7 +354,7 @@ def test_a_write_that_ends_within_a_line_spoils_no_other(tmp_path: Path) -> None
         wait_until(lambda: tallies.get_values().events[LOG_LINES_DROPPED])
         assert file.stat().st_size == size * 3 // 2
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        resource.setrlimit(resource.RLIMIT_FSIZE, previous)
     log.enqueue(ENTRY)
     log.close()
     first, torn, last = file.read_bytes().splitlines()
@@ -352,7 +366,7 @@ def test_while_a_disk_hangs_no_more_than_so_many_lines_wait(tmp_path: Path) -> N
     """A pipe that nobody reads stands for it: noting never waits, what is too much is dropped, and
     the end comes all the same.
     """
-    read, write = os.pipe()
+    content, write = os.pipe()
     file, tallies = tmp_path / "pipe", Counters()
     file.symlink_to(f"/proc/self/fd/{write}")
     log = AccessLog(file, tallies)
@@ -362,47 +376,57 @@ def test_while_a_disk_hangs_no_more_than_so_many_lines_wait(tmp_path: Path) -> N
     log.close()
     assert time.monotonic() - began < TIMEOUT
     assert tallies.get_values().events[LOG_LINES_DROPPED] > 40_000 - 3 * 16_384
-    os.close(read)
+    os.close(content)
     os.close(write)
 
 
 def test_a_line_is_no_longer_than_a_pipe_takes_at_once() -> None:
     """Whatever the path and the project are made of."""
     for path in (b"\xff" * 5000, b'"' * 5000, b"\\" * 5000, b"\x01" * 5000):
-        found = format_line(
+        result = format_line(
             ENTRY._replace(
                 path=path, project='"' * 5000, request_id=b"/" * 128, traceparent=TRACE.encode()
             )
         )
-        assert len(found) <= 4096
-        assert json.loads(found)["path"].encode("latin-1") == path[: len(json.loads(found)["path"])]
+        assert len(result) <= 4096
+        assert (
+            json.loads(result)["path"].encode("latin-1") == path[: len(json.loads(result)["path"])]
+        )
 
 
 @pytest.mark.parametrize(
     ("given", "is_sane"),
     [
-        (TRACE, True), (f"01{TRACE[2:]}", True), (TRACE.upper(), False), (f"ff{TRACE[2:]}", False), (f"{TRACE}-x", False), (f"{TRACE}\n", False), (f" {TRACE}", False),
-        (f"00-{'0' * 32}-00f067aa0ba902b7-01", False), (f"00-4bf92f3577b34da6a3ce929d0e0e4736-{'0' * 16}-01", False), ("", False), (TRACE[:-1], False),
+        (TRACE, True),
+        (f"01{TRACE[2:]}", True),
+        (TRACE.upper(), False),
+        (f"ff{TRACE[2:]}", False),
+        (f"{TRACE}-x", False),
+        (f"{TRACE}\n", False),
+        (f" {TRACE}", False),
+        (f"00-{'0' * 32}-00f067aa0ba902b7-01", False),
+        (f"00-4bf92f3577b34da6a3ce929d0e0e4736-{'0' * 16}-01", False),
+        ("", False),
+        (TRACE[:-1], False),
     ],
-)  # fmt: skip
+)
 def test_which_traceparent_is_passed_on(given: str, is_sane: bool) -> None:
     """Those of the W3C's form, to the letter."""
-    assert responses.validate_traceparent(given.encode()) == (given.encode() if is_sane else None)
-    assert responses.validate_traceparent(None) is None
+    assert validate_traceparent(given.encode()) == (given.encode() if is_sane else None)
 
 
 def test_a_trace_is_of_its_own_request_only(shipped_build: Path, tmp_path: Path) -> None:
     """Also among requests whose heads are the same but for it, on one connection."""
     with start_server(shipped_build, tmp_path) as server:
         headers = {"x-api-key": server.key, "accept-encoding": "identity"}
-        with httpx.Client(base_url=server.url, headers=headers) as kept:
-            found = [
-                kept.get(TOOL, headers={"traceparent": trace} if trace else {}).headers.get(
+        with httpx.Client(base_url=server.url, headers=headers) as remaining:
+            results = [
+                remaining.get(TOOL, headers={"traceparent": trace} if trace else {}).headers.get(
                     "traceparent"
                 )
                 for trace in ("", "", TRACE, TRACE, "", "x", "")
             ]
-            assert found == [None, None, TRACE, TRACE, None, None, None]
+            assert results == [None, None, TRACE, TRACE, None, None, None]
 
 
 def test_a_trace_stands_beside_the_error_of_its_request(
@@ -410,23 +434,23 @@ def test_a_trace_stands_beside_the_error_of_its_request(
 ) -> None:
     """In the log, with the request id, and in the answer; one that is not sane stands nowhere."""
 
-    async def fails(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 - an application
+    async def fails(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001
         raise RuntimeError("on purpose")
 
     live = AppState(KeyRing(tmp_path / "keys.json"), None)
 
-    async def ask(trace: str) -> httpx.Response:
+    async def query(trace: str) -> httpx.Response:
         async with httpx.AsyncClient(
-            transport=httpx.ASGITransport(app=RequestMiddleware(fails, live)), base_url="http://a"
+            transport=httpx.ASGITransport(app=Dispatcher(live, fails)), base_url="http://a"
         ) as client:
             return await client.get(
                 "/x", headers={"x-request-id": f"of-{trace[:4]}", "traceparent": trace}
             )
 
-    assert asyncio.run(ask(TRACE)).headers["traceparent"] == TRACE
-    assert "traceparent" not in asyncio.run(ask("evil\x7f")).headers
-    told = [record.getMessage() for record in caplog.records]
-    assert told == [
+    assert asyncio.run(query(TRACE)).headers["traceparent"] == TRACE
+    assert "traceparent" not in asyncio.run(query("evil\x7f")).headers
+    output = [record.getMessage() for record in caplog.records]
+    assert output == [
         f"request of-00-4: GET '/x' failed (traceparent {TRACE})",
         "request of-evil: GET '/x' failed",
     ]

@@ -179,13 +179,13 @@ def test_a_second_build_changes_nothing(catalog: Path, out: Path, site: Path) ->
     """
     arguments = ("build", "--catalog", catalog, "--out", out, "--site", site)
     first = run_toolcatalog(*arguments)
-    before = snapshot_state(out / "snapshots", out / "current", site)
+    previous = snapshot_state(out / "snapshots", out / "current", site)
     second = run_toolcatalog(*arguments)
     assert (first.returncode, second.returncode) == (0, 0)
     assert "Built 4 tools in 8 versions, 3 toolkits, 0 sessions, 29 pages." in first.stderr
     assert "Nothing has changed: 4 tools in 8 versions" in second.stderr
     assert first.stdout == second.stdout == f"{(out / 'current').readlink().name}\n"
-    assert snapshot_state(out / "snapshots", out / "current", site) == before
+    assert snapshot_state(out / "snapshots", out / "current", site) == previous
 
 
 def test_going_back_gives_the_first_snapshot_again(catalog: Path, out: Path) -> None:
@@ -222,7 +222,10 @@ def count():
         os.kill(os.getpid(), signal.SIGKILL)
 
 def watch(event, args):
-    if event in CHANGES or (event == "open" and isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR)):
+    writes = os.O_WRONLY | os.O_RDWR
+    if event in CHANGES or (
+        event == "open" and isinstance(args[2], int) and args[2] & writes
+    ):
         count()
 
 @contextmanager
@@ -302,14 +305,14 @@ def test_a_killed_build_leaves_the_old_or_the_new(
     moments = [(1 + number * (work - 1) // (KILLS - 1), 0.0) for number in range(KILLS)]
     moments += [(0, draw.uniform(0.001, 1.2 * seconds)) for _ in range(KILLS)] + [(0, 0.0)] * 5
     draw.shuffle(moments)
-    before, killed, littered = "again", 0, 0
-    for number, (place, delay) in enumerate(moments):
+    previous, killed, littered = "again", 0, 0
+    for number, (location, delay) in enumerate(moments):
         describe(catalog, f"round {number}")
-        killed += driver.run(place, delay)[0] == signal.SIGKILL
+        killed += driver.run(location, delay)[0] == signal.SIGKILL
         littered += bool(find_leftovers(out))
         now = description(out)
-        assert now in (before, f"round {number}"), f"killed at {(place, delay)}"
-        before = now
+        assert now in (previous, f"round {number}"), f"killed at {(location, delay)}"
+        previous = now
         for page in site.rglob("*.html"):
             assert page.read_text().rstrip().endswith("</html>"), page
     assert killed >= KILLS
@@ -323,11 +326,11 @@ def test_a_killed_first_build_leaves_nothing_current(
     """Killed at many of its steps, the first build of all leaves no `current`, or a whole one; the
     next one makes it.
     """
-    whole, step = out.with_name("whole"), 0
-    build(catalog, whole, None)
+    document, step = out.with_name("whole"), 0
+    build(catalog, document, None)
     while driver.run(step := step + STRIDE)[0] == signal.SIGKILL:
         if (out / "current").is_symlink():
-            assert read_tree(out / "current") == read_tree(whole / "current")
+            assert read_tree(out / "current") == read_tree(document / "current")
         else:
             with pytest.raises(SnapshotError):
                 open_build(out)
@@ -344,26 +347,26 @@ def test_pages_of_killed_builds_go_too(
     build that no longer has its tool.
     """
     tool, page = catalog / "toolkits/clock/CLOCK_NOW", site / "tools/CLOCK_NOW/index.html"
-    taken = tool.rename(catalog.with_name("taken"))
+    used = tool.rename(catalog.with_name("taken"))
     build(catalog, out, site)
-    taken.rename(tool)
-    found = 0
+    used.rename(tool)
+    result = 0
     for _ in killed(driver, out, site):
         if page.exists():
-            found += 1
-            tool.rename(taken)
+            result += 1
+            tool.rename(used)
             build(catalog, out, site)
             assert not page.exists()
-            taken.rename(tool)
-    assert found > 0
+            used.rename(tool)
+    assert result > 0
     build(catalog, out, site)
-    tool.rename(taken)
-    found = 0
+    tool.rename(used)
+    result = 0
     for _ in killed(driver, out, site):
-        found += page.exists()
+        result += page.exists()
         build(catalog, out, site)
         assert not page.exists()
-    assert found > 0
+    assert result > 0
     assert_like_new(catalog, out, site)
 
 
@@ -371,12 +374,12 @@ def killed(driver: Driver, out: Path, site: Path) -> Iterator[int]:
     """Kill a build at some of its steps from the middle on, each time begun from the state that was
     there at first.
     """
-    kept = [Path(tempfile.mkdtemp(dir=out.parent)) / folder.name for folder in (out, site)]
-    for folder, copy in zip((out, site), kept, strict=True):
+    remaining = [Path(tempfile.mkdtemp(dir=out.parent)) / folder.name for folder in (out, site)]
+    for folder, copy in zip((out, site), remaining, strict=True):
         shutil.copytree(folder, copy, symlinks=True)
     _, _, steps = driver.run()
     for step in range(steps // 2, steps, STRIDE):
-        for folder, copy in zip((out, site), kept, strict=True):
+        for folder, copy in zip((out, site), remaining, strict=True):
             shutil.rmtree(folder)
             shutil.copytree(copy, folder, symlinks=True)
         assert driver.run(step)[0] == signal.SIGKILL
@@ -400,26 +403,31 @@ def test_left_overs_of_a_kill_go_and_others_stay(catalog: Path, out: Path, site:
     files of others stay.
     """
     build(catalog, out, site)
-    ours = [out / ".current.0123abcd.part", out / "snapshots/abc.part/toolkits", site / ".index.html.0123abcd.part",
-            site / ".staged/0123/.0.0123abcd.part", out / "snapshots/def.part",
-            out / ".cache/.seen.0123abcd.part"]  # fmt: skip
-    ours[0].symlink_to("snapshots/nothing")
-    ours[1].mkdir(parents=True)
-    ours[3].parent.mkdir(parents=True)
-    theirs = [
+    actual = [
+        out / ".current.0123abcd.part",
+        out / "snapshots/abc.part/toolkits",
+        site / ".index.html.0123abcd.part",
+        site / ".staged/0123/.0.0123abcd.part",
+        out / "snapshots/def.part",
+        out / ".cache/.batches.0123abcd.part",
+    ]
+    actual[0].symlink_to("snapshots/nothing")
+    actual[1].mkdir(parents=True)
+    actual[3].parent.mkdir(parents=True)
+    reference = [
         site / "draft.part",
         site / ".notes.part",
         out / "video.part",
         site / "other/.index.html.0123abcd.part",
     ]
-    theirs[3].parent.mkdir()
-    for path in (*ours[2:], *theirs):
+    reference[3].parent.mkdir()
+    for path in (*actual[2:], *reference):
         path.write_text("")
     # as where a build was killed while it wrote the site
     for note in (out / ".cache").glob("site-*"):
         note.unlink()
     build(catalog, out, site)
-    assert sorted(find_leftovers(out, site)) == sorted(theirs)
+    assert sorted(find_leftovers(out, site)) == sorted(reference)
 
 
 @pytest.mark.parametrize(
@@ -464,15 +472,15 @@ def test_a_second_build_at_the_same_time_steps_back(catalog: Path, out: Path, si
     """While one build writes, another says so with exit code 2 and changes nothing."""
     build(catalog, out, site)
     describe(catalog, "later")
-    before = snapshot_state(out, site)
-    with files.lock(out / ".lock") as got_it:
-        assert got_it
+    previous = snapshot_state(out, site)
+    with files.lock(out / ".lock") as acquired:
+        assert acquired
         done = run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
     assert (
         error_sentence(done)
         == f"error: Another build is writing to {out}: try again when it is done."
     )
-    assert snapshot_state(out, site) == before
+    assert snapshot_state(out, site) == previous
     assert (
         run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site).returncode == 0
     )
@@ -506,13 +514,13 @@ def test_problems_build_nothing(catalog: Path, out: Path, site: Path) -> None:
     build changes.
     """
     build(catalog, out, site)
-    before = snapshot_state(out / "snapshots", out / "current", site)
+    previous = snapshot_state(out / "snapshots", out / "current", site)
     (catalog / "toolkits/clock/CLOCK_NOW/20260101_00.yaml").write_text("nam: Now\n")
     done = run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
     assert done.returncode == 1
     assert "catalog/toolkits/clock/CLOCK_NOW/20260101_00.yaml:1:1" in done.stderr
     assert "Nothing was built." in done.stderr
-    assert snapshot_state(out / "snapshots", out / "current", site) == before
+    assert snapshot_state(out / "snapshots", out / "current", site) == previous
     assert {path.name for path in out.iterdir()} == {
         "snapshots",
         "current",
@@ -605,10 +613,10 @@ def test_a_site_of_somebody_else_is_left_alone(
     (site / "index.html").write_text("My own site.")
     if listing is not None:
         (site / ".generated").write_text(listing)
-    before = snapshot_state(site)
+    previous = snapshot_state(site)
     with pytest.raises(UsageError, match=r"name another folder with --site, or empty this one\.$"):
         build(catalog, out, site)
-    assert snapshot_state(site) == before
+    assert snapshot_state(site) == previous
     assert not (out / "current").is_symlink()
 
 
@@ -621,13 +629,13 @@ def test_a_site_whose_list_of_pages_is_damaged_is_left_alone(
     build(catalog, out, site)
     current, listing = (out / "current").readlink(), (site / ".generated").read_bytes()
     (site / ".generated").write_text("not JSON")
-    before = snapshot_state(site)
+    previous = snapshot_state(site)
     describe(catalog, "Another time.")
     with pytest.raises(
         UsageError, match="is damaged, so it cannot be told which pages this program made"
     ):
         build(catalog, out, site)
-    assert snapshot_state(site) == before
+    assert snapshot_state(site) == previous
     assert (out / "current").readlink() == current
     (site / ".generated").write_bytes(listing)
     assert build(catalog, out, site).changed
@@ -648,8 +656,8 @@ def test_pages_of_removed_tools_go_and_files_of_others_stay(
         "tools/MINE/index.html",
         "../build/README.md",
     )
-    theirs = [site / path for path in paths]
-    for path in theirs:
+    reference = [site / path for path in paths]
+    for path in reference:
         path.parent.mkdir(exist_ok=True)
         path.write_text("mine")
     for folder in ("notes/NOTES_FIND", "notes/NOTES_SEARCH", "clock"):
@@ -659,7 +667,7 @@ def test_pages_of_removed_tools_go_and_files_of_others_stay(
     assert not (site / "tools/CLOCK_NOW").exists()
     assert not (site / "toolkits/clock").exists()
     assert [path.name for path in (site / "tools/NOTES_FIND").iterdir()] == ["notes.txt"]
-    assert all(path.read_text() == "mine" for path in theirs)
+    assert all(path.read_text() == "mine" for path in reference)
     assert (site / "tools/NOTES_CREATE/index.html").is_file()
 
 
@@ -688,27 +696,29 @@ def test_no_site_makes_no_pages(catalog: Path, out: Path, site: Path) -> None:
     )
     assert not site.exists()
     build(catalog, out.with_name("other"), site)
-    before = snapshot_state(site)
+    previous = snapshot_state(site)
     describe(catalog, "new")
     assert (
         run_successfully("build", "--catalog", catalog, "--out", out, "--no-site", "--site", site)
         != digest
     )
-    assert snapshot_state(site) == before
+    assert snapshot_state(site) == previous
     assert isinstance(open_build(out), Store)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_damage_that_only_the_text_index_meets(jobs: int, tmp_path: Path) -> None:
-    """A part whose counts of words alone are damaged is made again, whoever writes the text index."""
+    """A part whose counts of words alone are damaged is made again, whoever writes the text
+    index.
+    """
     catalog = generate_catalog(tmp_path / "catalog", 700, 5)
     build(catalog, tmp_path / "build", None, jobs=jobs)
     for part in (tmp_path / "build" / ".cache" / "parts").glob("*/*.compiled"):
         part.write_bytes(part.read_bytes()[:-1] + b"\0\0")
     add_tool(catalog, "kit0", "KIT0_ANOTHER", 1)
-    again = build(catalog, tmp_path / "build", None, jobs=jobs)
-    assert again.changed
-    assert again.digest == build(catalog, tmp_path / "clean", None).digest
+    repeated = build(catalog, tmp_path / "build", None, jobs=jobs)
+    assert repeated.changed
+    assert repeated.digest == build(catalog, tmp_path / "clean", None).digest
 
 
 # A build that is without many of the tools there are
@@ -740,11 +750,11 @@ def built_again(folder: Path, may_lose: int = DEFAULT_MAX_LOSS_PERCENT) -> Build
     return build(folder / "catalog", folder / "build", None, max_loss_percent=may_lose)
 
 
-@pytest.mark.parametrize("lost", [9, 10])
-def test_some_tools_may_go(lost: int, folder: Path) -> None:
+@pytest.mark.parametrize("missing", [9, 10])
+def test_some_tools_may_go(missing: int, folder: Path) -> None:
     """A tenth of the tools may be gone from one build to the next."""
-    without(folder, lost)
-    assert built_again(folder).tools == 100 - lost
+    without(folder, missing)
+    assert built_again(folder).tools == 100 - missing
 
 
 def test_many_tools_may_not(folder: Path) -> None:
@@ -754,15 +764,17 @@ def test_many_tools_may_not(folder: Path) -> None:
     out, site = folder / "build", folder / "site"
     arguments = ("build", "--catalog", folder / "catalog", "--out", out, "--site", site)
     without(folder, 11)
-    before = snapshot_state(out / "snapshots", out / "current", site)
+    previous = snapshot_state(out / "snapshots", out / "current", site)
     for _ in range(2):  # trying again does not wear it down
         done = run_toolcatalog(*arguments)
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr.strip().rpartition("\n")[2] == (
-            f"error: The catalog has 89 tools, and the build in {out} serves 100: more than 10 % of them would be gone, "
-            "so nothing was published. Mend the catalog, or build with --allow-shrink if it is meant."
+        assert (
+            done.stderr.strip().rpartition("\n")[2]
+            == f"error: The catalog has 89 tools, and the build in {out} serves 100: more than 10 %"
+            " of them would be gone, so nothing was published. Mend the catalog, or build with"
+            " --allow-shrink if it is meant."
         )
-        assert snapshot_state(out / "snapshots", out / "current", site) == before
+        assert snapshot_state(out / "snapshots", out / "current", site) == previous
         assert find_leftovers(out, site) == []
     assert "Built 89 tools" in run_toolcatalog(*arguments, "--allow-shrink").stderr
     assert_like_new(folder / "catalog", out, site)
@@ -789,11 +801,11 @@ def test_a_damaged_manifest_blocks_no_build(damage: str, folder: Path) -> None:
 def test_a_build_of_another_format_is_guarded_too(folder: Path) -> None:
     """A new program with a new format must not let half a catalog through."""
     manifest = folder / "build/current/manifest.json"
-    said = {
+    text = {
         key: value for key, value in json.loads(manifest.read_bytes()).items() if key != "digest"
     } | {"format": 2}
     manifest.write_bytes(
-        encoding.dump_json({"digest": encoding.sha256_hex(encoding.dump_json(said)), **said})
+        encoding.dump_json({"digest": encoding.sha256_hex(encoding.dump_json(text)), **text})
     )
     without(folder, 50)
     with pytest.raises(ShrunkCatalog):
@@ -818,14 +830,17 @@ def test_many_snapshots_are_told_of(catalog: Path, out: Path) -> None:
     """Nothing is removed by a build; with more than ten it says, after a change and in one line,
     what removes old ones.
     """
-    told = f"{out} holds 11 snapshots by now: `toolcatalog snapshots prune --build {out}` removes old ones."
+    output = (
+        f"{out} holds 11 snapshots by now: `toolcatalog snapshots prune --build {out}` removes old"
+        " ones."
+    )
     for number in range(9):
         describe(catalog, f"number {number}")
         build(catalog, out, None)
     arguments = ("build", "--catalog", catalog, "--out", out, "--no-site")
     for number, expected in ((9, 0), (10, 1)):
         describe(catalog, f"number {number}")
-        assert run_toolcatalog(*arguments).stderr.count(told) == expected
+        assert run_toolcatalog(*arguments).stderr.count(output) == expected
     assert "snapshots prune" not in run_toolcatalog(*arguments).stderr
     assert len([*(out / "snapshots").iterdir()]) == 11
 
@@ -839,15 +854,15 @@ def test_a_site_is_one_build_s_at_a_time(catalog: Path, out: Path, site: Path) -
     """
     build(catalog, out, site)
     describe(catalog, "later")
-    before = snapshot_state(out / "snapshots", out / "current", site)
-    with files.lock(site / ".lock") as got_it:
-        assert got_it
+    previous = snapshot_state(out / "snapshots", out / "current", site)
+    with files.lock(site / ".lock") as acquired:
+        assert acquired
         done = run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
         assert (
             error_sentence(done)
             == f"error: Another build is writing to {site}: try again when it is done."
         )
-        assert snapshot_state(out / "snapshots", out / "current", site) == before
+        assert snapshot_state(out / "snapshots", out / "current", site) == previous
         assert build(catalog, out.with_name("other"), None).pages == 0
     assert build(catalog, out, site).changed
 
@@ -861,7 +876,7 @@ def test_builds_of_one_site_leave_a_whole_one(catalog: Path, out: Path, site: Pa
     pairs = [(catalog, out), (other, out.with_name("other"))]
     ended = []
     for _ in range(2):
-        commands = [building(one, into, site) for one, into in pairs]
+        commands = [building(item, into, site) for item, into in pairs]
         processes = [
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             for command in commands
@@ -873,13 +888,13 @@ def test_builds_of_one_site_leave_a_whole_one(catalog: Path, out: Path, site: Pa
             ), complaint
             ended.append(process.returncode)
     assert 0 in ended
-    found = read_tree(site)
+    result = read_tree(site)
     expected = []
-    for one, _ in pairs:
-        fresh = out.with_name(f"fresh {one.name}")
-        build(one, fresh / "build", fresh / "site")
+    for item, _ in pairs:
+        fresh = out.with_name(f"fresh {item.name}")
+        build(item, fresh / "build", fresh / "site")
         expected.append(read_tree(fresh / "site"))
-    assert found in expected
+    assert result in expected
     assert expected[0] != expected[1]
 
 
@@ -915,7 +930,7 @@ def test_git_sees_nothing_of_a_new_build(
     describe(catalog, "later")
     work(catalog, out)
     assert (out / ".gitignore").read_text() == "!README.md\n"
-    theirs = out.with_name("theirs")
-    theirs.mkdir()
-    work(catalog, theirs)
-    assert not (theirs / ".gitignore").exists()
+    reference = out.with_name("theirs")
+    reference.mkdir()
+    work(catalog, reference)
+    assert not (reference / ".gitignore").exists()

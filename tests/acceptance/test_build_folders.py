@@ -74,16 +74,16 @@ def test_a_link_in_the_place_of_a_folder_is_refused(
     if built:
         run_successfully("build", *arguments, "--site", tmp_path / "site")
     link(tmp_path / place, outside)
-    before = snapshot_state(outside)
+    previous = snapshot_state(outside)
     done = run_toolcatalog("build", *arguments, "--site", tmp_path / "site")
     option = "--site" if place.startswith("site") else "--out"
     assert f"{tmp_path / place} is a symbolic link" in error_sentence(done)
     assert option in error_sentence(done)
-    assert snapshot_state(outside) == before
+    assert snapshot_state(outside) == previous
     if option == "--out":
         done = run_toolcatalog("check", *arguments)
         assert f"{tmp_path / place} is a symbolic link" in error_sentence(done)
-        assert snapshot_state(outside) == before
+        assert snapshot_state(outside) == previous
 
 
 @pytest.mark.parametrize("place", ["build/.lock", "site/.lock"])
@@ -100,18 +100,18 @@ def test_a_lock_is_no_link(place: str, catalog: Path, tmp_path: Path) -> None:
 def test_a_page_that_is_a_link_becomes_a_page(catalog: Path, outside: Path, tmp_path: Path) -> None:
     """What it led to stays, also where it had the very bytes of the page."""
     build(catalog, tmp_path / "build", tmp_path / "site")
-    whole = read_tree(tmp_path / "site")
+    document = read_tree(tmp_path / "site")
     page, toolkit = tmp_path / "site/index.html", tmp_path / "site/toolkits/kit0/index.html"
     (outside / "same.html").write_bytes(toolkit.read_bytes())
     for file, to in ((page, outside / "index.html"), (toolkit, outside / "same.html")):
         file.unlink()
         file.symlink_to(to)
-    before = snapshot_state(outside)
+    previous = snapshot_state(outside)
     build(catalog, tmp_path / "build", tmp_path / "site")
-    assert snapshot_state(outside) == before
+    assert snapshot_state(outside) == previous
     assert not page.is_symlink()
     assert not toolkit.is_symlink()
-    assert read_tree(tmp_path / "site") == whole
+    assert read_tree(tmp_path / "site") == document
 
 
 @pytest.mark.parametrize(
@@ -133,12 +133,12 @@ def test_folders_inside_of_each_other_are_refused(
     out: str, site: str, catalog: Path, tmp_path: Path
 ) -> None:
     """A catalog, a build and a site lie next to each other; nothing is written otherwise."""
-    before = snapshot_state(tmp_path)
+    previous = snapshot_state(tmp_path)
     done = run_toolcatalog(
         "build", "--catalog", "catalog", "--out", out, "--site", site, cwd=tmp_path
     )
     assert "Name folders next to each other" in error_sentence(done)
-    assert snapshot_state(tmp_path) == before
+    assert snapshot_state(tmp_path) == previous
     assert catalog.is_dir()
 
 
@@ -146,18 +146,18 @@ def test_a_checkout_that_is_its_own_site_loses_nothing(tmp_path: Path) -> None:
     """A link `site` to the top of a checkout, with a list of pages that names what lies there."""
     folder = tmp_path / "checkout"
     generate_catalog(folder / "catalog", 3)
-    listed = [".git/HEAD", "src/work.py", "src/page.html", "index.html"]
-    for path in listed:
+    listing = [".git/HEAD", "src/work.py", "src/page.html", "index.html"]
+    for path in listing:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text("precious")
-    (folder / ".generated").write_text(json.dumps(listed))
+    (folder / ".generated").write_text(json.dumps(listing))
     (folder / "site").symlink_to(".")
-    before = snapshot_state(folder)
+    previous = snapshot_state(folder)
     done = run_toolcatalog("build", cwd=folder)
     assert "site is a symbolic link" in error_sentence(done)
     now = snapshot_state(folder)
-    assert {path: now[path] for path in before if path != folder} == {
-        path: said for path, said in before.items() if path != folder
+    assert {path: now[path] for path in previous if path != folder} == {
+        path: text for path, text in previous.items() if path != folder
     }
 
 
@@ -166,17 +166,17 @@ def test_a_list_of_pages_that_nobody_sealed_removes_nothing(catalog: Path, tmp_p
     counted.
     """
     site = tmp_path / "site"
-    listed = ["../notes.html", ".git/HEAD", "a/../../notes.html", "work.py", "old/page.html"]
-    for path in listed:
+    listing = ["../notes.html", ".git/HEAD", "a/../../notes.html", "work.py", "old/page.html"]
+    for path in listing:
         (site / path).parent.mkdir(parents=True, exist_ok=True)
         (site / path).write_text("precious")
     (site / ".generated").write_text(
-        json.dumps(["index.html", *listed, str(tmp_path / "notes.html")])
+        json.dumps(["index.html", *listing, str(tmp_path / "notes.html")])
     )
-    assert build(catalog, tmp_path / "build", site).kept == 1
-    assert all((site / path).read_text() == "precious" for path in listed)
+    assert build(catalog, tmp_path / "build", site).foreign_pages == 1
+    assert all((site / path).read_text() == "precious" for path in listing)
     assert (site / "index.html").read_text() != "precious"
-    assert build(catalog, tmp_path / "build", site).kept == 0
+    assert build(catalog, tmp_path / "build", site).foreign_pages == 0
 
 
 def test_a_tag_may_have_any_name(catalog: Path, tmp_path: Path) -> None:
@@ -205,10 +205,10 @@ def test_a_build_that_fails_leaves_the_site_as_it_was(
     add_tool(catalog, "kit1", "KIT1_NEW", 9)
     obstacle = site / ("tools/KIT1_NEW/index.html" if kind == "folder" else "tools/KIT1_NEW")
     obstacle.mkdir(parents=True) if kind == "folder" else obstacle.write_text("mine")
-    before, current = snapshot_state(site), (out / "current").readlink()
+    previous, current = snapshot_state(site), (out / "current").readlink()
     with pytest.raises((UsageError, OSError), match="KIT1_NEW"):
         build(catalog, out, site)
-    assert {**snapshot_state(site), site: ()} == {**before, site: ()}
+    assert {**snapshot_state(site), site: ()} == {**previous, site: ()}
     assert (out / "current").readlink() == current
     shutil.rmtree(site / "tools/KIT1_NEW") if kind == "folder" else obstacle.unlink()
     build(catalog, out, site)
@@ -231,12 +231,14 @@ def test_a_first_build_that_fails_leaves_no_page(catalog: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     "place",
     [
-        "build/.cache/seen",
-        "build/.cache/made",
-        "build/.cache/briefs",
+        "build/.cache/batches",
+        "build/.cache/snapshot",
+        "build/.cache/rule-facts",
         "build/.cache/lexicon",
         "build/current/manifest.json",
         "build/current/files.json",
+        "build/current/query.numbers",
+        "build/current/tools.deflate",
         "site/.generated",
     ],
 )
@@ -273,10 +275,10 @@ def test_a_snapshot_has_no_links(place: str, catalog: Path, tmp_path: Path) -> N
     """
     run_successfully("build", "--catalog", catalog, "--out", tmp_path / "build", "--no-site")
     current = (tmp_path / "build/current").resolve()
-    whole = read_tree(current)
+    document = read_tree(current)
     (current / place).rename(tmp_path / "elsewhere")
     (current / place).symlink_to(tmp_path / "elsewhere")
     shutil.rmtree(tmp_path / "build/.cache")
     run_successfully("build", "--catalog", catalog, "--out", tmp_path / "build", "--no-site")
     assert not (current / place).is_symlink()
-    assert read_tree(current) == whole
+    assert read_tree(current) == document

@@ -35,11 +35,13 @@ def test_today(tool: Path) -> None:
     """The file is the newest one, byte for byte; its path is alone on standard output; the way on
     is told.
     """
-    before = days()
+    previous = days()
     done = run_toolcatalog("bump", "A_DO")
     path = Path(done.stdout.strip())
     assert done.returncode == 0
-    assert path.as_posix() in {f"catalog/toolkits/a/A_DO/{day}_00.yaml" for day in (before, days())}
+    assert path.as_posix() in {
+        f"catalog/toolkits/a/A_DO/{day}_00.yaml" for day in (previous, days())
+    }
     assert path.read_bytes() == OLD
     assert f"toolcatalog diff A_DO@20250101_03 A_DO@{path.stem}" in done.stderr
     assert run_toolcatalog("check", "--format", "concise").returncode == 0
@@ -54,15 +56,15 @@ def test_again_and_beyond(tool: Path, capsys: pytest.CaptureFixture[str]) -> Non
     """A version of today or later is followed by the next one; a version can be named where it is
     newer.
     """
-    for said, made in (
+    for text, result in (
         ([], None),
         (["--version", "29990101_99"], "29990101_99"),
         ([], "29990102_00"),
         ([], "29990102_01"),
     ):
-        assert main(["bump", "A_DO", *said]) == 0
+        assert main(["bump", "A_DO", *text]) == 0
         path = Path(capsys.readouterr().out.strip())
-        assert made in (None, path.stem)
+        assert result in (None, path.stem)
         assert max(tool.iterdir()).name == path.name
 
 
@@ -70,13 +72,28 @@ def test_again_and_beyond(tool: Path, capsys: pytest.CaptureFixture[str]) -> Non
     ("arguments", "sentence"),
     [
         (["A_D0"], "There is no tool A_D0 in catalog: did you mean A_DO?"),
-        (["ZZZZZ"], "There is no tool ZZZZZ in catalog: see its slug in the catalog, or add it with `toolcatalog new tool`."),
+        (
+            ["ZZZZZ"],
+            (
+                "There is no tool ZZZZZ in catalog: see its slug in the catalog, or add it with"
+                " `toolcatalog new tool`."
+            ),
+        ),
         (["../x"], "There is no tool ../x in catalog:"),
-        (["A_DO", "--version", "20250101_03"], "A_DO has version 20250101_03, and 20250101_03 is not newer: leave --version out, or give a newer one."),
-        (["A_DO", "--version", "2025"], "`2025` is not a version: it needs eight digits, `_` and two digits, such as "),
+        (
+            ["A_DO", "--version", "20250101_03"],
+            (
+                "A_DO has version 20250101_03, and 20250101_03 is not newer: leave --version out,"
+                " or give a newer one."
+            ),
+        ),
+        (
+            ["A_DO", "--version", "2025"],
+            "`2025` is not a version: it needs eight digits, `_` and two digits, such as ",
+        ),
         (["A_DO", "--catalog", "none"], "No catalog at none:"),
     ],
-)  # fmt: skip
+)
 def test_a_sentence_that_says_what_to_do(
     tool: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:

@@ -48,10 +48,10 @@ def test_warnings_are_told_and_let_pass(catalog: Path) -> None:
 def test_a_build_goes_on_with_warnings(catalog: Path, tmp_path: Path) -> None:
     """Advice stops nobody, unless the catalog says that it is an error."""
     (catalog / TOOL).write_text(EMPTY)
-    places = ("--catalog", catalog, "--out", tmp_path / "build", "--no-site")
-    run_successfully("build", *places)
+    paths = ("--catalog", catalog, "--out", tmp_path / "build", "--no-site")
+    run_successfully("build", *paths)
     (catalog / "catalog.yaml").write_text("title: Base\nrules: {description-empty: error}\n")
-    done = run_toolcatalog("build", *places)
+    done = run_toolcatalog("build", *paths)
     assert done.returncode == 1
     assert "error[description-empty]" in done.stderr
     assert "Nothing was built." in done.stderr
@@ -60,11 +60,16 @@ def test_a_build_goes_on_with_warnings(catalog: Path, tmp_path: Path) -> None:
 def test_the_catalog_says_what_weighs_how_much(catalog: Path) -> None:
     """error, warning, note or off, for rules of advice."""
     (catalog / TOOL).write_text(EMPTY)
-    for severity, shown in (("error", True), ("note", False), ("off", False), ("warning", True)):
+    for severity, displayed in (
+        ("error", True),
+        ("note", False),
+        ("off", False),
+        ("warning", True),
+    ):
         (catalog / "catalog.yaml").write_text(
             f"title: Base\nrules: {{description-empty: {severity}}}\n"
         )
-        assert rules(catalog) == [("description-empty", severity)] * shown
+        assert rules(catalog) == [("description-empty", severity)] * displayed
         assert rules(catalog, "--least", "note").count(("description-empty", severity)) == (
             severity != "off"
         )
@@ -83,7 +88,10 @@ def test_a_comment_silences(catalog: Path) -> None:
 def test_only_what_is_published_last_gets_advice(catalog: Path) -> None:
     """An older version may not change any more, so nothing is said of it."""
     (catalog / TOOL).write_text(EMPTY)
-    newer = "name: Send\ndescription: Send a message to one person, or to several at once; not for drafts.\n"
+    newer = (
+        "name: Send\ndescription: Send a message to one person, or to several at once; not for"
+        " drafts.\n"
+    )
     (catalog / TOOL).with_name("20250303_00.yaml").write_text(newer)
     assert rules(catalog) == []
 
@@ -91,8 +99,8 @@ def test_only_what_is_published_last_gets_advice(catalog: Path) -> None:
 def test_paths(catalog: Path) -> None:
     """Only what is wrong there is shown, and counts; what is elsewhere is counted."""
     (catalog / TOOL).write_text(WRONG)
-    for place in (catalog / TOOL, catalog / "toolkits" / "mail", catalog):
-        assert rules(catalog, place) == [("wrong-type", "error")]
+    for location in (catalog / TOOL, catalog / "toolkits" / "mail", catalog):
+        assert rules(catalog, location) == [("wrong-type", "error")]
     done = run_toolcatalog("check", "--catalog", catalog, catalog / "sessions")
     assert (done.returncode, done.stdout) == (0, "")
     assert "All is well in 10 files. 1 elsewhere in the catalog." in done.stderr
@@ -102,7 +110,9 @@ def test_paths(catalog: Path) -> None:
 
 
 def test_fix(catalog: Path) -> None:
-    """What has one right answer is mended, the rest is told; a second time there is nothing to do."""
+    """What has one right answer is mended, the rest is told; a second time there is nothing to
+    do.
+    """
     (catalog / TOOL).write_text(f"{WRONG}tagz: []\n")
     done = run_toolcatalog("check", "--catalog", catalog, "--fix")
     assert done.returncode == 1
@@ -195,12 +205,12 @@ def test_what_is_remembered_lies_beside_the_catalog(catalog: Path) -> None:
     expected = rules(catalog)
     cache = catalog.parent / "build" / ".cache"
     assert (cache / ".gitignore").read_text() == "*\n"
-    told = [*cache.glob("parts/*/*.told")]
-    assert told
+    output = [*cache.glob("parts/*/*.findings")]
+    assert output
     for files in (
-        (cache / "found",),
-        (cache / "found", *told),
-        (cache / "found", cache / "briefs"),
+        (cache / "check-result",),
+        (cache / "check-result", *output),
+        (cache / "check-result", cache / "rule-facts"),
     ):
         for file in files:
             file.write_bytes(b"damaged")
@@ -254,8 +264,8 @@ def test_watch(catalog: Path, tmp_path: Path) -> None:
         tmp_path / "log",
     )
     with log.open("w") as sink, subprocess.Popen(command, stderr=sink) as process:
-        until = time.monotonic() + 60
-        while "wrong-type" not in log.read_text() and time.monotonic() < until:
+        deadline = time.monotonic() + 60
+        while "wrong-type" not in log.read_text() and time.monotonic() < deadline:
             if "Watching" in log.read_text():
                 (catalog / TOOL).write_text(f"{WRONG}# {time.monotonic()}\n")
             time.sleep(0.5)

@@ -103,31 +103,79 @@ def test_1_where_the_catalog_has_problems(faulty: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["check", "--catalog", "{tmp}/none"], "error: No catalog at {tmp}/none: name its folder with --catalog, or start one with a {tmp}/none/catalog.yaml."),
-        (["build", "--catalog", "{tmp}/none"], "error: No catalog at {tmp}/none: name its folder with --catalog, or start one with a {tmp}/none/catalog.yaml."),
-        (["serve", "--build", "{tmp}/none"], "error: There is no finished build in {tmp}/none: run `toolcatalog build`, or name another build with --build."),
-        (["serve", "--build", "{tmp}"], "error: There is no finished build in {tmp}: run `toolcatalog build`, or name another build with --build."),
+        (
+            ["check", "--catalog", "{tmp}/none"],
+            (
+                "error: No catalog at {tmp}/none: name its folder with --catalog, or start one with"
+                " a {tmp}/none/catalog.yaml."
+            ),
+        ),
+        (
+            ["build", "--catalog", "{tmp}/none"],
+            (
+                "error: No catalog at {tmp}/none: name its folder with --catalog, or start one with"
+                " a {tmp}/none/catalog.yaml."
+            ),
+        ),
+        (
+            ["serve", "--build", "{tmp}/none"],
+            (
+                "error: There is no finished build in {tmp}/none: run `toolcatalog build`, or name"
+                " another build with --build."
+            ),
+        ),
+        (
+            ["serve", "--build", "{tmp}"],
+            (
+                "error: There is no finished build in {tmp}: run `toolcatalog build`, or name"
+                " another build with --build."
+            ),
+        ),
         (
             ["serve", "--build", "{build}", "--keys", "{tmp}/none.json"],
-            "error: There is no key file {tmp}/none.json: run `toolcatalog keys create --project default --keys {tmp}/none.json`.",
+            (
+                "error: There is no key file {tmp}/none.json: run `toolcatalog keys create"
+                " --project default --keys {tmp}/none.json`."
+            ),
         ),
         (
             ["serve", "--build", "{build}", "--keys", "{tmp}/damaged.json"],
-            "error: The key file {tmp}/damaged.json is damaged: restore it from a backup, or move it away and create new keys.",
+            (
+                "error: The key file {tmp}/damaged.json is damaged: restore it from a backup, or"
+                " move it away and create new keys."
+            ),
         ),
         (
             ["serve", "--build", "{build}", "--keys", "{tmp}/damaged.json/keys.json"],
-            "error: The key file {tmp}/damaged.json/keys.json cannot be read (Not a directory): move what is in its way, or name another with --keys.",
+            (
+                "error: The key file {tmp}/damaged.json/keys.json cannot be read (Not a directory):"
+                " move what is in its way, or name another with --keys."
+            ),
         ),
         (
             ["serve", "--build", "{build}", "--host", "nowhere.invalid"],
-            "error: Cannot listen on nowhere.invalid:8000 (*): choose another with --port or --host.",
+            (
+                "error: Cannot listen on nowhere.invalid:8000 (*): choose another with --port or"
+                " --host."
+            ),
         ),
-        (["serve", "--build", "{build}", "--host", "203.0.113.1"], "error: Cannot listen on 203.0.113.1:8000 (*): choose another with --port or --host."),
-        (["serve", "--build", "{build}", "--port", "{port}"], "error: Cannot listen on 127.0.0.1:{port} (the port is in use): choose another with --port or --host."),
-        (["keys", "list", "--keys", "{tmp}/none.json"], "error: There is no key file {tmp}/none.json: run *"),
+        (
+            ["serve", "--build", "{build}", "--host", "203.0.113.1"],
+            "error: Cannot listen on 203.0.113.1:8000 (*): choose another with --port or --host.",
+        ),
+        (
+            ["serve", "--build", "{build}", "--port", "{port}"],
+            (
+                "error: Cannot listen on 127.0.0.1:{port} (the port is in use): choose another with"
+                " --port or --host."
+            ),
+        ),
+        (
+            ["keys", "list", "--keys", "{tmp}/none.json"],
+            "error: There is no key file {tmp}/none.json: run *",
+        ),
     ],
-)  # fmt: skip
+)
 def test_2_where_something_cannot_be_used(
     tmp_path: Path,
     shipped_build: Path,
@@ -141,17 +189,17 @@ def test_2_where_something_cannot_be_used(
     """
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     (tmp_path / "damaged.json").write_text("{")
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        places = {"tmp": tmp_path, "build": shipped_build, "port": taken.getsockname()[1]}
-        assert main([argument.format(**places) for argument in arguments]) == 2
+    with socket.create_server(("127.0.0.1", 0)) as used:
+        paths = {"tmp": tmp_path, "build": shipped_build, "port": used.getsockname()[1]}
+        assert main([argument.format(**paths) for argument in arguments]) == 2
     out, err = capsys.readouterr()
     (line,) = [line for line in err.splitlines() if not line.startswith("No keys yet")]
     assert out == ""
-    assert re.fullmatch(re.escape(sentence.format(**places)).replace(re.escape("*"), ".+"), line)
+    assert re.fullmatch(re.escape(sentence.format(**paths)).replace(re.escape("*"), ".+"), line)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "text"),
     [
         (["biuld"], "No such command 'biuld'. Did you mean 'build'?"),
         (["key", "list"], "No such command 'key'. Did you mean 'keys'?"),
@@ -178,7 +226,7 @@ def test_2_where_something_cannot_be_used(
     ],
 )
 def test_2_for_a_wrong_call(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], text: str
 ) -> None:
     """The last line says what is wrong with the call, and what was probably meant; standard output
     stays empty.
@@ -187,7 +235,7 @@ def test_2_for_a_wrong_call(
     assert main([argument.format(file=tmp_path / "file") for argument in arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert said in err.splitlines()[-1]
+    assert text in err.splitlines()[-1]
     assert err.startswith("Usage: toolcatalog")
 
 
@@ -243,10 +291,10 @@ def test_130_where_a_command_is_interrupted(tmp_path: Path) -> None:
         str(tmp_path / "keys.json"),
     ]
     with (
-        files.lock(tmp_path / ".keys.json.lock") as got_it,
+        files.lock(tmp_path / ".keys.json.lock") as acquired,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process,
     ):
-        assert got_it
+        assert acquired
         while not any(path.name == ".keys.json.lock" for path in open_files(process.pid)):
             assert process.poll() is None
             time.sleep(0.01)
@@ -272,12 +320,13 @@ def test_the_key_is_alone_on_standard_output(tmp_path: Path) -> None:
     comes on standard error.
     """
     file = tmp_path / "keys.json"
-    made = run_toolcatalog("keys", "create", "--project", "p", "--keys", file)
-    assert re.fullmatch(r"tc_[0-9A-Za-z]{36}\n", made.stdout)
+    result = run_toolcatalog("keys", "create", "--project", "p", "--keys", file)
+    assert re.fullmatch(r"tc_[0-9A-Za-z]{36}\n", result.stdout)
     (key,) = api_keys.load_keys(file)
     assert (
-        made.stderr
-        == f"Key {key.id} for project p, all toolkits, without end. Kept as a hash in {file}: store the key now, it is not shown again.\n"
+        result.stderr
+        == f"Key {key.id} for project p, all toolkits, without end. Kept as a hash in {file}: store"
+        " the key now, it is not shown again.\n"
     )
     rotated = run_toolcatalog("keys", "rotate", key.id, "--keys", file)
     assert re.fullmatch(r"tc_[0-9A-Za-z]{36}\n", rotated.stdout)
@@ -291,13 +340,13 @@ def test_the_key_is_alone_on_standard_output(tmp_path: Path) -> None:
 
 def test_the_digest_is_alone_on_standard_output(catalog: Path, tmp_path: Path) -> None:
     """`build` prints the digest of the snapshot that `build/current` now is."""
-    for said in ("Built 1 tools", "Nothing has changed: 1 tools"):
+    for text in ("Built 1 tools", "Nothing has changed: 1 tools"):
         done = run_toolcatalog(
             "build", "--catalog", catalog, "--out", tmp_path / "build", "--site", tmp_path / "site"
         )
         assert re.fullmatch(r"[0-9a-f]{64}\n", done.stdout)
         assert (tmp_path / "build" / "current").readlink().name == done.stdout.strip()
-        assert said in done.stderr
+        assert text in done.stderr
 
 
 def test_problems_as_json(faulty: Path) -> None:
@@ -307,16 +356,16 @@ def test_problems_as_json(faulty: Path) -> None:
     done = run_toolcatalog("check", "--catalog", faulty, "--format", "json")
     assert done.returncode == 1
     path = "catalog/toolkits/a/A_DO/20250101_00.yaml"
-    found = json.loads(done.stdout)
-    assert [[*problem] for problem in found] == [
+    result = json.loads(done.stdout)
+    assert [[*problem] for problem in result] == [
         ["path", "line", "column", "rule", "severity", "message", "help"]
     ] * 2
-    assert [[*problem.values()][:5] for problem in found] == [
+    assert [[*problem.values()][:5] for problem in result] == [
         [path, 3, 1, "unknown-key", "error"],
         [path, 4, 9, "wrong-type", "error"],
     ]
-    assert all(isinstance(problem[name], str) for problem in found for name in ("message", "help"))
-    assert "colour" in found[0]["message"]
+    assert all(isinstance(problem[name], str) for problem in result for name in ("message", "help"))
+    assert "colour" in result[0]["message"]
 
 
 def test_no_problems_as_json(catalog: Path) -> None:
@@ -353,24 +402,24 @@ def test_no_colours_in_a_pipe(faulty: Path, tmp_path: Path) -> None:
         assert done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(("more", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
-def test_colours_on_a_terminal(faulty: Path, more: dict[str, str], coloured: bool) -> None:
+@pytest.mark.parametrize(("extra", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_colours_on_a_terminal(faulty: Path, extra: dict[str, str], coloured: bool) -> None:
     """A person at a terminal sees colours, unless NO_COLOR is set."""
-    ours, theirs = pty.openpty()
+    actual, reference = pty.openpty()
     command = [sys.executable, "-m", "toolcatalog", "check", "--catalog", str(faulty)]
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {
         "TERM": "xterm-256color",
-        **more,
+        **extra,
     }
-    with subprocess.Popen(command, stderr=theirs, stdout=theirs, env=environment) as process:
-        os.close(theirs)
-        shown = b""
-        while chunk := _read(ours):
-            shown += chunk
-    os.close(ours)
+    with subprocess.Popen(command, stderr=reference, stdout=reference, env=environment) as process:
+        os.close(reference)
+        displayed = b""
+        while chunk := _read(actual):
+            displayed += chunk
+    os.close(actual)
     assert process.returncode == 1
-    assert b"unknown-key" in shown
-    assert (b"\x1b[1;31m" in shown) == coloured
+    assert b"unknown-key" in displayed
+    assert (b"\x1b[1;31m" in displayed) == coloured
 
 
 def _read(terminal: int) -> bytes:
@@ -416,27 +465,27 @@ def test_every_help_has_examples_that_could_be_run(
     text = capsys.readouterr().out
     assert text.startswith(f"Usage: {' '.join(('toolcatalog', *path))} ")
     examples = [
-        shlex.split(found)[1:]
-        for found in re.findall(
+        shlex.split(result)[1:]
+        for result in re.findall(
             r"^ .*?(toolcatalog (?:(?!  |[|>]).)+)", text[text.index("Example") :], re.MULTILINE
         )
     ]
     assert examples
     for words in examples:
         assert tuple(words[: len(path)]) == path
-        called, rest = called_by(words)
+        called, remaining = called_by(words)
         flags = {flag for parameter in called.params for flag in parameter.opts}
         # what follows is another program's
-        ours = rest[: rest.index("--")] if "--" in rest else rest
-        assert {word for word in ours if word.startswith("--")} <= flags
+        actual = remaining[: remaining.index("--")] if "--" in remaining else remaining
+        assert {word for word in actual if word.startswith("--")} <= flags
 
 
 def called_by(words: list[str]) -> tuple[click.Command, list[str]]:
     """The command that a line calls, and the rest of the line."""
     called: click.Command = cli
-    for at, word in enumerate(words):
+    for index, word in enumerate(words):
         if not isinstance(called, click.Group):
-            return called, words[at:]
+            return called, words[index:]
         called = COMMANDS_OF[id(called)][word]
     return called, []
 
@@ -454,7 +503,7 @@ def test_the_help_stays_quick(tmp_path: Path) -> None:
         (tmp_path / f"{name}.py").write_text("raise RuntimeError('loaded')\n")
     done = run_toolcatalog("--help", env={"PYTHONPATH": str(tmp_path)})
     assert (done.returncode, done.stderr) == (0, "")
-    assert all(name in done.stdout for (name, *more) in COMMANDS if not more)
+    assert all(name in done.stdout for (name, *extra) in COMMANDS if not extra)
 
 
 def test_three_ways_to_call_it() -> None:
@@ -544,9 +593,9 @@ def test_a_server_ends_well_on_sigterm(shipped_build: Path, tmp_path: Path) -> N
             assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
             connection.sendall(b"{")
             server.process.terminate()
-            until = time.monotonic() + 5
+            deadline = time.monotonic() + 5
             while takes_connections(host, int(port)):
-                assert time.monotonic() < until
+                assert time.monotonic() < deadline
                 time.sleep(0.02)
             assert server.process.poll() is None
             connection.sendall(b"}")
@@ -583,7 +632,8 @@ def test_a_server_says_where_it_is(shipped_build: Path, tmp_path: Path) -> None:
         digest = (shipped_build / "current").readlink().name
         assert (
             server.log.read_text()
-            == f"Serving API (no site was built) at {server.url} from snapshot {digest[:12]}. Stop with Ctrl-C.\n"
+            == f"Serving API (no site was built) at {server.url} from snapshot {digest[:12]}. Stop"
+            " with Ctrl-C.\n"
         )
         assert httpx.get(f"{server.url}/").status_code == 404
 
@@ -605,7 +655,8 @@ def test_a_server_starts_without_keys(shipped_build: Path, tmp_path: Path) -> No
         try:
             assert process.stderr is not None
             assert process.stderr.readline().startswith(
-                "No keys yet: every API call answers 401 until you run `toolcatalog keys create --project default`"
+                "No keys yet: every API call answers 401 until you run `toolcatalog keys create"
+                " --project default`"
             )
             url = re.findall(r"http://[0-9.:]+", process.stderr.readline())[0]
             assert httpx.get(f"{url}/api/v3/tools").status_code == 401
@@ -664,7 +715,7 @@ def test_search_explains(shipped_build: Path) -> None:
     assert lines[0][0] == "GITHUB_CREATE_ISSUE"
     assert {line[0] for line in lines[1:-1]} >= {"github", "create", "issue"}
     assert (lines[-1][0], "100% covered" in done.stdout) == ("score", True)
-    told = json.loads(
+    output = json.loads(
         run_toolcatalog(
             "search",
             "create an issue on github",
@@ -676,11 +727,11 @@ def test_search_explains(shipped_build: Path) -> None:
             "json",
         ).stdout
     )
-    assert [tool["slug"] for tool in told] == ["GITHUB_CREATE_ISSUE"]
-    assert {word["word"] for word in told[0]["words"]} == {line[0] for line in lines[1:-1]}
+    assert [tool["slug"] for tool in output] == ["GITHUB_CREATE_ISSUE"]
+    assert {word["word"] for word in output[0]["words"]} == {line[0] for line in lines[1:-1]}
     assert sum(
-        told[0]["made_of"][part] for part in ("whole", "sentence", "typed")
-    ) == pytest.approx(told[0]["score"])
+        output[0]["made_of"][part] for part in ("whole", "sentence", "typed")
+    ) == pytest.approx(output[0]["score"])
 
 
 def test_search_that_finds_nothing(shipped_build: Path, tmp_path: Path) -> None:
@@ -692,12 +743,12 @@ def test_search_that_finds_nothing(shipped_build: Path, tmp_path: Path) -> None:
         run_toolcatalog("search", "zzzzqq", "--build", shipped_build).stderr
         == "Nothing found for 'zzzzqq'. Try other words.\n"
     )
-    for arguments, said in (
+    for arguments, text in (
         (("x", "--build", tmp_path), "There is no finished build in"),
         (("x", "--build", shipped_build, "--toolkit", "nope"), "There is no toolkit nope in"),
         ((" ", "--build", shipped_build), "The query is empty: say what the tool should do."),
     ):
-        refused = run_toolcatalog("search", *arguments)
-        assert refused.returncode == 2
-        assert said in refused.stderr
-        assert "Traceback" not in refused.stderr
+        rejected = run_toolcatalog("search", *arguments)
+        assert rejected.returncode == 2
+        assert text in rejected.stderr
+        assert "Traceback" not in rejected.stderr

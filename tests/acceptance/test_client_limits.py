@@ -1,5 +1,5 @@
-"""The room `server.protocol`: no client holds a connection, or memory, longer than it does something
-with it. Sockets on a real event loop.
+"""The room `server.protocol`: no client holds a connection, or memory, longer than it does
+something with it. Sockets on a real event loop.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from support.sockets import connected, request
 from toolcatalog.keys.api_keys import KeyRing
 from toolcatalog.server.app import create_app
 from toolcatalog.server.connection_limit import ConnectionLimit
-from toolcatalog.server.protocol import FastProtocol
+from toolcatalog.server.protocol import LimitedProtocol
 from toolcatalog.server.state import AppState
 from toolcatalog.store.open import open_build
 
@@ -33,7 +33,7 @@ LONG = "/api/v3/tools?limit=1000"
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-class Hasty(FastProtocol):
+class Hasty(LimitedProtocol):
     """One that looks often."""
 
     check_interval = 0.2
@@ -65,21 +65,21 @@ async def hasty(
     listening.close()
 
 
-def ended(build: Path, server: Server, sent: bytes, again: bytes = b"") -> bytes:
-    """What a client gets that sends this, then `again` every tenth of a second, until its
+def ended(build: Path, server: Server, data_sent: bytes, repeated: bytes = b"") -> bytes:
+    """What a client gets that sends this, then `repeated` every tenth of a second, until its
     connection is closed.
     """
 
     async def client() -> bytes:
         async with hasty(build, server) as (connect, state):
             reader, writer = await connect()
-            writer.write(sent)
-            sending = asyncio.create_task(_trickle(writer, again))
-            found = await asyncio.wait_for(reader.read(), 30)
+            writer.write(data_sent)
+            sending = asyncio.create_task(_trickle(writer, repeated))
+            result = await asyncio.wait_for(reader.read(), 30)
             sending.cancel()
             writer.close()
             await _until(lambda: not state.connections and not state.tasks)
-            return found
+            return result
 
     return asyncio.run(client())
 
@@ -90,10 +90,10 @@ def flood(connection: socket.socket, part: bytes) -> None:
         connection.sendall(part)
 
 
-async def _trickle(writer: asyncio.StreamWriter, again: bytes) -> None:
-    while again:
+async def _trickle(writer: asyncio.StreamWriter, repeated: bytes) -> None:
+    while repeated:
         await asyncio.sleep(0.1)
-        writer.write(again)
+        writer.write(repeated)
 
 
 async def _until(holds: Callable[[], bool]) -> None:
@@ -102,14 +102,14 @@ async def _until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
-@pytest.mark.parametrize("again", [b"", b"a"])
-def test_a_head_must_come(shipped: Server, shipped_build: Path, again: bytes) -> None:
+@pytest.mark.parametrize("repeated", [b"", b"a"])
+def test_a_head_must_come(shipped: Server, shipped_build: Path, repeated: bytes) -> None:
     """A head that stops, or comes a byte at a time, is refused in the envelope, and the connection
     closed.
     """
-    found = ended(shipped_build, shipped, b"GET /healthz HTTP/1.1\r\nHost: a", again)
-    assert found.startswith(b"HTTP/1.1 408 ")
-    assert b'"slug":"request_timeout"' in found
+    result = ended(shipped_build, shipped, b"GET /healthz HTTP/1.1\r\nHost: a", repeated)
+    assert result.startswith(b"HTTP/1.1 408 ")
+    assert b'"slug":"request_timeout"' in result
 
 
 def test_a_connection_too_many_is_refused(
@@ -122,7 +122,7 @@ def test_a_connection_too_many_is_refused(
     async def client() -> tuple[bytes, bytes]:
         async with hasty(shipped_build, shipped) as (connect, state):
             streams = [await connect() for _ in range(3)]
-            refused = await streams[2][0].read()
+            rejected = await streams[2][0].read()
             streams[0][1].close()
             await _until(lambda: len(state.connections) == 1)
             streams.append(await connect())
@@ -131,11 +131,11 @@ def test_a_connection_too_many_is_refused(
             for _, writer in streams:
                 writer.close()
             await _until(lambda: not state.connections)
-            return refused, answered
+            return rejected, answered
 
-    refused, answered = asyncio.run(client())
-    assert refused.startswith(b"HTTP/1.1 503 ")
-    assert b'"slug":"too_many_connections"' in refused
+    rejected, answered = asyncio.run(client())
+    assert rejected.startswith(b"HTTP/1.1 503 ")
+    assert b'"slug":"too_many_connections"' in rejected
     assert answered.startswith(b"HTTP/1.1 200 ")
 
 
@@ -161,18 +161,18 @@ def test_who_holds_all_connections_keeps_no_revoked_key_good(
     limited = ["sh", "-c", f"ulimit -n 160 && exec {command}"]
     with (
         subprocess.Popen(limited, stderr=subprocess.PIPE, text=True) as server,
-        ExitStack() as held,
+        ExitStack() as stored,
     ):
-        held.callback(server.kill)
+        stored.callback(server.kill)
         assert server.stderr
         url = next(
-            found[0] for line in server.stderr if (found := re.search("http://[0-9.:]+", line))
+            match[0] for line in server.stderr if (match := re.search("http://[0-9.:]+", line))
         )
         host, port = url.removeprefix("http://").split(":")
-        client = held.enter_context(httpx.Client(headers={"x-api-key": key}, timeout=TIMEOUT))
+        client = stored.enter_context(httpx.Client(headers={"x-api-key": key}, timeout=TIMEOUT))
         assert client.get(f"{url}{SESSION}").status_code == 200
         others = [
-            held.enter_context(socket.create_connection((host, int(port)), TIMEOUT))
+            stored.enter_context(socket.create_connection((host, int(port)), TIMEOUT))
             for _ in range(400)
         ]
         for other in others if path else ():
@@ -199,7 +199,10 @@ def test_a_server_that_may_open_few_files_does_not_begin(
     shipped_build: Path, tmp_path: Path
 ) -> None:
     """It says how to mend that, rather than to fail at one file or another later."""
-    command = f"{sys.executable} -m toolcatalog serve --build {shipped_build} --keys {tmp_path}/keys.json --port 0"
+    command = (
+        f"{sys.executable} -m toolcatalog serve --build {shipped_build} --keys {tmp_path}/keys.json"
+        " --port 0"
+    )
     done = subprocess.run(
         ["sh", "-c", f"ulimit -n 40 && exec {command}"],
         capture_output=True,
@@ -207,10 +210,10 @@ def test_a_server_that_may_open_few_files_does_not_begin(
         check=False,
         timeout=TIMEOUT,
     )
-    wrong = "This process may have 40 files open, and a server needs 64 for itself"
+    invalid = "This process may have 40 files open, and a server needs 64 for itself"
     assert (done.returncode, done.stderr) == (
         2,
-        f"error: {wrong}: allow more (`ulimit -n`, in a systemd unit `LimitNOFILE`).\n",
+        f"error: {invalid}: allow more (`ulimit -n`, in a systemd unit `LimitNOFILE`).\n",
     )
 
 
@@ -219,24 +222,24 @@ def test_who_says_nothing_is_left(shipped: Server, shipped_build: Path) -> None:
     assert ended(shipped_build, shipped, b"") == b""
 
 
-@pytest.mark.parametrize("again", [b"", b" "])
-def test_a_body_must_come(shipped: Server, shipped_build: Path, again: bytes) -> None:
+@pytest.mark.parametrize("repeated", [b"", b" "])
+def test_a_body_must_come(shipped: Server, shipped_build: Path, repeated: bytes) -> None:
     """A body that somebody waits for."""
     assert (
-        ended(shipped_build, shipped, request(shipped, SESSION, "Content-Length: 9000"), again)
+        ended(shipped_build, shipped, request(shipped, SESSION, "Content-Length: 9000"), repeated)
         == b""
     )
 
 
-@pytest.mark.parametrize("again", [b"", b"1\r\na\r\n"])
+@pytest.mark.parametrize("repeated", [b"", b"1\r\na\r\n"])
 def test_a_body_must_come_also_after_the_answer(
-    shipped: Server, shipped_build: Path, again: bytes
+    shipped: Server, shipped_build: Path, repeated: bytes
 ) -> None:
     """A body that nobody reads holds no connection either."""
-    found = ended(
-        shipped_build, shipped, request(shipped, "/healthz", "Transfer-Encoding: chunked"), again
+    result = ended(
+        shipped_build, shipped, request(shipped, "/healthz", "Transfer-Encoding: chunked"), repeated
     )
-    assert found.startswith(b"HTTP/1.1 200 ")
+    assert result.startswith(b"HTTP/1.1 200 ")
 
 
 def test_an_answer_must_be_taken(shipped: Server, shipped_build: Path) -> None:
@@ -248,7 +251,9 @@ def test_an_answer_must_be_taken(shipped: Server, shipped_build: Path) -> None:
             writer.transport.pause_reading()  # type: ignore[attr-defined]
             writer.write(request(shipped, LONG) * 40)
             await _until(
-                lambda: any(one.transport.get_write_buffer_size() for one in state.connections)
+                lambda: any(
+                    connection.transport.get_write_buffer_size() for connection in state.connections
+                )
             )
             await _until(lambda: not state.connections and not state.tasks)
             writer.close()
@@ -268,16 +273,16 @@ def test_a_slow_reader_gets_all(shipped: Server, shipped_build: Path) -> None:
             writer.write(
                 request(shipped, LONG) * 20 + request(shipped, "/healthz", "Connection: close")
             )
-            found = b""
+            result = b""
             while part := await asyncio.wait_for(reader.read(100_000), 30):
-                found += part
+                result += part
                 await asyncio.sleep(0.02)
             writer.close()
-            return found
+            return result
 
-    found = asyncio.run(client())
-    assert len(re.findall(rb"HTTP/1.1 200 OK\r\n", found)) == 21
-    assert found.endswith(b'{"status":"ok"}')
+    result = asyncio.run(client())
+    assert len(re.findall(rb"HTTP/1.1 200 OK\r\n", result)) == 21
+    assert result.endswith(b'{"status":"ok"}')
 
 
 def test_busy_connections_stay(shipped: Server, shipped_build: Path) -> None:
@@ -306,7 +311,9 @@ def test_busy_connections_stay(shipped: Server, shipped_build: Path) -> None:
 
 @pytest.mark.parametrize("part", [b"x: " + b"a" * 8000 + b"\r\n", b"a" * 8000], ids=["many", "one"])
 def test_a_head_that_is_too_large(shipped: Server, part: bytes) -> None:
-    """Many headers, or one long one: refused in the envelope when it is clear, and no more is read."""
+    """Many headers, or one long one: refused in the envelope when it is clear, and no more is
+    read.
+    """
     with connected(shipped) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nx: ")
         with pytest.raises(OSError, match=r"reset|pipe"):
@@ -322,10 +329,9 @@ def test_a_large_head_is_told_so(shipped: Server) -> None:
             connection.sendall(b"x: " + b"a" * 1000 + b"\r\n")
             if select.select([connection], [], [], 0.01)[0]:
                 break
-        found = connection.recv(100_000)
-    assert found.startswith(b"HTTP/1.1 431 ")
-    assert b'"slug":"head_too_large"' in found
-    assert b"\r\nx-catalog-snapshot: " in found
+        result = connection.recv(100_000)
+    assert result.startswith(b"HTTP/1.1 431 ")
+    assert b'"slug":"head_too_large"' in result
 
 
 def test_a_body_without_end(shipped: Server) -> None:
@@ -341,13 +347,15 @@ def test_what_is_no_http_is_told_so(shipped: Server) -> None:
     """In the envelope, as all errors."""
     with connected(shipped) as connection:
         connection.sendall(b"\x16\x03\x01\x02\x00\x01")
-        found = connection.recv(100_000)
-    assert found.startswith(b"HTTP/1.1 400 ")
-    assert b'"slug":"invalid_request"' in found
+        result = connection.recv(100_000)
+    assert result.startswith(b"HTTP/1.1 400 ")
+    assert b'"slug":"invalid_request"' in result
 
 
 def test_who_leaves_among_answers_is_no_fault(shipped: Server) -> None:
-    """A client that is gone while one of several requests is answered leaves no trace of a fault."""
+    """A client that is gone while one of several requests is answered leaves no trace of a
+    fault.
+    """
     for _ in range(5):
         with connected(shipped) as connection:
             connection.sendall(request(shipped, LONG) * 20)

@@ -1,9 +1,9 @@
 """One contract, three client libraries: what a user of the API family sees when the base URL of an
 unmodified client is ours.
 
-The shipped catalog, read by `support.reference_model`, says what must come. Every answer is compared as the client
-hands it out: attributes of its typed models in Python, objects in JavaScript, and the exceptions
-that it raises.
+The shipped catalog, read by `support.reference_model`, says what must come. Every answer is
+compared as the client hands it out: attributes of its typed models in Python, objects in
+JavaScript, and the exceptions that it raises.
 """
 
 import base64
@@ -38,8 +38,8 @@ def clients(
     """The clients that can be driven here, started together."""
     folder = tmp_path_factory.mktemp("clients")
     started = {
-        kind: ApiClient(kind, shipped, folder / f"{at}.log")
-        for at, kind in enumerate(CLIENT_LIBRARIES)
+        kind: ApiClient(kind, shipped, folder / f"{index}.log")
+        for index, kind in enumerate(CLIENT_LIBRARIES)
         if not kind.missing_reason()
     }
     hellos = {kind: client.read_answer() for kind, client in started.items()}
@@ -53,8 +53,8 @@ def clients(
     scope="session", params=CLIENT_LIBRARIES, ids=lambda kind: kind.name.replace(" ", "-")
 )
 def client(request: pytest.FixtureRequest, clients: Mapping[ClientLibrary, ApiClient]) -> ApiClient:
-    if why := request.param.missing_reason():
-        pytest.skip(f"{request.param.name}: {why}")
+    if reason := request.param.missing_reason():
+        pytest.skip(f"{request.param.name}: {reason}")
     return clients[request.param]
 
 
@@ -93,17 +93,17 @@ def keys(
     projects = sorted(
         {session.get("project", "default") for session in sessions.values()} - {"default"}
     )
-    made: dict[str, str | None] = {
+    result: dict[str, str | None] = {
         project: create_key(shipped.keys_file, "--project", project)
         for project in [*projects, "nobody"]
     }
-    made["limited"] = create_key(shipped.keys_file, "--toolkits", ",".join(seen))
+    result["limited"] = create_key(shipped.keys_file, "--toolkits", ",".join(seen))
     any_client, deadline = next(iter(clients.values())), time.monotonic() + 30
     # a change holds within a second
-    while "error" in any_client.call("tools", {"limit": 1}, key=made["limited"]):
+    while "error" in any_client.call("tools", {"limit": 1}, key=result["limited"]):
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    return {"default": shipped.key, **made, "unknown": "tc_" + "0" * 36, "none": None}
+    return {"default": shipped.key, **result, "unknown": "tc_" + "0" * 36, "none": None}
 
 
 def documents(entries: Iterable[ReferenceVersion]) -> list[Any]:
@@ -147,7 +147,7 @@ def test_every_page(
     whole and in full pages.
     """
     total = -(-len(newest) // size)
-    found, cursor = [], None
+    result, cursor = [], None
     for number in range(1, total + 1):
         page = client.call_ok("tools", limit if cursor is None else {"cursor": cursor})
         assert (page["current_page"], page["total_pages"], page["total_items"]) == (
@@ -156,10 +156,10 @@ def test_every_page(
             len(newest),
         )
         assert len(page["items"]) == size or number == total
-        found += page["items"]
+        result += page["items"]
         cursor = page["next_cursor"]
         assert (cursor is None) == (number == total)
-    assert found == documents(newest)
+    assert result == documents(newest)
 
 
 def test_the_cursor_says_page_and_size_and_wins_over_limit(
@@ -328,21 +328,21 @@ def test_tags_and_scopes(client: ApiClient, newest: list[ReferenceVersion], para
     """Each tag, each scope and a list of them find the tools with at least one; a word that no tool
     has finds none and spoils nothing.
     """
-    known = sorted({word for entry in newest for word in getattr(entry, parameter)})
-    assert len(known) > 30
-    for word in known:
+    existing = sorted({word for entry in newest for word in getattr(entry, parameter)})
+    assert len(existing) > 30
+    for word in existing:
         filtered(
             client,
             newest,
             {parameter: [word]},
             lambda entry, word=word: word in getattr(entry, parameter),  # type: ignore[misc]
         )
-    some = known[::7]
+    items = existing[::7]
     filtered(
         client,
         newest,
-        {parameter: [*some, "no such word"]},
-        lambda entry: any(word in getattr(entry, parameter) for word in some),
+        {parameter: [*items, "no such word"]},
+        lambda entry: any(word in getattr(entry, parameter) for word in items),
     )
     assert client.call_ok("tools", {parameter: ["no such word"]}) == {
         "items": [], "next_cursor": None, "total_pages": 0, "current_page": 1, "total_items": 0,
@@ -440,8 +440,11 @@ def test_query_and_search(
         ("GITHUB_CREATE_ISSUE", "GITHUB_CREATE_ISSUE"),
         ("café & e-mail +1/é", None),
     ):
-        page, wanted = client.call_ok("tools", {parameter: text, **ALL}), catalog.expand_query(text)
-        assert sorted(got(page)) == [entry.slug for entry in newest if entry.terms & wanted] != []
+        page, expected = (
+            client.call_ok("tools", {parameter: text, **ALL}),
+            catalog.expand_query(text),
+        )
+        assert sorted(got(page)) == [entry.slug for entry in newest if entry.terms & expected] != []
         assert page == client.call_ok("tools", {"query": text, **ALL})
         assert first is None or got(page)[0] == first
     pages = [client.call_ok("tools", {parameter: "open an issue", "limit": 5})]
@@ -481,10 +484,10 @@ def test_tool_slugs(client: ApiClient, newest: list[ReferenceVersion]) -> None:
     """Exactly the tools named come, in that order, each once, unknown ones left out, whatever the
     other filters say; pages still count.
     """
-    wanted = slugs(newest)[40:0:-4]
-    args = {"tool_slugs": ",".join([*wanted, "NO_SUCH_TOOL", wanted[0]]), "limit": 9999}
+    expected = slugs(newest)[40:0:-4]
+    args = {"tool_slugs": ",".join([*expected, "NO_SUCH_TOOL", expected[0]]), "limit": 9999}
     page = client.call_ok("tools", args)
-    assert (got(page), page["total_items"]) == (wanted, len(wanted))
+    assert (got(page), page["total_items"]) == (expected, len(expected))
     deaf = {
         "toolkit_slug": "no-such-toolkit",
         "tags": ["no such tag"],
@@ -498,10 +501,10 @@ def test_tool_slugs(client: ApiClient, newest: list[ReferenceVersion]) -> None:
         )
         == page
     )
-    short = client.call_ok("tools", {**args, "limit": 4})
-    rest = client.call_ok("tools", {**args, "cursor": short["next_cursor"]})
-    assert [*got(short), *got(rest)] == wanted[:8]
-    assert short["total_pages"] == -(-len(wanted) // 4)
+    shortened = client.call_ok("tools", {**args, "limit": 4})
+    remaining = client.call_ok("tools", {**args, "cursor": shortened["next_cursor"]})
+    assert [*got(shortened), *got(remaining)] == expected[:8]
+    assert shortened["total_pages"] == -(-len(expected) // 4)
 
 
 def test_tool_slugs_at_a_version(client: ApiClient, catalog: ReferenceModel) -> None:
@@ -514,20 +517,36 @@ def test_tool_slugs_at_a_version(client: ApiClient, catalog: ReferenceModel) -> 
     ]
     expected = [entry for entries in own for entry in at_version(entries, version)]
     assert 0 < len(expected) < len(own)
-    asked = {
+    request = {
         "tool_slugs": ",".join(entries[0].slug for entries in own),
         "toolkit_versions": {"github": version},
         **ALL,
     }
-    assert client.call_ok("tools", asked)["items"] == documents(expected)
+    assert client.call_ok("tools", request)["items"] == documents(expected)
 
 
 EMPTY: list[Args] = [
-    {"limit": None}, {"cursor": ""}, {"cursor": None}, {"tags": []}, {"tags": [""]}, {"scopes": []}, {"scopes": None},
-    {"auth_config_ids": []}, {"auth_config_ids": ""}, {"query": ""}, {"query": "   "}, {"search": ""}, {"search": None},
-    {"tool_slugs": ""}, {"toolkit_slug": ""}, {"important": ""}, {"include_deprecated": None},
-    {"toolkit_versions": {}}, {"toolkit_versions": ""}, {"toolkit_versions": {"github": ""}},
-]  # fmt: skip
+    {"limit": None},
+    {"cursor": ""},
+    {"cursor": None},
+    {"tags": []},
+    {"tags": [""]},
+    {"scopes": []},
+    {"scopes": None},
+    {"auth_config_ids": []},
+    {"auth_config_ids": ""},
+    {"query": ""},
+    {"query": "   "},
+    {"search": ""},
+    {"search": None},
+    {"tool_slugs": ""},
+    {"toolkit_slug": ""},
+    {"important": ""},
+    {"include_deprecated": None},
+    {"toolkit_versions": {}},
+    {"toolkit_versions": ""},
+    {"toolkit_versions": {"github": ""}},
+]
 
 
 def test_nothing_said_is_nothing_asked(client: ApiClient) -> None:
@@ -598,14 +617,14 @@ def meta_tools(session: Mapping[str, Any]) -> list[tuple[str, str, Any]]:
     newest = {
         path.parent.name: path for path in sorted(SHIPPED_CATALOG.glob("meta_tools/*/*.yaml"))
     }
-    found = [
+    results = [
         (slug, newest[slug].stem, read_yaml(newest[slug]))
         for slug in session.get("meta_tools", newest)
     ]
     connects = session.get("manage_connections", {}).get("enable", False)
     return [
         (slug, version, template)
-        for slug, version, template in found
+        for slug, version, template in results
         if connects or "when" not in template
     ]
 
@@ -621,12 +640,12 @@ def allowed(catalog: ReferenceModel, session: Mapping[str, Any]) -> dict[str, li
     tools = []
     for slug, entries in sorted(catalog.tools.items()):
         toolkit = entries[0].toolkit
-        said = session.get("tools", {}).get(toolkit, {})
+        fields = session.get("tools", {}).get(toolkit, {})
         for entry in at_version(
             entries, session.get("toolkit_versions", {}).get(toolkit, "99999999_99")
         ):
-            fits = chosen(said, [slug]) and chosen(
-                said.get("tags", session.get("tags", {})), entry.tags
+            fits = chosen(fields, [slug]) and chosen(
+                fields.get("tags", session.get("tags", {})), entry.tags
             )
             if (
                 toolkit in toolkits
@@ -637,9 +656,9 @@ def allowed(catalog: ReferenceModel, session: Mapping[str, Any]) -> dict[str, li
     return {"toolkits": toolkits, "tools": tools, "auth_configs": sorted(configs.values())}
 
 
-def chosen(choice: Mapping[str, Any], has: list[str]) -> bool:
-    return not set(has) & set(choice.get("disable", [])) and (
-        "enable" not in choice or bool(set(has) & set(choice["enable"]))
+def chosen(choice: Mapping[str, Any], is_present: list[str]) -> bool:
+    return not set(is_present) & set(choice.get("disable", [])) and (
+        "enable" not in choice or bool(set(is_present) & set(choice["enable"]))
     )
 
 
@@ -653,8 +672,8 @@ def fillings(template: Any, served: Any) -> Iterator[tuple[str, Any]]:
         for key in template.keys() & served.keys():
             yield from fillings(template[key], served[key])
     elif isinstance(template, list):
-        for one, other in zip(template, served, strict=True):
-            yield from fillings(one, other)
+        for item, other in zip(template, served, strict=True):
+            yield from fillings(item, other)
 
 
 def test_a_session_in_pages(
@@ -667,22 +686,22 @@ def test_a_session_in_pages(
         (id, session) for id, session in sessions.items() if len(meta_tools(session)) > 4
     )
     key = keys[session.get("project", "default")]
-    whole = client.call_ok(
+    document = client.call_ok(
         "session", {"session_id": id}, key=key, strict=client.library.requires_session_pages
     )["items"]
-    found, page = [], {"limit": 3}
-    for number in range(1, -(-len(whole) // 3) + 1):
+    result, page = [], {"limit": 3}
+    for number in range(1, -(-len(document) // 3) + 1):
         by_itself, further = (page, {}) if client.library.has_session_pages else ({}, page)
         answer = client.call_ok("session", {"session_id": id, **by_itself}, key=key, query=further)
         assert (answer["current_page"], answer["total_items"], answer["total_pages"]) == (
             number,
-            len(whole),
-            -(-len(whole) // 3),
+            len(document),
+            -(-len(document) // 3),
         )
-        found += answer["items"]
+        result += answer["items"]
         page = {"cursor": answer["next_cursor"]}
     assert page == {"cursor": None}
-    assert found == whole
+    assert result == document
 
 
 # Errors
@@ -692,8 +711,8 @@ FORBIDDEN = ("PermissionDeniedError", 403, "forbidden")
 INVALID = ("BadRequestError", 400, "invalid_request")
 
 
-def missing(what: str) -> tuple[str, int, str]:
-    return ("NotFoundError", 404, f"{what}_not_found")
+def missing(label: str) -> tuple[str, int, str]:
+    return ("NotFoundError", 404, f"{label}_not_found")
 
 
 ERRORS: list[tuple[str, Args, str, tuple[str, int, str], list[str]]] = [
@@ -707,15 +726,44 @@ ERRORS: list[tuple[str, Args, str, tuple[str, int, str], list[str]]] = [
     ("tools", {"auth_config_ids": ["(hidden config)"]}, "limited", FORBIDDEN, ["auth_config_ids"]),
     ("tool", {"tool_slug": "(hidden tool)"}, "limited", missing("tool"), ["tool_slug"]),
     ("tool", {"tool_slug": "NO_SUCH_TOOL"}, "default", missing("tool"), ["tool_slug"]),
-    ("tool", {"tool_slug": "GITHUB_CREATE_ISSUE", "version": "19990101_00"}, "default", missing("tool_version"), ["version"]),
-    ("tool", {"tool_slug": "GITHUB_CREATE_ISSUE", "toolkit_versions": {"github": "19990101_00"}}, "default", missing("tool_version"),
-     ["toolkit_versions"]),
+    (
+        "tool",
+        {"tool_slug": "GITHUB_CREATE_ISSUE", "version": "19990101_00"},
+        "default",
+        missing("tool_version"),
+        ["version"],
+    ),
+    (
+        "tool",
+        {"tool_slug": "GITHUB_CREATE_ISSUE", "toolkit_versions": {"github": "19990101_00"}},
+        "default",
+        missing("tool_version"),
+        ["toolkit_versions"],
+    ),
     ("tools", {"toolkit_slug": "gihtub"}, "default", missing("toolkit"), ["toolkit_slug"]),
-    ("tools", {"auth_config_ids": ["ac_none"]}, "default", missing("auth_config"), ["auth_config_ids"]),
+    (
+        "tools",
+        {"auth_config_ids": ["ac_none"]},
+        "default",
+        missing("auth_config"),
+        ["auth_config_ids"],
+    ),
     ("session", {"session_id": "trs_none"}, "default", missing("session"), ["session_id"]),
     ("tool", {"tool_slug": "get repo?"}, "default", INVALID, ["tool_slug"]),
-    ("tool", {"tool_slug": "GITHUB_CREATE_ISSUE", "version": "1.0"}, "default", INVALID, ["version"]),
-    ("tool", {"tool_slug": "NO_SUCH_TOOL", "version": "1.0"}, "default", INVALID, ["version", "tool_slug"]),
+    (
+        "tool",
+        {"tool_slug": "GITHUB_CREATE_ISSUE", "version": "1.0"},
+        "default",
+        INVALID,
+        ["version"],
+    ),
+    (
+        "tool",
+        {"tool_slug": "NO_SUCH_TOOL", "version": "1.0"},
+        "default",
+        INVALID,
+        ["version", "tool_slug"],
+    ),
     ("tools", {"limit": 0}, "default", INVALID, ["limit"]),
     ("tools", {"limit": -1}, "default", INVALID, ["limit"]),
     ("tools", {"limit": 1.5}, "default", INVALID, ["limit"]),
@@ -725,14 +773,49 @@ ERRORS: list[tuple[str, Args, str, tuple[str, int, str], list[str]]] = [
     ("tools", {"query": "a" * 1001}, "default", INVALID, ["query"]),
     ("tools", {"search": "a" * 1001}, "default", INVALID, ["search"]),
     ("tools", {"toolkit_versions": "newest"}, "default", INVALID, ["toolkit_versions"]),
-    ("tools", {"toolkit_versions": {"github": "newest"}}, "default", INVALID, ["toolkit_versions[github]"]),
-    ("tools", {"toolkit_versions": {"github": "19990101_00"}}, "default", INVALID, ["toolkit_versions"]),
-    ("tools", {"toolkit_versions": {"gihtub": "20251027_00"}}, "default", INVALID, ["toolkit_versions"]),
-    ("tools", {"tool_slugs": ",".join(f"TOOL_{number}" for number in range(1001))}, "default", INVALID, ["tool_slugs"]),
-    ("tools", {"limit": 0, "cursor": "x", "important": "1", "toolkit_slug": "no", "auth_config_ids": ["ac_no"]}, "default", INVALID,
-     ["limit", "cursor", "important", "toolkit_slug", "auth_config_ids"]),
+    (
+        "tools",
+        {"toolkit_versions": {"github": "newest"}},
+        "default",
+        INVALID,
+        ["toolkit_versions[github]"],
+    ),
+    (
+        "tools",
+        {"toolkit_versions": {"github": "19990101_00"}},
+        "default",
+        INVALID,
+        ["toolkit_versions"],
+    ),
+    (
+        "tools",
+        {"toolkit_versions": {"gihtub": "20251027_00"}},
+        "default",
+        INVALID,
+        ["toolkit_versions"],
+    ),
+    (
+        "tools",
+        {"tool_slugs": ",".join(f"TOOL_{number}" for number in range(1001))},
+        "default",
+        INVALID,
+        ["tool_slugs"],
+    ),
+    (
+        "tools",
+        {
+            "limit": 0,
+            "cursor": "x",
+            "important": "1",
+            "toolkit_slug": "no",
+            "auth_config_ids": ["ac_no"],
+        },
+        "default",
+        INVALID,
+        ["limit", "cursor", "important", "toolkit_slug", "auth_config_ids"],
+    ),
     ("session", {"session_id": "not-a-session"}, "default", INVALID, ["session_id"]),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="session")
@@ -856,22 +939,22 @@ def test_a_limited_key_sees_its_toolkits_only(
     ) == json.loads(expected[0].body)
     both = {"tool_slugs": f"{hidden[0].slug},{expected[0].slug}"}
     assert got(client.call_ok("tools", both, key=keys["limited"])) == [expected[0].slug]
-    found = {
+    results = {
         key: got(client.call_ok("tools", {"query": hidden[0].name, **ALL}, key=keys[key]))
         for key in ("default", "limited")
     }
-    assert hidden[0].slug in found["default"]
-    assert set(found["limited"]) == set(found["default"]) & set(slugs(expected))
+    assert hidden[0].slug in results["default"]
+    assert set(results["limited"]) == set(results["default"]) & set(slugs(expected))
 
 
 def test_one_text_for_every_bad_key(client: ApiClient) -> None:
     """A key that is unknown, malformed or not sent at all is refused in the same words: they tell a
     guesser nothing.
     """
-    refused = [
+    rejected = [
         client.call("tools", key=key)["body"]["error"] for key in ("tc_" + "0" * 36, "secret", None)
     ]
-    assert len({json.dumps({**error, "request_id": ""}) for error in refused}) == 1
+    assert len({json.dumps({**error, "request_id": ""}) for error in rejected}) == 1
 
 
 # Headers
@@ -915,9 +998,9 @@ def test_request_ids(
             )
             for headers in ({"X-Request-Id": "my-1"}, {}, {})
         ]
-        given, first, second = (answer["headers"]["x-request-id"] for answer in answers)
-        assert given == "my-1"
-        assert len({given, first, second, ""}) == 4
+        value, first, second = (answer["headers"]["x-request-id"] for answer in answers)
+        assert value == "my-1"
+        assert len({value, first, second, ""}) == 4
     raised = client.call("tool", {"tool_slug": "NO_SUCH_TOOL"}, headers={"X-Request-Id": "my-2"})
     assert (raised["request_id"], raised["body"]["error"]["request_id"]) == ("my-2", "my-2")
     insane = client.call(

@@ -57,13 +57,13 @@ def test_a_word_that_is_no_account_is_not_told_to_github(word: str) -> None:
 
 
 def test_a_file_may_have_lines_of_its_own_around_them() -> None:
-    made = render_codeowners([toolkit("github", "@octo")], "catalog")
-    assert contains_lines(made, made)
-    assert contains_lines(f"* @everybody\n\n{made}/docs/ @writers\n", made)
-    assert contains_lines(made.rstrip("\n"), made)
-    assert not contains_lines("", made)
-    assert not contains_lines(made.replace("@octo", "@octopus"), made)
-    assert not contains_lines(f"x{made}", made)
+    result = render_codeowners([toolkit("github", "@octo")], "catalog")
+    assert contains_lines(result, result)
+    assert contains_lines(f"* @everybody\n\n{result}/docs/ @writers\n", result)
+    assert contains_lines(result.rstrip("\n"), result)
+    assert not contains_lines("", result)
+    assert not contains_lines(result.replace("@octo", "@octopus"), result)
+    assert not contains_lines(f"x{result}", result)
 
 
 # --- the command
@@ -95,19 +95,19 @@ def test_a_toolkit_with_problems_is_told_and_nothing_is_printed(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("folder", "said"),
+    ("folder", "text"),
     [
         ("..", "is not below this folder"),
         ("nothing", "No catalog at nothing"),
         ("a b", "cannot name the folder"),
     ],
 )
-def test_a_folder_that_cannot_be_used(folder: str, said: str, tmp_path: Path) -> None:
-    place = tmp_path / "here"
-    (place / "a b").mkdir(parents=True)
-    done = run_toolcatalog("codeowners", "--catalog", folder, cwd=place)
+def test_a_folder_that_cannot_be_used(folder: str, text: str, tmp_path: Path) -> None:
+    location = tmp_path / "here"
+    (location / "a b").mkdir(parents=True)
+    done = run_toolcatalog("codeowners", "--catalog", folder, cwd=location)
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+    assert text in done.stderr
 
 
 def test_the_file_of_this_repository_is_up_to_date() -> None:

@@ -22,7 +22,7 @@ from support.profile import DEEP_PROFILE
 from support.server import Server, create_key, start_server
 from toolcatalog import openapi
 from toolcatalog.keys.api_keys import KeyRing
-from toolcatalog.server import app
+from toolcatalog.server import app, dispatcher, responses
 from toolcatalog.server.state import AppState
 from toolcatalog.store.open import open_build
 
@@ -31,7 +31,8 @@ SETTINGS = """
 expected-statuses = ["2xx", "3xx", 400, 401, 403, 404, 429]  # 400: contracting.py has a closer look
 
 [phases.stateful.generation]
-mode = "positive"  # here a false or a {} counts as wrong that is a fine text once it is in a query; other phases see to what is wrong
+# other phases send invalid values; here a false or a {} would count as one
+mode = "positive"
 """
 QUICK = "--include-path-regex=^/(api/v3/|[a-z]+z$)"  # `/api/v3.1` is the same code
 PHASES = "examples,coverage,fuzzing,stateful"
@@ -44,7 +45,7 @@ def limited(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> It
         yield server
 
 
-def try_all(server: Server, folder: Path, key: str | None, phases: str, most: int) -> None:
+def try_all(server: Server, folder: Path, key: str | None, phases: str, maximum: int) -> None:
     """Let schemathesis try the server by its document, with all checks, and with this key."""
     (folder / "schemathesis.toml").write_text(SETTINGS)
     command = [
@@ -63,7 +64,7 @@ def try_all(server: Server, folder: Path, key: str | None, phases: str, most: in
         "--phases",
         PHASES if DEEP_PROFILE else phases,
         "--max-examples",
-        str(100 if DEEP_PROFILE else most),
+        str(100 if DEEP_PROFILE else maximum),
     ]
     command += ["--generation-deterministic", "--warnings", "off"]
     command += [] if DEEP_PROFILE else [QUICK]
@@ -106,10 +107,10 @@ def test_the_document_holds_beyond_the_rate(limited: Server, tmp_path: Path) -> 
 def until(url: str, status: int, headers: Mapping[str, str] | None = None) -> httpx.Response:
     """The first answer with this status."""
     end = time.monotonic() + 30
-    while (found := httpx.get(url, headers=headers)).status_code != status:
-        assert time.monotonic() < end, found.text
+    while (result := httpx.get(url, headers=headers)).status_code != status:
+        assert time.monotonic() < end, result.text
         time.sleep(0.05)
-    return found
+    return result
 
 
 # Each answer that the document names
@@ -157,13 +158,13 @@ JUDGE = Judge(json.loads(json.dumps(openapi.build_document())))
 
 def test_each_answer_of_the_document_is_provoked() -> None:
     """The tests below have all that the document names, and nothing else."""
-    named = {
+    names = {
         (path, int(status))
         for path, item in JUDGE.document["paths"].items()
         for status in item["get"]["responses"]
     }
     tried = {*PLAIN, *ELSEWHERE}
-    assert named == tried | {(path.replace("/v3/", "/v3.1/"), status) for path, status in tried}
+    assert names == tried | {(path.replace("/v3/", "/v3.1/"), status) for path, status in tried}
 
 
 @pytest.mark.parametrize(("operation", "status"), [*PLAIN])
@@ -171,11 +172,14 @@ def test_an_answer_is_as_the_document_says(
     shipped: Server, slack_key: str, operation: str, status: int
 ) -> None:
     """Each status, at both prefixes, has the body that its schema describes."""
-    asked = PLAIN[operation, status]
-    key = {"all": shipped.key, "slack": slack_key}.get(asked.key or "")
-    for path in {asked.path, asked.path.replace("/v3/", "/v3.1/", 1)}:
+    request = PLAIN[operation, status]
+    key = {"all": shipped.key, "slack": slack_key}.get(request.key or "")
+    for path in {request.path, request.path.replace("/v3/", "/v3.1/", 1)}:
         answer = httpx.request(
-            "GET", shipped.url + path, headers={"x-api-key": key} if key else {}, content=asked.body
+            "GET",
+            shipped.url + path,
+            headers={"x-api-key": key} if key else {},
+            content=request.body,
         )
         assert answer.status_code == status, answer.text
         JUDGE(answer)
@@ -217,22 +221,21 @@ def test_a_server_that_is_about_to_end(shipped_build: Path, tmp_path: Path) -> N
 def test_a_fault_anywhere(
     shipped: Server, shipped_build: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """500 at every operation, by a fault put into what puts answers together; `acceptance/test_server` has one
-    by a damaged snapshot.
+    """500 at every operation, by a fault put into what puts answers together;
+    `acceptance/test_server` has one by a damaged snapshot.
     """
-    monkeypatch.setattr(app, "make_response", lambda *_: 1 / 0)
-    faulty = app.create_full_app(
-        AppState(KeyRing(shipped.keys_file), open_build(shipped_build)), None
-    )
-    found = asyncio.run(
+    for module in (dispatcher, responses):
+        monkeypatch.setattr(module, "make_response", lambda *_: 1 / 0)
+    faulty = app.create_app(AppState(KeyRing(shipped.keys_file), open_build(shipped_build)), None)
+    result = asyncio.run(
         _answers(
             faulty,
-            [asked.path for (_, status), asked in PLAIN.items() if status == 200],
+            [request.path for (_, status), request in PLAIN.items() if status == 200],
             shipped.key,
         )
     )
-    assert [answer.status_code for answer in found] == [500] * 6
-    for answer in found:
+    assert [answer.status_code for answer in result] == [500] * 6
+    for answer in result:
         JUDGE(answer)
 
 

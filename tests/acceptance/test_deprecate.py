@@ -13,7 +13,10 @@ from support.paths import SHIPPED_CATALOG
 from toolcatalog.catalog import yaml_reader
 from toolcatalog.cli.main import main
 
-TEXT = b"# mine\nname: A # a\ndescription: >-\n  It does it.\n\n# what it takes\ninput_parameters: {}\n"
+TEXT = (
+    b"# mine\nname: A # a\ndescription: >-\n  It does it.\n\n# what it takes\ninput_parameters:"
+    b" {}\n"
+)
 DATES = ["--since", "2025-10-27", "--sunset", "2026-06-30"]
 
 
@@ -44,10 +47,13 @@ def test_all_that_can_be_said(tool: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (0, "catalog/toolkits/a/A_DO/20250101_00.yaml\n")
     assert (
-        "1 older version is as before, for whoever has pinned one: --all-versions deprecates those too."
-        in done.stderr
+        "1 older version is as before, for whoever has pinned one: --all-versions deprecates those"
+        " too." in done.stderr
     )
-    block = b"deprecation:\n  reason: 'It: is old.'\n  since: '2025-10-27'\n  sunset: '2026-06-30'\n  replaced_by: A_OTHER\n"
+    block = (
+        b"deprecation:\n  reason: 'It: is old.'\n  since: '2025-10-27'\n  sunset: '2026-06-30'\n "
+        b" replaced_by: A_OTHER\n"
+    )
     assert tool.read_bytes() == TEXT.replace(b"it.\n", b"it.\n" + block)
     assert (tool.parent / "20240101_00.yaml").read_bytes() == TEXT
     checked = run_toolcatalog("check", "--format", "concise")
@@ -56,10 +62,10 @@ def test_all_that_can_be_said(tool: Path) -> None:
 
 def test_nothing_said_is_since_today(tool: Path) -> None:
     """The day is what there is to say at least."""
-    before = f"{datetime.now().astimezone():%Y-%m-%d}"
+    previous = f"{datetime.now().astimezone():%Y-%m-%d}"
     assert main(["deprecate", "A_DO"]) == 0
     (since,) = yaml_reader.parse(tool.read_bytes()).value["deprecation"].values()
-    assert since in {before, f"{datetime.now().astimezone():%Y-%m-%d}"}
+    assert since in {previous, f"{datetime.now().astimezone():%Y-%m-%d}"}
 
 
 def test_what_was_said_stays_unless_it_is_said_anew(tool: Path) -> None:
@@ -75,9 +81,9 @@ def test_what_was_said_stays_unless_it_is_said_anew(tool: Path) -> None:
     assert [*yaml_reader.parse(tool.read_bytes()).value["deprecation"].items()] == [
         *expected.items()
     ]
-    again = run_toolcatalog("deprecate", "A_DO", "--reason", "Older.")
-    assert (again.returncode, again.stdout) == (0, "")
-    assert "Nothing to change" in again.stderr
+    repeated = run_toolcatalog("deprecate", "A_DO", "--reason", "Older.")
+    assert (repeated.returncode, repeated.stdout) == (0, "")
+    assert "Nothing to change" in repeated.stderr
 
 
 def test_every_version_and_back(tool: Path) -> None:
@@ -92,14 +98,35 @@ def test_every_version_and_back(tool: Path) -> None:
     ("arguments", "sentence"),
     [
         (["A_D0"], "There is no tool A_D0 in catalog: did you mean A_DO?"),
-        (["A_DO", "--replaced-by", "A_OTHR"], "There is no tool A_OTHR in catalog: did you mean A_OTHER?"),
-        (["A_DO", "--replaced-by", "A_DO"], "A_DO cannot replace itself: name another tool, or leave --replaced-by out."),
-        (["A_DO", "--replaced-by", "A_GONE"], "A_GONE is deprecated itself: name A_OTHER, which replaces it."),
-        (["A_OTHER", "--replaced-by", "A_GONE"], "A_GONE is deprecated itself: name one that is not."),
-        (["A_DO", "--since", "2025-10-27", "--sunset", "2025-10-26"], "A tool that is deprecated since 2025-10-27 cannot go on 2025-10-26: give a later --sunset."),
-        (["A_DO", "--undo", "--reason", "x"], "--undo takes the whole deprecation back: give it alone."),
+        (
+            ["A_DO", "--replaced-by", "A_OTHR"],
+            "There is no tool A_OTHR in catalog: did you mean A_OTHER?",
+        ),
+        (
+            ["A_DO", "--replaced-by", "A_DO"],
+            "A_DO cannot replace itself: name another tool, or leave --replaced-by out.",
+        ),
+        (
+            ["A_DO", "--replaced-by", "A_GONE"],
+            "A_GONE is deprecated itself: name A_OTHER, which replaces it.",
+        ),
+        (
+            ["A_OTHER", "--replaced-by", "A_GONE"],
+            "A_GONE is deprecated itself: name one that is not.",
+        ),
+        (
+            ["A_DO", "--since", "2025-10-27", "--sunset", "2025-10-26"],
+            (
+                "A tool that is deprecated since 2025-10-27 cannot go on 2025-10-26: give a later"
+                " --sunset."
+            ),
+        ),
+        (
+            ["A_DO", "--undo", "--reason", "x"],
+            "--undo takes the whole deprecation back: give it alone.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_sentence_that_says_what_to_do(
     tool: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
@@ -147,13 +174,13 @@ def test_meta_tools_among_themselves(tmp_path: Path, capsys: pytest.CaptureFixtu
     """A meta tool is replaced by a meta tool, placeholders and all."""
     catalog = tmp_path / "catalog"
     shutil.copytree(SHIPPED_CATALOG, catalog)
-    one, other = sorted(path.name for path in (catalog / "meta_tools").iterdir() if path.is_dir())[
+    item, other = sorted(path.name for path in (catalog / "meta_tools").iterdir() if path.is_dir())[
         :2
     ]
     assert (
-        main(["deprecate", one, "--replaced-by", "GITHUB_CREATE_ISSUE", "--catalog", str(catalog)])
+        main(["deprecate", item, "--replaced-by", "GITHUB_CREATE_ISSUE", "--catalog", str(catalog)])
         == 2
     )
     assert "A meta tool is replaced by a meta tool" in capsys.readouterr().err
-    assert main(["deprecate", one, "--replaced-by", other, "--catalog", str(catalog)]) == 0
+    assert main(["deprecate", item, "--replaced-by", other, "--catalog", str(catalog)]) == 0
     assert run_toolcatalog("check", "--catalog", catalog, "--format", "concise").returncode == 0

@@ -52,9 +52,9 @@ def dev(tmp_path: Path) -> Iterator[tuple[Path, str]]:
         yield catalog, url
     finally:
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=20)
-    assert "Traceback" not in told
-    assert f"follows {catalog}" in told
+        _, output = process.communicate(timeout=20)
+    assert "Traceback" not in output
+    assert f"follows {catalog}" in output
 
 
 def events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
@@ -62,31 +62,48 @@ def events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
 
 
 def test_a_change_is_told_and_shown(dev: tuple[Path, str]) -> None:
-    """A page has the script; a change, a mistake and its mending are each told to whoever listens."""
+    """A page has the script; a change, a mistake and its mending are each told to whoever
+    listens.
+    """
     catalog, url = dev
     file = next((catalog / "toolkits" / "kit1").glob("*/*.yaml"))
     page = f"{url}/tools/{file.parent.name}/index.html"
     assert '<script src="/_dev/live.js"></script></head>' in httpx.get(page).text
     assert "EventSource" in httpx.get(f"{url}/_dev/live.js").text
     assert httpx.get(f"{url}/style.css").headers["content-type"].startswith("text/css")
-    before = file.read_text()
+    previous = file.read_text()
     with httpx.stream("GET", f"{url}/_dev/events", timeout=30) as stream:
         news = events(stream.iter_lines())
         assert next(news) == {"changes": 0, "problems": []}
-        file.write_text(before.replace("description: ", "description: Changed. ", 1))
+        file.write_text(previous.replace("description: ", "description: Changed. ", 1))
         assert next(news) == {"changes": 1, "problems": []}
         assert "Changed." in httpx.get(page).text
-        file.write_text(before.replace("type: string", "type: strng", 1))
-        told = next(news)
-        assert told["changes"] == 1
-        (problem,) = told["problems"]
+        file.write_text(previous.replace("type: string", "type: strng", 1))
+        output = next(news)
+        assert output["changes"] == 1
+        (problem,) = output["problems"]
         assert problem["path"].endswith(file.name)
         assert problem["line"] == 6
         assert "strng" in problem["excerpt"]
         assert "Changed." in httpx.get(page).text
-        file.write_text(before)
+        file.write_text(previous)
         assert next(news) == {"changes": 2, "problems": []}
     assert "Changed." not in httpx.get(page).text
+
+
+def test_a_long_path_is_not_looked_up(dev: tuple[Path, str]) -> None:
+    """To resolve thousands of folders takes a large part of a second: a long path is refused in the
+    time of any other.
+    """
+    _, url = dev
+    long, short = (f"{url}/{'a/' * count}" for count in (30_000, 2))
+    seconds = dict.fromkeys((long, short), 60.0)
+    for _ in range(3):
+        for target in seconds:
+            start = time.perf_counter()
+            assert httpx.get(target).status_code == 404
+            seconds[target] = min(seconds[target], time.perf_counter() - start)
+    assert seconds[long] < seconds[short] + 0.1
 
 
 def test_another_host_is_refused(dev: tuple[Path, str]) -> None:
@@ -132,10 +149,10 @@ def test_the_host_given_is_trusted(header: str, host: str, trusted: bool) -> Non
 
 
 def test_a_port_in_use_is_told_before_anything_is_built(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with socket.socket() as used:
+        used.bind(("127.0.0.1", 0))
+        used.listen()
+        port = used.getsockname()[1]
         catalog = generate_catalog(tmp_path / "catalog", 1)
         done = run_toolcatalog(
             "dev",

@@ -30,12 +30,12 @@ def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A committed catalog, from the folder of whose repository commands are run."""
-    found = create_repository(tmp_path / "repo")
-    write_tool(found, "A_DO", text=TOOL)
-    write_tool(found, "A_SEE", text=TOOL)
+    result = create_repository(tmp_path / "repo")
+    write_tool(result, "A_DO", text=TOOL)
+    write_tool(result, "A_SEE", text=TOOL)
     commit(tmp_path / "repo")
     monkeypatch.chdir(tmp_path / "repo")
-    return found
+    return result
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -83,12 +83,14 @@ def test_two_revisions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> Non
     write_tool(catalog, "A_DO", text=TOOL + "deprecation: {reason: Old.}\n")
     commit(catalog.parent)
     write_tool(catalog, "A_SEE").unlink()
-    assert run(capsys, "HEAD~1", "HEAD") == (
-        "a\n  A_DO  version 20250101_00 deprecated\n    text      deprecation  is new: reason `Old.`\n\n1 deprecated. Changes: 1 text.\n"
+    assert (
+        run(capsys, "HEAD~1", "HEAD")
+        == "a\n  A_DO  version 20250101_00 deprecated\n    text      deprecation  is new: reason"
+        " `Old.`\n\n1 deprecated. Changes: 1 text.\n"
     )
     assert (
-        "A_DO  version 20250101_00 has another deprecation\n    text      deprecation  was taken back"
-        in run(capsys, "HEAD", "HEAD~1")
+        "A_DO  version 20250101_00 has another deprecation\n    text      deprecation  was taken"
+        " back" in run(capsys, "HEAD", "HEAD~1")
     )
     assert run(capsys, "HEAD", "HEAD") == "No change.\n"
 
@@ -97,10 +99,10 @@ def test_what_cannot_be_compared(catalog: Path, capsys: pytest.CaptureFixture[st
     """It is told, and counted, and is no failure of the command."""
     write_tool(catalog, "A_DO", text=TOOL + "colour: red\n")
     (catalog / "toolkits" / "a" / "stray.txt").write_text("x")
-    told = run(capsys, "main")
-    assert "A_DO  version 20250101_00 not compared: after: line 3: " in told
-    assert "toolkits/a/stray.txt  not compared: after: no file is expected here" in told
-    assert told.endswith("2 not compared. Changes: none.\n")
+    output = run(capsys, "main")
+    assert "A_DO  version 20250101_00 not compared: after: line 3: " in output
+    assert "toolkits/a/stray.txt  not compared: after: no file is expected here" in output
+    assert output.endswith("2 not compared. Changes: none.\n")
 
 
 def test_a_catalog_that_no_revision_has(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,13 +135,13 @@ def test_two_versions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None
     """
     write_tool(catalog, "A_DO", "20250202_00", TOOL.replace("Does", "Can do"))
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
-    whole = run(capsys, "A_DO@20250101_00", "A_DO")
+    document = run(capsys, "A_DO@20250101_00", "A_DO")
     assert (
-        "A_DO  version 20260101_00, after 20250101_00\n    breaking  input to  is new and required\n"
-        in whole
+        "A_DO  version 20260101_00, after 20250101_00\n    breaking  input to  is new and"
+        " required\n" in document
     )
     assert (
-        whole
+        document
         == run(capsys, "A_DO@20250101_00", "A_DO@")
         == run(capsys, "A_DO@20250101_00")
         == run(capsys, "A_DO@20250101_00", "A_DO@20260101_00")
@@ -176,17 +178,17 @@ def test_two_builds(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As folders with `current`, as folders of snapshots, or mixed; what is the same everywhere is
     not read.
     """
-    kits = catalog / "toolkits"
-    shutil.copytree(kits / "a", kits / "b")
+    toolkits = catalog / "toolkits"
+    shutil.copytree(toolkits / "a", toolkits / "b")
     for slug in ("A_DO", "A_SEE"):
-        (kits / "b" / slug).rename(kits / "b" / slug.replace("A_", "B_"))
+        (toolkits / "b" / slug).rename(toolkits / "b" / slug.replace("A_", "B_"))
     run_successfully("build", "--no-site", "--out", "old", cwd=catalog.parent)
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     write_tool(catalog, "A_SEE", text=TOOL + "deprecation: {sunset: 2027-01-01}\n")
     (catalog / "catalog.yaml").write_text("title: Larger\n")
     run_successfully("build", "--no-site", "--out", "new", cwd=catalog.parent)
-    told = run(capsys, "old", "new")
-    assert [line.strip() for line in told.splitlines()] == [
+    output = run(capsys, "old", "new")
+    assert [line.strip() for line in output.splitlines()] == [
         "a",
         "A_DO  version 20260101_00, after 20250101_00",
         "breaking  input to  is new and required",
@@ -200,7 +202,7 @@ def test_two_builds(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "1 changed in place, 1 new version, 1 deprecated. Changes: 1 breaking, 2 text.",
     ]
     inner = [str(Path(name, "current").resolve()) for name in ("old", "new")]
-    assert run(capsys, *inner) == run(capsys, "old", inner[1]) == told
+    assert run(capsys, *inner) == run(capsys, "old", inner[1]) == output
     assert run(capsys, "new", "new") == "No change.\n"
     assert "A_DO  version 20260101_00 removed\n    breaking  version  was removed" in run(
         capsys, "new", "old"
@@ -235,7 +237,10 @@ def test_a_build_that_is_damaged(catalog: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.usefixtures("catalog")
 def test_what_is_none_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     """The sentence says what was tried."""
-    tried = "is nothing that can be compared: no version of a tool (as SLUG@VERSION), no folder of a build, and no git revision. "
+    tried = (
+        "is nothing that can be compared: no version of a tool (as SLUG@VERSION), no folder of a"
+        " build, and no git revision. "
+    )
     assert refused(capsys, "nope").startswith(f"nope {tried}Git knows no revision `nope` in ")
     assert refused(capsys, "main", "B_DO@").startswith(f"B_DO@ {tried}")
     assert refused(capsys, "--", "-x").startswith(f"-x {tried}")
@@ -256,7 +261,8 @@ def test_outside_of_a_repository(
     monkeypatch.chdir(tmp_path)
     assert "is new and required" in run(capsys, "A_DO")
     assert refused(capsys, "main").endswith(
-        "catalog is in no git repository, so it has no revisions: name one that is with --catalog, or `git init`.\n"
+        "catalog is in no git repository, so it has no revisions: name one that is with --catalog,"
+        " or `git init`.\n"
     )
 
 
@@ -272,13 +278,13 @@ def test_a_name_of_two_things(catalog: Path, capsys: pytest.CaptureFixture[str])
         "build is a build and a git revision: say `SLUG@` "
     )
     assert refused(capsys, "A_DO").startswith("A_DO is a tool and a git revision: say `SLUG@` ")
-    for one in (
+    for item in (
         ("./build", "build"),
         ("build", "main"),
         ("refs/heads/build", "build"),
         ("A_DO", "main"),
     ):
-        assert run(capsys, *one) == "No change.\n"
+        assert run(capsys, *item) == "No change.\n"
     assert "is new and required" in run(capsys, "A_DO@")
     assert "is new and required" in run(capsys, "refs/heads/A_DO")
 
@@ -288,13 +294,15 @@ def test_a_name_of_two_things(catalog: Path, capsys: pytest.CaptureFixture[str])
 
 def test_as_markdown_and_json(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
-    assert run(capsys, "main", "--format", "markdown") == (
-        "**1 new version. Changes: 1 breaking.**\n\nFrom `main` to `the working tree`.\n\n#### Toolkit `a`\n\n"
-        "- `A_DO` version 20260101_00, after 20250101_00\n  - **breaking** `input to` is new and required\n"
+    assert (
+        run(capsys, "main", "--format", "markdown")
+        == "**1 new version. Changes: 1 breaking.**\n\nFrom `main` to `the working tree`.\n\n####"
+        " Toolkit `a`\n\n- `A_DO` version 20260101_00, after 20250101_00\n  - **breaking**"
+        " `input to` is new and required\n"
     )
-    told = json.loads(run(capsys, "main", "--format", "json"))
-    assert told["totals"]["by_kind"] == {"breaking": 1, "scope": 0, "additive": 0, "text": 0}
-    (entry,) = told["entries"]
+    output = json.loads(run(capsys, "main", "--format", "json"))
+    assert output["totals"]["by_kind"] == {"breaking": 1, "scope": 0, "additive": 0, "text": 0}
+    (entry,) = output["entries"]
     assert entry["changes"] == [
         {"kind": "breaking", "place": "input to", "what": "is new and required"}
     ]
@@ -315,26 +323,29 @@ def test_no_text_of_a_catalog_moves_the_cursor(
         "20260101_00",
         'name: "\\e[2J\\u202e"\ndescription: Does it.\nscopes: ["a\\u2028b"]\n',
     )
-    for form in ("text", "markdown"):
+    for output_format in ("text", "markdown"):
         assert all(
-            char.isprintable() or char == "\n" for char in run(capsys, "main", "--format", form)
+            char.isprintable() or char == "\n"
+            for char in run(capsys, "main", "--format", output_format)
         )
 
 
-@pytest.mark.parametrize(("more", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
-def test_colours_only_on_a_terminal(catalog: Path, more: dict[str, str], coloured: bool) -> None:
+@pytest.mark.parametrize(("extra", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_colours_only_on_a_terminal(catalog: Path, extra: dict[str, str], coloured: bool) -> None:
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     assert "\x1b" not in run_successfully("diff", "main", cwd=catalog.parent)
-    ours, theirs = pty.openpty()
+    actual, reference = pty.openpty()
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {
         "TERM": "xterm-256color",
-        **more,
+        **extra,
     }
     command = [sys.executable, "-m", "toolcatalog", "diff", "main"]
-    with subprocess.Popen(command, stdout=theirs, env=environment, cwd=catalog.parent) as process:
+    with subprocess.Popen(
+        command, stdout=reference, env=environment, cwd=catalog.parent
+    ) as process:
         assert process.wait(timeout=60) == 0
-    os.close(theirs)
-    shown = os.read(ours, 65536)
-    os.close(ours)
-    assert b"is new and required" in shown
-    assert (b"\x1b[31m" in shown) == coloured
+    os.close(reference)
+    displayed = os.read(actual, 65536)
+    os.close(actual)
+    assert b"is new and required" in displayed
+    assert (b"\x1b[31m" in displayed) == coloured

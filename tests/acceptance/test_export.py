@@ -57,47 +57,49 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def exported(build: Path, *arguments: str) -> list[dict[str, Any]]:
     """What an export that must succeed prints."""
-    found: list[dict[str, Any]] = json.loads(
+    results: list[dict[str, Any]] = json.loads(
         run_successfully("export", *arguments, "--build", build)
     )
-    return found
+    return results
 
 
 def name(definition: dict[str, Any]) -> str:
     """The name of a tool in any form."""
-    found: str = definition.get("$id") or definition.get("function", definition)["name"]
-    return found
+    results: str = definition.get("$id") or definition.get("function", definition)["name"]
+    return results
 
 
-@pytest.mark.parametrize("form", definitions.FORMATS)
-def test_tools_come_in_the_order_in_which_they_are_named(form: str, shipped_build: Path) -> None:
+@pytest.mark.parametrize("output_format", definitions.FORMATS)
+def test_tools_come_in_the_order_in_which_they_are_named(
+    output_format: str, shipped_build: Path
+) -> None:
     """Those that are named first, then those of the toolkits by slug, each once."""
-    named = ["SLACK_SEND_MESSAGE", "GITHUB_CREATE_ISSUE", "SLACK_SEND_MESSAGE"]
-    found = [
-        name(one).split("@")[0]
-        for one in exported(shipped_build, form, *named, "--toolkit", "slack")
+    names = ["SLACK_SEND_MESSAGE", "GITHUB_CREATE_ISSUE", "SLACK_SEND_MESSAGE"]
+    results = [
+        name(item).split("@")[0]
+        for item in exported(shipped_build, output_format, *names, "--toolkit", "slack")
     ]
     store = open_build(shipped_build)
     slack = store.select_page(
         store.search(Filters(toolkits=["slack"]), VersionPins()), "slug", False, 0, 1000
     ).tolist()
     slugs = [json.loads(bytes(store.read_document(number)[0]))["slug"] for number in slack]
-    assert found == [*named[:2], *(slug for slug in slugs if slug not in named)]
-    assert len(found) > 10
+    assert results == [*names[:2], *(slug for slug in slugs if slug not in names)]
+    assert len(results) > 10
 
 
-@pytest.mark.parametrize("form", definitions.FORMATS)
-def test_the_site_has_the_same_bytes(form: str, shipped_build: Path) -> None:
+@pytest.mark.parametrize("output_format", definitions.FORMATS)
+def test_the_site_has_the_same_bytes(output_format: str, shipped_build: Path) -> None:
     """`toolkits/<slug>/<form>.json` is what the command prints for the toolkit, and the toolkit's
     page leads to it.
     """
     folders = sorted((SHIPPED_CATALOG / "toolkits").iterdir())
     for folder in folders if DEEP_PROFILE else folders[::3]:
         site = shipped_build.parent / "site" / "toolkits" / folder.name
-        assert (site / f"{form}.json").read_text() == run_successfully(
-            "export", form, "--toolkit", folder.name, "--build", shipped_build
+        assert (site / f"{output_format}.json").read_text() == run_successfully(
+            "export", output_format, "--toolkit", folder.name, "--build", shipped_build
         )
-        assert f'href="{form}.json"' in (site / "index.html").read_text()
+        assert f'href="{output_format}.json"' in (site / "index.html").read_text()
 
 
 def test_a_session_has_what_the_api_answers_for_it(shipped_build: Path) -> None:
@@ -105,10 +107,10 @@ def test_a_session_has_what_the_api_answers_for_it(shipped_build: Path) -> None:
     answer = json.loads(
         (shipped_build / "current" / "sessions" / "trs_issue_triage.json").read_bytes()
     )
-    found = exported(shipped_build, "openai", "--session", "trs_issue_triage")
-    assert [name(one) for one in found] == [item["slug"] for item in answer["items"]]
-    assert found
-    assert [one["function"]["parameters"] for one in found] == [
+    result = exported(shipped_build, "openai", "--session", "trs_issue_triage")
+    assert [name(one) for one in result] == [item["slug"] for item in answer["items"]]
+    assert result
+    assert [one["function"]["parameters"] for one in result] == [
         definitions.input_schema(item["input_parameters"]) for item in answer["items"]
     ]
 
@@ -129,15 +131,17 @@ def test_a_session_has_what_the_api_answers_for_it(shipped_build: Path) -> None:
 )
 def test_versions(arguments: list[str], expected: list[str], small: Path) -> None:
     """The newest, the one that is named, or the one in force at another."""
-    assert [name(one) for one in exported(small, "json-schema", *arguments)] == expected
+    assert [name(item) for item in exported(small, "json-schema", *arguments)] == expected
 
 
 def test_what_is_left_out_is_told_and_the_rest_printed(small: Path) -> None:
-    """The exit code says that something is missing; a name that is shortened is told and no fault."""
+    """The exit code says that something is missing; a name that is shortened is told and no
+    fault.
+    """
     done = run_toolcatalog("export", "anthropic", "--toolkit", "a", "--build", small)
-    short = f"{LONG[:55]}_"
-    names = [name(one) for one in json.loads(done.stdout)]
-    assert (done.returncode, names[:2], names[2][:56]) == (1, ["A_DO", "A_NEW"], short)
+    shortened = f"{LONG[:55]}_"
+    names = [name(item) for item in json.loads(done.stdout)]
+    assert (done.returncode, names[:2], names[2][:56]) == (1, ["A_DO", "A_NEW"], shortened)
     assert done.stderr.splitlines() == [
         "A_TOP is left out: anthropic refuses the name of its argument '$top'.",
         f"{names[2]} stands for {LONG}: anthropic takes names of 64 characters.",
@@ -198,7 +202,11 @@ def test_a_real_mcp_client_reads_what_is_exported(shipped_build: Path, tmp_path:
     ]
     text = run_successfully("export", "mcp", *toolkits, "--build", shipped_build)
     (tmp_path / "tools.json").write_text(text)
-    script = "import json, sys\nfrom toolcatalog.importers.mcp_client import fetch_tools_from_command\nprint(json.dumps(fetch_tools_from_command([sys.executable, *sys.argv[1:]], 60)))"
+    script = (
+        "import json, sys\nfrom toolcatalog.importers.mcp_client import"
+        " fetch_tools_from_command as fetch\n"
+        "print(json.dumps(fetch([sys.executable, *sys.argv[1:]], 60)))"
+    )
     command = [
         sys.executable,
         "-W",

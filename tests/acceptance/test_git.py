@@ -15,6 +15,7 @@ from toolcatalog.catalog import folder
 from toolcatalog.errors import Finding, UsageError
 from toolcatalog.history import from_files, git
 from toolcatalog.history.git import files_at_commit, files_in_working_tree, find_merge_base
+from toolcatalog.history.targets import check_against_revision, compare_revisions
 
 
 @pytest.fixture(autouse=True)
@@ -25,8 +26,8 @@ def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def files_at(catalog: Path, revision: str) -> git.FileSet:
-    found = git.open_repository(catalog)
-    return files_at_commit(found, git.resolve_commit(found, revision), revision)
+    result = git.open_repository(catalog)
+    return files_at_commit(result, git.resolve_commit(result, revision), revision)
 
 
 def since(catalog: Path, revision: str) -> set[str]:
@@ -41,16 +42,16 @@ def test_a_clean_working_tree_is_the_revision(tmp_path: Path, inside: str) -> No
     on both sides, and the same bytes.
     """
     catalog = create_repository(tmp_path / "repo", inside)
-    then, today = (
+    following, today = (
         files_at(catalog, "HEAD"),
         files_in_working_tree(git.open_repository(catalog)),
     )
-    assert then.object_ids == today.object_ids
-    assert {*then.object_ids} == {*folder.list_paths(catalog)[0]}
+    assert following.object_ids == today.object_ids
+    assert {*following.object_ids} == {*folder.list_paths(catalog)[0]}
     assert (
-        then.read([*then.object_ids])
+        following.read([*following.object_ids])
         == today.read([*today.object_ids])
-        == {path: (catalog / path).read_bytes() for path in then.object_ids}
+        == {path: (catalog / path).read_bytes() for path in following.object_ids}
     )
 
 
@@ -83,19 +84,21 @@ def test_git_of_the_other_kind_of_names(tmp_path: Path) -> None:
 
 
 def test_links_are_followed_as_in_a_folder(tmp_path: Path) -> None:
-    """A link to a file of the catalog has that file's content; one that leads out of it has none."""
+    """A link to a file of the catalog has that file's content; one that leads out of it has
+    none.
+    """
     catalog = create_repository(tmp_path)
     write_tool(catalog, "A_DO", "20250202_00").symlink_to("20250101_00.yaml")
     write_tool(catalog, "A_DO", "20250303_00").symlink_to("../../../../../outside")
     (tmp_path / "outside").write_text(TOOL)
     commit(tmp_path)
-    then, inner, outer = (
+    following, inner, outer = (
         files_at(catalog, "HEAD"),
         "toolkits/a/A_DO/20250202_00.yaml",
         "toolkits/a/A_DO/20250303_00.yaml",
     )
-    assert then.read([inner])[inner] == write_tool(catalog, "A_DO").read_bytes()
-    assert isinstance(then.read([outer])[outer], Finding)
+    assert following.read([inner])[inner] == write_tool(catalog, "A_DO").read_bytes()
+    assert isinstance(following.read([outer])[outer], Finding)
     assert since(catalog, "HEAD") == {outer}  # what cannot be read is never the same
     write_tool(catalog, "A_DO").write_text(TOOL)
     assert inner in since(catalog, "HEAD")
@@ -120,9 +123,9 @@ def test_a_link_that_no_revision_can_follow_is_refused(tmp_path: Path, target: s
     other = "toolkits/a/A_SEE/20250101_00.yaml"
     write_tool(catalog, "A_DO").symlink_to(target.format(other, top=catalog))
     path = "toolkits/a/A_DO/20250101_00.yaml"
-    refused = folder.read_file(catalog, path)
-    assert isinstance(refused, Finding)
-    assert refused.rule == "file-link"
+    rejected = folder.read_file(catalog, path)
+    assert isinstance(rejected, Finding)
+    assert rejected.rule == "file-link"
     write_tool(catalog, "A_DO").unlink()
     write_tool(catalog, "A_DO").symlink_to("../A_SEE/20250101_00.yaml")
     assert folder.read_file(catalog, path) == write_tool(catalog, "A_SEE").read_bytes()
@@ -134,10 +137,10 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
     write_tool(catalog, "A_DO", text="#" * (folder.MAX_FILE_SIZE + 1))
     write_tool(catalog, "A_SEE", text="#" * folder.MAX_FILE_SIZE)
     commit(tmp_path)
-    found = files_at(catalog, "HEAD").read(
+    result = files_at(catalog, "HEAD").read(
         ["toolkits/a/A_DO/20250101_00.yaml", "toolkits/a/A_SEE/20250101_00.yaml"]
     )
-    large, fine = found.values()
+    large, fine = result.values()
     assert isinstance(large, Finding)
     assert large.message == "more than 1 MiB"
     assert fine == b"#" * folder.MAX_FILE_SIZE
@@ -151,19 +154,19 @@ def test_the_fork_is_where_our_work_began(tmp_path: Path) -> None:
     first = run_git(tmp_path, "rev-parse", "HEAD")
     run_git(tmp_path, "switch", "--quiet", "--create", "ours")
     write_tool(catalog, "A_DO", "20250202_00", TOOL)
-    ours = commit(tmp_path)
+    actual = commit(tmp_path)
     run_git(tmp_path, "switch", "--quiet", "main")
     write_tool(catalog, "A_NEW", text=TOOL)
-    theirs = commit(tmp_path)
+    reference = commit(tmp_path)
     run_git(tmp_path, "switch", "--quiet", "ours")
-    found = git.open_repository(catalog)
-    assert find_merge_base(found, "main") == first
-    assert find_merge_base(found, first) == first
-    assert find_merge_base(found, "HEAD") == ours
+    result = git.open_repository(catalog)
+    assert find_merge_base(result, "main") == first
+    assert find_merge_base(result, first) == first
+    assert find_merge_base(result, "HEAD") == actual
     run_git(tmp_path, "switch", "--quiet", "--orphan", "alone")
     commit(tmp_path)
     catalog.mkdir(exist_ok=True)
-    assert find_merge_base(git.open_repository(catalog), "main") == theirs
+    assert find_merge_base(git.open_repository(catalog), "main") == reference
 
 
 def test_of_several_forks_none_counts(tmp_path: Path) -> None:
@@ -172,15 +175,15 @@ def test_of_several_forks_none_counts(tmp_path: Path) -> None:
     """
     catalog = create_repository(tmp_path)
     run_git(tmp_path, "switch", "--quiet", "--create", "ours")
-    ours = commit(tmp_path)
+    actual = commit(tmp_path)
     run_git(tmp_path, "switch", "--quiet", "main")
     write_tool(catalog, "A_NEW", text=TOOL)
-    theirs = commit(tmp_path)
+    reference = commit(tmp_path)
     run_git(tmp_path, "merge", "--quiet", "--no-edit", "ours")
     run_git(tmp_path, "switch", "--quiet", "ours")
-    run_git(tmp_path, "merge", "--quiet", "--no-edit", theirs)
+    run_git(tmp_path, "merge", "--quiet", "--no-edit", reference)
     bases = run_git(tmp_path, "merge-base", "--all", "main", "HEAD").split()
-    assert sorted(bases) == sorted([ours, theirs])
+    assert sorted(bases) == sorted([actual, reference])
     assert find_merge_base(git.open_repository(catalog), "main") == run_git(
         tmp_path, "rev-parse", "main"
     )
@@ -242,8 +245,8 @@ def test_a_shallow_clone(tmp_path: Path) -> None:
     create_repository(tmp_path / "origin")
     commit(tmp_path / "origin", "the second")
     run_git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{tmp_path / 'origin'}", "clone")
-    said = sentence(tmp_path / "clone" / "catalog", "HEAD~1")
-    assert "a clone without its whole history: `git fetch --unshallow`, or `fetch-depth: 0`" in said
+    text = sentence(tmp_path / "clone" / "catalog", "HEAD~1")
+    assert "a clone without its whole history: `git fetch --unshallow`, or `fetch-depth: 0`" in text
     assert files_at(tmp_path / "clone" / "catalog", "HEAD").object_ids
 
 
@@ -263,9 +266,9 @@ def test_a_partial_clone_fetches_nothing(tmp_path: Path) -> None:
         f"touch {tmp_path / 'stolen'}; git-upload-pack",
     )
     path = "toolkits/a/A_DO/20250101_00.yaml"
-    found = files_at(tmp_path / "clone" / "catalog", "HEAD~1").read([path])[path]
-    assert isinstance(found, Finding)
-    assert "git fetch --refetch" in found.message
+    result = files_at(tmp_path / "clone" / "catalog", "HEAD~1").read([path])[path]
+    assert isinstance(result, Finding)
+    assert "git fetch --refetch" in result.message
     assert not (tmp_path / "stolen").exists()
 
 
@@ -279,9 +282,9 @@ def test_a_repository_of_somebody_else(tmp_path: Path, monkeypatch: pytest.Monke
     """Git's own caution is told as what it is, with what to do."""
     catalog = create_repository(tmp_path)
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    said = sentence(catalog, "HEAD")
-    assert "belongs to another user" in said
-    assert "safe.directory" in said
+    text = sentence(catalog, "HEAD")
+    assert "belongs to another user" in text
+    assert "safe.directory" in text
 
 
 def test_nothing_that_a_repository_names_is_run(tmp_path: Path) -> None:
@@ -297,8 +300,20 @@ def test_nothing_that_a_repository_names_is_run(tmp_path: Path) -> None:
     script.chmod(0o755)
     for hook in ("post-index-change", "post-checkout", "reference-transaction", "pre-auto-gc"):
         shutil.copy(script, top / ".git" / "hooks" / hook)
-    for key in ("filter.bad.clean", "filter.bad.smudge", "filter.bad.process", "diff.bad.textconv", "diff.bad.command", "diff.external", "core.fsmonitor",
-                "core.pager", "pager.rev-parse", "core.sshCommand", "core.editor", "alias.rev-parse"):  # fmt: skip
+    for key in (
+        "filter.bad.clean",
+        "filter.bad.smudge",
+        "filter.bad.process",
+        "diff.bad.textconv",
+        "diff.bad.command",
+        "diff.external",
+        "core.fsmonitor",
+        "core.pager",
+        "pager.rev-parse",
+        "core.sshCommand",
+        "core.editor",
+        "alias.rev-parse",
+    ):
         run_git(top, "config", key, str(script))
     write_tool(catalog, "A_DO").write_text(TOOL)
     assert since(catalog, "HEAD") == {"toolkits/a/A_DO/20250101_00.yaml"}
@@ -358,12 +373,12 @@ def test_an_embedded_repository_is_refused(
         )
         script.chmod(0o755)
         monkeypatch.setenv("PATH", f"{script.parent}{os.pathsep}{os.environ['PATH']}")
-    said = sentence(catalog, "HEAD")
-    assert str(tmp_path / "repo" / "sub") in said
+    text = sentence(catalog, "HEAD")
+    assert str(tmp_path / "repo" / "sub") in text
     if is_old and "core.worktree ." not in settings:  # git itself finds no files there
-        assert "must be run in a work tree" in said
+        assert "must be run in a work tree" in text
     else:
-        assert f"instead of {tmp_path / 'repo' / '.git'}" in said
+        assert f"instead of {tmp_path / 'repo' / '.git'}" in text
     shutil.rmtree(tmp_path / "repo" / "sub" / "objects")
     assert since(catalog, "HEAD~1") == {"toolkits/a/A_DO/20250101_00.yaml"}
 
@@ -400,8 +415,8 @@ def test_a_link_to_a_catalog_is_refused(tmp_path: Path) -> None:
     catalog.symlink_to("moved")
     assert f"{catalog} is a symbolic link within the repository" in sentence(catalog, "HEAD")
     (tmp_path / "link").symlink_to("repo")
-    said = sentence(tmp_path / "link" / "catalog", "HEAD")
-    assert "is a symbolic link within the repository" in said
+    text = sentence(tmp_path / "link" / "catalog", "HEAD")
+    assert "is a symbolic link within the repository" in text
     catalog.unlink()
     (tmp_path / "repo" / "moved").rename(catalog)
     assert since(tmp_path / "link" / "catalog", "HEAD") == {"toolkits/a/A_DO/20250101_00.yaml"}
@@ -464,7 +479,9 @@ def test_replaced_and_grafted_commits_are_as_they_were(tmp_path: Path) -> None:
 
 
 def test_attributes_change_no_bytes(tmp_path: Path) -> None:
-    """What is read at a revision is what was committed: no keyword, line end or encoding differs."""
+    """What is read at a revision is what was committed: no keyword, line end or encoding
+    differs.
+    """
     catalog = create_repository(tmp_path)
     text = TOOL + "# $Id$ $Format:%H$ \n"
     write_tool(catalog, "A_DO", text=text)
@@ -485,9 +502,9 @@ def test_an_ambiguous_name_is_refused(tmp_path: Path) -> None:
     run_git(tmp_path, "update-ref", "refs/tags/HEAD", "HEAD~1")
     assert "`main` is the name of more than one branch, tag or commit" in sentence(catalog, "main")
     assert "more than one branch" in sentence(catalog, "main~0")
-    found = git.open_repository(catalog)
+    result = git.open_repository(catalog)
     for name in ("HEAD", "@", "refs/heads/main", second):
-        assert git.resolve_commit(found, name) == second
+        assert git.resolve_commit(result, name) == second
 
 
 def test_a_folder_that_is_closed_is_not_a_removal(tmp_path: Path) -> None:
@@ -502,12 +519,12 @@ def test_a_folder_that_is_closed_is_not_a_removal(tmp_path: Path) -> None:
 
 
 def test_a_submodule_in_a_catalog_is_refused(tmp_path: Path) -> None:
-    """Git records one name for all of its files, and their history elsewhere: nothing of them can be
-    compared, neither when it comes nor later.
+    """Git records one name for all of its files, and their history elsewhere: nothing of them can
+    be compared, neither when it comes nor later.
     """
     catalog = create_repository(tmp_path / "repo")
-    kit = catalog / "toolkits" / "a"
-    shutil.copytree(kit, tmp_path / "kit")
+    toolkit = catalog / "toolkits" / "a"
+    shutil.copytree(toolkit, tmp_path / "kit")
     run_git(tmp_path / "kit", "init", "--quiet", "--initial-branch=main", ".")
     commit(tmp_path / "kit")
     first = run_git(catalog, "rev-parse", "HEAD")
@@ -522,3 +539,29 @@ def test_a_submodule_in_a_catalog_is_refused(tmp_path: Path) -> None:
     ):
         files_at(catalog, "HEAD")
     assert files_at(catalog, first).object_ids
+
+
+@pytest.mark.parametrize("name", ["catalog", "sub/catalog"])
+def test_a_catalog_that_became_a_submodule_is_refused(tmp_path: Path, name: str) -> None:
+    """The submodule brings a history of its own, in which nothing of what was published changed:
+    also where it stands for a folder above the catalog. Where it always was one it is compared.
+    """
+    top, folder = tmp_path / "repo", name.partition("/")[0]
+    catalog = create_repository(top, name)
+    first = run_git(top, "rev-parse", "HEAD")
+    create_repository(tmp_path / "other", name)
+    forged = tmp_path / "forged"
+    shutil.copytree(tmp_path / "other" / folder, forged)
+    run_git(forged, "init", "--quiet", "--initial-branch=main", ".")
+    commit(forged)
+    run_git(top, "rm", "--quiet", "-r", folder)
+    add = ("submodule", "--quiet", "add", str(forged), folder)
+    run_git(top, "-c", "protocol.file.allow=always", *add)
+    commit(top)
+    for revision in ("HEAD~1", first):
+        message = f"such as a submodule, and at {revision} it was a folder of the repository in"
+        with pytest.raises(UsageError, match=message):
+            check_against_revision(catalog, revision, "2026-01-01")
+        with pytest.raises(UsageError, match=message):
+            compare_revisions(catalog, revision)
+    assert check_against_revision(catalog, "HEAD", "2026-01-01").changed_paths == set()

@@ -29,10 +29,10 @@ def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def catalog(tmp_path: Path) -> Path:
     """A catalog whose A_DO is as plain as can be, committed."""
-    found = create_repository(tmp_path)
-    write_tool(found, "A_DO", text=TOOL)
+    result = create_repository(tmp_path)
+    write_tool(result, "A_DO", text=TOOL)
     commit(tmp_path)
-    return found
+    return result
 
 
 def found(catalog: Path, today: str = TODAY) -> list[Finding]:
@@ -55,7 +55,7 @@ def deprecated(sunset: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (NEEDY, "and breaks who calls it: input to is new and required"),
         (TOOL.replace("Does", "Can do"), "if only for who reads it: description was reworded"),
@@ -63,11 +63,11 @@ def deprecated(sunset: str) -> str:
         (NEEDY + "deprecation: {reason: Old.}\n", "input to is new and required"),
     ],
 )
-def test_a_published_version_changed(catalog: Path, text: str, said: str) -> None:
+def test_a_published_version_changed(catalog: Path, text: str, message: str) -> None:
     write_tool(catalog, "A_DO", text=text)
     (finding,) = found(catalog)
     assert (finding.rule, finding.path) == ("history-version-changed", A_DO)
-    assert said in finding.message
+    assert message in finding.message
     assert "deprecation" not in finding.message
     assert "toolcatalog bump A_DO" in finding.help
 
@@ -76,9 +76,8 @@ def test_a_published_version_changed(catalog: Path, text: str, said: str) -> Non
 def test_another_order_of_parameters_is_a_change(catalog: Path, tmp_path: Path, field: str) -> None:
     """It is what is served, and what a model reads, at every level."""
     text = (
-        TOOL
-        + f"{field}:\n  x: {{type: object, properties: {{%s: {{type: string}}, %s: {{type: string}}}}}}\n"
-        "  %s: {type: string}\n  %s: {type: string}\n"
+        TOOL + f"{field}:\n  x: {{type: object, properties: {{%s: {{type: string}}, %s: {{type:"
+        " string}}}\n  %s: {type: string}\n  %s: {type: string}\n"
     )
     write_tool(catalog, "A_DO", "20250202_00", text % ("a", "b", "y", "z"))
     commit(tmp_path)
@@ -116,10 +115,121 @@ def test_a_toolkit_may_change(catalog: Path) -> None:
     """What a toolkit says is no change of the files of its tools, also where one of those is
     deprecated at the same time.
     """
-    kit = catalog / "toolkits" / "a" / "toolkit.yaml"
-    kit.write_text(f"{kit.read_text()}no_auth: true\n")
+    toolkit = catalog / "toolkits" / "a" / "toolkit.yaml"
+    toolkit.write_text(f"{toolkit.read_text()}description: Tools.\nno_auth: false\n")
     write_tool(catalog, "A_DO", text=deprecated(""))
     assert rules(catalog) == []
+
+
+@pytest.mark.parametrize("previous", ["", "no_auth: false\n", "no_auth: true\n"])
+@pytest.mark.parametrize("current", ["", "no_auth: false\n", "no_auth: true\n"])
+def test_no_auth_of_a_toolkit(catalog: Path, tmp_path: Path, previous: str, current: str) -> None:
+    """Another `no_auth` is another one of all published versions that have none of their own."""
+    toolkit = catalog / "toolkits" / "a" / "toolkit.yaml"
+    text = toolkit.read_text()
+    toolkit.write_text(text + previous)
+    commit(tmp_path)
+    toolkit.write_text(text + current)
+    found_ = found(catalog)
+    if ("true" in previous) == ("true" in current):
+        assert found_ == []
+    else:
+        (finding,) = found_
+        assert (finding.rule, finding.path, finding.pointer) == (
+            "history-no-auth",
+            "toolkits/a/toolkit.yaml",
+            ("no_auth",),
+        )
+        assert ("need no authentication any more" in finding.message) == ("true" in current)
+
+
+# A meta tool
+
+META = "meta_tools/ROUTER_FIND/20250101_00.yaml"
+
+
+@pytest.fixture
+def meta(catalog: Path, tmp_path: Path) -> Path:
+    """The file of a meta tool, committed."""
+    file = catalog / META
+    file.parent.mkdir(parents=True)
+    file.write_text(TOOL)
+    (catalog / "meta_tools/toolkit.yaml").write_text(
+        "name: Router\nlogo: https://a.example/r.svg\n"
+    )
+    commit(tmp_path)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (NEEDY, "input_parameters changed"),
+        (TOOL.replace("Does", "Can do"), "description changed"),
+        (f"when: manage_connections\n{TOOL}", "when changed"),
+        (f"{NEEDY}deprecation: {{reason: Old.}}\n", "input_parameters changed"),
+    ],
+)
+def test_a_published_version_of_a_meta_tool_changed(
+    catalog: Path, meta: Path, text: str, message: str
+) -> None:
+    """Sessions serve it: a change takes a new version, as for any tool."""
+    meta.write_text(text)
+    (finding,) = found(catalog)
+    assert (finding.rule, finding.path) == ("history-version-changed", META)
+    assert message in finding.message
+    assert "deprecation" not in finding.message
+
+
+def test_a_meta_tool_may_be_deprecated_and_continued(catalog: Path, meta: Path) -> None:
+    """As any tool."""
+    meta.write_text(f"# A comment.\n{deprecated('')}")
+    meta.with_name("20260101_00.yaml").write_text(NEEDY)
+    assert rules(catalog) == []
+
+
+@pytest.mark.parametrize(("sunset", "passes"), [("", False), ("2026-02-02", False), (TODAY, True)])
+def test_a_meta_tool_is_removed_when_its_day_has_come(
+    catalog: Path, tmp_path: Path, meta: Path, sunset: str, passes: bool
+) -> None:
+    """As any tool."""
+    meta.write_text(deprecated(sunset))
+    commit(tmp_path)
+    meta.unlink()
+    assert rules(catalog) == ([] if passes else [("history-version-removed", META)])
+
+
+# An announced end
+
+
+@pytest.mark.parametrize(
+    ("previous", "current", "passes"),
+    [
+        (None, "2026-02-02", True),
+        (None, TODAY, False),
+        (None, "2020-01-01", False),
+        ("", "2026-01-31", False),
+        ("2027-01-01", "2026-01-31", False),
+        ("2026-01-31", "2026-01-31", True),
+        ("2026-01-31", "2026-01-30", False),
+        ("2026-01-31", "", True),
+    ],
+)
+def test_an_end_that_has_come_is_no_announcement(
+    catalog: Path, tmp_path: Path, previous: str | None, current: str, passes: bool
+) -> None:
+    """The next change could remove the version without notice."""
+    write_tool(catalog, "A_DO", text=TOOL if previous is None else deprecated(previous))
+    commit(tmp_path)
+    write_tool(catalog, "A_DO", text=deprecated(current).replace("Old.", "Older."))
+    expected = [] if passes else [("history-sunset-past", A_DO)]
+    assert rules(catalog) == expected
+
+
+def test_a_new_version_that_has_ended(catalog: Path) -> None:
+    """So it is for a version that comes with its end."""
+    write_tool(catalog, "A_DO", "20260101_00", deprecated("2026-01-31"))
+    assert rules(catalog) == [("history-sunset-past", NEW)]
 
 
 # A new version
@@ -179,23 +289,23 @@ def test_a_deprecation_that_was_published_counts_too(catalog: Path, tmp_path: Pa
     ("sunset", "passes"),
     [("", False), ("2026-02-02", False), ("2026-02-01", True), ("2025-12-31", True)],
 )
-@pytest.mark.parametrize("what", ["tool", "version", "toolkit"])
+@pytest.mark.parametrize("label", ["tool", "version", "toolkit"])
 def test_a_removal_needs_a_day_that_has_come(
-    tmp_path: Path, what: str, sunset: str, passes: bool
+    tmp_path: Path, label: str, sunset: str, passes: bool
 ) -> None:
     catalog = create_repository(tmp_path)
     for slug in ("A_DO", "A_SEE"):
         write_tool(catalog, slug, text=deprecated(sunset))
-    if what == "version":
+    if label == "version":
         write_tool(catalog, "A_DO", "20260101_00", TOOL)
     commit(tmp_path)
-    if what == "toolkit":
+    if label == "toolkit":
         add_toolkit(catalog, "b")
         run_git(tmp_path, "rm", "-rq", "catalog/toolkits/a")
     else:
         write_tool(catalog, "A_DO").unlink()
-    path = "toolkits/a/toolkit.yaml" if what == "toolkit" else A_DO
-    assert rules(catalog) == ([] if passes else [(f"history-{what}-removed", path)])
+    path = "toolkits/a/toolkit.yaml" if label == "toolkit" else A_DO
+    assert rules(catalog) == ([] if passes else [(f"history-{label}-removed", path)])
 
 
 def test_a_removal_without_a_word(catalog: Path) -> None:

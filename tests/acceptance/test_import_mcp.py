@@ -37,9 +37,9 @@ FORECAST = {
 }
 
 
-def tool(name: str = "getForecast", **more: Any) -> dict[str, Any]:
+def tool(name: str = "getForecast", **extra: Any) -> dict[str, Any]:
     """A small tool of MCP."""
-    return {"name": name, "inputSchema": {"type": "object"}, **more}
+    return {"name": name, "inputSchema": {"type": "object"}, **extra}
 
 
 def slugs(*tools: str, toolkit: str = "weather") -> list[str]:
@@ -53,7 +53,7 @@ def slugs(*tools: str, toolkit: str = "weather") -> list[str]:
 def test_a_tool() -> None:
     """Title, description, hints that say yes, and both schemas, in the words of the catalog."""
     hints = {"readOnlyHint": True, "openWorldHint": True, "title": "Not this"}
-    (one,) = mcp.import_tools(
+    (item,) = mcp.import_tools(
         [
             {
                 **FORECAST,
@@ -63,13 +63,13 @@ def test_a_tool() -> None:
         ],
         "weather",
     )
-    assert (one.slug, one.version, one.losses, one.toolkit) == (
+    assert (item.slug, item.version, item.losses, item.toolkit) == (
         "WEATHER_GET_FORECAST",
         "",
         (),
         {"slug": "weather"},
     )
-    assert one.value == {
+    assert item.value == {
         "name": "Forecast",
         "description": "Tell the weather.",
         "tags": ["readOnlyHint", "openWorldHint", "partialHints"],
@@ -89,16 +89,18 @@ def test_a_tool_that_says_little() -> None:
 
 def test_what_is_not_held_is_told() -> None:
     """Icons and the like, and annotations that MCP does not define, have no place."""
-    given = tool(
+    value = tool(
         icons=[],
         _meta={"a": 1},
         execution=None,
         annotations={"destructiveHint": False, "mood": "bright"},
     )
-    (one,) = mcp.import_tools([given], "weather")
-    assert sorted(loss.what for loss in one.losses) == [
-        "`_meta` of a tool", "`icons` of a tool", "`mood` of annotations",
-    ]  # fmt: skip
+    (item,) = mcp.import_tools([value], "weather")
+    assert sorted(loss.what for loss in item.losses) == [
+        "`_meta` of a tool",
+        "`icons` of a tool",
+        "`mood` of annotations",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -121,11 +123,11 @@ def test_slugs(name: str, slug: str) -> None:
 
 def test_names_that_would_have_one_slug_are_told_apart() -> None:
     """By a digest of each, whatever the order."""
-    one, other, alone = slugs("getForecast", "get_forecast", "go")
+    item, other, alone = slugs("getForecast", "get_forecast", "go")
     assert alone == "WEATHER_GO"
-    assert one.rpartition("_")[0] == other.rpartition("_")[0] == "WEATHER_GET_FORECAST"
-    assert one != other
-    assert slugs("get_forecast", "go", "getForecast") == [other, alone, one]
+    assert item.rpartition("_")[0] == other.rpartition("_")[0] == "WEATHER_GET_FORECAST"
+    assert item != other
+    assert slugs("get_forecast", "go", "getForecast") == [other, alone, item]
 
 
 @given(
@@ -134,9 +136,9 @@ def test_names_that_would_have_one_slug_are_told_apart() -> None:
 )
 def test_slugs_of_any_names(tools: list[str], toolkit: str) -> None:
     """Each is a slug that every provider takes, and no two are alike."""
-    found = slugs(*tools, toolkit=toolkit[:40])
-    assert all(names.is_valid(names.TOOL_SLUG, slug) and len(slug) <= 64 for slug in found)
-    assert len({*found}) == len(tools)
+    result = slugs(*tools, toolkit=toolkit[:40])
+    assert all(names.is_valid(names.TOOL_SLUG, slug) and len(slug) <= 64 for slug in result)
+    assert len({*result}) == len(tools)
 
 
 @pytest.mark.parametrize(
@@ -150,8 +152,8 @@ def test_slugs_of_any_names(tools: list[str], toolkit: str) -> None:
 )
 def test_the_forms_of_a_list(value: Any) -> None:
     """Bare, as a result, in its message; a toolkit that is named goes before the server's name."""
-    (one,) = mcp.import_tools(value, "weather")
-    assert one.slug == "WEATHER_GET_FORECAST"
+    (item,) = mcp.import_tools(value, "weather")
+    assert item.slug == "WEATHER_GET_FORECAST"
 
 
 def test_a_server_names_the_toolkit() -> None:
@@ -162,9 +164,9 @@ def test_a_server_names_the_toolkit() -> None:
         "websiteUrl": "https://example.com",
         "version": "2",
     }
-    (one,) = mcp.import_tools({"tools": [FORECAST], "serverInfo": server})
-    assert one.slug == "ACME_WEATHER_2_GET_FORECAST"
-    assert one.toolkit == {
+    (item,) = mcp.import_tools({"tools": [FORECAST], "serverInfo": server})
+    assert item.slug == "ACME_WEATHER_2_GET_FORECAST"
+    assert item.toolkit == {
         "slug": "acme_weather_2",
         "name": "Acme Weather",
         "homepage": "https://example.com",
@@ -226,7 +228,7 @@ def test_without_a_toolkit_nothing_is_guessed(value: Any, toolkit: str) -> None:
 def test_a_file_becomes_a_catalog(tmp_path: Path) -> None:
     """It passes `check`, and a second time changes nothing."""
     (tmp_path / "tools.json").write_text(json.dumps({"tools": [FORECAST, tool("other")]}))
-    for said in ("2 new", "0 new"):
+    for text in ("2 new", "0 new"):
         done = run_toolcatalog(
             "import",
             "mcp",
@@ -237,11 +239,11 @@ def test_a_file_becomes_a_catalog(tmp_path: Path) -> None:
             "weather",
         )
         assert (done.returncode, done.stdout) == (0, "")
-        assert said in done.stderr
+        assert text in done.stderr
     assert [
-        one
-        for one in checker.check_folder(tmp_path / "catalog").problems
-        if one.severity == "error"
+        problem
+        for problem in checker.check_folder(tmp_path / "catalog").problems
+        if problem.severity == "error"
     ] == []
 
 
@@ -285,8 +287,8 @@ def test_a_live_server(tmp_path: Path) -> None:
             [tool(f"do_{number}", annotations={"readOnlyHint": True}) for number in range(7)]
         )
     )
-    code, said = live(tmp_path, sys.executable, SERVER, tmp_path / "tools.json", 3)
-    assert (code, "Imported 7 tools" in said) == (0, True)
+    code, text = live(tmp_path, sys.executable, SERVER, tmp_path / "tools.json", 3)
+    assert (code, "Imported 7 tools" in text) == (0, True)
     home = tmp_path / "catalog" / "toolkits" / "test_2"
     assert sorted(path.name for path in home.iterdir()) == [
         *(f"TEST_2_DO_{number}" for number in range(7)),
@@ -302,22 +304,44 @@ def test_a_live_server(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "seconds", "sentence"),
     [
-        ("import sys; print('no licence', file=sys.stderr); sys.exit(3)", 30, "answers with an error (Connection closed)"),
-        ("import sys, time; print('no licence', file=sys.stderr, flush=True); time.sleep(60)", 3, "did not answer within 3 seconds"),
-        ("import sys, time; print('no licence', file=sys.stderr); print('hello', flush=True); time.sleep(60)", 3, "did not answer within 3 seconds"),
-        (f"import sys; print('no licence', file=sys.stderr)\nfor line in sys.stdin: print({NONSENSE!r}, flush=True)", 5, "answer"),
+        (
+            "import sys; print('no licence', file=sys.stderr); sys.exit(3)",
+            30,
+            "answers with an error (Connection closed)",
+        ),
+        (
+            "import sys, time; print('no licence', file=sys.stderr, flush=True); time.sleep(60)",
+            3,
+            "did not answer within 3 seconds",
+        ),
+        (
+            (
+                "import sys, time; print('no licence', file=sys.stderr); print('hello',"
+                " flush=True); time.sleep(60)"
+            ),
+            3,
+            "did not answer within 3 seconds",
+        ),
+        (
+            (
+                "import sys; print('no licence', file=sys.stderr)\nfor line in sys.stdin:"
+                f" print({NONSENSE!r}, flush=True)"
+            ),
+            5,
+            "answer",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_server_that_does_not_answer(
     script: str, seconds: float, sentence: str, tmp_path: Path
 ) -> None:
     """One sentence with its last lines, nothing written, and it is stopped."""
     noted = "import os, sys\nopen(sys.argv[1], 'w').write(str(os.getpid()))\n"
-    code, said = live(
+    code, text = live(
         tmp_path, sys.executable, "-c", noted + script, tmp_path / "pid", seconds=seconds
     )
-    assert (code, sentence in said) == (2, True), said
-    assert said.endswith("  It wrote:\n  no licence\n")
+    assert (code, sentence in text) == (2, True), text
+    assert text.endswith("  It wrote:\n  no licence\n")
     assert not (tmp_path / "catalog").exists()
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
@@ -335,14 +359,14 @@ def test_a_server_that_does_not_answer(
 )
 def test_a_source_that_is_none(source: list[str], sentence: str, tmp_path: Path) -> None:
     """Neither a file nor a program."""
-    code, said = live(tmp_path, *source)
-    assert (code, sentence in said) == (2, True), said
+    code, text = live(tmp_path, *source)
+    assert (code, sentence in text) == (2, True), text
 
 
 def test_a_folder_is_no_source(tmp_path: Path) -> None:
     """It is there, and cannot be run."""
-    code, said = live(tmp_path, tmp_path)
-    assert (code, "There is no file" in said) == (2, True), said
+    code, text = live(tmp_path, tmp_path)
+    assert (code, "There is no file" in text) == (2, True), text
 
 
 def test_without_the_extra_it_is_named(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 """`import openapi`: the operations of an API's description become catalog files.
 
-Each document in tests/data/openapi is a case; beside it, `<case>.expected.yaml` has the files that it
-becomes and all that is told of it, or the sentences that refuse it. A new case is a new document:
-`PYTHONPATH=tests python tests/acceptance/test_import_openapi.py` writes what is expected of it, to be read before it is
-believed.
+Each document in tests/data/openapi is a case; beside it, `<case>.expected.yaml` has the files that
+it becomes and all that is told of it, or the sentences that refuse it. A new case is a new
+document: `PYTHONPATH=tests python tests/acceptance/test_import_openapi.py` writes what is expected
+of it, to be read before it is believed.
 """
 
 import copy
@@ -42,9 +42,9 @@ def added(document: Any, *, present: tuple[str, ...] = (), **options: str) -> wr
     return writer.build_files(openapi.import_tools(source, **options), present)
 
 
-def operation(**more: Any) -> dict[str, Any]:
+def operation(**extra: Any) -> dict[str, Any]:
     """A document of one operation."""
-    return {**SMALL, "paths": {"/do": {"get": {"operationId": "do", "responses": {}, **more}}}}
+    return {**SMALL, "paths": {"/do": {"get": {"operationId": "do", "responses": {}, **extra}}}}
 
 
 def outcome(path: Path) -> dict[str, Any]:
@@ -56,7 +56,8 @@ def outcome(path: Path) -> dict[str, Any]:
     except UsageError as error:
         return {"refused": str(error).splitlines()}
     notes = [
-        f"{note.subject} {'.'.join(map(str, note.loss.pointer))}: {note.loss.what} ({note.loss.detail})"
+        f"{note.subject} {'.'.join(map(str, note.loss.pointer))}: {note.loss.what}"
+        f" ({note.loss.detail})"
         for note in new.notes
     ]
     return {
@@ -75,12 +76,12 @@ def test_each_document_becomes_what_is_expected(path: Path, tmp_path: Path) -> N
     """Every file and every note is as expected, in every order of keys; and what is written has no
     fault.
     """
-    found = outcome(path)
-    assert json.dumps(found) == json.dumps(
+    result = outcome(path)
+    assert json.dumps(result) == json.dumps(
         yaml_reader.parse_fast(expected(path).read_bytes(), documents.MAX_DEPTH)
     )
-    if "files" in found:
-        for name, value in found["files"].items():
+    if "files" in result:
+        for name, value in result["files"].items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_bytes(yaml_writer.to_yaml(value))
         assert [
@@ -105,8 +106,8 @@ def test_the_order_of_a_document_means_nothing(path: Path) -> None:
     their keys.
     """
     value = documents.read_document(path.read_bytes(), path.name).value
-    one, other = added(value).files, added(reordered(value)).files
-    assert {name: yaml_reader.parse_fast(data) for name, data in one.items()} == {
+    item, other = added(value).files, added(reordered(value)).files
+    assert {name: yaml_reader.parse_fast(data) for name, data in item.items()} == {
         name: yaml_reader.parse_fast(data) for name, data in other.items()
     }
 
@@ -120,8 +121,8 @@ def test_real_documents_become_catalogs_without_errors(name: str, tmp_path: Path
     if not path.exists():
         pytest.skip(f"the real document {name} lies outside the repository, and not here")
     toolkit, count = REAL[name]
-    said = run_toolcatalog("import", "openapi", path, "--into", tmp_path / "catalog").stderr
-    assert f"{count} new, 0 in a new version, 0 unchanged." in said
+    text = run_toolcatalog("import", "openapi", path, "--into", tmp_path / "catalog").stderr
+    assert f"{count} new, 0 in a new version, 0 unchanged." in text
     assert len([*(tmp_path / "catalog" / "toolkits" / toolkit).glob("*/00000000_00.yaml")]) == count
     assert (
         run_toolcatalog("check", "--catalog", tmp_path / "catalog", "--format", "json").returncode
@@ -130,8 +131,8 @@ def test_real_documents_become_catalogs_without_errors(name: str, tmp_path: Path
     run_successfully(
         "build", "--catalog", tmp_path / "catalog", "--out", tmp_path / "build", "--no-site"
     )
-    again = run_toolcatalog("import", "openapi", path, "--into", tmp_path / "catalog").stderr
-    assert f"0 new, 0 in a new version, {count} unchanged." in again
+    repeated = run_toolcatalog("import", "openapi", path, "--into", tmp_path / "catalog").stderr
+    assert f"0 new, 0 in a new version, {count} unchanged." in repeated
     slugs_made = [
         path.name
         for path in (tmp_path / "catalog" / "toolkits" / toolkit).iterdir()
@@ -278,17 +279,17 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 @example_settings(100, *HealthCheck)
 @given(
     st.sampled_from(WHOLE).flatmap(
-        lambda whole: st.tuples(st.just(whole), st.sampled_from([*places(whole)]))
+        lambda full_value: st.tuples(st.just(full_value), st.sampled_from([*places(full_value)]))
     ),
     ANYTHING,
 )
 def test_a_document_with_anything_anywhere_is_read_or_refused(
-    chosen: tuple[Any, tuple[Any, ...]], anything: Any
+    selected: tuple[Any, tuple[Any, ...]], anything: Any
 ) -> None:
     """Whatever stands in the place of any value, the result is files or a sentence; and what is
     written has no fault.
     """
-    document, (*outer, last) = copy.deepcopy(chosen[0]), chosen[1]
+    document, (*outer, last) = copy.deepcopy(selected[0]), selected[1]
     around = document
     for step in outer:
         around = around[step]
@@ -298,11 +299,15 @@ def test_a_document_with_anything_anywhere_is_read_or_refused(
     except UsageError:
         return
     for path, data in new.files.items():
-        kind, _, rest = path.partition("/")
-        if kind == "toolkits" and rest.count("/") == 2:
-            place = loader.Location("tool", {"toolkit": "a", "tool": "A", "version": "00000000_00"})
+        kind, _, remaining = path.partition("/")
+        if kind == "toolkits" and remaining.count("/") == 2:
+            location = loader.Location(
+                "tool", {"toolkit": "a", "tool": "A", "version": "00000000_00"}
+            )
             assert (
-                schema.validate(loader.Document(path, place, yaml_reader.parse_fast(data), True))[1]
+                schema.validate(
+                    loader.Document(path, location, yaml_reader.parse_fast(data), True)
+                )[1]
                 == []
             )
 
@@ -371,9 +376,9 @@ def test_bad_input_is_told_and_nothing_is_written(
         main(["import", "openapi", str(tmp_path / "it.json"), "--into", str(tmp_path / "catalog")])
         == 2
     )
-    said = capfd.readouterr()
-    assert (said.out, len(said.err.splitlines())) == ("", 1)
-    assert sentence in said.err
+    text = capfd.readouterr()
+    assert (text.out, len(text.err.splitlines())) == ("", 1)
+    assert sentence in text.err
     assert not (tmp_path / "catalog").exists()
 
 

@@ -1,4 +1,4 @@
-"""What is imported passes `check`: whatever a rule refuses is replaced or left out, and reported."""
+"""What is imported passes `check`: what a rule refuses is replaced or left out, and reported."""
 
 import json
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -164,7 +164,7 @@ order:
 
 
 def test_a_document_of_several_files(tmp_path: Path) -> None:
-    """References lead from file to file, also back to the same file, and texts may be referred to."""
+    """References lead from file to file and within a file, and texts may be referred to."""
     source = write_files(tmp_path, FILES)
     run_successfully("import", "openapi", source, "--catalog", tmp_path / "catalog")
     kit = tmp_path / "catalog/toolkits/shop"
@@ -180,13 +180,29 @@ def test_a_document_of_several_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("resources/orders.yaml", "list: {parameters: 5}\ncreate: {}\n", "resources/orders.yaml:1:20: #/list/parameters: `parameters` is not a list"),
-        ("resources/orders.yaml", "list: {$ref: ../gone.yaml}\ncreate: {}\n", "and there is no file gone.yaml in its folder"),
-        ("resources/orders.yaml", "list: {$ref: ../../../etc/passwd}\ncreate: {}\n", "which leads out of the folder of the document"),
-        ("resources/orders.yaml", "list: {$ref: 'https://example.com/a.yaml'}\ncreate: {}\n", "which is another document"),
+        (
+            "resources/orders.yaml",
+            "list: {parameters: 5}\ncreate: {}\n",
+            "resources/orders.yaml:1:20: #/list/parameters: `parameters` is not a list",
+        ),
+        (
+            "resources/orders.yaml",
+            "list: {$ref: ../gone.yaml}\ncreate: {}\n",
+            "and there is no file gone.yaml in its folder",
+        ),
+        (
+            "resources/orders.yaml",
+            "list: {$ref: ../../../etc/passwd}\ncreate: {}\n",
+            "which leads out of the folder of the document",
+        ),
+        (
+            "resources/orders.yaml",
+            "list: {$ref: 'https://example.com/a.yaml'}\ncreate: {}\n",
+            "which is another document",
+        ),
         ("resources/orders.yaml", "a: [\n", "resources/orders.yaml:2:1:"),
     ],
-)  # fmt: skip
+)
 def test_faults_in_other_files(name: str, text: str, sentence: str, tmp_path: Path) -> None:
     """Each is reported with the file and the line that it is in."""
     folder = tmp_path / "a" / "b"

@@ -27,9 +27,9 @@ OTHER_VERSIONS = "`available_versions` other than the one that is described"
 LOGO = "https://example.com/logo.svg"
 
 
-def definition(slug: str = "GITHUB_STAR", **more: Any) -> dict[str, Any]:
+def definition(slug: str = "GITHUB_STAR", **extra: Any) -> dict[str, Any]:
     """A small tool definition."""
-    return {"slug": slug, "name": "Star", "description": "Star a repository.", **more}
+    return {"slug": slug, "name": "Star", "description": "Star a repository.", **extra}
 
 
 def added(
@@ -94,57 +94,61 @@ def facts(schema: Mapping[str, Any], at: Place) -> Iterator[tuple[Place, Any]]:
     """Everything that a schema says, one fact at a time, each with the place where a description
     says it.
     """
-    for key, said in schema.items():
+    for key, fields in schema.items():
         if key == "properties":
-            for name, inner in said.items():
+            for name, inner in fields.items():
                 yield (*at, key, name), "is described"
                 yield from facts(inner, (*at, key, name))
-        elif key in ("items", "additionalProperties") and isinstance(said, dict):
-            yield from facts(said, (*at, key))
-        elif key == "required" and at[0] == "input_parameters" and isinstance(said, list):
-            yield from (((*at, "properties", name, "required"), True) for name in said)
+        elif key in ("items", "additionalProperties") and isinstance(fields, dict):
+            yield from facts(fields, (*at, key))
+        elif key == "required" and at[0] == "input_parameters" and isinstance(fields, list):
+            yield from (((*at, "properties", name, "required"), True) for name in fields)
         elif key == "anyOf":
             # there are no other unions in this data
-            (branch,) = [branch for branch in said if branch != {"type": "null"}]
+            (branch,) = [branch for branch in fields if branch != {"type": "null"}]
             yield (*at, "nullable"), True
             yield from facts(branch, at)
         elif key == "const":
-            yield (*at, "enum"), [said]
-        elif (key, said) not in (("required", False), ("description", "")) and (
+            yield (*at, "enum"), [fields]
+        elif (key, fields) not in (("required", False), ("description", "")) and (
             at,
             key,
         ) not in ROOT_TYPES:
-            yield (*at, key), said
+            yield (*at, key), fields
 
 
 def place(note: writer.ImportNote) -> Place:
     """The place of a note in the words of `facts`, which has a tool's parameters under
     `properties`.
     """
-    field, *rest = note.loss.pointer
-    whole = len(rest) == 1 and ("whole" in note.loss.what or "outputs" in note.loss.what)
-    return (field, *rest) if whole or field not in FIELDS else (field, "properties", *rest)
+    field, *remaining = note.loss.pointer
+    document = len(remaining) == 1 and ("whole" in note.loss.what or "outputs" in note.loss.what)
+    return (
+        (field, *remaining)
+        if document or field not in FIELDS
+        else (field, "properties", *remaining)
+    )
 
 
 def differences(
-    before: dict[Place, Any], after: dict[Place, Any], noted: Mapping[Place, str]
+    previous: dict[Place, Any], current: dict[Place, Any], noted: Mapping[Place, str]
 ) -> Iterator[Place]:
     """The places where what is served is not what the source says."""
-    for at, said in before.items():
+    for position, text in previous.items():
         dropped = (
-            {(*at, index) for index in range(len(said)) if (*at, index) in noted}
-            if isinstance(said, list)
+            {(*position, index) for index in range(len(text)) if (*position, index) in noted}
+            if isinstance(text, list)
             else set()
         )
         yield from dropped
-        kept = (
-            [one for index, one in enumerate(said) if (*at, index) not in dropped]
+        remaining = (
+            [item for index, item in enumerate(text) if (*position, index) not in dropped]
             if dropped
-            else said
+            else text
         )
-        if after.get(at, [] if dropped else NOTHING) != kept:
-            yield at
-    yield from after.keys() - before.keys()
+        if current.get(position, [] if dropped else NOTHING) != remaining:
+            yield position
+    yield from current.keys() - previous.keys()
 
 
 def test_all_that_the_format_can_hold_comes_out_again(
@@ -157,15 +161,15 @@ def test_all_that_the_format_can_hold_comes_out_again(
     assert documents.keys() == {tool["slug"] for tool in source}
     for tool in source:
         document = documents[tool["slug"]]
-        before, after = (
+        previous, current = (
             {(key,): side[key] for key in ("name", "description", "tags", "available_versions")}
             for side in (tool, document)
         )
         for field in FIELDS:
-            before |= dict(facts(tool[field], (field,)))
-            after |= dict(facts({"properties": document[field]}, (field,)))
+            previous |= dict(facts(tool[field], (field,)))
+            current |= dict(facts({"properties": document[field]}, (field,)))
         noted = {place(note): note.loss.what for note in notes if note.subject == tool["slug"]}
-        assert {*differences(before, after, noted)} == noted.keys(), tool["slug"]
+        assert {*differences(previous, current, noted)} == noted.keys(), tool["slug"]
 
 
 def test_importing_again_changes_nothing(imported: Path) -> None:
@@ -183,23 +187,23 @@ def test_the_summary_counts_each_kind_of_loss(imported: Path) -> None:
     """Standard error tells what was imported, and of each kind of thing that was not held how many
     there are and the first of them.
     """
-    said = (imported / "said").read_text()
-    assert "Imported 930 tools into" in said
+    text = (imported / "said").read_text()
+    assert "Imported 930 tools into" in text
     assert (
-        "   1,860  `title` of a whole parameters object; first: GITHUB_ACCEPT_A_REPOSITORY_INVITATION input_parameters.title\n"
-        in said
+        "   1,860  `title` of a whole parameters object; first:"
+        " GITHUB_ACCEPT_A_REPOSITORY_INVITATION input_parameters.title\n" in text
     )
     assert (
-        "`file_uploadable`; first: GOOGLEDRIVE_UPLOAD_FILE input_parameters.file_to_upload.file_uploadable\n"
-        in said
+        "`file_uploadable`; first: GOOGLEDRIVE_UPLOAD_FILE"
+        " input_parameters.file_to_upload.file_uploadable\n" in text
     )
 
 
 def test_what_our_api_serves_is_imported_without_loss(shipped_build: Path, tmp_path: Path) -> None:
     """A page of our own API, imported into an empty catalog, is served the same again."""
-    before = served(shipped_build)
+    previous = served(shipped_build)
     (tmp_path / "page.json").write_text(
-        json.dumps({"items": [*before.values()], "next_cursor": None})
+        json.dumps({"items": [*previous.values()], "next_cursor": None})
     )
     done = run_toolcatalog("import", "wire", tmp_path / "page.json", "--into", tmp_path / "catalog")
     assert done.returncode == 0, done.stderr
@@ -211,11 +215,11 @@ def test_what_our_api_serves_is_imported_without_loss(shipped_build: Path, tmp_p
     run_successfully(
         "build", "--catalog", tmp_path / "catalog", "--out", tmp_path / "build", "--no-site"
     )
-    again = served(tmp_path / "build")
-    assert again.keys() == before.keys()
-    for slug, document in before.items():
+    repeated = served(tmp_path / "build")
+    assert repeated.keys() == previous.keys()
+    for slug, document in previous.items():
         alone = {"available_versions": [document["version"]]}
-        assert again[slug] == {
+        assert repeated[slug] == {
             **document,
             **alone,
             "deprecated": {**document["deprecated"], **alone},
@@ -232,12 +236,24 @@ def test_a_whole_definition_becomes_three_files() -> None:
     new = added(
         definition(
             toolkit={"slug": "github", "name": "GitHub", "logo": LOGO},
-            version="20251027_00", available_versions=["20251027_00"], scopes=["repo"], tags=["important", "idempotentHint"],
-            no_auth=False, is_deprecated=True, deprecated={"displayName": "Star", "is_deprecated": True},
-            input_parameters={"type": "object", "properties": {"repo": {"type": "string", "description": "R."}, "on": {"type": "boolean"}}, "required": ["repo"]},
+            version="20251027_00",
+            available_versions=["20251027_00"],
+            scopes=["repo"],
+            tags=["important", "idempotentHint"],
+            no_auth=False,
+            is_deprecated=True,
+            deprecated={"displayName": "Star", "is_deprecated": True},
+            input_parameters={
+                "type": "object",
+                "properties": {
+                    "repo": {"type": "string", "description": "R."},
+                    "on": {"type": "boolean"},
+                },
+                "required": ["repo"],
+            },
             output_parameters={},
         )
-    )  # fmt: skip
+    )
     assert {path: data.decode() for path, data in new.files.items()} == {
         "toolkits/github/GITHUB_STAR/20251027_00.yaml": """\
 name: Star
@@ -295,15 +311,15 @@ def test_the_toolkit_is_the_best_known_one(
     """The definition's own toolkit counts, then --toolkit, then the longest slug of the catalog
     that the tool's begins with, then its first word.
     """
-    one = definition(slug, toolkit={"slug": toolkit} if toolkit else None)
+    item = definition(slug, toolkit={"slug": toolkit} if toolkit else None)
     assert (
         f"toolkits/{expected}/{slug}/00000000_00.yaml"
-        in added(one, present=present, toolkit=option).files
+        in added(item, present=present, toolkit=option).files
     )
 
 
 @pytest.mark.parametrize(
-    ("said", "option", "expected", "lost"),
+    ("text", "option", "expected", "missing"),
     [
         (None, "", "00000000_00", []),
         ("20250101_01", "", "20250101_01", []),
@@ -314,18 +330,18 @@ def test_the_toolkit_is_the_best_known_one(
     ],
 )
 def test_the_version_is_the_option_s_then_the_definition_s(
-    said: Any, option: str, expected: str, lost: list[str]
+    text: Any, option: str, expected: str, missing: list[str]
 ) -> None:
     """--version counts for all; else a definition's own version, if it is one; else the version of
     tools without a date.
     """
-    new = added(definition(version=said), version=option)
+    new = added(definition(version=text), version=option)
     assert f"toolkits/github/GITHUB_STAR/{expected}.yaml" in new.files
-    assert told(new) == lost
+    assert told(new) == missing
 
 
 @pytest.mark.parametrize(
-    ("more", "left", "lost"),
+    ("extra", "remaining", "missing"),
     [
         (
             {"tags": ["a,b", "a", "a", " b", "c d"]},
@@ -352,43 +368,58 @@ def test_the_version_is_the_option_s_then_the_definition_s(
     ],
 )
 def test_what_the_catalog_refuses_is_left_out_and_told(
-    more: dict[str, Any], left: dict[str, Any], lost: list[str]
+    extra: dict[str, Any], remaining: dict[str, Any], missing: list[str]
 ) -> None:
     """Only the very value that the catalog refuses is left out, with a note; the rest of the tool
     stays.
     """
-    new = added(definition(**more))
-    expected = {"name": "Star", "description": "Star a repository.", **left}
+    new = added(definition(**extra))
+    expected = {"name": "Star", "description": "Star a repository.", **remaining}
     assert value(new, "toolkits/github/GITHUB_STAR/00000000_00.yaml") == expected
-    assert told(new) == lost
+    assert told(new) == missing
 
 
 @pytest.mark.parametrize(
-    ("schema", "left"),
+    ("schema", "remaining"),
     [
         ({"type": "string", "examples": ["a", 1, None]}, {"type": "string", "examples": ["a"]}),
         ({"type": "integer", "examples": ["1"], "default": "1"}, {"type": "integer"}),
         ({"type": "string", "default": None}, {"type": "string"}),
-        ({"type": "string", "default": None, "nullable": True}, {"type": "string", "default": None, "nullable": True}),
-        ({"type": "array", "items": {"type": "integer"}, "examples": [[1, "2"], [3]]}, {"type": "array", "items": {"type": "integer"}, "examples": [[3]]}),
+        (
+            {"type": "string", "default": None, "nullable": True},
+            {"type": "string", "default": None, "nullable": True},
+        ),
+        (
+            {"type": "array", "items": {"type": "integer"}, "examples": [[1, "2"], [3]]},
+            {"type": "array", "items": {"type": "integer"}, "examples": [[3]]},
+        ),
         ({"type": "string", "enum": ["a", 1]}, {"type": "string", "enum": ["a"]}),
-        ({"type": "string", "enum": [1, 2], "examples": ["a"]}, {"type": "string", "examples": ["a"]}),
+        (
+            {"type": "string", "enum": [1, 2], "examples": ["a"]},
+            {"type": "string", "examples": ["a"]},
+        ),
         ({"type": "string", "pattern": "("}, {"type": "string"}),
         ({"type": "string", "minLength": -1, "format": 5}, {"type": "string"}),
-        ({"type": "object", "properties": {"": {"type": "string"}}}, {"type": "object", "properties": {}}),
-        ({"type": "object", "properties": {"examples": {"type": "string", "examples": [1]}}}, {"type": "object", "properties": {"examples": {"type": "string"}}}),
+        (
+            {"type": "object", "properties": {"": {"type": "string"}}},
+            {"type": "object", "properties": {}},
+        ),
+        (
+            {"type": "object", "properties": {"examples": {"type": "string", "examples": [1]}}},
+            {"type": "object", "properties": {"examples": {"type": "string"}}},
+        ),
     ],
-)  # fmt: skip
+)
 def test_values_that_do_not_fit_are_dropped_never_changed(
-    schema: dict[str, Any], left: dict[str, Any]
+    schema: dict[str, Any], remaining: dict[str, Any]
 ) -> None:
     """An example, default, enum value or bound that the catalog refuses goes as a whole, and each
     that goes is told.
     """
     new = added(definition(input_parameters={"type": "object", "properties": {"p": schema}}))
-    found = value(new, "toolkits/github/GITHUB_STAR/00000000_00.yaml")["input_parameters"]["p"]
-    assert found == left
-    assert bool(told(new)) is (left != schema)
+    result = value(new, "toolkits/github/GITHUB_STAR/00000000_00.yaml")["input_parameters"]["p"]
+    assert result == remaining
+    assert bool(told(new)) is (remaining != schema)
 
 
 def test_slugs_are_written_in_capitals_or_left_out() -> None:
@@ -430,8 +461,8 @@ def test_a_toolkit_is_described_from_its_definitions() -> None:
         definition("C_ONE", toolkit={"slug": "c", "name": "C", "logo": LOGO}),
     ]
     new = added(*tools, present=("catalog.yaml", "toolkits/c/toolkit.yaml"))
-    described = {path: value(new, path) for path in new.files if path.endswith("toolkit.yaml")}
-    assert described == {
+    description = {path: value(new, path) for path in new.files if path.endswith("toolkit.yaml")}
+    assert description == {
         "toolkits/a/toolkit.yaml": {
             "name": "The A",
             "description": "Letters.",
@@ -476,9 +507,12 @@ def test_too_many_values_are_not_made_sound_first() -> None:
     """Twenty thousand examples of which none fits would take long to be left out one by one; a tool
     left out is not gone from the source.
     """
-    many = {"type": "object", "properties": {"a": {"type": "string", "examples": [*range(20_000)]}}}
+    count = {
+        "type": "object",
+        "properties": {"a": {"type": "string", "examples": [*range(20_000)]}},
+    }
     there = "toolkits/github/GITHUB_STAR/20250101_00.yaml"
-    new = added(definition(input_parameters=many), definition("GITHUB_FORK"), present=(there,))
+    new = added(definition(input_parameters=count), definition("GITHUB_FORK"), present=(there,))
     assert told(new)[0] == "a tool left out: its file would have more than 20,000 values"
     assert new.missing == ()
 
@@ -487,35 +521,87 @@ def test_a_document_brings_as_many_tools_as_can_say_something() -> None:
     """Half a KiB for each on the average; one of less than 1 MiB as many as that. More would take
     long to be written.
     """
-    short = [definition(f"GITHUB_T{number}") for number in range(2_049)]
+    shortened = [definition(f"GITHUB_T{number}") for number in range(2_049)]
     with pytest.raises(
         UsageError,
-        match=r"There are 2,049 tools here, and a document of this size may bring 2,048: import a part of them",
+        match=(
+            r"There are 2,049 tools here, and a document of this size may bring 2,048: import a"
+            r" part of them"
+        ),
     ):
-        wire.import_tools(short)
-    assert len(wire.import_tools(short[1:])) == 2_048
-    assert len(wire.import_tools([{**one, "description": "x" * 500} for one in short])) == 2_049
+        wire.import_tools(shortened)
+    assert len(wire.import_tools(shortened[1:])) == 2_048
+    assert (
+        len(wire.import_tools([{**item, "description": "x" * 500} for item in shortened])) == 2_049
+    )
 
 
 @pytest.mark.parametrize(
     ("definitions", "sentences"),
     [
-        ("text", ["There is no list of tool definitions here: give a JSON array, or a page as the API sends it, {\"items\": [...]}."]),
-        ({"tools": []}, ["There is no list of tool definitions here: give a JSON array, or a page as the API sends it, {\"items\": [...]}."]),
-        ([5], ["Item 1 is not a JSON object: a tool definition has at least a slug, a name and a description."]),
         (
-            [definition(), {"name": "x"}, {"slug": 5}, {"slug": "", "input_parameters": [], "output_parameters": {"type": "array"}}],
+            "text",
+            [
+                (
+                    "There is no list of tool definitions here: give a JSON array, or a page as "
+                    "the API"
+                    ' sends it, {"items": [...]}.'
+                )
+            ],
+        ),
+        (
+            {"tools": []},
+            [
+                (
+                    "There is no list of tool definitions here: give a JSON array, or a page as "
+                    "the API"
+                    ' sends it, {"items": [...]}.'
+                )
+            ],
+        ),
+        (
+            [5],
+            [
+                (
+                    "Item 1 is not a JSON object: a tool definition has at least a slug, a name "
+                    "and a"
+                    " description."
+                )
+            ],
+        ),
+        (
+            [
+                definition(),
+                {"name": "x"},
+                {"slug": 5},
+                {"slug": "", "input_parameters": [], "output_parameters": {"type": "array"}},
+            ],
             [
                 "Item 2 has no slug: give it one, or remove the item.",
                 "Item 3 has no slug: give it one, or remove the item.",
                 "Item 4 has no slug: give it one, or remove the item.",
-                "`input_parameters` of item 4 ('') is not the JSON Schema of an object: fix it, or remove it.",
-                "`output_parameters` of item 4 ('') is not the JSON Schema of an object: fix it, or remove it.",
+                (
+                    "`input_parameters` of item 4 ('') is not the JSON Schema of an object: fix"
+                    " it, or remove it."
+                ),
+                (
+                    "`output_parameters` of item 4 ('') is not the JSON Schema of an object: fix"
+                    " it, or remove it."
+                ),
             ],
         ),
-        ([{}] * 12, [*(f"Item {number} has no slug: give it one, or remove the item." for number in range(1, 11)), "... and 2 more like these."]),
+        (
+            [{}] * 12,
+            [
+                *(
+                    f"Item {number} has no slug: give it one, or remove the item."
+                    for number in range(1, 11)
+                ),
+                "... and 2 more like these.",
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_a_definition_is_told_in_a_sentence_each(
     definitions: Any, sentences: list[str]
 ) -> None:
@@ -541,12 +627,18 @@ def test_what_is_not_a_definition_is_told_in_a_sentence_each(
         (
             [definition("META")],
             {},
-            "META is a tool of `meta_tools` already and cannot be one of `meta` too: rename one of the two.",
+            (
+                "META is a tool of `meta_tools` already and cannot be one of `meta` too: rename one"
+                " of the two."
+            ),
         ),
         (
             [],
             {"toolkit": "A"},
-            "`A` is not a toolkit slug: it needs lower-case letters, digits, `_` and `-`, at most 200.",
+            (
+                "`A` is not a toolkit slug: it needs lower-case letters, digits, `_` and `-`, at"
+                " most 200."
+            ),
         ),
         (
             [],
@@ -598,9 +690,9 @@ def test_bad_input_is_one_sentence_and_exit_2(
         main(["import", "wire", str(tmp_path / "tools.json"), "--into", str(tmp_path / "catalog")])
         == 2
     )
-    said = capfd.readouterr()
-    assert (said.out, len(said.err.splitlines())) == ("", 1)
-    assert sentence in said.err
+    text = capfd.readouterr()
+    assert (text.out, len(text.err.splitlines())) == ("", 1)
+    assert sentence in text.err
     assert not (tmp_path / "catalog").exists()
 
 
@@ -649,8 +741,8 @@ def test_a_published_file_is_never_overwritten(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert (
-        f"{there} is there and differs: a published version does not change, so give a new one with --version."
-        in done.stderr
+        f"{there} is there and differs: a published version does not change, so give a new one with"
+        " --version." in done.stderr
     )
     assert [path for path in (tmp_path / "catalog").rglob("*") if path.is_file()] == [there]
     run_successfully(
@@ -668,5 +760,5 @@ def test_a_published_file_is_never_overwritten(tmp_path: Path) -> None:
 
 def test_help_has_examples() -> None:
     """The command's help shows how it is called."""
-    said = run_successfully("import", "wire", "--help")
-    assert "toolcatalog import wire tools.json" in said
+    text = run_successfully("import", "wire", "--help")
+    assert "toolcatalog import wire tools.json" in text

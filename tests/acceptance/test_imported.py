@@ -16,8 +16,8 @@ pytestmark = pytest.mark.xdist_group("imported")
 def client(request: pytest.FixtureRequest, imported: Server, tmp_path: Path) -> Iterator[ApiClient]:
     """Each real client, at work on that server."""
     kind: ClientLibrary = request.param
-    if why := kind.missing_reason():
-        pytest.skip(f"{kind.name}: {why}")
+    if reason := kind.missing_reason():
+        pytest.skip(f"{kind.name}: {reason}")
     client = ApiClient(kind, imported, tmp_path / "client.log")
     client.read_answer()
     yield client
@@ -40,7 +40,7 @@ def test_every_tool_arrives(client: ApiClient, definitions: dict[str, Any]) -> N
         assert (item["name"], item["description"]) == (source["name"], source["description"])
         assert item["tags"] == [*dict.fromkeys(source["tags"])]
         assert [*item["input_parameters"]] == [*source["input_parameters"]["properties"]]
-        assert {name for name, of in item["input_parameters"].items() if of["required"]} == {
+        assert {name for name, group in item["input_parameters"].items() if group["required"]} == {
             *source["input_parameters"].get("required", ())
         }
         assert [*item["output_parameters"]] == [*source["output_parameters"]["properties"]]
@@ -52,10 +52,10 @@ def test_one_of_them(client: ApiClient, definitions: dict[str, Any]) -> None:
     tool = client.call_ok("tool", {"tool_slug": slug})
     assert tool["version"] == "00000000_00"
     assert tool["toolkit"]["slug"] == "googledrive"
-    found = client.call_ok("tools", {"toolkit_slug": "googledrive", "limit": 1000})
+    result = client.call_ok("tools", {"toolkit_slug": "googledrive", "limit": 1000})
     assert (
-        len(found["items"])
-        == found["total_items"]
-        == sum(of.startswith("GOOGLEDRIVE_") for of in definitions)
+        len(result["items"])
+        == result["total_items"]
+        == sum(definition.startswith("GOOGLEDRIVE_") for definition in definitions)
     )
-    assert tool in found["items"]
+    assert tool in result["items"]

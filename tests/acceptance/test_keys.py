@@ -51,7 +51,7 @@ def test_nobody_else_can_read_the_file(tmp_path: Path, umask: int) -> None:
     it lies about.
     """
     file = tmp_path / "keys.json"
-    before = os.umask(umask)
+    previous = os.umask(umask)
     try:
         _, key = api_keys.create(file, "default", None, None)
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -61,7 +61,7 @@ def test_nobody_else_can_read_the_file(tmp_path: Path, umask: int) -> None:
         api_keys.revoke(file, successor.id)
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
     finally:
-        os.umask(before)
+        os.umask(previous)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".keys.json.lock", "keys.json"]
     assert (tmp_path / ".keys.json.lock").read_bytes() == b""
 
@@ -119,10 +119,10 @@ def test_only_a_hash_is_kept(tmp_path: Path) -> None:
 
 def test_what_a_key_looks_like() -> None:
     """`tc_`, 30 random base-62 characters and a checksum of six; no two are alike."""
-    made = {api_keys.generate_secret() for _ in range(500)}
-    assert len(made) == 500
-    assert all(re.fullmatch(KEY, key) for key in made)
-    assert {character for key in made for character in key[3:33]} == {
+    result = {api_keys.generate_secret() for _ in range(500)}
+    assert len(result) == 500
+    assert all(re.fullmatch(KEY, key) for key in result)
+    assert {character for key in result for character in key[3:33]} == {
         *"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
     }
 
@@ -136,8 +136,8 @@ def test_a_key_tells_a_typing_error_from_a_key() -> None:
     for _ in range(20):
         key = api_keys.generate_secret()
         assert api_keys.is_well_formed(key)
-        for place in range(3, len(key)):
-            other = key[:place] + ("x" if key[place] != "x" else "y") + key[place + 1 :]
+        for position in range(3, len(key)):
+            other = key[:position] + ("x" if key[position] != "x" else "y") + key[position + 1 :]
             assert not api_keys.is_well_formed(other)
     for text in (
         "",
@@ -180,20 +180,20 @@ def test_threads_wait_for_each_other_too(tmp_path: Path) -> None:
     """Forty changes from eight threads: all are in the file."""
     file = tmp_path / "keys.json"
     with ThreadPoolExecutor(8) as pool:
-        made = [
+        result = [
             *pool.map(
                 lambda number: api_keys.create(file, f"p{number}", None, None)[1].id, range(40)
             )
         ]
-    assert {key.id for key in api_keys.load_keys(file)} == {*made}
+    assert {key.id for key in api_keys.load_keys(file)} == {*result}
 
 
 def test_a_held_file_is_waited_for(tmp_path: Path) -> None:
     """A command waits while another one holds the file, and goes on when it lets go."""
     file = tmp_path / "keys.json"
     with ThreadPoolExecutor(1) as pool:
-        with files.lock(tmp_path / ".keys.json.lock") as got_it:
-            assert got_it
+        with files.lock(tmp_path / ".keys.json.lock") as acquired:
+            assert acquired
             waiting = pool.submit(api_keys.create, file, "default", None, None)
             time.sleep(0.3)
             assert not waiting.done()
@@ -213,10 +213,28 @@ GOOD = {
     "revoked": None,
 }
 WRONG: tuple[dict[str, object], ...] = (
-    {"id": 1}, {"project": None}, {"sha256": []}, {"hint": {}}, {"created": None}, {"created": "yesterday"}, {"created": 5},
-    {"created": "2025-01-01T00:00:00"}, {"expires": "2025-01-01"}, {"expires": 5}, {"expires": ""}, {"revoked": True}, {"revoked": ""},
-    {"lifetime": "1d"}, {"lifetime": 1.5}, {"lifetime": True}, {"toolkits": "slack"}, {"toolkits": [1]}, {"toolkits": {"a": 1}}, {"toolkits": False}, {"unknown": 1},
-)  # fmt: skip
+    {"id": 1},
+    {"project": None},
+    {"sha256": []},
+    {"hint": {}},
+    {"created": None},
+    {"created": "yesterday"},
+    {"created": 5},
+    {"created": "2025-01-01T00:00:00"},
+    {"expires": "2025-01-01"},
+    {"expires": 5},
+    {"expires": ""},
+    {"revoked": True},
+    {"revoked": ""},
+    {"lifetime": "1d"},
+    {"lifetime": 1.5},
+    {"lifetime": True},
+    {"toolkits": "slack"},
+    {"toolkits": [1]},
+    {"toolkits": {"a": 1}},
+    {"toolkits": False},
+    {"unknown": 1},
+)
 
 
 def test_the_file_of_the_following_tests_is_fine_without_their_damage(tmp_path: Path) -> None:
@@ -234,13 +252,26 @@ def test_the_file_of_the_following_tests_is_fine_without_their_damage(tmp_path: 
 @pytest.mark.parametrize(
     "content",
     [
-        b"", b"{", b"[]", b"null", b"1", b'"x"', b"{}", b'{"format": 1}', b'{"keys": []}', b'{"format": 1, "keys": {}, ', b"\xff\xfe",
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"1",
+        b'"x"',
+        b"{}",
+        b'{"format": 1}',
+        b'{"keys": []}',
+        b'{"format": 1, "keys": {}, ',
+        b"\xff\xfe",
         b"\x00" * 100,
-        b'{"format": 1, "keys": 5}', b'{"format": 1, "keys": null}', b'{"format": 1, "keys": [1]}', b'{"format": 1, "keys": [{}]}',
+        b'{"format": 1, "keys": 5}',
+        b'{"format": 1, "keys": null}',
+        b'{"format": 1, "keys": [1]}',
+        b'{"format": 1, "keys": [{}]}',
         b'{"format": 1, "keys": "x"}',
-        *(json.dumps({"format": 1, "keys": [{**GOOD, **wrong}]}).encode() for wrong in WRONG),
+        *(json.dumps({"format": 1, "keys": [{**GOOD, **invalid}]}).encode() for invalid in WRONG),
     ],
-)  # fmt: skip
+)
 def test_a_damaged_file_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
 ) -> None:
@@ -249,7 +280,10 @@ def test_a_damaged_file_is_one_sentence(
     """
     file = tmp_path / "keys.json"
     file.write_bytes(content)
-    expected = f"error: The key file {file} is damaged: restore it from a backup, or move it away and create new keys."
+    expected = (
+        f"error: The key file {file} is damaged: restore it from a backup, or move it away and"
+        " create new keys."
+    )
     for command in (
         ["create", "--project", "p"],
         ["list"],
@@ -276,15 +310,19 @@ def test_what_a_missing_file_means(tmp_path: Path, capsys: pytest.CaptureFixture
     """`list`, `rotate` and `revoke` say which command makes a key file."""
     file = tmp_path / "keys.json"
     for command in (["list"], ["rotate", "key_1"], ["revoke", "key_1"]):
-        assert refused(capsys, "keys", *command, "--keys", file) == (
-            f"error: There is no key file {file}: run `toolcatalog keys create --project default --keys {file}`."
+        assert (
+            refused(capsys, "keys", *command, "--keys", file)
+            == f"error: There is no key file {file}: run `toolcatalog keys create --project default"
+            f" --keys {file}`."
         )
 
 
 def test_a_file_that_cannot_be_read_or_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A path that leads through a file, or to a folder, is one sentence with the system's reason."""
+    """A path that leads through a file, or to a folder, is one sentence with the system's
+    reason.
+    """
     (tmp_path / "file").write_text("")
     for command in (
         ["create", "--project", "p"],
@@ -294,7 +332,8 @@ def test_a_file_that_cannot_be_read_or_written(
     ):
         line = refused(capsys, "keys", *command, "--keys", tmp_path / "file" / "keys.json")
         assert re.search(
-            r"cannot be (read|written) \((Not a directory|File exists)\): move what is in its way, or name another with --keys\.",
+            r"cannot be (read|written) \((Not a directory|File exists)\): move what is in its way,"
+            r" or name another with --keys\.",
             line,
         )
     assert main(["keys", "list", "--keys", str(tmp_path)]) == 2
@@ -312,7 +351,10 @@ def test_another_user_cannot_read_it() -> None:
         create_key(file)
         # The other user may not be able to read Python's own modules: have all that a complaint
         # needs loaded first.
-        program = "import os, sys; from toolcatalog.cli import rich_output, keys; from toolcatalog.cli.main import main; os.setuid(65534); sys.exit(main(sys.argv[1:]))"
+        program = (
+            "import os, sys; from toolcatalog.cli import rich_output, keys; from"
+            " toolcatalog.cli.main import main; os.setuid(65534); sys.exit(main(sys.argv[1:]))"
+        )
         done = subprocess.run(
             [sys.executable, "-c", program, "keys", "list", "--keys", str(file)],
             capture_output=True,
@@ -323,14 +365,15 @@ def test_another_user_cannot_read_it() -> None:
         assert (done.returncode, done.stdout) == (2, "")
         assert (
             done.stderr
-            == f"error: The key file {file} cannot be read (Permission denied): mend its permissions, or name another with --keys.\n"
+            == f"error: The key file {file} cannot be read (Permission denied): mend its"
+            " permissions, or name another with --keys.\n"
         )
 
 
 def test_the_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A line for each key under a heading, oldest first, without secrets."""
     file = tmp_path / "keys.json"
-    first, one = api_keys.create(file, "default", None, None)
+    first, item = api_keys.create(file, "default", None, None)
     second, two = api_keys.create(file, "partner", ("slack", "github"), timedelta(days=90))
     third, three = api_keys.create(file, "old", None, timedelta(seconds=-1))
     fourth, four = api_keys.create(file, "bad", None, None)
@@ -340,7 +383,7 @@ def test_the_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     today = datetime.now(UTC).date().isoformat()
     assert [re.split(r"  +", line) for line in out.splitlines()] == [
         ["ID", "PROJECT", "TOOLKITS", "ENDS WITH", "CREATED", "EXPIRES", "STATE"],
-        [one.id, "default", "all", first[-4:], today, "never", "active"],
+        [item.id, "default", "all", first[-4:], today, "never", "active"],
         [two.id, "partner", "slack,github", second[-4:], today, str(two.expires)[:16], "active"],
         [three.id, "old", "all", third[-4:], today, str(three.expires)[:16], "expired"],
         [four.id, "bad", "all", fourth[-4:], today, "never", "revoked"],
@@ -436,16 +479,16 @@ def test_what_cannot_be_rotated_or_revoked(
     _, expired = api_keys.create(file, "p", None, timedelta(seconds=-1))
     _, revoked = api_keys.create(file, "p", None, None)
     api_keys.revoke(file, revoked.id)
-    before = file.read_bytes()
+    previous = file.read_bytes()
     assert (
         refused(capsys, "keys", command, "key_nope", "--keys", file)
         == f"error: There is no key key_nope in {file}: see `toolcatalog keys list`."
     )
-    for key, what in ((expired, "expired"), (revoked, "revoked")):
+    for key, label in ((expired, "expired"), (revoked, "revoked")):
         assert refused(capsys, "keys", command, key.id, "--keys", file) == (
-            f"error: Key {key.id} is {what}: create a new one with `toolcatalog keys create`."
+            f"error: Key {key.id} is {label}: create a new one with `toolcatalog keys create`."
         )
-    assert file.read_bytes() == before
+    assert file.read_bytes() == previous
 
 
 @pytest.mark.parametrize(
@@ -533,10 +576,10 @@ def test_a_limited_key_is_limited_to_what_was_named(tmp_path: Path) -> None:
 
 def found(ring: api_keys.KeyRing, secret: str, within: float = 1.0) -> bool:
     """Whether the ring knows a key; asked until it does, at most for a second."""
-    until = time.monotonic() + within
-    while (known := ring.find(secret.encode())) is None and time.monotonic() < until:
+    deadline = time.monotonic() + within
+    while (existing := ring.find(secret.encode())) is None and time.monotonic() < deadline:
         time.sleep(0.02)
-    return known is not None
+    return existing is not None
 
 
 def test_a_file_damaged_under_a_running_server(
@@ -549,7 +592,7 @@ def test_a_file_damaged_under_a_running_server(
     first, _ = api_keys.create(file, "p", None, None)
     ring = api_keys.KeyRing(file)
     assert found(ring, first)
-    whole = file.read_bytes()
+    document = file.read_bytes()
     with caplog.at_level(logging.INFO):
         for damage in (b"{", b"", None):
             file.unlink() if damage is None else file.write_bytes(damage)
@@ -558,7 +601,7 @@ def test_a_file_damaged_under_a_running_server(
             assert caplog.records[-1].levelname == "ERROR"
             assert caplog.messages[-1].startswith("keys stay as they were: ")
     assert len(caplog.messages) == 3  # once for each change, not for each request
-    file.write_bytes(whole)
+    file.write_bytes(document)
     second, _ = api_keys.create(file, "p", None, None)
     assert found(ring, second)
     assert found(ring, first)
@@ -580,7 +623,11 @@ def test_a_folder_in_the_place_of_the_file(
     assert ring.find(first.encode())
     assert ring.find(first.encode())
     assert caplog.messages == [
-        f"keys stay as they were: The key file {file} cannot be read (Is a directory): move what is in its way, or name another with --keys."
+        (
+            f"keys stay as they were: The key file {file} cannot be read (Is a directory): move "
+            f"what is"
+            " in its way, or name another with --keys."
+        )
     ]
     file.rmdir()
     (tmp_path / "away").rename(file)
@@ -629,22 +676,22 @@ def test_only_a_key_that_is_good_is_found(tmp_path: Path) -> None:
     that nobody knows are not.
     """
     file = tmp_path / "keys.json"
-    made = {
+    result = {
         name: api_keys.create(file, name, None, life)
         for name, life in {"good": DAY, "endless": None, "old": -DAY, "bad": DAY}.items()
     }
-    api_keys.revoke(file, made["bad"][1].id)
+    api_keys.revoke(file, result["bad"][1].id)
     ring = api_keys.KeyRing(file)
-    found = {name: ring.find(secret.encode()) for name, (secret, _) in made.items()}
-    assert found == {
-        "good": made["good"][1],
-        "endless": made["endless"][1],
+    results = {name: ring.find(secret.encode()) for name, (secret, _) in result.items()}
+    assert results == {
+        "good": result["good"][1],
+        "endless": result["endless"][1],
         "old": None,
         "bad": None,
     }
     assert ring.find(api_keys.generate_secret().encode()) is None
-    assert api_keys.KeyRing(tmp_path / "nothing.json").find(made["good"][0].encode()) is None
-    assert api_keys.KeyRing(None).find(made["good"][0].encode()) is None
+    assert api_keys.KeyRing(tmp_path / "nothing.json").find(result["good"][0].encode()) is None
+    assert api_keys.KeyRing(None).find(result["good"][0].encode()) is None
 
 
 def test_when_a_key_ends(tmp_path: Path) -> None:
@@ -703,7 +750,9 @@ def test_a_document_that_is_not_as_it_was_written_is_refused(tmp_path: Path) -> 
 
 
 def test_a_change_is_followed_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A key made while a server runs is good within a second; the log says how many there are then."""
+    """A key made while a server runs is good within a second; the log says how many there are
+    then.
+    """
     file = tmp_path / "keys.json"
     api_keys.create(file, "default", None, None)
     ring = api_keys.KeyRing(file)
@@ -718,8 +767,8 @@ def test_where_keys_are_kept_unless_said_otherwise(
 ) -> None:
     """In the user's configuration folder, which `XDG_CONFIG_HOME` names; an empty one is none."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    for said, folder in ((str(tmp_path / "own"), tmp_path / "own"), ("", tmp_path / ".config")):
-        monkeypatch.setenv("XDG_CONFIG_HOME", said)
+    for text, folder in ((str(tmp_path / "own"), tmp_path / "own"), ("", tmp_path / ".config")):
+        monkeypatch.setenv("XDG_CONFIG_HOME", text)
         assert api_keys.default_key_file() == folder / "toolcatalog" / "keys.json"
     monkeypatch.delenv("XDG_CONFIG_HOME")
     assert api_keys.default_key_file() == tmp_path / ".config" / "toolcatalog" / "keys.json"

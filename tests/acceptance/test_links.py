@@ -41,7 +41,10 @@ def catalog(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("link", "arguments"),
     [
-        ("toolkits/b", ["import", "openapi", "openapi.json", "--into", "catalog", "--toolkit", "b"]),
+        (
+            "toolkits/b",
+            ["import", "openapi", "openapi.json", "--into", "catalog", "--toolkit", "b"],
+        ),
         ("toolkits/b", ["import", "mcp", "mcp.json", "--into", "catalog", "--toolkit", "b"]),
         ("toolkits/b", ["import", "wire", "wire.json", "--into", "catalog", "--toolkit", "b"]),
         ("toolkits/a/A_NEW", ["new", "tool", "A_NEW", *TEXTS]),
@@ -50,22 +53,25 @@ def catalog(tmp_path: Path) -> Path:
         (".schemas/v1", ["new", "tool", "A_NEW", *TEXTS]),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value[:2]),
-)  # fmt: skip
+)
 def test_nothing_is_written_through_a_linked_folder(
-    catalog: Path, link: str, arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch,
+    catalog: Path,
+    link: str,
+    arguments: Sequence[str],
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     """One sentence that names the link; nothing is written outside, and nothing inside."""
     monkeypatch.chdir(catalog.parent)
     (catalog / link).parent.mkdir(exist_ok=True)
     (catalog / link).symlink_to(catalog.parent / "outside")
-    before = sorted(catalog.rglob("*"))
+    previous = sorted(catalog.rglob("*"))
     code = main([*arguments])
-    said = capsys.readouterr().err
+    text = capsys.readouterr().err
     assert [*(catalog.parent / "outside").iterdir()] == []
-    assert sorted(catalog.rglob("*")) == before
-    assert code == 2, said
-    assert f"{Path('catalog', link)} is a symbolic link, and nothing is written" in said
+    assert sorted(catalog.rglob("*")) == previous
+    assert code == 2, text
+    assert f"{Path('catalog', link)} is a symbolic link, and nothing is written" in text
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,10 @@ class Place:
     @property
     def lock(self) -> dict[str, Any]:
         """What the lock file says of each tool."""
-        found: dict[str, Any] = json.loads((self.folder / "toolcatalog.lock").read_bytes())["tools"]
-        return found
+        results: dict[str, Any] = json.loads((self.folder / "toolcatalog.lock").read_bytes())[
+            "tools"
+        ]
+        return results
 
     def change(self, path: str, text: str | None) -> None:
         """Write or remove a file of the catalog, and build it again."""
@@ -77,13 +79,13 @@ class Place:
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that each test has a copy of."""
-    place = Place(tmp_path_factory.mktemp("locking"))
+    location = Place(tmp_path_factory.mktemp("locking"))
     for path, text in FILES.items():
-        (place.folder / "catalog" / path).parent.mkdir(parents=True, exist_ok=True)
-        (place.folder / "catalog" / path).write_text(text)
-    run_successfully("build", "--no-site", cwd=place.folder)
-    run_successfully("lock", "A_DO@20250101_00", "A_GO", "A_STAY", cwd=place.folder)
-    return place.folder
+        (location.folder / "catalog" / path).parent.mkdir(parents=True, exist_ok=True)
+        (location.folder / "catalog" / path).write_text(text)
+    run_successfully("build", "--no-site", cwd=location.folder)
+    run_successfully("lock", "A_DO@20250101_00", "A_GO", "A_STAY", cwd=location.folder)
+    return location.folder
 
 
 @pytest.fixture
@@ -102,18 +104,20 @@ def test_the_digest_is_of_the_definition_alone() -> None:
     """
     entry = next(iter(ReferenceModel(SHIPPED_CATALOG).tools["GITHUB_CREATE_ISSUE"]))
     value = json.loads(entry.body)
-    before = lockfile.lock_tool(value)
+    previous = lockfile.lock_tool(value)
     free = {"available_versions": ["x"], "is_deprecated": True, "deprecated": {}, "more": 1}
     assert (
         lockfile.lock_tool(
             {**value, **free, "toolkit": {"slug": "github", "name": "x", "logo": "y"}}
         )
-        == before
+        == previous
     )
-    assert lockfile.lock_tool(dict(reversed(value.items()))) == before
+    assert lockfile.lock_tool(dict(reversed(value.items()))) == previous
     for field in lockfile.FIELDS:
-        assert lockfile.lock_tool({**value, field: f"other {value[field]}"}).digest != before.digest
-    assert lockfile.lock_tool({**value, "toolkit": {"slug": "gitlab"}}).digest != before.digest
+        assert (
+            lockfile.lock_tool({**value, field: f"other {value[field]}"}).digest != previous.digest
+        )
+    assert lockfile.lock_tool({**value, "toolkit": {"slug": "gitlab"}}).digest != previous.digest
 
 
 def test_the_digest_stays_what_it_is() -> None:
@@ -121,17 +125,30 @@ def test_the_digest_stays_what_it_is() -> None:
     program can make.
     """
     tool = Tool(
-        slug="A_DO", toolkit="a", version="20250101_00", available_versions=("20250101_00",), name="Do", description="Does “it”.", scopes=("s",),
-        tags=("t",), no_auth=False, deprecation=None, input_parameters={"x": {"type": "number", "required": True, "default": 1.0}}, output_parameters={},
-    )  # fmt: skip
+        slug="A_DO",
+        toolkit="a",
+        version="20250101_00",
+        available_versions=("20250101_00",),
+        name="Do",
+        description="Does “it”.",
+        scopes=("s",),
+        tags=("t",),
+        no_auth=False,
+        deprecation=None,
+        input_parameters={"x": {"type": "number", "required": True, "default": 1.0}},
+        output_parameters={},
+    )
     ordered = (
         '{"slug":"A_DO","version":"20250101_00","name":"Do","description":"Does “it”.",'
         '"input_parameters":{"x":{"type":"number","required":true,"default":1.0}},'
         '"output_parameters":{},"no_auth":false,"scopes":["s"],"tags":["t"],"toolkit":"a"}'
     )
     by_key = (
-        '{"description":"Does “it”.","input_parameters":{"x":{"default":1.0,"required":true,"type":"number"}},"name":"Do","no_auth":false,'
-        '"output_parameters":{},"scopes":["s"],"slug":"A_DO","tags":["t"],"toolkit":"a","version":"20250101_00"}'
+        '{"description":"Does'
+        ' “it”.","input_parameters":{"x":{"default":1.0,"required":true,"type":"number"}},'
+        '"name":"Do","no_auth":false,'
+        '"output_parameters":{},"scopes":["s"],"slug":"A_DO","tags":["t"],"toolkit":"a",'
+        '"version":"20250101_00"}'
     )
     value = json.loads(json.dumps(tool_to_document(tool, "A", "l")))
     for text, is_sorted in ((ordered, False), (by_key, True)):
@@ -146,8 +163,8 @@ def test_a_lock_is_read_as_it_was_written(tool: Tool) -> None:
     value = json.loads(json.dumps(tool_to_document(tool, "A", "l")))
     lock = {tool.slug: lockfile.lock_tool(value)}
     assert lockfile.load(lockfile.dump(lock), "lock") == lock
-    found = lockfile.find_difference(tool.slug, lock[tool.slug], value)
-    assert (found.rule if found else None) == (
+    result = lockfile.find_difference(tool.slug, lock[tool.slug], value)
+    assert (result.rule if result else None) == (
         "deprecated" if tool.deprecation is not None else None
     )
 
@@ -170,13 +187,23 @@ def test_a_lock_file_has_a_line_for_each_tool() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "[]", "<<<<<<< ours", '{"tools": {}}', '{"format": 3, "tools": {}}', '{"format": true, "tools": {}}', '{"format": 2.0, "tools": {}}', '{"format": 1, "tools": []}',
-        '{"format": 1, "tools": {"A": 1}}', '{"format": 1, "tools": {"A": {"version": "20250101_00"}}}',
+        "",
+        "[]",
+        "<<<<<<< ours",
+        '{"tools": {}}',
+        '{"format": 3, "tools": {}}',
+        '{"format": true, "tools": {}}',
+        '{"format": 2.0, "tools": {}}',
+        '{"format": 1, "tools": []}',
+        '{"format": 1, "tools": {"A": 1}}',
+        '{"format": 1, "tools": {"A": {"version": "20250101_00"}}}',
         '{"format": 1, "tools": {"A": {"version": "1", "digest": "sha256:%s"}}}' % ("0" * 64),
-        '{"format": 1, "tools": {"A": {"version": "20250101_00", "digest": "md5:%s"}}}' % ("0" * 64),
-        '{"format": 1, "tools": {"../a": {"version": "20250101_00", "digest": "sha256:%s"}}}' % ("0" * 64),
+        '{"format": 1, "tools": {"A": {"version": "20250101_00", "digest": "md5:%s"}}}'
+        % ("0" * 64),
+        '{"format": 1, "tools": {"../a": {"version": "20250101_00", "digest": "sha256:%s"}}}'
+        % ("0" * 64),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_lock_file(text: str) -> None:
     """One sentence that names the file."""
     with pytest.raises(UsageError, match=r"^my\.lock "):
@@ -184,19 +211,19 @@ def test_what_is_no_lock_file(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("previous", "current"),
     [
         ('"format": 2', '"format": 1, "format": 2'),
         ("{{\n    {entry}", "{{\n    {entry},\n    {entry}"),
         ('"version": "', '"version": "20240101_00", "version": "'),
     ],
 )
-def test_a_key_that_stands_twice_is_refused(before: str, after: str) -> None:
+def test_a_key_that_stands_twice_is_refused(previous: str, current: str) -> None:
     """A reviewer would read the first of two entries, and the last would count."""
     entry = f'"A_DO": {{"version": "20250101_00", "digest": "sha256:{"0" * 64}"}}'
     text = f'{{"format": 2, "tools": {{\n    {entry}\n}}}}'
     assert [*lockfile.load(text.encode(), "a.lock")] == ["A_DO"]
-    twice = text.replace(before.format(entry=entry), after.format(entry=entry))
+    twice = text.replace(previous.format(entry=entry), current.format(entry=entry))
     assert twice != text
     with pytest.raises(UsageError, match=r"a\.lock has a key twice"):
         lockfile.load(twice.encode(), "a.lock")
@@ -217,8 +244,8 @@ def test_what_is_gone_is_an_error(found: MissingReason, rule: str) -> None:
 
 def test_tools_are_added_and_renewed_when_they_are_named(place: Place) -> None:
     """The others stay as they are, and each change is told."""
-    before = place.lock
-    assert {slug: entry["version"] for slug, entry in before.items()} == dict.fromkeys(
+    previous = place.lock
+    assert {slug: entry["version"] for slug, entry in previous.items()} == dict.fromkeys(
         SLUGS, "20250101_00"
     )
     assert place.run("lock", "A_GO") == (
@@ -231,10 +258,10 @@ def test_tools_are_added_and_renewed_when_they_are_named(place: Place) -> None:
         "",
         "A_DO: 20250101_00 -> 20260101_00\n3 tools in toolcatalog.lock.\n",
     )
-    assert {**place.lock, "A_DO": before["A_DO"]} == before
+    assert {**place.lock, "A_DO": previous["A_DO"]} == previous
     place.change("toolkits/a/A_NEW/20250101_00.yaml", TOOL)
-    code, _, said = place.run("lock", "--toolkit", "a")
-    assert (code, "A_NEW: added, 20250101_00" in said, sorted(place.lock)) == (
+    code, _, text = place.run("lock", "--toolkit", "a")
+    assert (code, "A_NEW: added, 20250101_00" in text, sorted(place.lock)) == (
         0,
         True,
         sorted([*SLUGS, "A_NEW"]),
@@ -244,8 +271,8 @@ def test_tools_are_added_and_renewed_when_they_are_named(place: Place) -> None:
 def test_without_names_all_are_renewed(place: Place) -> None:
     """Each change is told; what is not in the file does not come in."""
     place.change("toolkits/a/A_NEW/20250101_00.yaml", TOOL)
-    code, _, said = place.run("lock")
-    assert (code, said.splitlines()[0], sorted(place.lock)) == (
+    code, _, text = place.run("lock")
+    assert (code, text.splitlines()[0], sorted(place.lock)) == (
         0,
         "A_DO: 20250101_00 -> 20260101_00",
         [*SLUGS],
@@ -262,17 +289,17 @@ def test_a_change_under_the_same_version_is_not_locked_over(
     place.change(
         "toolkits/a/A_DO/20250101_00.yaml", TOOL.replace("Does it", "Does it, and sends a copy")
     )
-    before = place.lock
-    code, _, said = place.run("lock", *arguments)
-    assert (code, "A_DO: Version 20250101_00 is not what was locked" in said, place.lock) == (
+    previous = place.lock
+    code, _, text = place.run("lock", *arguments)
+    assert (code, "A_DO: Version 20250101_00 is not what was locked" in text, place.lock) == (
         1,
         True,
-        before,
+        previous,
     )
     file = place.folder / "toolcatalog.lock"
     file.write_bytes(
         lockfile.dump(
-            {slug: LockedTool(**entry) for slug, entry in before.items() if slug != "A_DO"}
+            {slug: LockedTool(**entry) for slug, entry in previous.items() if slug != "A_DO"}
         )
     )
     assert place.run("lock", "A_DO")[0] == 0
@@ -282,10 +309,14 @@ def test_a_tool_that_is_gone_stops_the_renewal_of_all(place: Place) -> None:
     """A version that is gone does not: there is a newer one to take."""
     place.change("toolkits/a/A_DO/20250101_00.yaml", None)
     assert place.run("lock")[0] == 0
-    before = place.lock
+    previous = place.lock
     place.change("toolkits/a/A_GO", None)
-    code, _, said = place.run("lock")
-    assert (code, "A_GO: There is no such tool any more." in said, place.lock) == (1, True, before)
+    code, _, text = place.run("lock")
+    assert (code, "A_GO: There is no such tool any more." in text, place.lock) == (
+        1,
+        True,
+        previous,
+    )
 
 
 @pytest.mark.parametrize(
@@ -301,8 +332,8 @@ def test_a_tool_that_is_gone_stops_the_renewal_of_all(place: Place) -> None:
 )
 def test_a_lock_that_cannot_be_made(arguments: list[str], sentence: str, place: Place) -> None:
     """Exit code 2, and one sentence."""
-    code, out, said = place.run("lock", *arguments)
-    assert (code, out, sentence in said) == (2, "", True), said
+    code, out, text = place.run("lock", *arguments)
+    assert (code, out, sentence in text) == (2, "", True), text
 
 
 # Verify
@@ -323,8 +354,8 @@ def test_the_digests_are_the_same_from_everywhere(
     """
     env = {"TOOLCATALOG_KEY": served.key}
     for source in (["--build", "build"], ["--catalog", "catalog"], ["--url", served.url]):
-        code, out, said = place.run("verify", *source, "--format", "json", env=env)
-        assert (code, json.loads(out)) == (0, []), said
+        code, out, text = place.run("verify", *source, "--format", "json", env=env)
+        assert (code, json.loads(out)) == (0, []), text
     file = place.folder / "shipped.lock"
     run_successfully(
         "lock",
@@ -338,19 +369,19 @@ def test_the_digests_are_the_same_from_everywhere(
         shipped_build,
     )
     env = {"TOOLCATALOG_KEY": shipped.key}
-    told = []
-    for flag, where in (
+    output = []
+    for flag, location in (
         ("--build", shipped_build),
         ("--catalog", SHIPPED_CATALOG),
         ("--url", f"{shipped.url}/"),
     ):
-        code, out, said = place.run(
-            "verify", "--lock", file, flag, where, "--format", "json", env=env
+        code, out, text = place.run(
+            "verify", "--lock", file, flag, location, "--format", "json", env=env
         )
-        assert code == 0, said
-        told.append(out)
-    assert told[0] == told[1] == told[2]
-    assert {one["rule"] for one in json.loads(told[0])} <= {"deprecated"}
+        assert code == 0, text
+        output.append(out)
+    assert output[0] == output[1] == output[2]
+    assert {item["rule"] for item in json.loads(output[0])} <= {"deprecated"}
 
 
 @pytest.mark.parametrize("how", ["build", "catalog", "url"])
@@ -393,7 +424,8 @@ def old_lock(place: Place, **versions: str) -> None:
     look = open_build_source(place.folder / "build")
     tools = {}
     for slug, version in versions.items():
-        entry = lockfile.lock_tool(dict(look(slug, version)), is_sorted=True)  # type: ignore[arg-type]  # it is there
+        document = dict(look(slug, version))  # type: ignore[arg-type]
+        entry = lockfile.lock_tool(document, is_sorted=True)
         tools[slug] = {"version": entry.version, "digest": entry.digest}
     (place.folder / "toolcatalog.lock").write_text(json.dumps({"format": 1, "tools": tools}))
 
@@ -405,10 +437,10 @@ def test_a_lock_of_format_1_holds_as_before(place: Place) -> None:
     place.change(STAY, TOOL + TWO % ("x", "y"))
     old_lock(place, A_STAY="20250101_00", A_GO="20250101_00")
     place.change(STAY, TOOL + TWO % ("y", "x"))
-    code, _, said = place.run("verify")
+    code, _, text = place.run("verify")
     assert code == 0
-    assert "has format 1, which does not see the order of parameters" in said
-    assert "`toolcatalog lock A_GO@20250101_00` writes it in format 2" in said
+    assert "has format 1, which does not see the order of parameters" in text
+    assert "`toolcatalog lock A_GO@20250101_00` writes it in format 2" in text
     place.change(STAY, TOOL + TWO % ("y", "z"))
     assert verified(place, "build") == (1, {"A_STAY": "changed"})
 
@@ -419,24 +451,24 @@ def test_a_lock_of_format_1_is_upgraded_where_all_is_as_it_was_locked(place: Pla
     """
     file, versions = place.folder / "toolcatalog.lock", {"A_DO": "20250101_00"}
     old_lock(place, A_STAY="20250101_00", **versions)
-    before = file.read_bytes()
+    previous = file.read_bytes()
     place.change(STAY, TOOL + TWO % ("x", "y"))
     assert place.run("lock", "A_GO")[0] == 1
-    assert file.read_bytes() == before
+    assert file.read_bytes() == previous
     place.change(STAY, FILES[STAY])
     place.change("toolkits/a/A_DO/20250101_00.yaml", None)
-    code, _, said = place.run("lock", "A_GO")
+    code, _, text = place.run("lock", "A_GO")
     assert code == 1
-    assert "A_DO: Version 20250101_00 is no longer there" in said
-    assert file.read_bytes() == before
+    assert "A_DO: Version 20250101_00 is no longer there" in text
+    assert file.read_bytes() == previous
     place.change("toolkits/a/A_DO/20250101_00.yaml", FILES["toolkits/a/A_DO/20250101_00.yaml"])
-    code, _, said = place.run("lock", "A_STAY@20250101_00")
+    code, _, text = place.run("lock", "A_STAY@20250101_00")
     assert code == 0
-    assert "A_STAY: unchanged, 20250101_00" in said
-    assert "had format 1" in said
+    assert "A_STAY: unchanged, 20250101_00" in text
+    assert "had format 1" in text
     look = open_build_source(place.folder / "build")
     assert lockfile.load(file.read_bytes(), "lock") == {
-        slug: lockfile.lock_tool(dict(look(slug, "20250101_00")))  # type: ignore[arg-type]  # it is there
+        slug: lockfile.lock_tool(dict(look(slug, "20250101_00")))  # type: ignore[arg-type]
         for slug in ("A_DO", "A_STAY")
     }
 
@@ -445,8 +477,8 @@ def test_a_lock_of_format_1_is_renewed_whole(place: Place) -> None:
     """Without names each goes to its newest version, also from one that is gone."""
     old_lock(place, A_DO="20250101_00")
     place.change("toolkits/a/A_DO/20250101_00.yaml", None)
-    code, _, said = place.run("lock")
-    assert code == 0, said
+    code, _, text = place.run("lock")
+    assert code == 0, text
     assert place.lock["A_DO"]["version"] == "20260101_00"
     assert json.loads((place.folder / "toolcatalog.lock").read_bytes())["format"] == 2
 
@@ -475,16 +507,16 @@ def verified(place: Place, how: str) -> tuple[int, dict[str, str]]:
         code, out, _ = place.run(
             "verify", f"--{how}", source, "--format", "json", env={"TOOLCATALOG_KEY": server.key}
         )
-    return code, {one["slug"]: one["rule"] for one in json.loads(out)}
+    return code, {item["slug"]: item["rule"] for item in json.loads(out)}
 
 
 def test_what_people_are_told(place: Place) -> None:
     """A line for each problem and what to do, on standard error."""
     place.change("toolkits/a/A_GO", None)
-    code, out, said = place.run("verify")
+    code, out, text = place.run("verify")
     assert (code, out) == (1, "")
-    assert "error[tool-gone] A_GO: There is no such tool any more.\n  help: " in said
-    assert said.endswith("3 tools verified: 1 changed or gone.\n")
+    assert "error[tool-gone] A_GO: There is no such tool any more.\n  help: " in text
+    assert text.endswith("3 tools verified: 1 changed or gone.\n")
 
 
 @pytest.mark.parametrize(
@@ -508,8 +540,8 @@ def test_what_cannot_be_verified_is_never_fine(
 ) -> None:
     """Exit code 2, and one sentence."""
     (place.folder / "empty.lock").write_bytes(lockfile.dump({}))
-    code, out, said = place.run("verify", *arguments, env={"TOOLCATALOG_KEY": "k"})
-    assert (code, out, sentence in said) == (2, "", True), said
+    code, out, text = place.run("verify", *arguments, env={"TOOLCATALOG_KEY": "k"})
+    assert (code, out, sentence in text) == (2, "", True), text
 
 
 def test_a_catalog_with_problems_cannot_be_verified(place: Place) -> None:
@@ -517,8 +549,8 @@ def test_a_catalog_with_problems_cannot_be_verified(place: Place) -> None:
     (place.folder / "catalog/toolkits/a/A_DO/20260101_00.yaml").write_text("name: [\n")
     assert place.run("verify", "--catalog", "catalog")[0] == 0
     (place.folder / "catalog/toolkits/a/A_DO/20250101_00.yaml").write_text("name: [\n")
-    code, out, said = place.run("verify", "--catalog", "catalog")
-    assert (code, out, "A_DO/20250101_00.yaml has problems" in said) == (2, "", True)
+    code, out, text = place.run("verify", "--catalog", "catalog")
+    assert (code, out, "A_DO/20250101_00.yaml has problems" in text) == (2, "", True)
 
 
 def test_keys(place: Place, served: Server) -> None:
@@ -536,14 +568,27 @@ def test_keys(place: Place, served: Server) -> None:
         (key, 1, "tool-gone"),
         ("a\nb", 2, "characters"),
     ):
-        found, _, said = place.run("verify", "--url", served.url, env={"TOOLCATALOG_KEY": with_key})
-        assert (found, sentence in said) == (code, True), said
+        result, _, text = place.run(
+            "verify", "--url", served.url, env={"TOOLCATALOG_KEY": with_key}
+        )
+        assert (result, sentence in text) == (code, True), text
 
 
-GOOD = json.dumps({
-    "slug": "A_DO", "version": "20250101_00", "name": "Do it", "description": "", "input_parameters": {}, "output_parameters": {}, "no_auth": False,
-    "scopes": [], "tags": [], "is_deprecated": False, "toolkit": {"slug": "a"},
-}).encode()  # fmt: skip
+GOOD = json.dumps(
+    {
+        "slug": "A_DO",
+        "version": "20250101_00",
+        "name": "Do it",
+        "description": "",
+        "input_parameters": {},
+        "output_parameters": {},
+        "no_auth": False,
+        "scopes": [],
+        "tags": [],
+        "is_deprecated": False,
+        "toolkit": {"slug": "a"},
+    }
+).encode()
 NOT_FOUND = b'{"error": {"slug": "%s", "message": "no"}}'
 
 
@@ -577,8 +622,8 @@ def test_strange_servers(status: int, body: bytes, code: int, sentence: str, pla
     redirect is not followed.
     """
     (place.folder / "one.lock").write_bytes(lockfile.dump({"A_DO": ANY}))
-    with answering(status, body) as (url, asked):
-        found, _, said = place.run(
+    with answering(status, body) as (url, request):
+        result, _, text = place.run(
             "verify",
             "--lock",
             "one.lock",
@@ -586,25 +631,25 @@ def test_strange_servers(status: int, body: bytes, code: int, sentence: str, pla
             url,
             env={"TOOLCATALOG_KEY": "k", "NO_PROXY": "*"},
         )
-    assert (found, sentence in said) == (code, True), said
-    assert asked == ["/api/v3/tools/A_DO?version=20250101_00"]
+    assert (result, sentence in text) == (code, True), text
+    assert request == ["/api/v3/tools/A_DO?version=20250101_00"]
 
 
 @contextmanager
 def answering(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
-    """A server that answers everything so (status 0: hangs up), its address, and what it was asked."""
-    asked: list[str] = []
+    """A server that answers everything so (status 0: hangs up), its address, and what it was
+    asked.
+    """
+    request: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            request.append(self.path)
             if status:
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
-                self.send_header(
-                    "Location",
-                    f"http://127.0.0.1:{self.server.server_port}/elsewhere",  # type: ignore[attr-defined]
-                )
+                port = self.server.server_port  # type: ignore[attr-defined]
+                self.send_header("Location", f"http://127.0.0.1:{port}/elsewhere")
                 self.end_headers()
                 self.wfile.write(body)
 
@@ -614,6 +659,6 @@ def answering(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", asked
+        yield f"http://127.0.0.1:{server.server_port}", request
         server.shutdown()
         thread.join()

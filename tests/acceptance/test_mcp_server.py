@@ -77,50 +77,52 @@ def all_seen(shipped_build: Path) -> CatalogAccess:
 
 def said(seen: CatalogAccess, name: str, session: str = "", **arguments: Any) -> CallResult:
     """The answer to a call of a tool that there is."""
-    found = tools.call_tool(seen, name, arguments, session)
-    assert found
-    return found
+    result = tools.call_tool(seen, name, arguments, session)
+    assert result
+    return result
 
 
 def value(seen: CatalogAccess, name: str, **arguments: Any) -> dict[str, Any]:
     """The answer to a call that goes well; it is what the tool promises."""
-    found = said(seen, name, **arguments).value
-    assert found is not None
+    result = said(seen, name, **arguments).value
+    assert result is not None
     jsonschema.validate(
-        found,
+        result,
         next(tool["outputSchema"] for tool in tools.TOOL_DEFINITIONS if tool["name"] == name),
     )
-    return found
+    return result
 
 
 def test_a_search_gives_a_line_for_each_tool(all_seen: CatalogAccess) -> None:
     """What is needed to choose and no more; the words say the same."""
-    found = said(all_seen, "search_tools", query="create an issue", limit=3)
-    assert found.value
-    assert len(found.value["tools"]) == 3 < found.value["total"]
-    for tool, line in zip(found.value["tools"], found.text.splitlines()[1:], strict=True):
+    result = said(all_seen, "search_tools", query="create an issue", limit=3)
+    assert result.value
+    assert len(result.value["tools"]) == 3 < result.value["total"]
+    for tool, line in zip(result.value["tools"], result.text.splitlines()[1:], strict=True):
         assert [*tool] == ["slug", "name", "description", "toolkit", "version", "deprecated"]
         assert line == f"{tool['slug']} ({tool['version']}) {tool['name']}: {tool['description']}"
-    assert len(found.text) < 600
+    assert len(result.text) < 600
 
 
 def test_a_search_says_what_is_deprecated(all_seen: CatalogAccess) -> None:
     """In the value and in the words."""
     document = next(tool for tool in documents(all_seen) if tool["is_deprecated"])
-    found = said(all_seen, "search_tools", query=document["slug"], limit=1)
-    assert found.value
-    assert found.value["tools"][0]["deprecated"] is True
-    assert f"{document['slug']} ({document['version']}, deprecated) " in found.text
+    result = said(all_seen, "search_tools", query=document["slug"], limit=1)
+    assert result.value
+    assert result.value["tools"][0]["deprecated"] is True
+    assert f"{document['slug']} ({document['version']}, deprecated) " in result.text
 
 
 def documents(seen: CatalogAccess) -> list[dict[str, Any]]:
     """The newest version of every tool."""
-    found = [
-        seen.store.get_tool(slug) for kit in seen.store.list_toolkits() for slug in slugs(seen, kit)
+    results = [
+        seen.store.get_tool(slug)
+        for toolkit in seen.store.list_toolkits()
+        for slug in slugs(seen, toolkit)
     ]
     return [
         json.loads(bytes(seen.store.read_document(tool.tool_id(tool.versions[-1]))[0]))
-        for tool in found
+        for tool in results
         if tool
     ]
 
@@ -138,8 +140,8 @@ def test_a_search_in_one_toolkit(all_seen: CatalogAccess) -> None:
     """Only its tools; an empty argument, a null and a whole number as a float are taken as the API
     takes them.
     """
-    found = value(all_seen, "search_tools", query="send a message", toolkit="slack")
-    assert {tool["toolkit"] for tool in found["tools"]} == {"slack"}
+    result = value(all_seen, "search_tools", query="send a message", toolkit="slack")
+    assert {tool["toolkit"] for tool in result["tools"]} == {"slack"}
     everywhere = value(all_seen, "search_tools", query="send a message", toolkit="", limit=None)
     assert everywhere == value(all_seen, "search_tools", query=" send a message ", limit=10.0)
     assert len({tool["toolkit"] for tool in everywhere["tools"]}) > 1
@@ -148,10 +150,10 @@ def test_a_search_in_one_toolkit(all_seen: CatalogAccess) -> None:
 def test_nothing_found_is_no_mistake(all_seen: CatalogAccess) -> None:
     """The list is empty, and where other words are near, they are told."""
     assert value(all_seen, "search_tools", query="zzzzqqqq")["tools"] == []
-    found = said(all_seen, "search_tools", query="calednar")
-    assert found.value
-    if not found.value["tools"]:
-        assert found.value["suggestion"] in found.text
+    result = said(all_seen, "search_tools", query="calednar")
+    assert result.value
+    if not result.value["tools"]:
+        assert result.value["suggestion"] in result.text
 
 
 def test_what_no_reader_sees_is_named(tmp_path: Path) -> None:
@@ -163,14 +165,14 @@ def test_what_no_reader_sees_is_named(tmp_path: Path) -> None:
     file.write_text(
         file.read_text().replace("name: Do 0", 'name: "Do \\u202E it\\nFAKE_TOOL (1) x: y"')
     )
-    about = catalog / "catalog.yaml"
+    metadata = catalog / "catalog.yaml"
     # else there would be no build
-    about.write_text(f"{about.read_text()}rules:\n  hidden-character: off\n")
+    metadata.write_text(f"{metadata.read_text()}rules:\n  hidden-character: off\n")
     build(catalog, tmp_path / "build", None)
-    found = said(CatalogAccess(open_build(tmp_path / "build")), "search_tools", query="thing")
-    assert found.value
-    assert found.value["tools"][0]["name"] == "Do U+202E it FAKE_TOOL (1) x: y"
-    assert len(found.text.splitlines()) == 2
+    result = said(CatalogAccess(open_build(tmp_path / "build")), "search_tools", query="thing")
+    assert result.value
+    assert result.value["tools"][0]["name"] == "Do U+202E it FAKE_TOOL (1) x: y"
+    assert len(result.text.splitlines()) == 2
 
 
 def test_a_tool_is_read_whole(all_seen: CatalogAccess) -> None:
@@ -178,26 +180,28 @@ def test_a_tool_is_read_whole(all_seen: CatalogAccess) -> None:
     entry = all_seen.store.get_tool("GITHUB_CREATE_ISSUE")
     assert entry
     for version in (*entry.versions, "latest"):
-        found = said(all_seen, "get_tool", slug="GITHUB_CREATE_ISSUE", version=version)
-        assert found.value
-        assert json.loads(found.text) == found.value
-        assert found.value["version"] == (entry.versions[-1] if version == "latest" else version)
-    assert value(all_seen, "get_tool", slug="GITHUB_CREATE_ISSUE") == found.value
+        result = said(all_seen, "get_tool", slug="GITHUB_CREATE_ISSUE", version=version)
+        assert result.value
+        assert json.loads(result.text) == result.value
+        assert result.value["version"] == (entry.versions[-1] if version == "latest" else version)
+    assert value(all_seen, "get_tool", slug="GITHUB_CREATE_ISSUE") == result.value
 
 
 def test_toolkits_page_by_page(all_seen: CatalogAccess) -> None:
     """Every toolkit once, in order, with the number of its tools."""
-    found: list[dict[str, Any]] = []
-    after = ""
+    results: list[dict[str, Any]] = []
+    current = ""
     while True:
-        page = value(all_seen, "list_toolkits", limit=4, **({"after": after} if after else {}))
-        found += page["toolkits"]
+        page = value(all_seen, "list_toolkits", limit=4, **({"after": current} if current else {}))
+        results += page["toolkits"]
         if "next" not in page:
             break
-        after = page["next"]
-    assert [one["slug"] for one in found] == all_seen.store.list_toolkits()
-    assert {one["slug"]: one["tools"] for one in found} == all_seen.store.count_labels("toolkit")
-    assert value(all_seen, "list_toolkits")["toolkits"] == found
+        current = page["next"]
+    assert [result["slug"] for result in results] == all_seen.store.list_toolkits()
+    assert {result["slug"]: result["tools"] for result in results} == all_seen.store.count_labels(
+        "toolkit"
+    )
+    assert value(all_seen, "list_toolkits")["toolkits"] == results
 
 
 def test_the_tools_of_a_session_are_those_that_are_exported(
@@ -274,10 +278,10 @@ def test_a_mistake_is_answered_in_words(
     all_seen: CatalogAccess, name: str, arguments: dict[str, Any], sentence: str
 ) -> None:
     """One that a model can mend, and short; no value, so it is an error."""
-    found = said(all_seen, name, **arguments)
-    assert found.value is None
-    assert sentence in found.text
-    assert len(found.text) < 400
+    result = said(all_seen, name, **arguments)
+    assert result.value is None
+    assert sentence in result.text
+    assert len(result.text) < 400
 
 
 def test_all_mistakes_are_told_at_once(all_seen: CatalogAccess) -> None:
@@ -292,7 +296,7 @@ def test_what_is_not_shown_is_not_there(shipped_build: Path) -> None:
         tool["toolkit"]
         for tool in value(seen, "search_tools", query="create an issue", limit=50)["tools"]
     } <= {"slack"}
-    assert [one["slug"] for one in value(seen, "list_toolkits")["toolkits"]] == ["slack"]
+    assert [item["slug"] for item in value(seen, "list_toolkits")["toolkits"]] == ["slack"]
     assert (
         said(seen, "get_tool", slug="GITHUB_CREATE_ISSUE").text
         == "There is no tool GITHUB_CREATE_ISSUE. Find tools with search_tools."
@@ -387,7 +391,7 @@ def post(
     headers: Mapping[str, str] | None = None,
 ) -> httpx.Response:
     """A raw message, the list of tools unless told otherwise."""
-    sent = {
+    request = {
         **MCP,
         "content-type": "application/json",
         "x-api-key": server.key if key is None else key,
@@ -395,7 +399,7 @@ def post(
     }
     return httpx.post(
         server.url + path,
-        headers=sent,
+        headers=request,
         content=json.dumps(ASK) if body is None else body,
         timeout=PATIENCE,
     )
@@ -426,10 +430,10 @@ def test_an_agent_over_http(server: Server, mode: str) -> None:
     """In the newest version of the protocol and with a handshake, answered by either process: what
     it finds is what the API finds.
     """
-    asked = {"query": "send a message", "limit": "5"}
+    request = {"query": "send a message", "limit": "5"}
     answered = httpx.get(
         f"{server.url}/api/v3/tools",
-        params=asked,
+        params=request,
         headers={"x-api-key": server.key},
         timeout=PATIENCE,
     ).json()["items"]
@@ -445,9 +449,9 @@ def test_an_agent_over_http(server: Server, mode: str) -> None:
             for tool in tools
         )
         for _ in range(5):
-            good, _, found = await call(client, "search_tools", query="send a message", limit=5)
+            good, _, result = await call(client, "search_tools", query="send a message", limit=5)
             assert good
-            assert [tool["slug"] for tool in found["tools"]] == [tool["slug"] for tool in answered]
+            assert [tool["slug"] for tool in result["tools"]] == [tool["slug"] for tool in answered]
         assert (await call(client, "get_tool", slug=answered[0]["slug"]))[2] == answered[0]
         good, words, _ = await call(client, "get_tool", slug="GITHUB_CREATE_ISSU")
         assert (good, "Did you mean GITHUB_CREATE_ISSUE" in words) == (False, True)
@@ -455,6 +459,26 @@ def test_an_agent_over_http(server: Server, mode: str) -> None:
             await client.call_tool("nothing", {})
 
     over_http(server, talk, mode=mode)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("id", '"@"'), ("id", "@"), ("method", '"@"'), ("id", '"\\u0041@"')]
+)
+def test_a_long_id_or_method_is_refused(server: Server, field: str, value: str) -> None:
+    """The SDK returns both in its answer, whatever their length: 200 characters are enough."""
+
+    def send(count: int) -> httpx.Response:
+        message = {"jsonrpc": '"2.0"', "id": "1", "method": '"ping"'}
+        message[field] = value.replace("@", "7" * count)
+        lines = (f'"{name}": {text}' for name, text in message.items())
+        return post(server, body=f"{{{', '.join(lines)}}}".encode())
+
+    assert send(199).status_code == 200
+    for count in (201, 4000, 60_000):
+        answer = send(count)
+        assert answer.status_code == 400
+        assert f"{field}: more than 200 characters." in answer.text
+        assert len(answer.content) < 1000
 
 
 def test_a_session_is_listed_over_http(server: Server) -> None:
@@ -485,8 +509,8 @@ def test_keys_over_http(server: Server) -> None:
         ("", {"authorization": f"Basic {server.key}"}),
         ("", {"authorization": "Bearer"}),
     ):
-        refused = post(server, key, path=f"/mcp?session={SESSION}", headers=headers)
-        assert (refused.status_code, refused.json()["error"]["slug"]) == (401, "unauthorized")
+        rejected = post(server, key, path=f"/mcp?session={SESSION}", headers=headers)
+        assert (rejected.status_code, rejected.json()["error"]["slug"]) == (401, "unauthorized")
 
     async def never(_: Client) -> None:
         raise AssertionError
@@ -534,8 +558,8 @@ def slugs_of(toolkit: str) -> list[Path]:
 )
 def test_what_is_not_there_over_http(server: Server, path: str, status: int, slug: str) -> None:
     """In the envelope."""
-    refused = post(server, path=path)
-    assert (refused.status_code, refused.json()["error"]["slug"]) == (status, slug)
+    rejected = post(server, path=path)
+    assert (rejected.status_code, rejected.json()["error"]["slug"]) == (status, slug)
 
 
 def test_pages_of_others_are_refused(server: Server) -> None:
@@ -546,8 +570,8 @@ def test_pages_of_others_are_refused(server: Server) -> None:
         "http://127.0.0.1.evil.example:80",
         "null",
     ):
-        refused = post(server, headers={"origin": origin})
-        assert (refused.status_code, refused.json()["error"]["slug"]) == (403, "forbidden")
+        rejected = post(server, headers={"origin": origin})
+        assert (rejected.status_code, rejected.json()["error"]["slug"]) == (403, "forbidden")
     for origin in ("http://localhost:6274", "http://127.0.0.1", "http://[::1]:8000"):
         assert post(server, headers={"origin": origin}).status_code == 200
 
@@ -555,10 +579,10 @@ def test_pages_of_others_are_refused(server: Server) -> None:
 def test_only_posts_are_answered(server: Server) -> None:
     """There is no stream to be opened and no session to be ended."""
     for method in ("GET", "DELETE", "HEAD"):
-        refused = httpx.request(
+        rejected = httpx.request(
             method, f"{server.url}/mcp", headers={**MCP, "x-api-key": server.key}
         )
-        assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
+        assert (rejected.status_code, rejected.headers["allow"]) == (405, "POST")
 
 
 def test_a_body_is_bounded(server: Server) -> None:
@@ -568,12 +592,12 @@ def test_a_body_is_bounded(server: Server) -> None:
         post(server, body=large).status_code,
         post(server, body=large[:60_000]).status_code,
     ) == (400, 400)
-    sent = httpx.post(
+    request = httpx.post(
         f"{server.url}/mcp",
         headers={**MCP, "x-api-key": server.key},
         content=iter([large[:50_000], large[50_000:]]),
     )
-    assert (sent.status_code, sent.json()["error"]["slug"]) == (400, "invalid_request")
+    assert (request.status_code, request.json()["error"]["slug"]) == (400, "invalid_request")
 
 
 @pytest.mark.parametrize(
@@ -584,20 +608,20 @@ def test_a_body_is_bounded(server: Server) -> None:
 @pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25", "1"])
 def test_nonsense_over_http(server: Server, body: bytes, version: str) -> None:
     """An error of the protocol, and no trace of ours, in the answer or in the log."""
-    refused = post(server, body=body, headers={"mcp-protocol-version": version})
-    assert refused.status_code == 400
-    assert "error" in refused.json()
-    assert "Traceback" not in refused.text + server.log.read_text()
+    rejected = post(server, body=body, headers={"mcp-protocol-version": version})
+    assert rejected.status_code == 400
+    assert "error" in rejected.json()
+    assert "Traceback" not in rejected.text + server.log.read_text()
 
 
 def test_the_log_stays_quiet(server: Server) -> None:
     """The SDK tells of each transport; no request is worth a line, and no key ever comes into the
     log.
     """
-    before = server.log.read_text()
+    previous = server.log.read_text()
     assert post(server).status_code == 200
-    assert server.log.read_text() == before
-    assert server.key not in before
+    assert server.log.read_text() == previous
+    assert server.key not in previous
 
 
 def test_without_the_flag_there_is_nothing(shipped: Server) -> None:
@@ -624,14 +648,14 @@ def test_a_search_counts_as_a_list(shipped_build: Path, tmp_path: Path) -> None:
     """Where lists are counted, for each key; the agent is told when it may search again, and reads
     on meanwhile.
     """
-    one, other = create_key(tmp_path / "keys.json"), create_key(tmp_path / "keys.json")
+    item, other = create_key(tmp_path / "keys.json"), create_key(tmp_path / "keys.json")
     live = AppState(
         KeyRing(tmp_path / "keys.json"),
         open_build(shipped_build),
         rate_limiter=LocalRateLimiter(Rate(1, 3600)),
     )
 
-    def told(key: str, name: str, **arguments: str) -> tuple[bool, str]:
+    def output(key: str, name: str, **arguments: str) -> tuple[bool, str]:
         answered = anyio.run(
             ask,
             live,
@@ -643,15 +667,15 @@ def test_a_search_counts_as_a_list(shipped_build: Path, tmp_path: Path) -> None:
             "text"
         ]
 
-    assert told(one, "search_tools", query="issue")[0]
-    good, words = told(one, "search_tools", query="issue")
+    assert output(item, "search_tools", query="issue")[0]
+    good, words = output(item, "search_tools", query="issue")
     assert (
         good,
         words.startswith("This key may list 1 times in 3600 s, and has done so. Try again in "),
     ) == (False, True)
     assert "Retry-After" not in words
-    assert told(one, "get_tool", slug="GITHUB_CREATE_ISSUE")[0]
-    assert told(other, "search_tools", query="issue")[0]
+    assert output(item, "get_tool", slug="GITHUB_CREATE_ISSUE")[0]
+    assert output(other, "search_tools", query="issue")[0]
 
 
 # A new build
@@ -665,8 +689,8 @@ def two(tmp_path: Path) -> tuple[Path, str]:
     catalog = Path(shutil.copytree(SHIPPED_CATALOG, tmp_path / "catalog"))
     first = build(catalog, tmp_path / "build", None).digest
     (catalog / "sessions" / f"{SESSION}.yaml").unlink()
-    about = catalog / "toolkits/github/toolkit.yaml"
-    about.write_text(about.read_text().replace("name: GitHub", "name: GitHub again", 1))
+    metadata = catalog / "toolkits/github/toolkit.yaml"
+    metadata.write_text(metadata.read_text().replace("name: GitHub", "name: GitHub again", 1))
     second = build(catalog, tmp_path / "build", None).digest
     files.replace_symlink(tmp_path / "build/current", f"snapshots/{first}")
     return tmp_path / "build", second
@@ -692,16 +716,18 @@ def test_a_reload_under_one_client(two: tuple[Path, str], tmp_path: Path) -> Non
         await until(is_new)
 
     with start_server(folder, tmp_path, "--mcp") as server:
-        before = post(server).headers["x-catalog-snapshot"]
+        previous = post(server).headers["x-catalog-snapshot"]
         over_http(server, talk)
-        assert post(server).headers["x-catalog-snapshot"] == second != before
+        assert post(server).headers["x-catalog-snapshot"] == second != previous
 
 
 # Over standard input and output
 
 
 def over_stdio(talk: Talk, log: Path, *arguments: object) -> str:
-    """A conversation of the SDK's client with a process; what that has written to standard error."""
+    """A conversation of the SDK's client with a process; what that has written to standard
+    error.
+    """
     command = ["-m", "toolcatalog", *map(str, arguments)]
     parameters = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
 
@@ -717,12 +743,12 @@ def over_stdio(talk: Talk, log: Path, *arguments: object) -> str:
 def host(build: Path) -> list[str]:
     """What docs/operating.md tells a host of agents to start, for this build."""
     text = (ROOT / "docs" / "operating.md").read_text()
-    found = json.JSONDecoder().raw_decode(text[text.index('{"mcpServers"') :])[0]["mcpServers"][
+    result = json.JSONDecoder().raw_decode(text[text.index('{"mcpServers"') :])[0]["mcpServers"][
         "toolcatalog"
     ]
-    assert found["command"] == "toolcatalog"
-    assert "/srv/catalog/build" in found["args"]
-    return [str(build) if one == "/srv/catalog/build" else one for one in found["args"]]
+    assert result["command"] == "toolcatalog"
+    assert "/srv/catalog/build" in result["args"]
+    return [str(build) if item == "/srv/catalog/build" else item for item in result["args"]]
 
 
 def test_an_agent_over_stdio(shipped_build: Path, tmp_path: Path) -> None:
@@ -730,9 +756,9 @@ def test_an_agent_over_stdio(shipped_build: Path, tmp_path: Path) -> None:
 
     async def talk(client: Client) -> None:
         assert "ROUTER_SEARCH_TOOLS" in (await listed(client))[4:]
-        good, words, found = await call(client, "search_tools", query="create an issue")
+        good, words, result = await call(client, "search_tools", query="create an issue")
         assert good
-        assert {tool["toolkit"] for tool in found["tools"]} <= {"github", "linear", "slack"}
+        assert {tool["toolkit"] for tool in result["tools"]} <= {"github", "linear", "slack"}
         assert "GITHUB_CREATE_ISSUE" in words
         assert (
             "That toolkit is not among"
@@ -821,14 +847,14 @@ def test_nothing_but_the_protocol(shipped_build: Path) -> None:
         assert process.stderr
         process.stdin.write("nonsense\n" + "".join(json.dumps(line) + "\n" for line in lines))
         process.stdin.flush()
-        found: dict[Any, Any] = {}
-        while not {2, 3} <= {*found}:
+        results: dict[Any, Any] = {}
+        while not {2, 3} <= {*results}:
             message = json.loads(process.stdout.readline())
-            found[message.get("id")] = message
+            results[message.get("id")] = message
         process.stdin.close()
         assert (process.stdout.read(), process.wait(timeout=PATIENCE)) == ("", 0)
-        assert [tool["name"] for tool in found[3]["result"]["tools"]] == OWN
-        assert found[2]["result"]["isError"]
+        assert [tool["name"] for tool in results[3]["result"]["tools"]] == OWN
+        assert results[2]["result"]["isError"]
 
 
 @pytest.mark.parametrize(

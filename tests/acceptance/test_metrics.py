@@ -54,29 +54,38 @@ def send(server: Server, key: str, rounds: int) -> dict[tuple[str, str], int]:
     """
     headers, plain = {"x-api-key": key}, {"x-api-key": key, "accept-encoding": "identity"}
     for _ in range(rounds):
-        with httpx.Client(base_url=server.url) as kept:
+        with httpx.Client(base_url=server.url) as remaining:
             for _ in range(5):  # from the third on, the head is known
-                tag = kept.get(metrics.TOOL, headers=plain).headers["etag"]
+                tag = remaining.get(metrics.TOOL, headers=plain).headers["etag"]
             assert (
-                kept.get(metrics.TOOL, headers={**plain, "if-none-match": tag}).status_code == 304
+                remaining.get(metrics.TOOL, headers={**plain, "if-none-match": tag}).status_code
+                == 304
             )
-            kept.head(metrics.TOOL, headers=plain)
-            kept.get(metrics.LIST, headers=headers)  # coded
-            kept.get(metrics.TOOL.replace("ISSUE", "NOTHING"), headers=plain)
-            kept.get(metrics.TOOL, headers={**plain, "x-api-key": "tc_no"})
-            kept.get(SESSION, headers=headers)
-            kept.get("/")
-            kept.get("/nowhere")
-            kept.post(metrics.LIST, headers=headers)
-            kept.options(
+            remaining.head(metrics.TOOL, headers=plain)
+            remaining.get(metrics.LIST, headers=headers)  # coded
+            remaining.get(metrics.TOOL.replace("ISSUE", "NOTHING"), headers=plain)
+            remaining.get(metrics.TOOL, headers={**plain, "x-api-key": "tc_no"})
+            remaining.get(SESSION, headers=headers)
+            remaining.get("/")
+            remaining.get("/nowhere")
+            remaining.post(metrics.LIST, headers=headers)
+            remaining.options(
                 metrics.LIST,
                 headers={"origin": "https://a.example", "access-control-request-method": "GET"},
             )
-    one = "/api/v3/tools/{slug}"
+    item = "/api/v3/tools/{slug}"
     each = {
-        (one, "200"): 6, (one, "304"): 1, (one, "404"): 1, (one, "401"): 1, (metrics.LIST, "200"): 1, (metrics.LIST, "405"): 1,
-        ("/api/v3/tool_router/session/{id}/tools", "200"): 1, ("site", "200"): 1, ("none", "404"): 1, ("preflight", "200"): 1,
-    }  # fmt: skip
+        (item, "200"): 6,
+        (item, "304"): 1,
+        (item, "404"): 1,
+        (item, "401"): 1,
+        (metrics.LIST, "200"): 1,
+        (metrics.LIST, "405"): 1,
+        ("/api/v3/tool_router/session/{id}/tools", "200"): 1,
+        ("site", "200"): 1,
+        ("none", "404"): 1,
+        ("preflight", "204"): 1,
+    }
     return {name: rounds * number for name, number in each.items()}
 
 
@@ -94,13 +103,16 @@ def test_what_was_asked_is_what_is_counted(shipped_build: Path, tmp_path: Path) 
     ) as server:
         other = create_key(server.keys_file)
         time.sleep(1)
-        sent = send(server, server.key, 3)
+        request = send(server, server.key, 3)
         for path in ("/api/v3/tools/A%0AB", "/api/v3/tools/%22%7D", '/x"}{', "/metrics"):
             httpx.get(server.url + path, headers={"x-api-key": other})
-        sent["/api/v3/tools/{slug}", "400"], sent["none", "404"] = 2, sent["none", "404"] + 2
+        request["/api/v3/tools/{slug}", "400"], request["none", "404"] = (
+            2,
+            request["none", "404"] + 2,
+        )
         url = metrics.where(server)
-        wait_until(lambda: requests(metrics.scrape(url)) == sent)
-        found = metrics.scrape(url)
+        wait_until(lambda: requests(metrics.scrape(url)) == request)
+        result = metrics.scrape(url)
         ids = dict(
             zip(
                 (server.key, other),
@@ -108,37 +120,36 @@ def test_what_was_asked_is_what_is_counted(shipped_build: Path, tmp_path: Path) 
                 strict=True,
             )
         )
-        assert found[metrics.sample("key_requests_total", key=ids[other])] == 2
+        assert result[metrics.sample("key_requests_total", key=ids[other])] == 2
         assert (
-            found[metrics.sample("key_requests_total", key="none")] == 3 * 5 + 2
+            result[metrics.sample("key_requests_total", key="none")] == 3 * 5 + 2
             # nobody asks for a key at pages, at what is not there, and before another method is
             # refused
         )
         assert sum(
-            value for (name, _), value in found.items() if name == "toolcatalog_key_requests_total"
-        ) == sum(sent.values())
-        for route in {route for route, _ in sent}:
-            number = sum(value for (one, _), value in sent.items() if one == route)
+            value for (name, _), value in result.items() if name == "toolcatalog_key_requests_total"
+        ) == sum(request.values())
+        for route in {route for route, _ in request}:
+            number = sum(value for (item, _), value in request.items() if item == route)
             buckets = [
-                found[metrics.sample("request_duration_seconds_bucket", route=route, le=le)]
+                result[metrics.sample("request_duration_seconds_bucket", route=route, le=le)]
                 for le in [*map(str, BUCKET_BOUNDS), "+Inf"]
             ]
             assert buckets == sorted(buckets)
             assert (
                 buckets[-1]
-                == found[metrics.sample("request_duration_seconds_count", route=route)]
+                == result[metrics.sample("request_duration_seconds_count", route=route)]
                 == number
             )
-            assert 0 < found[metrics.sample("request_duration_seconds_sum", route=route)] < TIMEOUT
-        assert found[metrics.sample("remembered_misses_total")] == 1
-        assert found[metrics.sample("remembered_hits_total")] == 3 * 4 - 1
-        assert (
-            found[metrics.sample("remembered_answers")] == found[metrics.sample("processes")] == 1
-        )
-        assert found[metrics.sample("resident_memory_bytes")] > 10e6
+            assert 0 < result[metrics.sample("request_duration_seconds_sum", route=route)] < TIMEOUT
+        assert result[metrics.sample("answer_cache_misses_total")] == 2  # a list and a session
+        assert result[metrics.sample("answer_cache_hits_total")] == 2 * (3 - 1)
+        assert result[metrics.sample("answer_cache_entries")] == 2
+        assert result[metrics.sample("processes")] == 1
+        assert result[metrics.sample("resident_memory_bytes")] > 10e6
         digest = httpx.get(f"{server.url}/readyz").json()["snapshot"]
-        assert found[metrics.sample("snapshot_info", digest=digest)] == 1
-        assert 0 < found[metrics.sample("snapshot_age_seconds", digest=digest)] < TIMEOUT
+        assert result[metrics.sample("snapshot_info", digest=digest)] == 1
+        assert 0 < result[metrics.sample("snapshot_age_seconds", digest=digest)] < TIMEOUT
         text = httpx.get(url).text
         assert server.key not in text
         assert other not in text
@@ -161,37 +172,39 @@ def test_workers_are_counted_together_and_nothing_goes_back(
     with start_server(shipped_build, tmp_path, *arguments) as server:
         url = metrics.where(server)
         wait_until(lambda: metrics.scrape(url)[metrics.sample("processes")] == 3)
-        sent = send(server, server.key, 4)
-        wait_until(lambda: requests(metrics.scrape(url)) == sent)
-        before, pids = metrics.scrape(url), worker_pids(server)
+        request = send(server, server.key, 4)
+        wait_until(lambda: requests(metrics.scrape(url)) == request)
+        previous, pids = metrics.scrape(url), worker_pids(server)
         os.kill(min(pids), signal.SIGKILL)
         wait_until(
             lambda: (
-                never_back(before, now := metrics.scrape(url))
+                never_back(previous, now := metrics.scrape(url))
                 and now[metrics.sample("processes")] == 3
                 and min(pids) not in worker_pids(server)
             )
         )
-        before, pids = metrics.scrape(url), worker_pids(server)
-        sent = added(sent, send(server, server.key, 2))
+        previous, pids = metrics.scrape(url), worker_pids(server)
+        request = added(request, send(server, server.key, 2))
         for pid in pids:
             # at once: who ends in good order leaves all that was counted
             os.kill(pid, signal.SIGTERM)
         wait_until(
             lambda: (
-                never_back(before, now := metrics.scrape(url))
+                never_back(previous, now := metrics.scrape(url))
                 and now[metrics.sample("processes")] == 3
                 and not pids & worker_pids(server)
             )
         )
-        assert requests(metrics.scrape(url)) == sent
+        assert requests(metrics.scrape(url)) == request
 
 
-def never_back(before: Mapping[metrics.Sample, float], now: Mapping[metrics.Sample, float]) -> bool:
+def never_back(
+    previous: Mapping[metrics.Sample, float], now: Mapping[metrics.Sample, float]
+) -> bool:
     """No counter is smaller than it was, nor gone."""
-    counters = [name for name in before if re.search("_(total|bucket|count|sum)$", name[0])]
+    counters = [name for name in previous if re.search("_(total|bucket|count|sum)$", name[0])]
     assert len(counters) > 20
-    assert [name for name in counters if now[name] < before[name]] == []
+    assert [name for name in counters if now[name] < previous[name]] == []
     return True
 
 
@@ -207,7 +220,8 @@ def test_on_the_port_of_the_api_only_the_own_machine_is_told(
     """Workers are added up there too. Whoever comes from elsewhere, by another name or through a
     proxy is told that there is nothing.
     """
-    with start_server(shipped_build, tmp_path, "--workers", "2", "--host", "0.0.0.0") as server:  # noqa: S104 - to be asked from outside
+    options = ("--workers", "2", "--host", "0.0.0.0")  # noqa: S104
+    with start_server(shipped_build, tmp_path, *options) as server:
         port = server.url.rpartition(":")[2]
         url = f"http://127.0.0.1:{port}/metrics"
         wait_until(lambda: metrics.scrape(url)[metrics.sample("processes")] == 2)
@@ -279,6 +293,20 @@ def test_no_web_page_reads_metrics_at_their_own_address(
             assert not [name for name in answer.headers if name.startswith("access-control")]
         for headers in ({}, {"sec-fetch-site": "none"}):
             assert "toolcatalog_requests" in httpx.get(metrics.where(server), headers=headers).text
+        # a page of a public name that its owner points to this machine
+        for host in ("evil.example", "evil.example:9100", "127.0.0.1.evil.example", "a.b."):
+            answer = httpx.get(metrics.where(server), headers={"host": host})
+            assert (answer.status_code, "toolcatalog_" in answer.text) == (403, False)
+        for host in (
+            "localhost",
+            "[::1]:9100",
+            "10.1.2.3",
+            "toolcatalog:9100",
+            "a.b.svc",
+            "x.local.",
+        ):
+            answer = httpx.get(metrics.where(server), headers={"host": host})
+            assert "toolcatalog_requests" in answer.text
 
 
 def own_address() -> str | None:
@@ -356,8 +384,8 @@ def counted(key: str, times: int, process: int = 1) -> CounterValues:
     for _ in range(times):
         tallies.count_request("/a", 200, 0.25, key)
     tallies.count_reload(ok=True)
-    tallies.count_event(CACHE_MISSES, 2)
-    tallies.cache_hits = times
+    tallies.cache.misses = 2
+    tallies.cache.hits = times
     return tallies.get_values(WorkerStatus(process, "digest", 1.0, 3))
 
 
@@ -397,14 +425,14 @@ def write(folder: Path, process: int, times: int) -> None:
     """A page as another process would write it."""
     page = workers.WorkerPage(folder, lambda: counted("a", times, process))
     page.write()
-    found = next(folder.glob(f"{os.getpid()}-*.page"))
-    found.rename(folder / found.name.replace(f"{os.getpid()}-", f"{process}-"))
+    result = next(folder.glob(f"{os.getpid()}-*.page"))
+    result.rename(folder / result.name.replace(f"{os.getpid()}-", f"{process}-"))
 
 
 def summed(folder: Path) -> tuple[int, int]:
     """Requests, and processes."""
-    found = sum_values(workers.read_all_counts(folder))
-    return found.keys["a"], len(found.workers)
+    result = sum_values(workers.read_all_counts(folder))
+    return result.keys["a"], len(result.workers)
 
 
 def test_a_folder_that_is_gone_is_no_number(tmp_path: Path) -> None:
@@ -417,7 +445,7 @@ def test_what_a_killed_supervisor_left_goes_with_the_next(tmp_path: Path) -> Non
     """Its folder is removed; one that somebody holds, that is new, or that is nobody's of ours
     stays.
     """
-    (dead, its), (alive, theirs), (young, new) = supervisor(), supervisor(), supervisor()
+    (dead, its), (alive, reference), (young, new) = supervisor(), supervisor(), supervisor()
     link = its.with_name(f"{its.name}-link")
     link.symlink_to(tmp_path)
     (tmp_path / "lock").touch()
@@ -425,10 +453,10 @@ def test_what_a_killed_supervisor_left_goes_with_the_next(tmp_path: Path) -> Non
         for process in (dead, young):
             process.kill()
             process.wait()
-        for folder in (its, theirs, tmp_path):
+        for folder in (its, reference, tmp_path):
             os.utime(folder, (1, 1))
         with workers.create_folder():
-            assert [folder.exists() for folder in (its, theirs, new, link, tmp_path)] == [
+            assert [folder.exists() for folder in (its, reference, new, link, tmp_path)] == [
                 False,
                 True,
                 True,
@@ -439,17 +467,20 @@ def test_what_a_killed_supervisor_left_goes_with_the_next(tmp_path: Path) -> Non
         alive.kill()
         alive.wait()
         link.unlink()
-        for folder in (theirs, new):
+        for folder in (reference, new):
             shutil.rmtree(folder)
 
 
 def supervisor() -> tuple[subprocess.Popen[str], Path]:
     """A process that has a folder, and the folder."""
-    program = "import time\nfrom toolcatalog.server.metrics import workers\nwith workers.create_folder() as f:\n print(f, flush=True)\n time.sleep(60)"
+    program = (
+        "import time\nfrom toolcatalog.server.metrics import workers\nwith workers.create_folder()"
+        " as f:\n print(f, flush=True)\n time.sleep(60)"
+    )
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert process.stdout
-    with process.stdout as told:
-        return process, Path(told.readline().strip())
+    with process.stdout as output:
+        return process, Path(output.readline().strip())
 
 
 def test_a_page_that_cannot_be_written_is_told_once_and_catches_up(
@@ -473,8 +504,8 @@ def test_a_page_that_cannot_be_written_is_told_once_and_catches_up(
 
 def test_the_names_in_the_text_are_those_of_the_operating_page() -> None:
     """Every metric is told in docs/operating.md."""
-    told = (ROOT / "docs/operating.md").read_text()
+    output = (ROOT / "docs/operating.md").read_text()
     text = prometheus.render_metrics(lambda: [counted("a", 1, os.getpid())], "").body.decode()
     names = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
     assert len(names) == 15
-    assert {name for name in names if f"`{name}`" not in told} == set()
+    assert {name for name in names if f"`{name}`" not in output} == set()

@@ -61,10 +61,10 @@ def test_a_newcomer_in_an_empty_folder(tmp_path: Path) -> None:
     assert (first.returncode, first.stdout) == (0, "catalog/toolkits/github/toolkit.yaml\n")
     assert "Started a new catalog in catalog" in first.stderr
     assert "toolcatalog new tool GITHUB_DO_SOMETHING" in first.stderr
-    before = f"{datetime.now().astimezone():%Y%m%d}"
+    previous = f"{datetime.now().astimezone():%Y%m%d}"
     second = run_toolcatalog(*TOOL, cwd=folder)
-    after = f"{datetime.now().astimezone():%Y%m%d}"
-    assert second.stdout in {f"{FIRST}/{day}_00.yaml\n" for day in (before, after)}
+    current = f"{datetime.now().astimezone():%Y%m%d}"
+    assert second.stdout in {f"{FIRST}/{day}_00.yaml\n" for day in (previous, current)}
     assert "toolcatalog check" in second.stderr
     checked = run_toolcatalog("check", "--format", "concise", cwd=folder)
     assert checked.returncode == 0, checked.stdout
@@ -213,48 +213,111 @@ def test_the_toolkit_is_the_longest_that_fits(begun: Path) -> None:
     """As far as its slug goes; another can be named."""
     for slug in ("git", "github_apps", "hub"):
         assert main(["new", "toolkit", slug, *TOOLKIT[3:]]) == 0
-    for tool, folder, more in (
+    for tool, folder, extra in (
         ("GITHUB_APPS_X", "github_apps", []),
         ("GITHUB_X", "github", []),
         ("GIT-X", "git", []),
         ("GIT_Y", "hub", ["--toolkit", "hub"]),
     ):
-        assert main(["new", "tool", tool, *more, *TOOL[3:]]) == 0
+        assert main(["new", "tool", tool, *extra, *TOOL[3:]]) == 0
         assert (begun / "toolkits" / folder / tool).is_dir()
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["toolkit", "slack"], "--name is missing: give it, or run this at a terminal, where it asks."),
-        (["toolkit", "slack", "--name", "Slack", "--logo", "http://a.example"], "--logo: the string `http://a.example` does not fit, expected the https URL of an image."),
-        (["toolkit", "slack", "--name", " ", "--logo", "https://a.example"], "--name: the string ` ` does not fit, expected the toolkit's display name."),
-        (["toolkit", "slack", *TOOLKIT[3:], "--category", "a,b"], "--category: the string `a,b` does not fit, expected a name without commas,"),
-        (["toolkit", "github"], "catalog/toolkits/github/toolkit.yaml is there already: edit it, or choose another slug."),
-        (["toolkit", "router", *TOOLKIT[3:]], "router is the toolkit of the meta tools: choose another slug."),
-        (["toolkit", "Git Hub"], "`Git Hub` in toolkits/ is not a toolkit slug: rename it, for example to `git_hub`."),
-        (["toolkit", "../x"], "`..` in toolkits/ is not a toolkit slug: rename it, for example to `_`."),
-        (["tool", "GITHUB_X"], "--name and --description are missing: give them, or run this at a terminal, where it asks."),
-        (["tool", "GITHUB_X", "--name", "X", "--description", ""], "--description: it is empty, and should say something."),
-        (["tool", "github_x", *TOOL[3:]], "`github_x` in toolkits/github/ is not a tool slug: rename it, for example to `GITHUB_X`."),
-        (["tool", "GITHUB_X", *TOOL[3:], "--version", "today"], "`today` is not a version: name the file like 20251027_00.yaml."),
-        (["tool", "GITHBU_X", *TOOL[3:]], "GITHBU_X begins with the slug of no toolkit in catalog: did you mean github? Name it with --toolkit, or make one with `toolcatalog new toolkit githbu`."),
-        (["tool", "SLACK_X", *TOOL[3:]], "SLACK_X begins with the slug of no toolkit in catalog: name one with --toolkit, or make one with `toolcatalog new toolkit slack`."),
-        (["tool", "GITHUB_X", "--toolkit", "gihtub", *TOOL[3:]], "There is no toolkit gihtub in catalog: did you mean github?"),
+        (
+            ["toolkit", "slack"],
+            "--name is missing: give it, or run this at a terminal, where it asks.",
+        ),
+        (
+            ["toolkit", "slack", "--name", "Slack", "--logo", "http://a.example"],
+            (
+                "--logo: the string `http://a.example` does not fit, expected the https URL of an"
+                " image."
+            ),
+        ),
+        (
+            ["toolkit", "slack", "--name", " ", "--logo", "https://a.example"],
+            "--name: the string ` ` does not fit, expected the toolkit's display name.",
+        ),
+        (
+            ["toolkit", "slack", *TOOLKIT[3:], "--category", "a,b"],
+            "--category: the string `a,b` does not fit, expected a name without commas,",
+        ),
+        (
+            ["toolkit", "github"],
+            (
+                "catalog/toolkits/github/toolkit.yaml is there already: edit it, or choose another"
+                " slug."
+            ),
+        ),
+        (
+            ["toolkit", "router", *TOOLKIT[3:]],
+            "router is the toolkit of the meta tools: choose another slug.",
+        ),
+        (
+            ["toolkit", "Git Hub"],
+            "`Git Hub` in toolkits/ is not a toolkit slug: rename it, for example to `git_hub`.",
+        ),
+        (
+            ["toolkit", "../x"],
+            "`..` in toolkits/ is not a toolkit slug: rename it, for example to `_`.",
+        ),
+        (
+            ["tool", "GITHUB_X"],
+            (
+                "--name and --description are missing: give them, or run this at a terminal, where"
+                " it asks."
+            ),
+        ),
+        (
+            ["tool", "GITHUB_X", "--name", "X", "--description", ""],
+            "--description: it is empty, and should say something.",
+        ),
+        (
+            ["tool", "github_x", *TOOL[3:]],
+            (
+                "`github_x` in toolkits/github/ is not a tool slug: rename it, for example to"
+                " `GITHUB_X`."
+            ),
+        ),
+        (
+            ["tool", "GITHUB_X", *TOOL[3:], "--version", "today"],
+            "`today` is not a version: name the file like 20251027_00.yaml.",
+        ),
+        (
+            ["tool", "GITHBU_X", *TOOL[3:]],
+            (
+                "GITHBU_X begins with the slug of no toolkit in catalog: did you mean github? Name"
+                " it with --toolkit, or make one with `toolcatalog new toolkit githbu`."
+            ),
+        ),
+        (
+            ["tool", "SLACK_X", *TOOL[3:]],
+            (
+                "SLACK_X begins with the slug of no toolkit in catalog: name one with --toolkit, or"
+                " make one with `toolcatalog new toolkit slack`."
+            ),
+        ),
+        (
+            ["tool", "GITHUB_X", "--toolkit", "gihtub", *TOOL[3:]],
+            "There is no toolkit gihtub in catalog: did you mean github?",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_sentence_that_says_what_to_do(
     begun: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
     """Exit code 2, one line, and nothing written."""
-    before = files_of(begun)
+    previous = files_of(begun)
     capsys.readouterr()
     assert main(["new", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith(f"error: {sentence}")
     assert err.count("\n") == 1
-    assert files_of(begun) == before
+    assert files_of(begun) == previous
 
 
 def test_a_tool_that_is_there_is_never_changed(
@@ -262,12 +325,12 @@ def test_a_tool_that_is_there_is_never_changed(
 ) -> None:
     """Neither today's nor an older version: the way on is `bump`."""
     assert main([*TOOL, "--version", "20250101_00"]) == 0
-    before = files_of(begun)
+    previous = files_of(begun)
     assert main([*TOOL]) == 2
     assert (
         "begin the next one with `toolcatalog bump GITHUB_CREATE_ISSUE`." in capsys.readouterr().err
     )
-    assert files_of(begun) == before
+    assert files_of(begun) == previous
 
 
 def test_a_person_is_asked(tmp_path: Path) -> None:

@@ -1,42 +1,36 @@
-"""The room `server.protocol`: what is answered before ASGI is what ASGI answers. Bytes on a socket
-of a real server, with and without keep-alive, pipelined or torn.
+"""The protocol answers requests in any packets: kept alive, pipelined or torn. Bytes on a socket of
+a real server.
 """
 
-import asyncio
-import re
 import socket
-from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
-from starlette.types import Receive, Scope, Send
-from uvicorn.server import ServerState
 
 from support import sockets
 from support.server import Server
-from toolcatalog.keys.api_keys import KeyRing
-from toolcatalog.server.fast_path import FastPath
-from toolcatalog.server.protocol import FastProtocol
-from toolcatalog.server.state import AppState
-from toolcatalog.store.open import open_build
+from toolcatalog.server.protocol import LimitedProtocol, select_protocol
 
 HEADERS = [
-    (), ("If-None-Match: *",), ("Accept-Encoding: gzip",), ("Origin: https://somewhere.example",), ("x-api-key: tc_no",), ("x-api-key:",),
- ("Expect: 100-continue",), ("X-FORWARDED-PROTO: https",),
-]  # fmt: skip
+    (),
+    ("If-None-Match: *",),
+    ("Accept-Encoding: gzip",),
+    ("Origin: https://somewhere.example",),
+    ("x-api-key: tc_no",),
+    ("x-api-key:",),
+    ("Expect: 100-continue",),
+    ("X-FORWARDED-PROTO: https",),
+]
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
 @pytest.mark.parametrize("target", sockets.TARGETS)
-def test_the_same_bytes_as_by_asgi(shipped: Server, target: str, method: str) -> None:
-    """A second request of a packet, and one that closes, go to ASGI: head and body are those of the
-    first, in the same order.
-    """
+def test_pipelined_requests_get_the_same_bytes(shipped: Server, target: str, method: str) -> None:
+    """A second request of a packet, and one that closes, get the head and body of the first."""
     for headers in HEADERS:
-        one = sockets.request(shipped, target, *headers, method=method)
+        item = sockets.request(shipped, target, *headers, method=method)
         with sockets.connected(shipped) as connection:
-            connection.sendall(one + one)
+            connection.sendall(item + item)
             first, second = sockets.answers(connection, method, method)
         assert first == second, headers
         with sockets.connected(shipped) as connection:
@@ -68,9 +62,7 @@ def test_a_connection_goes_on(shipped: Server) -> None:
 
 
 def test_a_packet_of_many_requests_is_answered_in_order(shipped: Server) -> None:
-    """Pipelined requests for different things, of which the first is answered at once and the
-    others in turn.
-    """
+    """Pipelined requests for different things, each answered in turn."""
     with sockets.connected(shipped) as connection:
         connection.sendall(
             b"".join(
@@ -78,12 +70,12 @@ def test_a_packet_of_many_requests_is_answered_in_order(shipped: Server) -> None
                 for number in range(1, 41)
             )
         )
-        found = [
+        results = [
             body.count(b'"slug":"GITHUB') + body.count(b'"available_versions"')
             for _, body in sockets.answers(connection, *["GET"] * 40)
         ]
-    assert found == sorted(found)
-    assert found[0] < found[-1]
+    assert results == sorted(results)
+    assert results[0] < results[-1]
 
 
 def test_a_client_that_reads_late_gets_everything(shipped: Server) -> None:
@@ -93,21 +85,21 @@ def test_a_client_that_reads_late_gets_everything(shipped: Server) -> None:
             connection.sendall(
                 sockets.request(shipped, f"{sockets.LIST}?limit={1000 if number % 2 else 1}")
             )
-        found = [body for _, body in sockets.answers(connection, *["GET"] * 60)]
-    assert found == [found[0], found[1]] * 30
-    assert len(found[0]) < len(found[1])
+        results = [body for _, body in sockets.answers(connection, *["GET"] * 60)]
+    assert results == [results[0], results[1]] * 30
+    assert len(results[0]) < len(results[1])
 
 
 def test_a_torn_request_is_put_together(shipped: Server) -> None:
     """However a request is cut into packets, its answer is the same."""
-    whole = sockets.request(shipped, f"{sockets.LIST}?limit=1")
+    document = sockets.request(shipped, f"{sockets.LIST}?limit=1")
     with sockets.connected(shipped) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.sendall(whole)
+        connection.sendall(document)
         (expected,) = sockets.answers(connection, "GET")
-        for at in range(1, len(whole), 7):
-            connection.sendall(whole[:at])
-            connection.sendall(whole[at:])
+        for index in range(1, len(document), 7):
+            connection.sendall(document[:index])
+            connection.sendall(document[index:])
             assert [*sockets.answers(connection, "GET")] == [expected]
 
 
@@ -116,11 +108,11 @@ def test_a_body_is_no_request(shipped: Server, body: bytes) -> None:
     """What a get brings along is passed over, also where it comes after the answer and looks like a
     request.
     """
-    whole = sockets.request(shipped, sockets.TOOL, f"Content-Length: {len(body)}")
+    document = sockets.request(shipped, sockets.TOOL, f"Content-Length: {len(body)}")
     with sockets.connected(shipped) as connection:
-        connection.sendall(whole)
+        connection.sendall(document)
         first = [*sockets.answers(connection, "GET")]
-        connection.sendall(body + whole + body + whole + body)
+        connection.sendall(body + document + body + document + body)
         assert [*sockets.answers(connection, "GET", "GET")] == first * 2
         connection.sendall(sockets.request(shipped, "/healthz"))
         ((_, body),) = sockets.answers(connection, "GET")
@@ -147,54 +139,22 @@ def test_an_upgrade_is_left_to_uvicorn(shipped: Server) -> None:
     assert head.startswith(b"HTTP/1.1 200 OK")
 
 
-async def nowhere(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 - an application
-    """An application that answers nobody."""
-    raise AssertionError(scope["path"])
+def test_an_untested_version_of_uvicorn_is_used_without_limits(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The server starts with uvicorn's own protocol, and one line of the log says so."""
+    assert select_protocol("0.54.0") is LimitedProtocol
+    assert not caplog.records
+    assert select_protocol("99.1.0") == "auto"
+    assert ["99.1.0" in record.getMessage() for record in caplog.records] == [True]
 
 
-class Deaf(FastPath):
-    """A front that answers nobody through ASGI."""
-
-    __call__ = staticmethod(nowhere)
-
-
-async def statuses(app: Deaf, data: bytes, count: int) -> list[bytes]:
-    """The statuses that this application gives to these bytes under uvicorn's protocol with the
-    short way in it.
-    """
-    config = uvicorn.Config(
-        app, interface="asgi3", lifespan="off", log_config=None, proxy_headers=False
-    )
-    config.load()
-    server = await asyncio.get_running_loop().create_server(
-        lambda: FastProtocol(config, ServerState(), {}), "127.0.0.1", 0
-    )
-    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-    writer.write(data)
-    answer = b""
-    found: list[bytes] = []
-    while len(found) < count:
-        answer += await asyncio.wait_for(reader.read(65536), 10)
-        found = re.findall(rb"HTTP/1.1 ([0-9]{3})", answer)
-    writer.close()
-    await writer.wait_closed()
-    server.close()
-    return found
+def test_the_installed_version_of_uvicorn_was_tested() -> None:
+    """Otherwise clients are not limited in this very test run."""
+    assert select_protocol() is LimitedProtocol
 
 
-def test_the_first_of_a_packet_does_without_asgi(shipped: Server, shipped_build: Path) -> None:
-    """A plain request is answered before there is any ASGI; the next one of the packet has to wait
-    its turn there.
-    """
-    app = Deaf(AppState(KeyRing(shipped.keys_file), open_build(shipped_build)), nowhere)
-    for target in (sockets.TOOL, sockets.LIST, f"{sockets.LIST}?limit=0"):
-        one = sockets.request(shipped, target)
-        first, second = asyncio.run(statuses(app, one + one, 2))
-        assert first in (b"200", b"400")
-        assert second == b"500"
-
-
-def test_nonsense_does_not_reach_the_short_way(shipped: Server) -> None:
+def test_what_is_not_http_is_refused(shipped: Server) -> None:
     """What is no HTTP, or no path, is refused by uvicorn as ever, and others are answered."""
     for data in (
         b"\x16\x03\x01\x02\x00\x01",

@@ -1,5 +1,5 @@
-"""The room `search.ranking`, through a store and a server: the right tool comes first, and whatever is
-asked is answered.
+"""The room `search.ranking`, through a store and a server: the right tool comes first, and whatever
+is asked is answered.
 """
 
 import random
@@ -40,16 +40,16 @@ def found(
 
 @pytest.mark.parametrize(("query", "slug"), FIRST)
 def test_the_right_tool_comes_first(store: Store, query: str, slug: str) -> None:
-    """The expectations of tests/data/first.tsv over the shipped catalog: sentences, keywords, slips of
-    the pen, slugs and names.
+    """The expectations of tests/data/first.tsv over the shipped catalog: sentences, keywords, slips
+    of the pen, slugs and names.
     """
     assert found(store, query)[0] == slug
 
 
 def test_one_word_is_enough(store: Store) -> None:
     """A tool need not hold all that a sentence says, and what no tool holds takes nothing away."""
-    some = found(store, "refund")
-    assert {*some} <= {*found(store, "could the quizzaciously glockenspiel refund zzyzx please")}
+    items = found(store, "refund")
+    assert {*items} <= {*found(store, "could the quizzaciously glockenspiel refund zzyzx please")}
 
 
 def test_a_word_that_is_spelt_right_is_not_corrected(store: Store) -> None:
@@ -92,19 +92,47 @@ def test_filters_and_pins_come_first(store: Store) -> None:
     assert {
         slug.partition("_")[0] for slug in found(store, "issue", Filters(toolkits=["jira"]))
     } == {"JIRA"}
-    then = VersionPins(default="20240101_00")
+    pins = VersionPins(default="20240101_00")
     assert (
-        {*found(store, "message", pins=then)}
-        <= {*found(store, "", pins=then)}
+        {*found(store, "message", pins=pins)}
+        <= {*found(store, "", pins=pins)}
         < {*found(store, "")}
     )
 
 
 HOSTILE = [
-    "😀", "a", "ß", "the of and", "日本語", "שלום עולם", "مرحبا", "e\u0301\u0301\u0301", "\u202eissue", "(a+)+$", "issue AND (NOT x) OR *:*", "NEAR(a b)", '"',
-    "'; DROP TABLE tools; --", "%00", "\\", "[", "*", "a" * 1000, "ab " * 333, "é" * 1000, "_" * 200, "A_" * 100, "١٢٣", "issue\u0000", "\ud7ff\ue000",
-    " ".join(f"w{number}x" for number in range(150)), "issues." * 140, "'a" * 500, "github " * 140, "GITHUB_" + "X" * 190,
-]  # fmt: skip
+    "😀",
+    "a",
+    "ß",
+    "the of and",
+    "日本語",
+    "שלום עולם",
+    "مرحبا",
+    "e\u0301\u0301\u0301",
+    "\u202eissue",
+    "(a+)+$",
+    "issue AND (NOT x) OR *:*",
+    "NEAR(a b)",
+    '"',
+    "'; DROP TABLE tools; --",
+    "%00",
+    "\\",
+    "[",
+    "*",
+    "a" * 1000,
+    "ab " * 333,
+    "é" * 1000,
+    "_" * 200,
+    "A_" * 100,
+    "١٢٣",
+    "issue\u0000",
+    "\ud7ff\ue000",
+    " ".join(f"w{number}x" for number in range(150)),
+    "issues." * 140,
+    "'a" * 500,
+    "github " * 140,
+    "GITHUB_" + "X" * 190,
+]
 
 
 @pytest.mark.parametrize("query", HOSTILE)
@@ -120,7 +148,7 @@ def test_whatever_is_asked_is_answered(shipped: Server, query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "suggested"),
+    ("query", "suggested"),
     [
         # known words like it, but nothing there with them
         ("query=calendr&toolkit_slug=slack", None),
@@ -133,7 +161,7 @@ def test_whatever_is_asked_is_answered(shipped: Server, query: str) -> None:
     ],
 )
 def test_a_corrected_query_is_suggested_where_nothing_is_found(
-    shipped: Server, asked: str, suggested: str | None
+    shipped: Server, query: str, suggested: str | None
 ) -> None:
     """The header names a query that finds something, under the same filters; on the short way and
     the long one.
@@ -145,38 +173,38 @@ def test_a_corrected_query_is_suggested_where_nothing_is_found(
     ):
         for _ in range(3):
             answer = httpx.get(
-                f"{shipped.url}{LIST}?{asked}", headers={"x-api-key": shipped.key, **headers}
+                f"{shipped.url}{LIST}?{query}", headers={"x-api-key": shipped.key, **headers}
             )
             assert answer.status_code == 200
             assert answer.headers.get("x-suggested-query") == suggested
     if suggested:
         assert answer.json()["total_items"] == 0
-        again = httpx.get(
+        repeated = httpx.get(
             f"{shipped.url}{LIST}",
             params={"query": unquote(suggested)},
             headers={"x-api-key": shipped.key},
         ).json()
-        assert again["total_items"] > 0
+        assert repeated["total_items"] > 0
 
 
 def test_pages_of_many_that_are_found(tmp_path: Path) -> None:
     """Beyond those looked at closely too, pages together are the whole, each tool once, and in both
     directions.
     """
-    root, draw = generate_catalog(tmp_path / "catalog", 0, 1), random.Random(2)  # noqa: S311 - nothing secret
+    root, draw = generate_catalog(tmp_path / "catalog", 0, 1), random.Random(2)  # noqa: S311
     for number in range(260):
         add_tool(root, "kit0", f"KIT0_{draw.choice(['PAGE', 'SHEET'])}_{number}", draw.randrange(6))
     build(root, tmp_path / "build", None)
     store = open_build(tmp_path / "build")
     matching = store.search(Filters(query="page sheet tool"), VersionPins())
-    whole = store.select_page(matching, "relevance", True, 0, 1000).tolist()
-    assert len(whole) == len({*whole}) == len(matching.tool_ids) == 260
+    all_ids = store.select_page(matching, "relevance", True, 0, 1000).tolist()
+    assert len(all_ids) == len({*all_ids}) == len(matching.tool_ids) == 260
     for descending in (True, False):
         pages = [
             store.select_page(matching, "relevance", descending, start, 7).tolist()
             for start in range(0, 280, 7)
         ]
-        assert sorted(number for page in pages for number in page) == sorted(whole)
+        assert sorted(number for page in pages for number in page) == sorted(all_ids)
         assert (
             pages[0] == store.select_page(matching, "relevance", descending, 0, 1000).tolist()[:7]
         )

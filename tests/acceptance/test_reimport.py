@@ -19,7 +19,7 @@ TODAY = "20251121_00"
 FIRST = "toolkits/a/A_DO/00000000_00.yaml"
 
 
-def definition(slug: str = "A_DO", **more: Any) -> dict[str, Any]:
+def definition(slug: str = "A_DO", **extra: Any) -> dict[str, Any]:
     """A small tool definition."""
     parameters = {
         "type": "object",
@@ -32,7 +32,7 @@ def definition(slug: str = "A_DO", **more: Any) -> dict[str, Any]:
         "description": "Does it.",
         "tags": ["b", "a"],
         "input_parameters": parameters,
-        **more,
+        **extra,
     }
 
 
@@ -73,44 +73,69 @@ def counts(new: writer.ImportResult) -> tuple[int, int, int]:
 
 def test_the_same_again_writes_nothing(catalog: Path) -> None:
     """An import of what is there already gives no file."""
-    again = added(catalog, definition(), definition())
-    assert (dict(again.files), counts(again), again.tools) == ({}, (0, 0, 1), 1)
+    repeated = added(catalog, definition(), definition())
+    assert (dict(repeated.files), counts(repeated), repeated.tools) == ({}, (0, 0, 1), 1)
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "# A comment\nname: 'Do'\ndescription: >-\n  Does it.\ntags:\n- b\n- a\ninput_parameters: {y: {type: string}, x: {default: 1, type: integer, required: true}}\n",
-        "name: Do\ndescription: Does it.\ntags: [b, a]\nscopes: []\nno_auth: false\ninput_parameters:\n  x: {type: integer, default: 1, required: true, description: ''}\n  y: {type: string, required: false}\n",
-        "name: Do\ndescription: Does it.\ntags: [b, a]\ndeprecation: {reason: Old.}\ninput_parameters: {x: {type: integer, default: 1, required: true}, y: {type: string}}\n",
+        (
+            "# A comment\nname: 'Do'\ndescription: >-\n  Does it.\ntags:\n- b\n-"
+            " a\ninput_parameters: {y: {type: string}, x: {default: 1, type: integer, required:"
+            " true}}\n"
+        ),
+        (
+            "name: Do\ndescription: Does it.\ntags: [b, a]\nscopes: []\nno_auth:"
+            " false\ninput_parameters:\n  x: {type: integer, default: 1, required: true,"
+            " description: ''}\n  y: {type: string, required: false}\n"
+        ),
+        (
+            "name: Do\ndescription: Does it.\ntags: [b, a]\ndeprecation: {reason:"
+            " Old.}\ninput_parameters: {x: {type: integer, default: 1, required: true}, y: {type:"
+            " string}}\n"
+        ),
     ],
     ids=["layout", "defaults", "deprecation"],
 )
 def test_only_content_counts(catalog: Path, text: str) -> None:
-    """Comments, layout, what would be there anyway and a deprecation written by hand are no change."""
+    """Comments, layout, what would be there anyway and a deprecation written by hand are no
+    change.
+    """
     (catalog / FIRST).write_text(text)
     assert counts(added(catalog, definition())) == (0, 0, 1)
 
 
 @pytest.mark.parametrize(
-    "more",
+    "extra",
     [
         {"name": "Do it"},
         {"tags": ["a", "b"]},
         {"scopes": ["s"]},
         {"no_auth": True},
         {"is_deprecated": True},
-        {"input_parameters": {"type": "object", "properties": {"x": {"type": "integer", "default": 1}, "y": {"type": "string"}}}},
-        {"input_parameters": {"type": "object", "properties": {"x": {"type": "number", "default": True}, "y": {"type": "string"}}, "required": ["x"]}},
+        {
+            "input_parameters": {
+                "type": "object",
+                "properties": {"x": {"type": "integer", "default": 1}, "y": {"type": "string"}},
+            }
+        },
+        {
+            "input_parameters": {
+                "type": "object",
+                "properties": {"x": {"type": "number", "default": True}, "y": {"type": "string"}},
+                "required": ["x"],
+            }
+        },
         {"output_parameters": {"type": "object", "properties": {"z": {"type": "string"}}}},
     ],
-)  # fmt: skip
-def test_a_change_is_a_version_of_the_day(catalog: Path, more: dict[str, Any]) -> None:
+)
+def test_a_change_is_a_version_of_the_day(catalog: Path, extra: dict[str, Any]) -> None:
     """A tool of which anything has changed gets a version of its own, and the old one stays."""
-    again = added(catalog, definition(**more))
-    assert ([*again.files], counts(again)) == ([f"toolkits/a/A_DO/{TODAY}.yaml"], (0, 1, 0))
-    write(catalog, again)
-    assert counts(added(catalog, definition(**more))) == (0, 0, 1)
+    repeated = added(catalog, definition(**extra))
+    assert ([*repeated.files], counts(repeated)) == ([f"toolkits/a/A_DO/{TODAY}.yaml"], (0, 1, 0))
+    write(catalog, repeated)
+    assert counts(added(catalog, definition(**extra))) == (0, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -144,17 +169,17 @@ def test_new_tools_are_of_the_day_where_their_toolkit_has_tools(catalog: Path) -
     """A new tool of a toolkit that is there is not in what that toolkit was before; a new toolkit
     starts without a date.
     """
-    again = added(catalog, definition("A_NEW"), definition("B_NEW"))
-    assert [*again.files] == [
+    repeated = added(catalog, definition("A_NEW"), definition("B_NEW"))
+    assert [*repeated.files] == [
         f"toolkits/a/A_NEW/{TODAY}.yaml",
         "toolkits/b/B_NEW/00000000_00.yaml",
         "toolkits/b/toolkit.yaml",
     ]
-    assert counts(again) == (2, 0, 0)
+    assert counts(repeated) == (2, 0, 0)
 
 
 @pytest.mark.parametrize(
-    ("said", "option", "name", "expected"),
+    ("text", "option", "name", "expected"),
     [
         ("20250101_00", "", "New", ["20250101_00"]),  # its own version
         ("20250101_00", "", "Do", []),  # ... but the content of the newest one
@@ -165,12 +190,12 @@ def test_new_tools_are_of_the_day_where_their_toolkit_has_tools(catalog: Path) -
     ],
 )
 def test_a_version_that_is_said_counts(
-    catalog: Path, said: str, option: str, name: str, expected: list[str]
+    catalog: Path, text: str, option: str, name: str, expected: list[str]
 ) -> None:
     """--version, then the definition's own version, then the day's; what has not changed gets none
     of them.
     """
-    new = added(catalog, definition(name=name, version=said), version=option)
+    new = added(catalog, definition(name=name, version=text), version=option)
     assert [*new.files] == [f"toolkits/a/A_DO/{version}.yaml" for version in expected]
 
 
@@ -182,8 +207,8 @@ def test_a_change_keeps_what_the_catalog_says_of_its_deprecation(catalog: Path) 
         file.write("deprecation: {reason: Old., replaced_by: A_NEW}\n")
     changed = f"toolkits/a/A_DO/{TODAY}.yaml"
     sayings: tuple[dict[str, Any], ...] = ({}, {"is_deprecated": True})
-    for more in sayings:
-        value = yaml.safe_load(added(catalog, definition(name="New", **more)).files[changed])
+    for saying in sayings:
+        value = yaml.safe_load(added(catalog, definition(name="New", **saying)).files[changed])
         assert value["deprecation"] == {"reason": "Old.", "replaced_by": "A_NEW"}
         assert [*value] == ["name", "description", "tags", "deprecation", "input_parameters"]
     assert counts(added(catalog, definition(is_deprecated=True))) == (0, 0, 1)
@@ -199,7 +224,9 @@ def test_what_the_toolkit_says_of_authentication_counts(catalog: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_left_and_followed(catalog: Path) -> None:
-    """A newest version that is no YAML stays as it is; the next import puts a sound one after it."""
+    """A newest version that is no YAML stays as it is; the next import puts a sound one after
+    it.
+    """
     (catalog / FIRST).write_text("name: [")
     assert [*added(catalog, definition()).files] == [f"toolkits/a/A_DO/{TODAY}.yaml"]
 
@@ -258,19 +285,19 @@ def test_the_command_writes_what_has_changed_and_says_so(tmp_path: Path) -> None
     assert "3 new, 0 in a new version, 0 unchanged." in run(
         definition("A_SAME"), definition("A_CHANGED"), definition("A_GONE")
     )
-    before = paths()
-    said = run(definition("A_SAME"), definition("A_CHANGED", name="New"), definition("A_NEW"))
-    assert "Imported 3 tools into" in said
-    assert "1 new, 1 in a new version, 1 unchanged." in said
-    assert "In the catalog and not in this source, 1: A_GONE." in said
-    assert "toolcatalog deprecate SLUG" in said
-    after = paths()
-    assert {path: after[path] for path in before} == before
+    previous = paths()
+    text = run(definition("A_SAME"), definition("A_CHANGED", name="New"), definition("A_NEW"))
+    assert "Imported 3 tools into" in text
+    assert "1 new, 1 in a new version, 1 unchanged." in text
+    assert "In the catalog and not in this source, 1: A_GONE." in text
+    assert "toolcatalog deprecate SLUG" in text
+    current = paths()
+    assert {path: current[path] for path in previous} == previous
     assert all(
         re.fullmatch(r"toolkits/a/A_(CHANGED|NEW)/20[0-9]{6}_00\.yaml", path)
-        for path in after.keys() - before.keys()
+        for path in current.keys() - previous.keys()
     )
-    assert len(after) == len(before) + 2
+    assert len(current) == len(previous) + 2
 
 
 def test_a_changed_definition_under_a_version_that_is_there_is_refused(tmp_path: Path) -> None:

@@ -94,8 +94,10 @@ def test_files_that_only_look_odd_pass(tmp_path: Path) -> None:
     rejects.text_of(rejects.TOOL, f"\ufeff{rejects.HEAD}".replace("\n", "\r\n"))(catalog)
     rejects.text_of("toolkits/mail/MAIL_DEEP/20250202_00.yaml", deepest)(catalog)
     # and seven around them
-    most = f"{rejects.HEAD}input_parameters: {{a: {{type: array, default: [{'1, ' * 19_992}1]}}}}\n"
-    rejects.text_of("toolkits/mail/MAIL_MANY/20250202_00.yaml", most)(catalog)
+    maximum = (
+        f"{rejects.HEAD}input_parameters: {{a: {{type: array, default: [{'1, ' * 19_992}1]}}}}\n"
+    )
+    rejects.text_of("toolkits/mail/MAIL_MANY/20250202_00.yaml", maximum)(catalog)
     rejects.text_of(
         "toolkits/mail/MAIL_TAGS/20250202_00.yaml",
         f"{rejects.HEAD}tags: [{', '.join(f't{number}' for number in range(100))}]\n",

@@ -29,8 +29,8 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     folder = tmp_path_factory.mktemp("two")
     catalog = Path(shutil.copytree(SHIPPED_CATALOG, folder / "catalog"))
     first = build(catalog, folder / "build", None).digest
-    about = catalog / "toolkits/github/toolkit.yaml"
-    about.write_text(about.read_text().replace("name: GitHub", "name: GitHub again", 1))
+    metadata = catalog / "toolkits/github/toolkit.yaml"
+    metadata.write_text(metadata.read_text().replace("name: GitHub", "name: GitHub again", 1))
     second = build(catalog, folder / "build", None).digest
     assert first != second
     return folder / "build", first, second
@@ -150,19 +150,19 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("told", DAMAGES)
-def test_a_snapshot_that_is_not_whole_is_refused(place: Place, server: Server, told: str) -> None:
+@pytest.mark.parametrize("output", DAMAGES)
+def test_a_snapshot_that_is_not_whole_is_refused(place: Place, server: Server, output: str) -> None:
     """The old one stays and the log says why, once; the next good one is taken."""
-    whole = shutil.copytree(place.folder(place.second), place.build / "whole")
-    DAMAGES[told](place.folder(place.second))
+    document = shutil.copytree(place.folder(place.second), place.build / "whole")
+    DAMAGES[output](place.folder(place.second))
     place.point(place.second)
     wait_until(lambda: "is refused" in server.log.read_text())
     assert snapshot(server) == place.first
-    assert told in server.log.read_text()
+    assert output in server.log.read_text()
     time.sleep(1.2)  # two more looks
     assert server.log.read_text().count("is refused") == 1
     shutil.rmtree(place.folder(place.second))
-    whole.rename(place.folder(place.second))
+    document.rename(place.folder(place.second))
     wait_until(lambda: snapshot(server) == place.second)
 
 

@@ -1,6 +1,7 @@
 """The rulebook: a true page for every rule, and docs/rules.md made of them.
 
-After a change of pages: `PYTHONPATH=tests python tests/acceptance/test_rule_pages.py` writes the tables of docs/rules.md anew.
+After a change of pages: `PYTHONPATH=tests python tests/acceptance/test_rule_pages.py` writes the
+tables of docs/rules.md anew.
 """
 
 import re
@@ -22,7 +23,10 @@ from toolcatalog.validation.severity import effective_severity as severity_in_fo
 
 PAGES = {file.stem: file for file in (Path(rule_pages.__file__).parent / "rulebook").glob("*.md")}
 DOCUMENT = ROOT / "docs" / "rules.md"
-MARK = "<!-- What follows is made from src/toolcatalog/validation/rulebook/: `PYTHONPATH=tests python tests/acceptance/test_rule_pages.py` -->\n"
+MARK = (
+    "<!-- What follows is made from src/toolcatalog/validation/rulebook/: `PYTHONPATH=tests python"
+    " tests/acceptance/test_rule_pages.py` -->\n"
+)
 FILLINGS = {
     "toolkits/": HEAD,
     "meta_tools/": HEAD,
@@ -82,13 +86,13 @@ def files_of(rule: str, heading: str) -> dict[str, str]:
     lines = text.splitlines()
     if kind == "text":
         return _filled(lines) if all(map(_PATH.fullmatch, lines)) else {}
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for line in lines:
         if match := _FILE.fullmatch(line):
-            found[match[1]] = []
-        elif found:
-            found[[*found][-1]].append(line)
-    if not found and not any(line.startswith("#") for line in lines):
+            results[match[1]] = []
+        elif results:
+            results[[*results][-1]].append(line)
+    if not results and not any(line.startswith("#") for line in lines):
         return {
             TOOL: "".join(
                 line
@@ -97,7 +101,7 @@ def files_of(rule: str, heading: str) -> dict[str, str]:
             )
             + text
         }
-    return {path: "".join(f"{line}\n" for line in some) for path, some in found.items()}
+    return {path: "".join(f"{line}\n" for line in items) for path, items in results.items()}
 
 
 def _filled(paths: list[str]) -> dict[str, str]:
@@ -135,9 +139,9 @@ def test_an_example_is_true(rule: str, heading: str, tmp_path: Path) -> None:
         (catalog / path).parent.mkdir(parents=True, exist_ok=True)
         (catalog / path).write_text(text)
 
-    found = {rule for _, rule in told(catalog, rule) - told(BASE, rule)}
+    results = {rule for _, rule in told(catalog, rule) - told(BASE, rule)}
 
-    assert found == ({rule} if heading == "## Wrong" else set())
+    assert results == ({rule} if heading == "## Wrong" else set())
 
 
 def told(catalog: Path, rule: str) -> set[tuple[str, str]]:
@@ -146,9 +150,9 @@ def told(catalog: Path, rule: str) -> set[tuple[str, str]]:
     """
     apart = {*rule_pages.GROUPS["Between files"]} - {rule}
     return {
-        (one.path, one.rule)
-        for one in check_folder(catalog).problems
-        if one.rule == rule or (one.severity == "error" and one.rule not in apart)
+        (problem.path, problem.rule)
+        for problem in check_folder(catalog).problems
+        if problem.rule == rule or (problem.severity == "error" and problem.rule not in apart)
     }
 
 
@@ -164,9 +168,9 @@ def test_most_pages_have_examples_that_are_tried() -> None:
 
 
 def test_a_rule_that_is_not_there_is_told_with_the_nearest() -> None:
-    for wrong in ("misfit-enums", "MISFIT-ENUM", "../misfit-enum"):
+    for invalid in ("misfit-enums", "MISFIT-ENUM", "../misfit-enum"):
         with pytest.raises(UsageError, match="did you mean misfit-enum"):
-            rule_pages.load_page(wrong)
+            rule_pages.load_page(invalid)
     with pytest.raises(UsageError, match="lists all"):
         rule_pages.load_page("zzz")
 
@@ -184,17 +188,17 @@ def test_explain_prints_the_page_or_all_rules() -> None:
         for rule in rule_pages.rule_ids()
     ]
     assert [line for line in lines if line and not line.startswith("  ")] == [*rule_pages.GROUPS]
-    wrong = run_toolcatalog("explain", "refrence")
-    assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert "did you mean reference?" in wrong.stderr
+    invalid = run_toolcatalog("explain", "refrence")
+    assert (invalid.returncode, invalid.stdout) == (2, "")
+    assert "did you mean reference?" in invalid.stderr
 
 
 def test_explain_completes_rules() -> None:
     command = cli.get_command(click.Context(cli), "explain")
     assert command is not None
-    found = command.params[0].shell_complete(click.Context(command), "yaml-d")
-    assert [item.value for item in found] == ["yaml-documents", "yaml-duplicate-key", "yaml-depth"]
-    assert found[0].help == rule_pages.load_summary("yaml-documents")
+    result = command.params[0].shell_complete(click.Context(command), "yaml-d")
+    assert [item.value for item in result] == ["yaml-documents", "yaml-duplicate-key", "yaml-depth"]
+    assert result[0].help == rule_pages.load_summary("yaml-documents")
 
 
 def tables() -> str:
@@ -206,7 +210,7 @@ def tables() -> str:
 
 
 def rows(group: str) -> str:
-    told = (
+    output = (
         (
             rule,
             rule_pages.default_severity(rule)
@@ -214,26 +218,29 @@ def rows(group: str) -> str:
         )
         for rule in rule_pages.GROUPS[group]
     )
-    cells = ((rule, said, rule_pages.load_summary(rule).replace("|", "\\|")) for rule, said in told)
+    cells = (
+        (rule, text, rule_pages.load_summary(rule).replace("|", "\\|")) for rule, text in output
+    )
     return "".join(
-        f"| [`{rule}`](../src/toolcatalog/validation/rulebook/{rule}.md) | {said} | {what} |\n"
-        for rule, said, what in cells
+        f"| [`{rule}`](../src/toolcatalog/validation/rulebook/{rule}.md) | {text} | {label} |\n"
+        for rule, text, label in cells
     )
 
 
 def test_the_document_is_made_of_the_pages() -> None:
     """docs/rules.md ends with the tables of this rulebook, and knows every severity."""
-    written, mark, made = DOCUMENT.read_text().partition(MARK)
+    content, mark, result = DOCUMENT.read_text().partition(MARK)
     assert mark, "docs/rules.md has lost the line that says what it is made from"
-    assert made == tables(), (
-        "run `PYTHONPATH=tests python tests/acceptance/test_rule_pages.py`, and read what it has changed"
+    assert result == tables(), (
+        "run `PYTHONPATH=tests python tests/acceptance/test_rule_pages.py`, and read what it has"
+        " changed"
     )
-    assert all(severity in written for severity in (*SEVERITIES, "off"))
+    assert all(severity in content for severity in (*SEVERITIES, "off"))
 
 
 def refresh() -> None:
-    written, mark, _ = DOCUMENT.read_text().partition(MARK)
-    DOCUMENT.write_text(written + mark + tables())
+    content, mark, _ = DOCUMENT.read_text().partition(MARK)
+    DOCUMENT.write_text(content + mark + tables())
     print("wrote docs/rules.md")
 
 

@@ -24,43 +24,45 @@ SHIPPED_FILES = {
 }
 
 
-def walk(schema: Any, whole: dict[str, Any], where: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def walk(
+    schema: Any, document: dict[str, Any], location: str
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every schema that says what some value or name is, with references followed once."""
-    yield where, schema
+    yield location, schema
     for name, inner in schema.get("properties", {}).items():
-        yield from walk(inner, whole, f"{where}.{name}")
+        yield from walk(inner, document, f"{location}.{name}")
     for key in ("items", "additionalProperties", "propertyNames"):
         if isinstance(schema.get(key), dict):
-            yield from walk(schema[key], whole, f"{where}/{key}")
+            yield from walk(schema[key], document, f"{location}/{key}")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_field_has_a_description(kind: str) -> None:
     """At every level: an editor shows the field's own description, or that of what it refers to."""
-    whole = json.loads(file_schemas.render_schema(kind))
+    document = json.loads(file_schemas.render_schema(kind))
     parts = [
-        ("", whole),
-        *(("$defs/" + name, inner) for name, inner in whole.get("$defs", {}).items()),
+        ("", document),
+        *(("$defs/" + name, inner) for name, inner in document.get("$defs", {}).items()),
     ]
-    found = [found for name, part in parts for found in walk(part, whole, name)]
-    assert len(found) > len(whole["properties"])
-    for where, schema in found:
-        told = (
+    results = [results for name, part in parts for results in walk(part, document, name)]
+    assert len(results) > len(document["properties"])
+    for location, schema in results:
+        output = (
             schema.get("description")
-            or whole["$defs"][schema["$ref"].rpartition("/")[2]]["description"]
+            or document["$defs"][schema["$ref"].rpartition("/")[2]]["description"]
         )
-        assert told.strip(), where
+        assert output.strip(), location
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_a_schema_of_2020_12_that_stands_alone(kind: str) -> None:
     """It is valid, has a title and no `$id`, and refers to nothing but itself."""
-    whole = json.loads(file_schemas.render_schema(kind))
-    assert whole["$schema"] == "https://json-schema.org/draft/2020-12/schema"
-    assert whole["title"]
+    document = json.loads(file_schemas.render_schema(kind))
+    assert document["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert document["title"]
     assert '"$id"' not in file_schemas.render_schema(kind).decode()
-    jsonschema.Draft202012Validator.check_schema(whole)
-    for _, schema in walk({"properties": whole.get("$defs", {})} | whole, whole, kind):
+    jsonschema.Draft202012Validator.check_schema(document)
+    for _, schema in walk({"properties": document.get("$defs", {})} | document, document, kind):
         assert schema.get("$ref", "#").startswith("#")
 
 
@@ -79,7 +81,9 @@ def test_an_editor_finds_no_fault_in_the_shipped_files(kind: str) -> None:
 
 
 def test_the_site_has_them(shipped_build: Path) -> None:
-    """The build writes the schemas into the site, where editors and programs elsewhere find them."""
+    """The build writes the schemas into the site, where editors and programs elsewhere find
+    them.
+    """
     for kind in KINDS:
         assert (
             shipped_build.parent / "site" / PATHS[kind]

@@ -17,9 +17,8 @@ from support.command import run_successfully, run_toolcatalog
 from support.files_on_disk import read_tree
 from toolcatalog.build import batches, changes, state
 from toolcatalog.build import cache as build_cache
-from toolcatalog.build import fingerprint as build_fingerprint
 from toolcatalog.build.batches import Task
-from toolcatalog.build.changes import BuildPaths
+from toolcatalog.build.changes import BuildContext, BuildPaths
 from toolcatalog.build.pipeline import build
 from toolcatalog.build.state import CheckResult
 from toolcatalog.progress import no_progress
@@ -34,10 +33,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The cache folder of a user that has no secret yet."""
     folder = tmp_path / "home"
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
-    before = [*seals._current]
+    previous = [*seals._current]
     seals._current.clear()
     yield folder
-    seals._current[:] = before
+    seals._current[:] = previous
 
 
 @pytest.fixture
@@ -49,11 +48,14 @@ def elsewhere(tmp_path: Path) -> dict[str, str]:
 def tasks_of(catalog: Path, out: Path) -> list[Task]:
     """The batches of a catalog as a check sees them."""
     places = BuildPaths(catalog=catalog, out=out, site=None, with_words=False)
-    fingerprint = build_fingerprint.compute("")
-    before = state.load_state(places.cache, fingerprint)
+    program = changes.compute_program_digest("")
+    before = state.load_state(places.cache, program)
     with WorkerPool(1) as crew:
+        context = BuildContext(
+            paths=places, program_digest=program, pool=crew, progress=no_progress
+        )
         outline = changes.list_catalog(catalog)
-        looked = changes.detect_changes(places, outline, before, fingerprint, crew, no_progress)
+        looked = changes.detect_changes(context, outline, before, crew)
     return [*looked.tasks]
 
 
@@ -133,24 +135,52 @@ def test_the_secret_is_private_and_stays(home: Path) -> None:
     assert repr(first) == "Secret()"
 
 
-@pytest.mark.parametrize("wrong", ["readable", "short", "link", "folder"])
-def test_a_secret_that_is_no_secret_is_not_used(wrong: str, home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("invalid", ["readable", "short", "link", "folder"])
+def test_a_secret_that_is_no_secret_is_not_used(invalid: str, home: Path, tmp_path: Path) -> None:
     """One as a checkout would bring it, for others to read, or that leads elsewhere."""
-    file, known = home / "toolcatalog/cache-secret", b"x" * seals.SEAL_SIZE
+    file, existing = home / "toolcatalog/cache-secret", b"x" * seals.SEAL_SIZE
     file.parent.mkdir(parents=True)
-    (tmp_path / "known").write_bytes(known)
+    (tmp_path / "known").write_bytes(existing)
     (tmp_path / "known").chmod(0o600)
-    if wrong == "link":
+    if invalid == "link":
         file.symlink_to(tmp_path / "known")
-    elif wrong == "folder":
+    elif invalid == "folder":
         file.mkdir()
     else:
-        file.write_bytes(known if wrong == "readable" else known[:-1])
-        file.chmod(0o644 if wrong == "readable" else 0o600)
-    assert seals.get_secret() not in (known, known[:-1])
-    if wrong in ("readable", "short"):
+        file.write_bytes(existing if invalid == "readable" else existing[:-1])
+        file.chmod(0o644 if invalid == "readable" else 0o600)
+    assert seals.get_secret() not in (existing, existing[:-1])
+    if invalid in ("readable", "short"):
         assert file.read_bytes() == seals.get_secret()
         assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("command", ["build", "check"])
+@pytest.mark.parametrize("place", ["cache", "repo/cache", "repo/catalog/.hidden"])
+@pytest.mark.parametrize("submodule", [False, True])
+def test_a_secret_in_the_checkout_is_refused(
+    tmp_path: Path, place: str, command: str, submodule: bool
+) -> None:
+    """A change could commit the secret with a cache that it seals: whether there is one already,
+    and whether links lead there. Next to the checkout it is used.
+    """
+    catalog = generate_catalog(tmp_path / "repo/catalog", 1)
+    (tmp_path / "repo/.git").mkdir()
+    if submodule:
+        (catalog / ".git").write_text("gitdir: ../.git/modules/catalog\n")
+    (tmp_path / place).mkdir(exist_ok=True)
+    (tmp_path / "link").symlink_to(tmp_path / place)
+    arguments = (command, "--catalog", catalog, "--out", tmp_path / "repo/build")
+    for folder in (tmp_path / place, tmp_path / "link"):
+        done = run_toolcatalog(*arguments, env={"XDG_CACHE_HOME": str(folder)})
+        if place == "cache":
+            assert done.returncode == 0, done.stderr
+            assert (folder / "toolcatalog/cache-secret").is_file()
+        else:
+            assert done.returncode == 2
+            assert "set XDG_CACHE_HOME to a folder outside of it" in done.stderr
+            assert not (tmp_path / "repo/build").exists()
+            assert not (folder / "toolcatalog").exists()
 
 
 @pytest.mark.parametrize("cache", ["/proc/nothing", "relative"])
@@ -165,12 +195,12 @@ def test_without_a_place_for_the_secret_nothing_is_reused(
     env = {"XDG_CACHE_HOME": cache, "HOME": "/nowhere"}
     arguments = ("build", "--catalog", catalog, "--out", out, "--no-site", "--jobs", 2)
     first = run_successfully(*arguments, env=env)
-    made = {path: path.stat().st_ino for path in (out / ".cache/parts").glob("*/*")}
-    assert len(made) > 8
+    result = {path: path.stat().st_ino for path in (out / ".cache/parts").glob("*/*")}
+    assert len(result) > 8
     assert run_successfully(*arguments, env=env) == first
-    again = {path: path.stat().st_ino for path in (out / ".cache/parts").glob("*/*")}
-    assert made.keys() == again.keys()
-    assert all(made[path] != again[path] for path in made)
+    repeated = {path: path.stat().st_ino for path in (out / ".cache/parts").glob("*/*")}
+    assert result.keys() == repeated.keys()
+    assert all(result[path] != repeated[path] for path in result)
     assert not (tmp_path / "relative").exists()
     assert not Path("/nowhere").exists() or os.environ.get("HOME") == "/nowhere"
 

@@ -1,5 +1,5 @@
-"""The rooms `search.encoder` and `search.vectors`, with the real model: tools are found whose words are not in
-the query, and words still count.
+"""The rooms `search.encoder` and `search.vectors`, with the real model: tools are found whose words
+are not in the query, and words still count.
 """
 
 import shutil
@@ -51,7 +51,7 @@ def store(built: Path) -> Store:
     return open_build(built)
 
 
-def found(store: Store, query: str, filters: Filters = Filters()) -> list[str]:  # noqa: B008 - immutable
+def found(store: Store, query: str, filters: Filters = Filters()) -> list[str]:  # noqa: B008
     matching = store.search(filters._replace(query=query), VersionPins())
     numbers = store.select_page(matching, "relevance", True, 0, len(matching.tool_ids))
     return [orjson.loads(store.read_document(int(number))[0])["slug"] for number in numbers]
@@ -70,9 +70,9 @@ def test_words_and_slugs_still_count(store: Store) -> None:
 
 
 def test_filters_go_before_meaning(store: Store) -> None:
-    some = found(store, "give the buyer their money back", Filters(toolkits=("github",)))
-    assert some
-    assert all(slug.startswith("GITHUB_") for slug in some)
+    items = found(store, "give the buyer their money back", Filters(toolkits=("github",)))
+    assert items
+    assert all(slug.startswith("GITHUB_") for slug in items)
 
 
 def test_pages_are_parts_of_one_order(store: Store) -> None:
@@ -82,10 +82,10 @@ def test_pages_are_parts_of_one_order(store: Store) -> None:
         store.select_page(matching, "relevance", True, start, 7).tolist()
         for start in range(0, len(matching.tool_ids), 7)
     ]
-    every = [number for page in pages for number in page]
-    assert sorted(every) == sorted(int(number) for number in matching.tool_ids)
-    upwards = store.select_page(matching, "relevance", False, 0, len(every)).tolist()
-    assert sorted(upwards) == sorted(every)
+    all_values = [number for page in pages for number in page]
+    assert sorted(all_values) == sorted(int(number) for number in matching.tool_ids)
+    upwards = store.select_page(matching, "relevance", False, 0, len(all_values)).tolist()
+    assert sorted(upwards) == sorted(all_values)
 
 
 @pytest.mark.parametrize(
@@ -118,9 +118,9 @@ def test_the_same_catalog_gives_the_same_bytes(tmp_path: Path) -> None:
     assert not build(catalog, tmp_path / "build", None, semantic=True).changed
     file = next((catalog / "toolkits" / "kit1").glob("*/*.yaml"))
     file.write_text(file.read_text().replace("description: ", "description: Anew. ", 1))
-    again = build(catalog, tmp_path / "build", None, semantic=True)
+    repeated = build(catalog, tmp_path / "build", None, semantic=True)
     assert (
-        again.digest
+        repeated.digest
         == build(catalog, tmp_path / "fresh", None, semantic=True).digest
         != first.digest
     )
@@ -164,7 +164,7 @@ def test_the_command_line(built: Path) -> None:
     )
     assert text.startswith("STRIPE_CREATE_REFUND")
     assert "meaning" in text
-    (one,) = orjson.loads(
+    (item,) = orjson.loads(
         run_successfully(
             "search",
             "give the buyer their money back",
@@ -176,7 +176,7 @@ def test_the_command_line(built: Path) -> None:
             1,
         )
     )
-    assert 0 < one["made_of"]["meaning"] <= 1
+    assert 0 < item["made_of"]["meaning"] <= 1
     assert run_toolcatalog("build", "--help").stdout.count("--semantic") == 2
 
 
@@ -193,8 +193,8 @@ def test_over_http(server: tuple[Server, str], store: Store, query: str, slug: s
     """The same order as inside, asked once and again, with a page for each tool and the true number
     of all.
     """
-    at, key = server
-    with httpx.Client(base_url=at.url, headers={"x-api-key": key}) as client:
+    index, key = server
+    with httpx.Client(base_url=index.url, headers={"x-api-key": key}) as client:
         answers = [client.get(LIST, params={"query": query, "limit": 5}) for _ in range(3)]
         assert len({answer.content for answer in answers}) == 1
         answer = answers[0].json()
@@ -250,27 +250,31 @@ def test_what_means_alike_lies_near() -> None:
     st.integers(8, 50),
     st.integers(16, 200),
 )
-def test_texts_are_shortened_fairly(texts: list[list[int]], most: int, total: int) -> None:
+def test_texts_are_shortened_fairly(texts: list[list[int]], maximum: int, total: int) -> None:
     """Nothing is cut where all fits; else all that are longer than the rest come to the same
     length. Brackets stay.
     """
-    short = encoder.truncate_texts(texts, most, total)
-    for one, text in zip(short, texts, strict=True):
-        assert (one[0], one[-1]) == (text[0], text[-1])
-        assert one[:-1] == text[: len(one) - 1]
-    cut = {len(one) for one, text in zip(short, texts, strict=True) if len(one) < len(text)}
+    shortened = encoder.truncate_texts(texts, maximum, total)
+    for item, text in zip(shortened, texts, strict=True):
+        assert (item[0], item[-1]) == (text[0], text[-1])
+        assert item[:-1] == text[: len(item) - 1]
+    cut = {len(item) for item, text in zip(shortened, texts, strict=True) if len(item) < len(text)}
     assert len(cut) <= 1
-    assert all(len(one) <= (min(cut) if cut else most) for one in short)
-    assert sum(map(len, short)) <= total or max(map(len, short)) <= 8
+    assert all(len(item) <= (min(cut) if cut else maximum) for item in shortened)
+    assert sum(map(len, shortened)) <= total or max(map(len, shortened)) <= 8
 
 
 @given(st.lists(st.integers(1, 128), max_size=60))
 def test_texts_of_a_length_are_read_together(lengths: list[int]) -> None:
     groups = [*encoder.group_by_length(lengths)]
-    assert sorted(place for group in groups for place in group) == [*range(len(lengths))]
+    assert sorted(position for group in groups for position in group) == [*range(len(lengths))]
     for group in groups:
         assert 0 < len(group) <= 16
-        assert max(lengths[place] for place in group) - min(lengths[place] for place in group) <= 8
+        assert (
+            max(lengths[position] for position in group)
+            - min(lengths[position] for position in group)
+            <= 8
+        )
 
 
 @example_settings(15)

@@ -10,10 +10,10 @@ import json
 import re
 import shutil
 import socket
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +27,10 @@ from support.server import Server, create_key, start_server
 from support.snapshot_reader import read_documents, read_newest_documents
 from toolcatalog.keys import api_keys
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
 TOOL = "/api/v3/tools/GITHUB_CREATE_ISSUE"
 LIST = "/api/v3/tools"
 SESSION = "/api/v3/tool_router/session/trs_playground/tools"
-CODINGS = ("identity", "gzip", "zstd")
+CODINGS = ("identity", "gzip")
 OPEN = ("/openapi.json", "/healthz", "/readyz")
 FIELDS = {"message", "code", "slug", "status", "request_id", "suggested_fix", "errors"}
 ORIGIN = {"Origin": "https://somewhere.example"}
@@ -83,19 +78,19 @@ def error(response: httpx.Response, status: int, slug: str) -> dict[str, Any]:
     """
     assert response.status_code == status
     assert [*response.json()] == ["error"]
-    found: dict[str, Any] = response.json()["error"]
-    assert {*found} == FIELDS
-    assert (found["status"], found["code"], found["slug"]) == (status, 1000 + status, slug)
-    assert found["request_id"] == response.headers["x-request-id"]
+    results: dict[str, Any] = response.json()["error"]
+    assert {*results} == FIELDS
+    assert (results["status"], results["code"], results["slug"]) == (status, 1000 + status, slug)
+    assert results["request_id"] == response.headers["x-request-id"]
     assert all(
-        isinstance(found[name], str) and found[name]
+        isinstance(results[name], str) and results[name]
         for name in ("message", "suggested_fix", "request_id")
     )
-    assert found["errors"]
-    assert all(isinstance(line, str) and line for line in found["errors"])
+    assert results["errors"]
+    assert all(isinstance(line, str) and line for line in results["errors"])
     assert response.headers["content-type"] == "application/json"
     assert response.headers["cache-control"] == "no-store"
-    return found
+    return results
 
 
 def raw(server: Server, request: bytes) -> tuple[int, dict[str, str], bytes]:
@@ -126,9 +121,9 @@ def get(path: str, *headers: str) -> bytes:
 
 def logged(server: Server, line: str) -> str:
     """The log once this stands in it."""
-    until = time.monotonic() + 5
+    deadline = time.monotonic() + 5
     while line not in (log := server.log.read_text()):
-        assert time.monotonic() < until, log
+        assert time.monotonic() < deadline, log
         time.sleep(0.02)
     return log
 
@@ -149,31 +144,84 @@ def settles(client: httpx.Client, key: str, status: int) -> float:
     ("path", "status", "slug", "line"),
     [
         (f"{LIST}?limit=abc", 400, "invalid_request", "limit: 'abc' is not a whole number from 1."),
-        (f"{LIST}/github_create_issue", 400, "invalid_request", "tool_slug: 'github_create_issue' is not a tool slug."),
-        (f"{LIST}?toolkit_versions[github]=99999999_99", 400, "invalid_request",
-        "toolkit_versions: toolkit github has no version 99999999_99."),
-        (f"{LIST}?toolkit_versions[githb]=99999999_99", 400, "invalid_request", "toolkit_versions: there is no toolkit githb."),
-        ("/api/v3/tool_router/session/abc/tools", 400, "invalid_request", "session_id: 'abc' is not a session id."),
-        ("/api/v3/tool_router/session/trs_open_data/tools", 403, "forbidden", "session_id: trs_open_data belongs to another project."),
-        (f"{LIST}/GITHUB_CREATE_ISSU", 404, "tool_not_found", "tool_slug: there is no tool GITHUB_CREATE_ISSU."),
-        (f"{TOOL}?version=99999999_99", 404, "tool_version_not_found", "version: GITHUB_CREATE_ISSUE has no version 99999999_99."),
-        (f"{TOOL}?toolkit_versions[github]=99999999_99", 404, "tool_version_not_found",
-        "toolkit_versions: toolkit github has no version 99999999_99."),
-        (f"{LIST}?toolkit_slug=githb", 404, "toolkit_not_found", "toolkit_slug: there is no toolkit githb."),
-        (f"{LIST}?auth_config_ids=ac_nope", 404, "auth_config_not_found", "auth_config_ids: there is no auth config ac_nope."),
-        ("/api/v3/tool_router/session/trs_nope/tools", 404, "session_not_found", "session_id: there is no session trs_nope."),
+        (
+            f"{LIST}/github_create_issue",
+            400,
+            "invalid_request",
+            "tool_slug: 'github_create_issue' is not a tool slug.",
+        ),
+        (
+            f"{LIST}?toolkit_versions[github]=99999999_99",
+            400,
+            "invalid_request",
+            "toolkit_versions: toolkit github has no version 99999999_99.",
+        ),
+        (
+            f"{LIST}?toolkit_versions[githb]=99999999_99",
+            400,
+            "invalid_request",
+            "toolkit_versions: there is no toolkit githb.",
+        ),
+        (
+            "/api/v3/tool_router/session/abc/tools",
+            400,
+            "invalid_request",
+            "session_id: 'abc' is not a session id.",
+        ),
+        (
+            "/api/v3/tool_router/session/trs_open_data/tools",
+            403,
+            "forbidden",
+            "session_id: trs_open_data belongs to another project.",
+        ),
+        (
+            f"{LIST}/GITHUB_CREATE_ISSU",
+            404,
+            "tool_not_found",
+            "tool_slug: there is no tool GITHUB_CREATE_ISSU.",
+        ),
+        (
+            f"{TOOL}?version=99999999_99",
+            404,
+            "tool_version_not_found",
+            "version: GITHUB_CREATE_ISSUE has no version 99999999_99.",
+        ),
+        (
+            f"{TOOL}?toolkit_versions[github]=99999999_99",
+            404,
+            "tool_version_not_found",
+            "toolkit_versions: toolkit github has no version 99999999_99.",
+        ),
+        (
+            f"{LIST}?toolkit_slug=githb",
+            404,
+            "toolkit_not_found",
+            "toolkit_slug: there is no toolkit githb.",
+        ),
+        (
+            f"{LIST}?auth_config_ids=ac_nope",
+            404,
+            "auth_config_not_found",
+            "auth_config_ids: there is no auth config ac_nope.",
+        ),
+        (
+            "/api/v3/tool_router/session/trs_nope/tools",
+            404,
+            "session_not_found",
+            "session_id: there is no session trs_nope.",
+        ),
         ("/nothing/here", 404, "route_not_found", "There is nothing at /nothing/here."),
     ],
-)  # fmt: skip
+)
 def test_each_error_has_its_status_slug_and_line(
     client: httpx.Client, path: str, status: int, slug: str, line: str
 ) -> None:
     """What is refused is refused with the status and the slug of the decisions, and one line that
     says what is wrong.
     """
-    found = error(client.get(path), status, slug)
-    assert found["errors"] == [line]
-    assert found["message"] == line
+    result = error(client.get(path), status, slug)
+    assert result["errors"] == [line]
+    assert result["message"] == line
 
 
 @pytest.mark.parametrize(
@@ -212,19 +260,52 @@ def test_a_version_that_is_not_there_is_answered_with_those_that_are(
     ("path", "body", "status", "names"),
     [
         (
-            f"{LIST}?limit=0&cursor=x&sort_by=a&order=b&important=c&include_deprecated=d&toolkit_versions=e&toolkit_slug=no,nix&auth_config_ids=x",
+            (
+                f"{LIST}?limit=0&cursor=x&sort_by=a&order=b&important=c&include_deprecated=d"
+                "&toolkit_versions=e&toolkit_slug=no,nix&auth_config_ids=x"
+            ),
             b"",
             400,
-            ["auth_config_ids", "cursor", "important", "include_deprecated", "limit", "order", "sort_by", "toolkit_slug", "toolkit_slug",
-            "toolkit_versions"],
+            [
+                "auth_config_ids",
+                "cursor",
+                "important",
+                "include_deprecated",
+                "limit",
+                "order",
+                "sort_by",
+                "toolkit_slug",
+                "toolkit_slug",
+                "toolkit_versions",
+            ],
         ),
-        (f"{LIST}/nope?version=1&toolkit_versions[a]=2", b"", 400, ["tool_slug", "toolkit_versions[a]", "version"]),
+        (
+            f"{LIST}/nope?version=1&toolkit_versions[a]=2",
+            b"",
+            400,
+            ["tool_slug", "toolkit_versions[a]", "version"],
+        ),
         (f"{LIST}/NOPE?toolkit_versions=2", b"", 400, ["tool_slug", "toolkit_versions"]),
-        (f"{LIST}?toolkit_slug=nope&auth_config_ids=ac_nope", b"", 404, ["auth_config_ids", "toolkit_slug"]),
-        ("/api/v3/tool_router/session/trs_nope/tools?limit=0", b"[]", 400, ["body", "limit", "session_id"]),
-        ("/api/v3/tool_router/session/nope/tools?cursor=0", b"{", 400, ["body", "cursor", "session_id"]),
+        (
+            f"{LIST}?toolkit_slug=nope&auth_config_ids=ac_nope",
+            b"",
+            404,
+            ["auth_config_ids", "toolkit_slug"],
+        ),
+        (
+            "/api/v3/tool_router/session/trs_nope/tools?limit=0",
+            b"[]",
+            400,
+            ["body", "limit", "session_id"],
+        ),
+        (
+            "/api/v3/tool_router/session/nope/tools?cursor=0",
+            b"{",
+            400,
+            ["body", "cursor", "session_id"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_every_problem_of_a_request_is_told_at_once(
     client: httpx.Client, path: str, body: bytes, status: int, names: list[str]
 ) -> None:
@@ -244,12 +325,17 @@ def test_a_fault_of_ours_tells_nothing_but_its_request_id(
     """A 500 is the envelope without internals, readable from a browser; the log has the trace under
     the same id, and no key.
     """
-    headers = {"x-api-key": broken.key, "X-Request-Id": f"fault-{len(path)}", **ORIGIN}
+    headers = {
+        "x-api-key": broken.key,
+        "X-Request-Id": f"fault-{len(path)}",
+        "Accept-Encoding": "identity",  # the compressed documents are not damaged
+        **ORIGIN,
+    }
     response = httpx.get(broken.url + path, headers=headers)
     judge(response)
-    found = error(response, 500, "internal_error")
-    assert found["request_id"] == f"fault-{len(path)}"
-    assert found["errors"] == ["Something went wrong on the server."]
+    result = error(response, 500, "internal_error")
+    assert result["request_id"] == f"fault-{len(path)}"
+    assert result["errors"] == ["Something went wrong on the server."]
     assert not re.search(r"SnapshotError|snapshot|Traceback|\.py|\.json|GITHUB|/", response.text)
     assert response.headers["access-control-allow-origin"] == "*"
     log = logged(
@@ -263,8 +349,9 @@ def test_a_server_with_a_fault_answers_everything_else(
     broken: Server, judge: openapi_judge.Judge
 ) -> None:
     """A fault ends one request and not the connection or the server."""
+    headers = {"x-api-key": broken.key, "Accept-Encoding": "identity"}
     with httpx.Client(
-        base_url=broken.url, headers={"x-api-key": broken.key}, event_hooks={"response": [judge]}
+        base_url=broken.url, headers=headers, event_hooks={"response": [judge]}
     ) as client:
         statuses = [
             client.get(path).status_code
@@ -306,15 +393,33 @@ def test_a_path_answers_get_and_head_only(client: httpx.Client, method: str, pat
 @pytest.mark.parametrize(
     "path",
     [
-        "/api", "/api/", "/api/v3", "/api/v3/", "/api/v3/tools/", f"{TOOL}/", f"{TOOL}/x", "/api/v3/tools/A%2FB", "/api/v2/tools",
+        "/api",
+        "/api/",
+        "/api/v3",
+        "/api/v3/",
+        "/api/v3/tools/",
+        f"{TOOL}/",
+        f"{TOOL}/x",
+        "/api/v3/tools/A%2FB",
+        "/api/v2/tools",
         "/api/v3.2/tools",
-        "/api/v3.10/tools", "/api/V3/tools", "/API/v3/tools", "//api/v3/tools", "/api//v3/tools",
+        "/api/v3.10/tools",
+        "/api/V3/tools",
+        "/API/v3/tools",
+        "//api/v3/tools",
+        "/api//v3/tools",
         "/api/v3/tool_router/session/trs_playground",
-        "/api/v3/tool_router/session/trs_playground/tools/", "/api/v3/tool_router/session//tools", "/openapi.json/", "/healthz/",
+        "/api/v3/tool_router/session/trs_playground/tools/",
+        "/api/v3/tool_router/session//tools",
+        "/openapi.json/",
+        "/healthz/",
         "/nothing",
-        "/%00", "/%FF", "/a%0d%0ab", "/" + "x" * 5000,
+        "/%00",
+        "/%FF",
+        "/a%0d%0ab",
+        "/" + "x" * 5000,
     ],
-)  # fmt: skip
+)
 def test_anything_else_is_not_found(client: httpx.Client, path: str) -> None:
     """An unknown path is 404 with the envelope, a path with a slash more among them, whatever bytes
     it has.
@@ -354,9 +459,27 @@ def test_a_sane_request_id_is_kept(client: httpx.Client, given: str) -> None:
 
 @pytest.mark.parametrize(
     "given",
-    ["", " ", "x" * 129, "a b", "a\tb", "a,b", "<script>", "a;b", "a\"b", "a'b", "a\\b", "{a}", "%0d%0aSet-Cookie:x=1", "é", "\xa0", "-",
-    "_a", ".."],
-)  # fmt: skip
+    [
+        "",
+        " ",
+        "x" * 129,
+        "a b",
+        "a\tb",
+        "a,b",
+        "<script>",
+        "a;b",
+        'a"b',
+        "a'b",
+        "a\\b",
+        "{a}",
+        "%0d%0aSet-Cookie:x=1",
+        "é",
+        "\xa0",
+        "-",
+        "_a",
+        "..",
+    ],
+)
 def test_any_other_request_id_is_replaced(shipped: Server, given: str) -> None:
     """An id that is empty, long, or has blanks or signs that mean something elsewhere is replaced
     by one of ours.
@@ -389,25 +512,25 @@ def test_what_the_client_has_is_not_sent_again(
     client: httpx.Client, path: str, coding: str
 ) -> None:
     """304 without a body on a matching `If-None-Match`, in every spelling of it, and only then."""
-    whole = client.get(path, headers={"Accept-Encoding": coding})
-    tag = whole.headers["etag"]
-    packed = "content-encoding" in whole.headers
+    document = client.get(path, headers={"Accept-Encoding": coding})
+    tag = document.headers["etag"]
+    packed = "content-encoding" in document.headers
     assert re.fullmatch(f'"[0-9a-f]{{32}}{f"-{coding}" if packed else ""}"', tag)
     for header in [*spellings(tag), *([] if packed else ["*"])]:
         same = client.get(path, headers={"If-None-Match": header, "Accept-Encoding": coding})
         assert (same.status_code, same.content) == (304, b""), header
         for name in ("etag", "cache-control", "vary"):
-            assert same.headers[name] == whole.headers[name]
+            assert same.headers[name] == document.headers[name]
     for other in (
         {"If-None-Match": '"x"'},
         {"If-None-Match": tag[1:-1]},
         {"If-None-Match": ""},
         {"If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT"},
     ):
-        again = client.get(path, headers={**other, "Accept-Encoding": coding})
-        assert (again.status_code, again.content, again.headers["etag"]) == (
+        repeated = client.get(path, headers={**other, "Accept-Encoding": coding})
+        assert (repeated.status_code, repeated.content, repeated.headers["etag"]) == (
             200,
-            whole.content,
+            document.content,
             tag,
         )
 
@@ -427,30 +550,29 @@ def test_a_tag_is_of_the_bytes_alone(client: httpx.Client) -> None:
     assert client.get(LIST).headers["etag"] not in tags.values()
 
 
-def test_what_a_client_holds_in_another_coding_is_sent_again(client: httpx.Client) -> None:
-    """A strong tag stands for bytes: who asks for other ones gets them."""
-    packed = client.get(TOOL, headers={"Accept-Encoding": "gzip"}).headers["etag"]
-    for coding in ("identity", "zstd"):
-        assert (
-            client.get(
-                TOOL, headers={"Accept-Encoding": coding, "If-None-Match": packed}
-            ).status_code
-            == 200
-        )
+def test_a_tag_of_another_coding_is_not_modified(client: httpx.Client) -> None:
+    """The content is the same, and the 304 names the tag that the client sent."""
+    tags = [
+        client.get(TOOL, headers={"Accept-Encoding": coding}).headers["etag"] for coding in CODINGS
+    ]
+    for coding, tag in product(CODINGS, tags):
+        headers = {"Accept-Encoding": coding, "If-None-Match": tag}
+        response = client.get(TOOL, headers=headers)
+        assert (response.status_code, response.headers["etag"]) == (304, tag)
 
 
-@pytest.mark.parametrize("coding", ["gzip", "zstd"])
-def test_pages_of_the_site_are_held_packed_too(client: httpx.Client, coding: str) -> None:
-    """A browser that has a packed page is told so."""
-    whole = client.get("/", headers={"Accept-Encoding": coding})
-    tag = whole.headers["etag"]
-    assert tag.endswith(f'-{coding}"')
-    same = client.get("/", headers={"Accept-Encoding": coding, "If-None-Match": tag})
-    assert (same.status_code, same.headers["etag"]) == (304, tag)
+def test_compressed_pages_of_the_site_have_a_weak_etag(client: httpx.Client) -> None:
+    """The tag of a page is that of its plain bytes, so a compressed page has it as a weak one."""
+    gzip_header = {"Accept-Encoding": "gzip"}
+    tag = client.get("/", headers=gzip_header).headers["etag"]
+    assert tag == "W/" + client.get("/", headers={"Accept-Encoding": "identity"}).headers["etag"]
+    assert client.get("/", headers={**gzip_header, "If-None-Match": tag}).status_code == 304
 
 
 def test_an_error_is_never_a_304(client: httpx.Client) -> None:
-    """`If-None-Match: *` does not turn a refusal into a success, and none comes past a missing key."""
+    """`If-None-Match: *` does not turn a refusal into a success, and none comes past a missing
+    key.
+    """
     assert client.get(f"{LIST}/NOPE", headers={"If-None-Match": "*"}).status_code == 404
     assert client.get(TOOL, headers={"If-None-Match": "*", "x-api-key": ""}).status_code == 401
 
@@ -462,7 +584,7 @@ def test_an_answer_is_kept_by_nobody_else(client: httpx.Client, path: str) -> No
     """
     headers = client.get(path, headers=ORIGIN).headers
     assert headers["cache-control"] == "private, no-cache"
-    assert {"Accept-Encoding", "x-api-key", "Origin"} == {*headers["vary"].split(", ")}
+    assert {"Accept-Encoding", "x-api-key"} == {*headers["vary"].split(", ")}
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])
@@ -506,8 +628,10 @@ def test_head_of_a_page_has_no_body(shipped: Server) -> None:
         "gzip;q=0.001",
         "gzip ; q=1",
         "deflate,gzip",
-        "zstd;q=0.5, gzip",
-        "*, zstd;q=0",
+        "gzip, deflate, br, zstd",
+        "x-gzip",
+        "*",
+        "br, *;q=0.5",
     ],
 )
 @pytest.mark.parametrize("path", [LIST, SESSION, "/openapi.json", "/"])
@@ -523,46 +647,31 @@ def test_gzip_where_it_is_asked_for(shipped: Server, path: str, header: str) -> 
     assert len(body) < len(plain)
 
 
-@pytest.mark.parametrize(
-    "header",
-    [
-        "zstd",
-        "ZSTD",
-        "gzip, deflate, br, zstd",
-        "gzip;q=0.000, *",
-        "*",
-        "br, *;q=0.5",
-        "gzip;q=0.9, zstd;q=0.9",
-    ],
-)
-@pytest.mark.parametrize("path", [LIST, f"{LIST}?limit=1000", SESSION, "/openapi.json", "/"])
-def test_zstd_where_it_is_asked_for(shipped: Server, path: str, header: str) -> None:
-    """Of what a client takes as gladly, zstd: it unpacks to the very bytes of the plain answer."""
-    _, headers, body = raw(
-        shipped, get(path, f"x-api-key: {shipped.key}", f"Accept-Encoding: {header}")
-    )
-    assert headers["content-encoding"] == "zstd"
-    assert (
-        zstd.decompress(body if "content-length" in headers else unchunked(body))
-        == raw(shipped, get(path, f"x-api-key: {shipped.key}"))[2]
-    )
-
-
 def unchunked(body: bytes) -> bytes:
     """The content of a chunked body."""
     content = b""
     while body:
-        size, _, rest = body.partition(b"\r\n")
-        content, body = content + rest[: int(size, 16)], rest[int(size, 16) + 2 :]
+        size, _, remaining = body.partition(b"\r\n")
+        content, body = content + remaining[: int(size, 16)], remaining[int(size, 16) + 2 :]
     return content
 
 
 @pytest.mark.parametrize(
     "headers",
-    [(), ("Accept-Encoding:",), ("Accept-Encoding: identity",), ("Accept-Encoding: *;q=0",), ("Accept-Encoding: gzip;q=0",),
-    ("Accept-Encoding: gzip;q=0.000, *;q=0",), ("Accept-Encoding: identity, gzip;q=0.5, zstd;q=0.9",), ("Accept-Encoding: gzip" + "," * 1000,),
-     ("Accept-Encoding: x-gzip",), ("Accept-Encoding: deflate, br",), ("Accept-Encoding: identity, gzip; Q=0.0",)],
-)  # fmt: skip
+    [
+        (),
+        ("Accept-Encoding:",),
+        ("Accept-Encoding: identity",),
+        ("Accept-Encoding: *;q=0",),
+        ("Accept-Encoding: gzip;q=0",),
+        ("Accept-Encoding: gzip;q=0.000, *;q=0",),
+        ("Accept-Encoding: identity, gzip;q=0.5",),
+        ("Accept-Encoding: gzip" + "," * 1000,),
+        ("Accept-Encoding: deflate, br",),
+        ("Accept-Encoding: gzip;q=0, *",),
+        ("Accept-Encoding: identity, gzip; Q=0.0",),
+    ],
+)
 def test_no_gzip_where_it_is_not_asked_for(shipped: Server, headers: tuple[str, ...]) -> None:
     """Without the header, with another coding, or with a weight of 0 the bytes come plain."""
     status, answered, body = raw(shipped, get(LIST, f"x-api-key: {shipped.key}", *headers))
@@ -591,12 +700,10 @@ def test_a_preflight_needs_no_key(shipped: Server, path: str) -> None:
         "Access-Control-Request-Headers": "x-api-key, x-request-id, if-none-match",
     }
     response = httpx.options(shipped.url + path, headers=asks)
-    assert response.status_code == 200
+    assert response.status_code == 204
     assert response.headers["access-control-allow-origin"] == "*"
     assert {"GET", "HEAD"} <= {*response.headers["access-control-allow-methods"].split(", ")}
-    assert {"x-api-key", "x-request-id", "if-none-match"} <= {
-        *response.headers["access-control-allow-headers"].split(", ")
-    }
+    assert response.headers["access-control-allow-headers"] == "*, Authorization"
     assert response.headers["access-control-max-age"] == "86400"
     assert "access-control-allow-credentials" not in response.headers
 
@@ -606,7 +713,7 @@ def test_a_preflight_for_another_method_says_which_there_are(shipped: Server) ->
     response = httpx.options(
         shipped.url + LIST, headers={**ORIGIN, "Access-Control-Request-Method": "DELETE"}
     )
-    assert response.status_code == 200
+    assert response.status_code == 204
     assert "DELETE" not in response.headers["access-control-allow-methods"]
 
 
@@ -627,24 +734,22 @@ def test_any_origin_may_read_every_answer(
     response = client.get(path, headers={**ORIGIN, **({} if key else {"x-api-key": ""})})
     assert response.status_code == status
     assert response.headers["access-control-allow-origin"] == "*"
-    assert {"ETag", "X-Request-Id", "Retry-After"} <= {
-        *response.headers["access-control-expose-headers"].split(", ")
-    }
+    assert response.headers["access-control-expose-headers"] == "*"
     assert "access-control-allow-credentials" not in response.headers
 
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 
 
-@pytest.mark.parametrize("more", [{}, {"range": "bytes=0-9"}, {"if-none-match": "*"}])
+@pytest.mark.parametrize("extra", [{}, {"range": "bytes=0-9"}, {"if-none-match": "*"}])
 @pytest.mark.parametrize("path", ["/nothing", "/tools/NO_TOOL/"])
 def test_people_get_a_page_about_what_is_not_there(
-    shipped: Server, path: str, more: dict[str, str]
+    shipped: Server, path: str, extra: dict[str, str]
 ) -> None:
     """The site's own, whole, with the status that says so and under the rules of pages; nobody
     keeps it.
     """
-    response = httpx.get(shipped.url + path, headers={**BROWSER, **more})
+    response = httpx.get(shipped.url + path, headers={**BROWSER, **extra})
     assert response.status_code == 404
     assert response.headers["content-type"] == "text/html; charset=utf-8"
     assert response.headers["cache-control"] == "no-store"
@@ -692,28 +797,28 @@ def test_a_tool_is_the_bytes_of_its_document(client: httpx.Client, shipped_build
     """What is answered live is, byte for byte, the document that an offline reader finds in the
     snapshot.
     """
-    found = {
+    results = {
         version: document
         for (slug, version), document in read_documents(shipped_build / "current").items()
         if slug == "GITHUB_CREATE_ISSUE"
     }
-    assert len(found) > 1
-    for version, document in found.items():
+    assert len(results) > 1
+    for version, document in results.items():
         assert client.get(TOOL, params={"version": version}).content == document
-    assert client.get(TOOL).content == found[max(found)]
+    assert client.get(TOOL).content == results[max(results)]
 
 
 def test_a_list_is_the_bytes_of_its_documents(client: httpx.Client, shipped_build: Path) -> None:
     """A page is the documents, joined."""
-    slugs, found = (
+    slugs, result = (
         ["SLACK_SEND_MESSAGE", "GITHUB_CREATE_ISSUE"],
         read_newest_documents(shipped_build / "current"),
     )
-    about = b'"next_cursor":null,"total_pages":1,"current_page":1,"total_items":2}'
-    items = b",".join(found[slug] for slug in slugs)
+    metadata = b'"next_cursor":null,"total_pages":1,"current_page":1,"total_items":2}'
+    items = b",".join(result[slug] for slug in slugs)
     assert (
         client.get(LIST, params={"tool_slugs": ",".join(slugs)}).content
-        == b'{"items":[' + items + b"]," + about
+        == b'{"items":[' + items + b"]," + metadata
     )
 
 
@@ -723,8 +828,8 @@ def test_a_session_is_the_bytes_of_its_file(
     """Every session answers its owner with the file, byte for byte, and nobody else."""
     facts = snapshot_reader.read_query_files(shipped_build / "current")["facts"]
     owners = {
-        name.removeprefix("session "): of[0][0]
-        for name, of in facts.items()
+        name.removeprefix("session "): group[0][0]
+        for name, group in facts.items()
         if name.startswith("session ")
     }
     secrets = {
@@ -777,10 +882,10 @@ def test_v3_1_answers_as_v3(client: httpx.Client, path: str, key: bool) -> None:
 
 def pages(client: httpx.Client, path: str, limit: int) -> list[dict[str, Any]]:
     """All pages of a list, from the first to the one without a next cursor."""
-    found = [client.get(path, params={"limit": limit}).json()]
-    while cursor := found[-1]["next_cursor"]:
-        found.append(client.get(path, params={"cursor": cursor}).json())
-    return found
+    results = [client.get(path, params={"limit": limit}).json()]
+    while cursor := results[-1]["next_cursor"]:
+        results.append(client.get(path, params={"cursor": cursor}).json())
+    return results
 
 
 @pytest.mark.parametrize(("path", "limit"), [(LIST, 37), (SESSION, 3)])
@@ -788,14 +893,14 @@ def test_pages_neither_skip_nor_repeat(client: httpx.Client, path: str, limit: i
     """Following `next_cursor` gives every tool once, in the order of the whole; the counts are
     right on each page.
     """
-    whole = client.get(path, params={"limit": 1000}).json()
-    found = pages(client, path, limit)
-    assert [item for page in found for item in page["items"]] == whole["items"]
-    assert [page["current_page"] for page in found] == [*range(1, len(found) + 1)]
-    assert {(page["total_items"], page["total_pages"]) for page in found} == {
-        (len(whole["items"]), -(-len(whole["items"]) // limit))
+    document = client.get(path, params={"limit": 1000}).json()
+    result = pages(client, path, limit)
+    assert [item for page in result for item in page["items"]] == document["items"]
+    assert [page["current_page"] for page in result] == [*range(1, len(result) + 1)]
+    assert {(page["total_items"], page["total_pages"]) for page in result} == {
+        (len(document["items"]), -(-len(document["items"]) // limit))
     }
-    assert [len(page["items"]) for page in found[:-1]] == [limit] * (len(found) - 1)
+    assert [len(page["items"]) for page in result[:-1]] == [limit] * (len(result) - 1)
 
 
 def test_a_page_past_the_end_is_empty(client: httpx.Client) -> None:
@@ -951,9 +1056,21 @@ def test_the_document_names_every_parameter(judge: openapi_judge.Judge) -> None:
     """
     parameters = judge.document["paths"][LIST]["get"]["parameters"]
     assert {parameter["name"] for parameter in parameters} == {
-        "toolkit_slug", "tool_slugs", "auth_config_ids", "important", "tags", "scopes", "query", "search", "include_deprecated",
-        "toolkit_versions", "limit", "cursor", "sort_by", "order",
-    }  # fmt: skip
+        "toolkit_slug",
+        "tool_slugs",
+        "auth_config_ids",
+        "important",
+        "tags",
+        "scopes",
+        "query",
+        "search",
+        "include_deprecated",
+        "toolkit_versions",
+        "limit",
+        "cursor",
+        "sort_by",
+        "order",
+    }
     (scheme,) = judge.document["components"]["securitySchemes"].values()
     assert (scheme["type"], scheme["in"], scheme["name"]) == ("apiKey", "header", "x-api-key")
 
@@ -988,14 +1105,26 @@ def test_a_page_without_its_slash_is_found(shipped: Server, path: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/../../../../etc/passwd", "/..%2f..%2f..%2f..%2fetc/passwd", "/%2e%2e/", "/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+        "/../../../../etc/passwd",
+        "/..%2f..%2f..%2f..%2fetc/passwd",
+        "/%2e%2e/",
+        "/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
         "/tools/..%2f..%2f..%2fserver/keys.json",
-        "/%2e%2e%2fserver%2fkeys.json", "//etc/passwd", "/%2fetc%2fpasswd", "/..\\..\\etc\\passwd", "/..%5c..%5cetc%5cpasswd",
-        "/.generated", "/%2egenerated",
-        "/tools/../.generated", "/..", "/.", "/index.html%00.css", "/../build/current/manifest.json",
+        "/%2e%2e%2fserver%2fkeys.json",
+        "//etc/passwd",
+        "/%2fetc%2fpasswd",
+        "/..\\..\\etc\\passwd",
+        "/..%5c..%5cetc%5cpasswd",
+        "/.generated",
+        "/%2egenerated",
+        "/tools/../.generated",
+        "/..",
+        "/.",
+        "/index.html%00.css",
+        "/../build/current/manifest.json",
         "/..%2fbuild%2fcurrent%2fmanifest.json",
     ],
-)  # fmt: skip
+)
 def test_the_site_is_its_pages_and_nothing_else(shipped: Server, path: str) -> None:
     """No way of writing a path leads out of the site, or to the list that the build keeps in it."""
     status, headers, body = raw(shipped, get(path))
@@ -1036,7 +1165,7 @@ def test_no_key_is_told_from_another_that_is_not_good(
             "cache-control": "no-store",
             "content-length": response.headers["content-length"],
             "content-type": "application/json",
-            "vary": "Origin",
+            "access-control-allow-origin": "*",
             "x-content-type-options": "nosniff",
             "content-security-policy": response.headers["content-security-policy"],
         }
@@ -1047,12 +1176,12 @@ def test_no_key_is_told_from_another_that_is_not_good(
 
 def key_id(server: Server, key: str) -> str:
     """The id of a key, found by its last characters, as a person would."""
-    (found,) = (
+    (result,) = (
         line.split()[0]
         for line in run_successfully("keys", "list", "--keys", server.keys_file).splitlines()
         if f" {key[-4:]} " in line
     )
-    return found
+    return result
 
 
 @pytest.mark.parametrize("path", [LIST, TOOL, SESSION, "/api/v3.1/tools"])
@@ -1086,12 +1215,12 @@ def test_a_change_of_the_keys_holds_within_a_second(client: httpx.Client, shippe
 
 def test_a_key_ends_by_itself(client: httpx.Client, shipped: Server) -> None:
     """A key expires at its time, without a change of the file."""
-    key, kept = api_keys.create(shipped.keys_file, "default", None, timedelta(seconds=3))
+    key, remaining = api_keys.create(shipped.keys_file, "default", None, timedelta(seconds=3))
     assert settles(client, key, 200) < 1
     settles(client, key, 401)
     assert (
         timedelta(0)
-        <= datetime.now(UTC) - datetime.fromisoformat(str(kept.expires))
+        <= datetime.now(UTC) - datetime.fromisoformat(str(remaining.expires))
         < timedelta(seconds=1)
     )
 
@@ -1144,7 +1273,11 @@ def test_no_filter_gets_past_a_limited_key(
         (
             "auth_config_ids=ac_github_issues_only",
             [
-                "auth_config_ids: ac_github_issues_only is for a toolkit that this key's project may not use."
+                (
+                    "auth_config_ids: ac_github_issues_only is for a toolkit that this key's "
+                    "project"
+                    " may not use."
+                )
             ],
         ),
     ],

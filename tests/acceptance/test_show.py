@@ -19,12 +19,14 @@ SLUG = "GITHUB_CREATE_ISSUE"
 
 def test_text(shipped_build: Path) -> None:
     """What a person asks for is there, and in a pipe there are no colours."""
-    shown = run_successfully("show", SLUG, "--build", shipped_build, env={"TERM": "xterm-256color"})
-    assert shown.startswith(f"{SLUG}  20251027_00\nCreate an issue  GitHub\n")
+    displayed = run_successfully(
+        "show", SLUG, "--build", shipped_build, env={"TERM": "xterm-256color"}
+    )
+    assert displayed.startswith(f"{SLUG}  20251027_00\nCreate an issue  GitHub\n")
     for line in ("Toolkit     github", "Inputs", "├── owner  string, required", "Outputs"):
-        assert f"\n{line}" in shown
-    assert f"GET /api/v3/tools/{SLUG}?version=20251027_00" in shown
-    assert "\x1b" not in shown
+        assert f"\n{line}" in displayed
+    assert f"GET /api/v3/tools/{SLUG}?version=20251027_00" in displayed
+    assert "\x1b" not in displayed
 
 
 def test_the_very_document(shipped_build: Path) -> None:
@@ -35,10 +37,10 @@ def test_the_very_document(shipped_build: Path) -> None:
         == (site / "index.json").read_text() + "\n"
     )
     older = json.loads((site / "index.json").read_bytes())["available_versions"][0]
-    found = run_successfully(
+    result = run_successfully(
         "show", SLUG, "--build", shipped_build, "--format", "json", "--version", older
     )
-    assert found == (site / f"{older}.json").read_text() + "\n"
+    assert result == (site / f"{older}.json").read_text() + "\n"
 
 
 @pytest.mark.parametrize("slug", [SLUG, "GITHUB_ADVANCED_SEARCH_ISSUES", "GITHUB_CLOSE_ISSUE"])
@@ -52,10 +54,10 @@ def test_markdown_is_the_twin_of_the_page(shipped_build: Path, slug: str) -> Non
 
 def test_a_deprecated_tool(shipped_build: Path) -> None:
     """Why and what instead, which the document does not say."""
-    shown = run_successfully("show", "GITHUB_ADVANCED_SEARCH_ISSUES", "--build", shipped_build)
+    displayed = run_successfully("show", "GITHUB_ADVANCED_SEARCH_ISSUES", "--build", shipped_build)
     assert (
-        "Deprecated since 2025-10-27, until 2026-06-30. Use GITHUB_SEARCH_ISSUES_AND_PULL_REQUESTS instead.\nGitHub made"
-        in shown
+        "Deprecated since 2025-10-27, until 2026-06-30. Use GITHUB_SEARCH_ISSUES_AND_PULL_REQUESTS"
+        " instead.\nGitHub made" in displayed
     )
 
 
@@ -92,12 +94,18 @@ def test_a_toolkit(shipped_build: Path) -> None:
     [
         (
             ["GITHUB_CREATE_ISUE"],
-            "There is no tool and no toolkit GITHUB_CREATE_ISUE in {build}: did you mean GITHUB_CREATE_ISSUE?",
+            (
+                "There is no tool and no toolkit GITHUB_CREATE_ISUE in {build}: did you mean"
+                " GITHUB_CREATE_ISSUE?"
+            ),
         ),
         (["githb"], "There is no tool and no toolkit githb in {build}: did you mean github?"),
         (
             ["qqqq"],
-            "There is no tool and no toolkit qqqq in {build}: look for it with `toolcatalog search`.",
+            (
+                "There is no tool and no toolkit qqqq in {build}: look for it with `toolcatalog"
+                " search`."
+            ),
         ),
         (
             [SLUG, "--version", "20000101_00"],
@@ -135,27 +143,27 @@ def test_a_toolkit_without_tools(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert toolkits.split() == ["Toolkits", "1"]
 
 
-@pytest.mark.parametrize(("more", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
-def test_colours_on_a_terminal(shipped_build: Path, more: dict[str, str], coloured: bool) -> None:
+@pytest.mark.parametrize(("extra", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_colours_on_a_terminal(shipped_build: Path, extra: dict[str, str], coloured: bool) -> None:
     """The words are those of a pipe, broken to the width of the terminal."""
-    ours, theirs = pty.openpty()
+    actual, reference = pty.openpty()
     command = [sys.executable, "-m", "toolcatalog", "show", SLUG, "--build", str(shipped_build)]
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {
         "TERM": "xterm-256color",
         "COLUMNS": "60",
-        **more,
+        **extra,
     }
     with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=environment
+        command, stdin=subprocess.DEVNULL, stdout=reference, stderr=reference, env=environment
     ) as process:
-        os.close(theirs)
-        shown = b""
-        while chunk := _read(ours):
-            shown += chunk
-    os.close(ours)
+        os.close(reference)
+        displayed = b""
+        while chunk := _read(actual):
+            displayed += chunk
+    os.close(actual)
     assert process.returncode == 0
-    assert (b"\x1b[1;36m" in shown) == coloured
-    assert "├── ".encode() in shown
+    assert (b"\x1b[1;36m" in displayed) == coloured
+    assert "├── ".encode() in displayed
 
 
 def _read(terminal: int) -> bytes:

@@ -30,7 +30,9 @@ POLICY = ("default-src 'self'", "img-src 'self' https: data:")
 
 
 class Page(HTMLParser):
-    """What a page has: ids, headings, links with their tags, and what is wrong with it by itself."""
+    """What a page has: ids, headings, links with their tags, and what is wrong with it by
+    itself.
+    """
 
     def __init__(self, file: Path) -> None:
         super().__init__()
@@ -44,44 +46,46 @@ class Page(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        of = {name: value or "" for name, value in attrs}
-        if "id" in of:
-            self.ids[of["id"]] += 1
+        group = {name: value or "" for name, value in attrs}
+        if "id" in group:
+            self.ids[group["id"]] += 1
         if re.fullmatch("h[1-6]", tag):
             self.headings.append(int(tag[1]))
         self.links += [
-            (tag, of[name])
+            (tag, group[name])
             for name in ("href", "src", "action")
-            if name in of and of.get("rel") != "canonical"
+            if name in group and group.get("rel") != "canonical"
         ]
-        if of.get("http-equiv", "").lower() == "content-security-policy":
-            self.policy = of["content"]
-        self.references.update(word for name in REFERENCES & of.keys() for word in of[name].split())
-        self.wrong += [f"{why}: {self.get_starttag_text()}" for why in faults(tag, of)]
+        if group.get("http-equiv", "").lower() == "content-security-policy":
+            self.policy = group["content"]
+        self.references.update(
+            word for name in REFERENCES & group.keys() for word in group[name].split()
+        )
+        self.wrong += [f"{reason}: {self.get_starttag_text()}" for reason in faults(tag, group)]
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.handle_starttag(tag, attrs)
 
 
-def faults(tag: str, of: dict[str, str]) -> Iterator[str]:
+def faults(tag: str, group: dict[str, str]) -> Iterator[str]:
     """What an element has that none may have, or lacks that it must have."""
     if (
-        any(name.startswith("on") for name in of)
-        or "style" in of
+        any(name.startswith("on") for name in group)
+        or "style" in group
         or tag in ("style", "base", "iframe", "object", "embed")
     ):
         yield "no page has such an element or attribute"
-    if tag == "script" and "src" not in of:
+    if tag == "script" and "src" not in group:
         yield "a script within the page"
-    if tag == "img" and "alt" not in of:
+    if tag == "img" and "alt" not in group:
         yield "a picture without alt"
     if (
         tag in ("button", "input", "form")
-        and SCRIPTED & set(of.get("class", "").split())
-        and "hidden" not in of
+        and SCRIPTED & set(group.get("class", "").split())
+        and "hidden" not in group
     ):
         yield "what needs the script shows without it"
-    if tag == "button" and "type" not in of:
+    if tag == "button" and "type" not in group:
         yield "a button without type"
 
 
@@ -97,15 +101,15 @@ def problems(site: Path, file: Path) -> Iterator[str]:
     yield from (f"id twice: {id}" for id, times in page.ids.items() if times > 1)
     yield from (f"no element {id}" for id in page.references - page.ids.keys())
     if page.headings.count(1) != 1 or any(
-        after > before + 1
-        for before, after in zip([0, *page.headings], page.headings, strict=False)
+        current > previous + 1
+        for previous, current in zip([0, *page.headings], page.headings, strict=False)
     ):
         yield f"headings {page.headings}"
     if not all(part in page.policy for part in POLICY):
         yield f"content security policy {page.policy}"
     for tag, address in page.links:
-        if why := astray(site, file, tag, address):
-            yield f"{why}: {address}"
+        if reason := astray(site, file, tag, address):
+            yield f"{reason}: {address}"
 
 
 def astray(site: Path, file: Path, tag: str, address: str) -> str:
@@ -128,10 +132,10 @@ def astray(site: Path, file: Path, tag: str, address: str) -> str:
 def check(site: Path, files: list[Path]) -> None:
     """Every one of these pages of a site is as it should be."""
     page_at.cache_clear()
-    found = [
+    results = [
         f"{file.relative_to(site)}: {problem}" for file in files for problem in problems(site, file)
     ]
-    assert not found, "\n".join(found[:40])
+    assert not results, "\n".join(results[:40])
 
 
 def test_pages_of_the_shipped_catalog(shipped_build: Path) -> None:

@@ -103,9 +103,9 @@ def test_list_shows_the_newest_first(out: Path, digests: list[str]) -> None:
     assert [line.split()[0] for line in lines[1:]] == [digest[:12] for digest in reversed(digests)]
     assert [line.split()[-1] for line in lines[1:]] == ["current", "kB", "kB", "kB"]
     assert lines[1].split()[1:6] == ["2025-06-15", "18:06", "4", "8", "3"]
-    told = json.loads(run_successfully("snapshots", "list", "--format", "json", cwd=out.parent))
-    assert [one["digest"] for one in told] == [*reversed(digests)]
-    assert [one["current"] for one in told] == [True, False, False, False]
+    output = json.loads(run_successfully("snapshots", "list", "--format", "json", cwd=out.parent))
+    assert [item["digest"] for item in output] == [*reversed(digests)]
+    assert [item["current"] for item in output] == [True, False, False, False]
     sizes = [
         sum(
             path.stat().st_size
@@ -114,12 +114,13 @@ def test_list_shows_the_newest_first(out: Path, digests: list[str]) -> None:
         )
         for digest in digests
     ]
-    assert [one["size"] for one in told] == [*reversed(sizes)]
+    assert [item["size"] for item in output] == [*reversed(sizes)]
     assert {
-        (one["toolkits"], one["tools"], one["tool_versions"], one["sessions"]) for one in told
+        (item["toolkits"], item["tools"], item["tool_versions"], item["sessions"])
+        for item in output
     } == {(3, 4, 8, 0)}
-    assert told[0]["placed"] == "2025-06-15T18:06:40+00:00"
-    assert {(one["state"], one["wrong"]) for one in told} == {("", "")}
+    assert output[0]["placed"] == "2025-06-15T18:06:40+00:00"
+    assert {(item["state"], item["wrong"]) for item in output} == {("", "")}
 
 
 def test_list_hides_nothing(out: Path, digests: list[str]) -> None:
@@ -151,8 +152,8 @@ def test_list_hides_nothing(out: Path, digests: list[str]) -> None:
     assert done.returncode == 0
     assert "(query.words is missing): build again, or use another one." in done.stderr
     assert (
-        f"has format {snapshot_format.FORMAT + 1}, this program reads {snapshot_format.FORMAT}: it is of a newer toolcatalog: upgrade"
-        in done.stderr
+        f"has format {snapshot_format.FORMAT + 1}, this program reads {snapshot_format.FORMAT}: it"
+        " is of a newer toolcatalog: upgrade" in done.stderr
     )
     assert len(done.stderr.splitlines()) == 4
 
@@ -165,11 +166,11 @@ def test_digests_that_begin_alike_are_shown_longer(
     """
     twin = digests[0][:20] + ("1" if digests[0][20] == "0" else "0") * 44
     (out / "snapshots" / twin).mkdir()
-    shown = {
+    displayed = {
         line.split()[0]
         for line in run_successfully("snapshots", "list", "--build", out).splitlines()[1:]
     }
-    assert shown == {digest[:21] for digest in (twin, *digests)}
+    assert displayed == {digest[:21] for digest in (twin, *digests)}
     both = ", ".join(sorted([twin[:21], digests[0][:21]]))
     assert (
         f"Several snapshots begin with '{twin[:14]}': {both}. Write more of its digest."
@@ -193,9 +194,9 @@ def test_back_and_forward(out: Path, digests: list[str]) -> None:
     assert retention.switch_current(out, digests[2].upper()) == (digests[0], digests[2])
     assert said(out) == "three"
     assert open_build(out).digest == digests[2]
-    again = run_toolcatalog("snapshots", "use", digests[2], "--build", out)
-    assert (again.returncode, again.stdout) == (0, f"{digests[2]}\n")
-    assert "names this snapshot already" in again.stderr
+    repeated = run_toolcatalog("snapshots", "use", digests[2], "--build", out)
+    assert (repeated.returncode, repeated.stdout) == (0, f"{digests[2]}\n")
+    assert "names this snapshot already" in repeated.stderr
 
 
 def test_the_next_build_moves_forward_again(out: Path, digests: list[str]) -> None:
@@ -213,17 +214,17 @@ def test_the_next_build_moves_forward_again(out: Path, digests: list[str]) -> No
     assert build(catalog, out, site).changed is False
 
 
-@pytest.mark.parametrize("wrong", ["a byte", "half", "newer", "a link out"])
+@pytest.mark.parametrize("invalid", ["a byte", "half", "newer", "a link out"])
 def test_what_is_not_whole_is_never_in_force(
-    wrong: str, out: Path, digests: list[str], capsys: pytest.CaptureFixture[str]
+    invalid: str, out: Path, digests: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One sentence says what is wrong, and `current` stays where it is."""
     folder = out / "snapshots" / digests[0]
-    if wrong == "a byte":
+    if invalid == "a byte":
         damage(out, digests[0])
-    elif wrong == "half":
+    elif invalid == "half":
         (folder / "manifest.json").unlink()
-    elif wrong == "newer":
+    elif invalid == "newer":
         manifest = folder / "manifest.json"
         manifest.write_bytes(
             manifest.read_bytes().replace(b'"format":%d' % snapshot_format.FORMAT, b'"format":9')
@@ -233,12 +234,15 @@ def test_what_is_not_whole_is_never_in_force(
         folder.symlink_to(digests[1])
     message = refused(capsys, "use", digests[0], "--build", out)
     expected = {
-        "a byte": "is not whole (tools.json has other bytes than were written), and nothing was changed: build again, or use another one.",
+        "a byte": (
+            "is not whole (tools.json has other bytes than were written), and nothing was changed:"
+            " build again, or use another one."
+        ),
         "half": "There is no finished build in",
         "newer": "has format 9, this program reads",
         "a link out": "is a symbolic link, and a build writes to plain folders only",
     }
-    assert expected[wrong] in message
+    assert expected[invalid] in message
     assert said(out) == "four"
 
 
@@ -262,8 +266,8 @@ def test_a_build_that_writes_is_not_disturbed(
     """While a build has the lock, neither `use` nor `prune` changes anything; who only looks need
     not wait.
     """
-    with files.lock(out / ".lock") as got_it:
-        assert got_it
+    with files.lock(out / ".lock") as acquired:
+        assert acquired
         for arguments in (["use", digests[0]], ["prune", "--keep", "0"]):
             assert f"Another build is writing to {out}: try again" in refused(
                 capsys, *arguments, "--build", out
@@ -322,9 +326,9 @@ def test_a_prune_that_was_killed_is_done_again(out: Path, digests: list[str]) ->
     """
     killed = out / "snapshots" / f"{digests[0]}.removed.part"
     shutil.copytree(out / "snapshots" / digests[0], killed)
-    assert [one.digest for one in retention.list_snapshots(out)] == [*reversed(digests)]
+    assert [item.digest for item in retention.list_snapshots(out)] == [*reversed(digests)]
     removed, left_over = retention.prune_snapshots(out, 0)
-    assert ([one.digest for one in removed], left_over) == ([*reversed(digests[:3])], 1)
+    assert ([item.digest for item in removed], left_over) == ([*reversed(digests[:3])], 1)
     assert present(out) == {digests[3]}
 
 
@@ -348,7 +352,7 @@ def test_who_has_a_snapshot_open_goes_on_reading(out: Path, digests: list[str]) 
     """Every document that was open before is answered after its snapshot was removed."""
     store = open_build(out)
     retention.switch_current(out, digests[0])
-    assert [one.digest for one in retention.prune_snapshots(out, 0).removed] == [
+    assert [item.digest for item in retention.prune_snapshots(out, 0).removed] == [
         *reversed(digests[1:])
     ]
     assert present(out) == {digests[0]}
@@ -392,8 +396,8 @@ def test_verify_tells_all_that_is_wrong(out: Path, digests: list[str]) -> None:
         for line in lines
     )
     assert lines[-1] == "4 snapshots verified: 3 not whole."
-    one = run_toolcatalog("snapshots", "verify", digests[3][:9], digests[3], "--build", out)
-    assert (one.returncode, one.stderr.strip().rpartition("\n")[2]) == (
+    item = run_toolcatalog("snapshots", "verify", digests[3][:9], digests[3], "--build", out)
+    assert (item.returncode, item.stderr.strip().rpartition("\n")[2]) == (
         0,
         "1 snapshot verified: all are whole.",
     )
@@ -407,6 +411,7 @@ def test_no_build_is_one_sentence(
     message = refused(capsys, *arguments, "--build", tmp_path / "none")
     assert (
         message
-        == f"error: There is no finished build in {tmp_path}/none: run `toolcatalog build`, or name another build with --build."
+        == f"error: There is no finished build in {tmp_path}/none: run `toolcatalog build`, or name"
+        " another build with --build."
     )
     assert not (tmp_path / "none").exists()

@@ -19,9 +19,11 @@ from toolcatalog.errors import Problem
 
 
 def look(
-    excerpt: str, column: int, length: int = 1, room: int = 60, line: int = 12
+    excerpt: str, column: int, length: int = 1, available: int = 60, line: int = 12
 ) -> tuple[str, str]:
-    """The source line and the line with the carets, from the first character of the source line on."""
+    """The source line and the line with the carets, from the first character of the source line
+    on.
+    """
     problem = Problem(
         path="x.yaml",
         line=line,
@@ -31,10 +33,10 @@ def look(
         excerpt=excerpt,
         length=length,
     )
-    _, _, source, carets, *_ = "".join(text for text, _ in format_problem(problem, room)).split(
-        "\n"
-    )
-    assert cell_len(source) <= room
+    _, _, source, carets, *_ = "".join(
+        text for text, _ in format_problem(problem, available)
+    ).split("\n")
+    assert cell_len(source) <= available
     gutter = f" {line} | "
     assert source.startswith(gutter)
     assert carets.startswith(f" {' ' * len(str(line))} | ")
@@ -64,7 +66,9 @@ def test_a_whole_problem() -> None:
 
 
 def test_what_is_not_known_is_left_out() -> None:
-    """Without a source line, an expectation or help there is one line and nothing hanging below it."""
+    """Without a source line, an expectation or help there is one line and nothing hanging below
+    it.
+    """
     problem = Problem(
         path="catalog/x.yaml",
         line=1,
@@ -118,9 +122,9 @@ def test_long_lines_are_cut_around_the_place(excerpt: str, column: int, length: 
 
 def test_a_line_that_fits_is_not_cut() -> None:
     """All of the room is used before anything is left out."""
-    assert look("x" * 54, 54, room=60) == ("x" * 54, " " * 53 + "^")
-    assert look("x" * 55, 1, room=60)[0] == "x" * 53 + "…"
-    assert look("x" * 55, 55, room=60)[0] == "…" + "x" * 53
+    assert look("x" * 54, 54, available=60) == ("x" * 54, " " * 53 + "^")
+    assert look("x" * 55, 1, available=60)[0] == "x" * 53 + "…"
+    assert look("x" * 55, 55, available=60)[0] == "…" + "x" * 53
 
 
 def run_in_terminal(catalog: Path, columns: int, env: Mapping[str, str]) -> str:
@@ -134,15 +138,15 @@ def run_in_terminal(catalog: Path, columns: int, env: Mapping[str, str]) -> str:
         command, stdin=child, stdout=child, stderr=child, env=settings, close_fds=True
     ) as process:
         os.close(child)
-        written = b""
+        content = b""
         try:
             while part := os.read(parent, 4096):
-                written += part
+                content += part
         except OSError:
             pass  # this is how Linux says that the other end is closed
     os.close(parent)
     assert process.returncode == 1
-    return written.decode()
+    return content.decode()
 
 
 @pytest.fixture
@@ -159,9 +163,9 @@ def test_in_a_terminal(broken: Path) -> None:
     """Colours, and source lines that fit into the window, so that no caret is wrapped away from its
     place.
     """
-    written = run_in_terminal(broken, 72, {})
-    assert COLOUR.search(written)
-    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written).replace("\r", "")
+    content = run_in_terminal(broken, 72, {})
+    assert COLOUR.search(content)
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", content).replace("\r", "")
     assert "catalog/catalog.yaml:1:1: error[unknown-key] unknown key `titel`" in plain
     (source,) = {line for line in plain.split("\n") if line.startswith(" 1 | titel: x")}
     assert len(source) == 72
@@ -170,9 +174,9 @@ def test_in_a_terminal(broken: Path) -> None:
 
 def test_no_color(broken: Path) -> None:
     """`NO_COLOR` in the environment: no colour."""
-    written = run_in_terminal(broken, 72, {"NO_COLOR": "1"})
-    assert "error" in written
-    assert not COLOUR.search(written)
+    content = run_in_terminal(broken, 72, {"NO_COLOR": "1"})
+    assert "error" in content
+    assert not COLOUR.search(content)
 
 
 def test_in_a_pipe(broken: Path) -> None:

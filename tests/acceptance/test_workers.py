@@ -49,29 +49,31 @@ def answer(connection: socket.socket) -> str:
             return ""
 
 
-def seen(server: Server, wanted: int, old: set[str] | None = None) -> set[str]:
+def seen(server: Server, expected: int, old: set[str] | None = None) -> set[str]:
     """As many series as are wanted, beside the old ones; no two processes have the same, and none
     changes.
     """
-    found: set[str] = set()
+    results: set[str] = set()
 
     def all_there() -> bool:
-        found.update(series(server) - (old or set()) - {""})
-        return len(found) >= wanted
+        results.update(series(server) - (old or set()) - {""})
+        return len(results) >= expected
 
     wait_until(all_there)
-    return found
+    return results
 
 
 def test_two_workers_answer_and_a_dead_one_is_replaced(server: Server) -> None:
-    """Each has request ids of its own; when one is killed, the other answers on and a third comes."""
-    before = seen(server, 2)
-    assert len(before) == 2
+    """Each has request ids of its own; when one is killed, the other answers on and a third
+    comes.
+    """
+    previous = seen(server, 2)
+    assert len(previous) == 2
     pids = worker_pids(server)
     assert len(pids) == 2
     os.kill(victim := min(pids), signal.SIGKILL)
     wait_until(lambda: len(worker_pids(server) - {victim}) == 2)
-    assert len(seen(server, 1, before)) == 1
+    assert len(seen(server, 1, previous)) == 1
     assert "died" in server.log.read_text()
 
 
@@ -82,7 +84,7 @@ def test_a_worker_that_the_system_refuses_comes_later(server: Server) -> None:
     """Those that there are answer meanwhile, and stay where all were to be replaced."""
     seen(server, 2)
     pids, pid = worker_pids(server), server.process.pid
-    before = resource.prlimit(
+    previous = resource.prlimit(
         pid, resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     )
     os.kill(victim := min(pids), signal.SIGKILL)
@@ -91,7 +93,7 @@ def test_a_worker_that_the_system_refuses_comes_later(server: Server) -> None:
     time.sleep(1)
     assert healthy(server)
     assert server.process.poll() is None
-    resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, previous)
     wait_until(lambda: len(worker_pids(server) - {victim}) == 2)
 
 
@@ -113,11 +115,11 @@ def test_a_hangup_replaces_the_workers_in_turn(server: Server) -> None:
     """SIGHUP brings fresh workers, which open the newest build, and somebody answers all the while,
     at the second call at the latest.
     """
-    before, pids = seen(server, 2), worker_pids(server)
+    previous, pids = seen(server, 2), worker_pids(server)
     server.process.send_signal(signal.SIGHUP)
     wait_until(lambda: healthy(server) and not worker_pids(server) & pids)
-    after = seen(server, 2, before)
-    assert (len(after), len(worker_pids(server))) == (2, 2)
+    current = seen(server, 2, previous)
+    assert (len(current), len(worker_pids(server))) == (2, 2)
 
 
 def healthy(server: Server) -> bool:
@@ -190,8 +192,8 @@ def test_a_worker_that_cannot_start_says_why_and_is_tried_again(
     it comes too.
     """
     with start_server(shipped_build, tmp_path, "--workers", "2") as server:
-        before = seen(server, 2)
-        whole = server.keys_file.read_bytes()
+        previous = seen(server, 2)
+        document = server.keys_file.read_bytes()
         server.keys_file.write_bytes(b"{")
         os.kill(min(worker_pids(server)), signal.SIGKILL)
         wait_until(lambda: server.log.read_text().count("A worker cannot start: The key file") >= 2)
@@ -201,6 +203,6 @@ def test_a_worker_that_cannot_start_says_why_and_is_tried_again(
             ).status_code
             == 200
         )
-        server.keys_file.write_bytes(whole)
-        seen(server, 1, before)
+        server.keys_file.write_bytes(document)
+        seen(server, 1, previous)
         assert "Traceback" not in server.log.read_text()

@@ -117,7 +117,7 @@ def test_no_barriers_in_a_list_that_was_narrowed(shipped: Server, open_page: Ope
 
 def test_no_barriers_in_the_search(base: str, open_page: Open) -> None:
     """Nor in the search with its hits."""
-    page = open_page(base, before=read_axe_source())
+    page = open_page(base, previous=read_axe_source())
     page.locator("button.search-open").click()
     page.keyboard.type("issue")
     expect(page.locator("dialog").get_by_role("option").first).to_be_visible()

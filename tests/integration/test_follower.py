@@ -3,6 +3,7 @@
 """
 
 import contextlib
+import gzip
 import json
 import logging
 import os
@@ -26,8 +27,9 @@ from toolcatalog.publish import download, layout, upload
 from toolcatalog.publish import follower as publish_follower
 from toolcatalog.publish.follower import Follower
 from toolcatalog.publish.object_store import ObjectStorage
-from toolcatalog.snapshot import verify
+from toolcatalog.snapshot import compression, verify
 from toolcatalog.snapshot.format import FileInfo
+from toolcatalog.snapshot.gzip_fragments import gzip_body
 from toolcatalog.store.open import open_build
 from toolcatalog.system import files
 
@@ -77,6 +79,37 @@ def parts(cache: Path) -> list[str]:
     return [path.name for path in cache.rglob("*.part")]
 
 
+def test_compressed_documents_never_come_from_the_store(
+    follower: Follower, publish: Publish, shipped_build: Path, tmp_path: Path
+) -> None:
+    """A publisher sends none, whatever it has, and a follower compresses what it has verified."""
+    build = Path(shutil.copytree(shipped_build, tmp_path / "build", symlinks=True))
+    (build / "current" / "tools.deflate").write_bytes(b"forged")
+    publish(build)
+    follower.poll()
+    assert named(follower.cache) == named(shipped_build)
+    chunks = [*(follower.cache / "chunks").glob("*.json")]
+    assert [b"tools.deflate" in file.read_bytes() for file in chunks] == [False]
+    store = open_build(follower.cache)
+    fragments = store.read_fragment(0)
+    assert fragments is not None
+    body = b"".join(gzip_body(b"", fragments, b""))
+    assert gzip.decompress(body) == store.read_document(0)[0]
+
+
+def test_a_snapshot_that_is_in_the_cache_gets_them(
+    follower: Follower, publish: Publish, shipped_build: Path
+) -> None:
+    """An older program downloaded it without."""
+    publish(shipped_build)
+    follower.poll()
+    file = follower.cache / "current" / "tools.deflate"
+    before = file.read_bytes()
+    file.unlink()
+    Follower(follower._storage.url, follower.cache).poll()
+    assert file.read_bytes() == before
+
+
 def test_a_follower_has_the_very_files(
     follower: Follower, publish: Publish, shipped_build: Path, changed_build: Path
 ) -> None:
@@ -99,6 +132,7 @@ def test_a_follower_has_the_very_files(
     objects, size = follower.objects_fetched, follower.bytes_fetched
     second = publish(changed_build)
     follower.poll()
+    assert compression.verify_compressed_documents(follower.cache / "current") == []
     assert named(follower.cache) == second != first
     assert 0 < follower.objects_fetched - objects < objects / 2
     assert 0 < follower.bytes_fetched - size < size

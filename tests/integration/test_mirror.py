@@ -2,6 +2,7 @@
 the live server, byte for byte.
 """
 
+import gzip
 import json
 import os
 import re
@@ -344,6 +345,43 @@ def test_what_is_said_beside_the_file(
 
 @needs_nginx
 @pytest.mark.parametrize(
+    ("path", "file"),
+    [
+        ("/api/v3/tools/GITHUB_CREATE_ISSUE", "tools/GITHUB_CREATE_ISSUE.json"),
+        ("/api/v3/tools", "list/MToyMA.json"),
+        ("/api/v3/tools?limit=1000", "list/MToxMDAw.json"),
+        ("/api/v3/tool_router/session/trs_playground/tools", "sessions/trs_playground.json"),
+    ],
+)
+def test_compressed_files_are_sent_unchanged(
+    host: httpx.Client, all_of_it: Path, path: str, file: str
+) -> None:
+    """nginx compresses nothing: the bytes are those of the file, and each coding has its ETag."""
+    plain = host.get(path, headers={"Accept-Encoding": "identity"})
+    with host.stream("GET", path, headers={"Accept-Encoding": "gzip, deflate"}) as answer:
+        body = b"".join(answer.iter_raw())
+    assert body == (all_of_it / "current" / f"{file}.gz").read_bytes()
+    assert gzip.decompress(body) == plain.content == (all_of_it / "current" / file).read_bytes()
+    assert (answer.headers["content-encoding"], answer.headers["vary"]) == (
+        "gzip",
+        "Accept-Encoding",
+    )
+    assert answer.headers["content-type"] == plain.headers["content-type"] == "application/json"
+    assert int(answer.headers["content-length"]) == len(body)
+    assert "content-encoding" not in plain.headers
+    assert plain.headers["vary"] == "Accept-Encoding"
+    etag = answer.headers["etag"]
+    assert not etag.startswith("W/")
+    assert etag != plain.headers["etag"]
+    for coding, status in (("gzip", 304), ("identity", 200)):
+        headers = {"Accept-Encoding": coding, "If-None-Match": etag}
+        assert host.get(path, headers=headers).status_code == status
+    head = host.head(path, headers={"Accept-Encoding": "gzip"})
+    assert (head.headers["etag"], head.headers["content-length"]) == (etag, str(len(body)))
+
+
+@needs_nginx
+@pytest.mark.parametrize(
     ("path", "slug"),
     [
         ("/api/v3/tools/NO_SUCH_TOOL", "tool_not_found"),
@@ -523,12 +561,10 @@ def test_what_has_not_changed_is_shared(three_builds: list[Path], tmp_path: Path
     first = mirrored(three_builds[0], tmp_path / "mirror")
     second = mirrored(three_builds[1], tmp_path / "mirror")
     for name, shared in (("CHESS_OPEN", True), ("CHESS_MOVE", False)):
-        assert (first / "tools" / f"{name}.json").samefile(
-            second / "tools" / f"{name}.json"
-        ) == shared
-        assert (second / "tools" / f"{name}.json").samefile(
-            second / "tools" / f"{name}.20250101_00.json"
-        )
+        for suffix in ("json", "json.gz"):
+            newest = second / "tools" / f"{name}.{suffix}"
+            assert newest.samefile(first / "tools" / f"{name}.{suffix}") == shared
+            assert newest.samefile(second / "tools" / f"{name}.20250101_00.{suffix}")
     assert (second / "toolkits" / "chess.MToyMA.json").samefile(
         second / "toolkits" / "chess.MToxMDAw.json"
     )
@@ -592,20 +628,30 @@ def test_interrupted(three_builds: list[Path], tmp_path: Path) -> None:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.json")}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+OTHER_GZIP = gzip.compress(b"{}")
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda file: file.write_bytes(b"{}"), Path.unlink], ids=["other bytes", "gone"]
+    "damage",
+    [lambda file: file.write_bytes(b"{}"), lambda file: file.write_bytes(OTHER_GZIP), Path.unlink],
+    ids=["other bytes", "other gzip", "gone"],
 )
+@pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_a_damaged_tree_is_made_again(
-    three_builds: list[Path], tmp_path: Path, damage: Any
+    three_builds: list[Path], tmp_path: Path, damage: Any, suffix: str
 ) -> None:
     """The next command sees it and mends it, under the same name."""
     to = tmp_path / "mirror"
     tree = mirrored(three_builds[0], to)
     before = contents(tree)
-    damage(tree / "tools" / "CHESS_OPEN.20250101_00.json")
+    damage(tree / "tools" / f"CHESS_OPEN.20250101_00.json{suffix}")
     assert contents(tree) != before
     assert mirrored(three_builds[0], to) == tree
     assert contents(tree) == before
@@ -667,8 +713,9 @@ def test_some_sessions(shipped_build: Path, tmp_path: Path) -> None:
     made = run_successfully(
         "mirror", tmp_path / "mirror", "--build", shipped_build, "--sessions", "trs_playground"
     ).strip()
-    assert [path.name for path in (tmp_path / "mirror" / made / "sessions").iterdir()] == [
-        "trs_playground.json"
+    assert sorted(path.name for path in (tmp_path / "mirror" / made / "sessions").iterdir()) == [
+        "trs_playground.json",
+        "trs_playground.json.gz",
     ]
     about = json.loads((tmp_path / "mirror" / made / "mirror.json").read_bytes())
     assert about["sessions"] == ["trs_playground"]

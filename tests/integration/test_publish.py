@@ -351,10 +351,19 @@ def test_a_list_that_is_damaged_sweeps_nothing(
     assert {path.name for path in store.rglob("*")} == before
 
 
-def test_without_the_library_it_says_how_to_get_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_library_it_says_how_to_get_it(tmp_path: Path) -> None:
     """The extra is named where it is needed."""
-    monkeypatch.setitem(sys.modules, "obstore", None)
-    with pytest.raises(StoreError, match=r"pip install 'toolcatalog\[s3\]'"):
-        ObjectStorage(f"file://{tmp_path}")
+    script = (
+        "import sys; sys.modules['obstore'] = None\n"
+        "from toolcatalog.cli.main import main\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "publish", f"file://{tmp_path}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "pip install 'toolcatalog[s3]'" in done.stderr

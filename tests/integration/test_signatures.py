@@ -6,6 +6,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -148,7 +149,7 @@ def test_what_is_signed_is_followed(
     other_build: Path,
 ) -> None:
     """A signed snapshot is taken, the next one, and the first again, each with a higher number; to
-    publish the same again changes nothing.
+    publish the same again gives it a higher number, and without a key it changes nothing.
     """
     sequences = []
     for build in (small_build, other_build, small_build):
@@ -159,10 +160,86 @@ def test_what_is_signed_is_followed(
         assert follower.has_snapshot()
         sequences.append(store.sequence)
     assert sequences == sorted({*sequences})
-    before = store.file.read_bytes()
     assert store.publish(small_build, ours.private) == digest
+    assert store.sequence > sequences[-1]
+    before = store.file.read_bytes()
     assert store.publish(small_build) == digest
     assert store.file.read_bytes() == before
+
+
+def test_what_was_put_back_is_published_again(
+    store: Store,
+    ours: Pair,
+    follow: Callable[..., Follower],
+    small_build: Path,
+    other_build: Path,
+) -> None:
+    """The advice for a store that was put back is to publish again: also where the pointer names
+    the same snapshot, with an old signature.
+    """
+    digest = store.publish(small_build, ours.private)
+    old = store.file.read_bytes()
+    store.publish(other_build, ours.private)
+    assert follow().last_error == ""
+    store.file.write_bytes(old)
+    assert "was accepted before: the store was put back" in follow().last_error
+    time.sleep(2.1)  # a number is a time in seconds
+    assert store.publish(small_build, ours.private) == digest
+    follower = follow()
+    assert (follower.last_error, served(follower)) == ("", digest)
+
+
+def test_a_number_far_ahead_blocks_nothing(
+    store: Store,
+    ours: Pair,
+    follow: Callable[..., Follower],
+    small_build: Path,
+    other_build: Path,
+) -> None:
+    """A wrong clock, or somebody who had the key, signs a number that no other exceeds: nobody
+    accepts it, and the next publisher does not continue from it.
+    """
+    first = store.publish(small_build, ours.private)
+    assert follow().last_error == ""
+    other = store.publish(other_build)
+    now = int(datetime.now(UTC).timestamp())
+    for sequence in ((1 << 53) - 1, now + 400 * 24 * 3600):
+        store.file.write_bytes(ours.sign(other, sequence))
+        follower = follow()
+        assert "which is a time more than a year ahead" in follower.last_error
+        assert served(follower) == first
+    time.sleep(2.1)
+    assert store.publish(other_build, ours.private) == other
+    assert store.sequence < now + 1000
+    follower = follow()
+    assert (follower.last_error, served(follower)) == ("", other)
+    store.file.write_bytes(ours.sign(first, now + 300 * 24 * 3600))
+    assert follow().last_error == ""
+
+
+def test_a_server_without_a_key_leaves_the_cache_of_one_with_a_key(
+    store: Store,
+    ours: Pair,
+    follow: Callable[..., Follower],
+    small_build: Path,
+    other_build: Path,
+) -> None:
+    """Both have the same cache unless they are told otherwise: what is not signed does not come
+    into it, in whichever order they start.
+    """
+    first = store.publish(small_build, ours.private)
+    follower = follow()
+    store.file.write_bytes(layout.render_pointer(store.publish(other_build)))
+    naive = Follower(store.url, follower.cache)
+    naive.poll()
+    assert "this server has no key: start it with --verify-key or another" in naive.last_error
+    current = follower.cache / "current"
+    assert current.readlink().name == first
+    assert follow().has_snapshot()
+    (follower.cache / "accepted.json").unlink()
+    naive.poll()
+    assert naive.last_error == ""
+    assert current.readlink().name != first
 
 
 def changed(pointer: bytes, **changes: object) -> bytes:
@@ -483,14 +560,27 @@ def test_key_files_that_cannot_be_used(ours: Pair, tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
 
 
-def test_without_the_library_it_says_how_to_get_it(
-    ours: Pair, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("load", ["SigningKey", "VerifyKeys.load"])
+def test_without_the_library_it_says_how_to_get_it(load: str, tmp_path: Path) -> None:
     """The extra is named where it is needed."""
-    monkeypatch.setitem(sys.modules, "cryptography", None)
-    for load in (lambda: SigningKey(ours.private), lambda: VerifyKeys.load(ours.public)):
-        with pytest.raises(UsageError, match=r"pip install 'toolcatalog\[sign\]'"):
-            load()
+    script = (
+        "import sys; sys.modules['cryptography'] = None\n"
+        "from pathlib import Path\n"
+        "from toolcatalog.errors import UsageError\n"
+        "from toolcatalog.publish.signatures import SigningKey, VerifyKeys\n"
+        "try:\n"
+        f"    {load}(Path(sys.argv[1]))\n"
+        "except UsageError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "key.pem")],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert "pip install 'toolcatalog[sign]'" in done.stdout
 
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl here")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import synthetic
-from benchmarks.building import tool_files
+from benchmarks.builds import tool_files
 from support.command import run_successfully, run_toolcatalog
 
 TOOLS = 600

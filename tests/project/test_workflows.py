@@ -61,7 +61,8 @@ def test_actionlint_would_find_something(tmp_path: Path) -> None:
     wrong = tmp_path / ".github" / "workflows" / "wrong.yaml"
     wrong.parent.mkdir(parents=True)
     wrong.write_text(
-        "on: push\njobs: {a: {runs-on: ubuntu-24.04, steps: [{run: 'echo ${{ github.event.issue.title }}'}]}}\n"
+        "on: push\njobs: {a: {runs-on: ubuntu-24.04, steps: [{run: 'echo ${{"
+        " github.event.issue.title }}'}]}}\n"
     )
     done = actionlint(tmp_path)
     assert done.returncode != 0
@@ -241,14 +242,14 @@ def test_builds_that_a_pull_request_brings_are_not_used(origin: Path) -> None:
     built, and what is in the repository stays.
     """
     (origin / "site").symlink_to(".")
-    planted = {".gitignore": "", "build/.cache/found": "planted", TOOL: SCOPED}
+    planted = {".gitignore": "", "build/.cache/check-result": "planted", TOOL: SCOPED}
     done = run(clone := pulled(origin, {**planted, ".generated": '[".git/HEAD", "README.md"]'}))
     assert {name: step.stderr for name, step in done.items() if step.returncode} == {}
-    assert (clone / "build/.cache/found").read_bytes() != b"planted"
+    assert (clone / "build/.cache/check-result").read_bytes() != b"planted"
     assert (clone / "site").is_dir()
     assert not (clone / "site").is_symlink()
     changed = git(clone, "status", "--porcelain", "--untracked-files=no").splitlines()
-    assert {line.split()[-1] for line in changed} <= {"build/.cache/found", "site"}
+    assert {line.split()[-1] for line in changed} <= {"build/.cache/check-result", "site"}
     names = [step.get("name") for step in steps("catalog.yaml", "check")]
     assert names.index("Remove builds that came with the checkout") < names.index("Check")
 

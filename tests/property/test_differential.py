@@ -1,5 +1,5 @@
-"""Thousands of random requests: the real server must answer each as `support.reference_model`, the second reading of
-the decisions, says it must.
+"""Thousands of random requests: the real server must answer each as `support.reference_model`, the
+second reading of the decisions, says it must.
 
 The requests are the same in every run; SEED=2 in the environment makes others.
 """
@@ -31,11 +31,38 @@ REQUESTS = 3200 if DEEP_PROFILE else 800
 WIRE_TOOLS = SHARED / "data" / "wire-tools.json"
 PREFIXES = ("/api/v3", "/api/v3.1")
 ALL_ERRORS = {
-    "invalid_request", "forbidden", "tool_not_found", "tool_version_not_found", "toolkit_not_found", "auth_config_not_found",
-}  # fmt: skip
-BAD_CURSORS = ["abc", "!", "MQ==", "MToyMA", "MToyMB==", *(base64.b64encode(text).decode() for text in (
-    b"0:20", b"1:0", b"1:1001", b"-1:20", b"1:20:3", b"1 :20", b"01:20", b"1:020", b"a:b", b"1;20", b"", b"\xff", b"[1,20]",
-))]  # fmt: skip
+    "invalid_request",
+    "forbidden",
+    "tool_not_found",
+    "tool_version_not_found",
+    "toolkit_not_found",
+    "auth_config_not_found",
+}
+BAD_CURSORS = [
+    "abc",
+    "!",
+    "MQ==",
+    "MToyMA",
+    "MToyMB==",
+    *(
+        base64.b64encode(text).decode()
+        for text in (
+            b"0:20",
+            b"1:0",
+            b"1:1001",
+            b"-1:20",
+            b"1:20:3",
+            b"1 :20",
+            b"01:20",
+            b"1:020",
+            b"a:b",
+            b"1;20",
+            b"",
+            b"\xff",
+            b"[1,20]",
+        )
+    ),
+]
 GOOD_LIMITS = [
     "1",
     "2",
@@ -81,8 +108,20 @@ BAD_VERSIONS = [
 ]
 BAD_SLUGS = ["github_create_issue", "A B", "Ä", "A.B", "-A", "A\n", "'", "A" * 201, "{slug}", "A,B"]
 ODD_QUERIES = [
-    " ", "\t\n", "zzzzzz", "???", "createIssue", "HTTPServer2go", "éÉßı日本", "ÉCOLE caf", "api", "x" * 1000, "x" * 1001, "😀", "a&b=c;d+e%f#g",
-]  # fmt: skip
+    " ",
+    "\t\n",
+    "zzzzzz",
+    "???",
+    "createIssue",
+    "HTTPServer2go",
+    "éÉßı日本",
+    "ÉCOLE caf",
+    "api",
+    "x" * 1000,
+    "x" * 1001,
+    "😀",
+    "a&b=c;d+e%f#g",
+]
 
 
 class Asker:
@@ -90,7 +129,7 @@ class Asker:
 
     def __init__(self, naive: ReferenceModel, seed: int) -> None:
         self.random = random.Random(seed)  # noqa: S311 - nothing secret
-        entries = [entry for some in naive.tools.values() for entry in some]
+        entries = [entry for items in naive.tools.values() for entry in items]
         self.toolkits = [*naive.toolkits]
         self.slugs = [*naive.tools]
         self.configs = [*naive.configs]
@@ -102,9 +141,9 @@ class Asker:
     def maybe(self, chance: float) -> bool:
         return self.random.random() < chance
 
-    def one_of(self, values: Sequence[str], odd: Sequence[str], chance: float = 0.05) -> str:
+    def one_of(self, values: Sequence[str], unusual: Sequence[str], chance: float = 0.05) -> str:
         """Mostly one of the values."""
-        return self.random.choice(odd if self.maybe(chance) or not values else values)
+        return self.random.choice(unusual if self.maybe(chance) or not values else values)
 
     def encoded(self, text: str, safe: str = "") -> str:
         """The text percent-encoded, here and there more than it needs be."""
@@ -118,14 +157,14 @@ class Asker:
         pairs = []
         while values:
             count = self.random.randint(1, len(values))
-            some, values = values[:count], values[count:]
+            items, values = values[:count], values[count:]
             key = name + self.random.choice(
                 ["", "", "", "[]", "%5B%5D", "%5b%5d", "[0]", "%5B12%5D"]
             )
             comma = self.random.choice([",", "%2C", "%2c", ",,", "%2C+", ", ".replace(" ", "%20")])
             pairs.append(
                 f"{key}="
-                + comma.join(self.encoded(value) for value in some)
+                + comma.join(self.encoded(value) for value in items)
                 + self.random.choice(["", "", "", ","])
             )
         return pairs
@@ -162,39 +201,39 @@ class Asker:
 
     def list_query(self, bad: float) -> list[str]:
         """The parameters of a list request."""
-        some: list[str] = []
+        items: list[str] = []
         draw = self.random
         if self.maybe(0.4):
-            some += self.list_of(
+            items += self.list_of(
                 "toolkit_slug",
                 self.several(
                     self.toolkits, ["nope", "Git Hub", "githb", "é"], bad, [1, 1, 1, 2, 3]
                 ),
             )
         if self.maybe(0.12):
-            some += self.list_of(
+            items += self.list_of(
                 "tool_slugs",
                 self.several(self.slugs, ["NOPE", "nope", "A,B", "é"], 0.1, [1, 2, 5, 30, 200]),
             )
         if self.maybe(0.02):
-            some.append(
+            items.append(
                 "tool_slugs="
                 + ",".join(f"T{number}" for number in range(draw.choice([999, 1000, 1001])))
             )
         if self.maybe(0.15):
-            some += self.list_of(
+            items += self.list_of(
                 "auth_config_ids",
                 self.several(self.configs, ["ac_nope", "nope"], bad, [1, 1, 2, 3]),
             )
         if self.maybe(0.25):
-            some += self.list_of(
+            items += self.list_of(
                 "tags", self.several(self.tags, ["nope", "IMPORTANT", "é b"], 0.1, [1, 1, 2, 4])
             )
         if self.maybe(0.15):
-            some += self.list_of(
+            items += self.list_of(
                 "scopes", self.several(self.scopes, ["nope", "repo "], 0.1, [1, 2, 4])
             )
-        for chance, name, good, odd in (
+        for chance, name, good, unusual in (
             (0.15, "important", ["true", "false"], ["True", "1", "yes"]),
             (
                 0.2,
@@ -213,20 +252,21 @@ class Asker:
             (0.3, "order", ["asc", "desc"], ["ASC", "descending"]),
         ):
             if self.maybe(chance):
-                some.append(f"{name}=" + self.encoded(self.one_of(good, odd, bad)))
+                items.append(f"{name}=" + self.encoded(self.one_of(good, unusual, bad)))
         for chance, name in ((0.35, "query"), (0.05, "search")):
             if self.maybe(chance):
-                some.append(f"{name}=" + self.encoded(self.query()))
-        return some + (self.pins(bad) if self.maybe(0.3) else [])
+                items.append(f"{name}=" + self.encoded(self.query()))
+        return items + (self.pins(bad) if self.maybe(0.3) else [])
 
     def cursor(self) -> str:
-        page = f"{self.random.choice([1, 1, 2, 2, 3, 5, 40, 10**15])}:{self.random.choice([1, 2, 3, 10, 20, 100, 1000])}"
+        number = self.random.choice([1, 1, 2, 2, 3, 5, 40, 10**15])
+        page = f"{number}:{self.random.choice([1, 2, 3, 10, 20, 100, 1000])}"
         return base64.b64encode(page.encode()).decode()
 
     def several(
-        self, values: Sequence[str], odd: Sequence[str], bad: float, counts: list[int]
+        self, values: Sequence[str], unusual: Sequence[str], bad: float, counts: list[int]
     ) -> list[str]:
-        return [self.one_of(values, odd, bad) for _ in range(self.random.choice(counts))]
+        return [self.one_of(values, unusual, bad) for _ in range(self.random.choice(counts))]
 
     def finished(self, pairs: list[str], bad: float) -> str:
         """The pairs in any order, with what means nothing among them, and seldom with what is wrong
@@ -299,11 +339,11 @@ class Judge:
         path = f"{prefix}/tools" + ("" if slug is None else "/" + quote(slug, safe=""))
         headers = {"x-api-key": key}
         response = self.client.get(f"{path}?{query}" if query else path, headers=headers)
-        sent = response.request.url.query.decode()
+        request = response.request.url.query.decode()
         verdict = (
-            self.naive.list_tools(sent, visible)
+            self.naive.list_tools(request, visible)
             if slug is None
-            else self.naive.get_tool(slug, sent, visible)
+            else self.naive.get_tool(slug, request, visible)
         )
         try:
             if verdict.problems:
@@ -347,9 +387,9 @@ class Judge:
         )
         assert error["message"]
         assert error["suggested_fix"]
-        assert error["slug"] in {slug for of, slug, _ in verdict.problems if of == status}
-        named = Counter(named_in(line) for line in error["errors"])
-        assert named == Counter(parameter for _, _, parameter in verdict.problems), (
+        assert error["slug"] in {slug for group, slug, _ in verdict.problems if group == status}
+        names = Counter(named_in(line) for line in error["errors"])
+        assert names == Counter(parameter for _, _, parameter in verdict.problems), (
             f"{error['errors']}, expected {verdict.problems}"
         )
         self.seen[error["slug"]] += 1
@@ -370,8 +410,8 @@ class Judge:
         )
         bodies = {entry.slug: entry.body for entry in verdict.entries}
         assert_documents(items, bodies)
-        again = self.client.get(str(response.request.url), headers=headers)
-        assert again.content == response.content, "another answer to the same question"
+        repeated = self.client.get(str(response.request.url), headers=headers)
+        assert repeated.content == response.content, "another answer to the same question"
         self.seen["ranked"] += 1
         if verdict.total_pages <= 8:
             self.walk(verdict, first, headers, bodies)
@@ -379,13 +419,15 @@ class Judge:
     def walk(
         self, verdict: ExpectedAnswer, first: str, headers: dict[str, str], bodies: dict[str, str]
     ) -> None:
-        found: list[Any] = []
+        results: list[Any] = []
         for number in range(1, verdict.total_pages + 1):
             cursor = base64.b64encode(f"{number}:{verdict.size}".encode()).decode()
             page = self.client.get(f"{first}&cursor={quote(cursor)}", headers=headers).json()
-            found += page["items"]
-        assert_documents(found, bodies)
-        assert {item["slug"] for item in found} == {*bodies}, "the pages together are not the whole"
+            results += page["items"]
+        assert_documents(results, bodies)
+        assert {item["slug"] for item in results} == {*bodies}, (
+            "the pages together are not the whole"
+        )
         self.seen["walked"] += verdict.total_pages > 1
 
 
@@ -401,8 +443,8 @@ def assert_documents(items: list[Any], bodies: dict[str, str]) -> None:
 
 def named_in(line: str) -> str:
     """The parameter that a line of `errors` starts with."""
-    found = re.match(r"query string|[a-z_]+", line)
-    return found[0] if found else line
+    match = re.match(r"query string|[a-z_]+", line)
+    return match[0] if match else line
 
 
 def without_cursor(query: str) -> str:
@@ -514,9 +556,9 @@ def make_history(catalog: Path) -> None:
                 json.dumps(changed, ensure_ascii=False), encoding="utf-8"
             )
     for number in range(150):  # so that there are more than the 1000 that a page may hold
-        more = paths[0].parent.with_name(f"MORE_{number}") / "20250301_00.yaml"
-        more.parent.mkdir()
-        more.write_text(
+        extra = paths[0].parent.with_name(f"MORE_{number}") / "20250301_00.yaml"
+        extra.parent.mkdir()
+        extra.write_text(
             json.dumps(
                 {"name": f"More {number % 10}", "description": "One of many.", "tags": ["many"]}
             )

@@ -96,18 +96,18 @@ def test_any_sequence_of_edits(seed: int, tmp_path: Path) -> None:
         if number == 6:
             time.sleep(SETTLED)  # from here on the states of most files are relied on
         edits = [editor.edit_randomly() for _ in range(editor.random.randrange(1, 4))]
-        before, pages = snapshot_state(folders.site), read_tree(folders.site)
+        previous, pages = snapshot_state(folders.site), read_tree(folders.site)
         if editor.random.random() < 0.4:
             assert_checked(editor, folders)
         if editor.random.random() < 0.3:
             assert_refused(editor, folders)
         built = folders.build()
-        after, written = read_tree(folders.site), snapshot_state(folders.site)
-        changed = {path for path in after if after[path] != pages.get(path)}
+        current, content = read_tree(folders.site), snapshot_state(folders.site)
+        changed = {path for path in current if current[path] != pages.get(path)}
         assert changed == {
             path
-            for path in after
-            if written[folders.site / path] != before.get(folders.site / path)
+            for path in current
+            if content[folders.site / path] != previous.get(folders.site / path)
         }, edits
         folders.assert_as_new(built)
         assert not folders.build().changed
@@ -115,21 +115,21 @@ def test_any_sequence_of_edits(seed: int, tmp_path: Path) -> None:
 
 def assert_checked(editor: CatalogEditor, folders: Folders) -> None:
     """A check finds, twice, what one without a cache does, and changes nothing but the cache."""
-    before = snapshot_state(folders.site, folders.out / "current", folders.out / "snapshots")
+    previous = snapshot_state(folders.site, folders.out / "current", folders.out / "snapshots")
     expected = checker.check_folder(editor.root)
     for _ in range(2):
-        found = check(editor.root, folders.out, SEVERITIES)
-        assert (*found.problems,) == expected.problems
-        assert (found.files, found.rules) == (expected.file_count, expected.catalog.about.rules)
+        result = check(editor.root, folders.out, SEVERITIES)
+        assert (*result.problems,) == expected.problems
+        assert (result.files, result.rules) == (expected.file_count, expected.catalog.about.rules)
     assert (
-        snapshot_state(folders.site, folders.out / "current", folders.out / "snapshots") == before
+        snapshot_state(folders.site, folders.out / "current", folders.out / "snapshots") == previous
     )
 
 
 def assert_refused(editor: CatalogEditor, folders: Folders) -> None:
     """What is broken is told as `check` tells it, twice, and nothing changes."""
     mend = editor.break_something()
-    before = snapshot_state(folders.site, folders.out / "current", folders.out / "snapshots")
+    previous = snapshot_state(folders.site, folders.out / "current", folders.out / "snapshots")
     expected = checker.check_folder(editor.root)
     for _ in range(2):
         with pytest.raises(InvalidCatalog) as caught:
@@ -139,7 +139,7 @@ def assert_refused(editor: CatalogEditor, folders: Folders) -> None:
             expected.file_count,
         )
     assert (
-        snapshot_state(folders.site, folders.out / "current", folders.out / "snapshots") == before
+        snapshot_state(folders.site, folders.out / "current", folders.out / "snapshots") == previous
     )
     mend()
 
@@ -155,11 +155,11 @@ def settled(folders: Folders) -> Folders:
     return folders
 
 
-def rewritten(before: dict[Path, tuple[int, int, bytes]], site: Path) -> set[str]:
+def rewritten(previous: dict[Path, tuple[int, int, bytes]], site: Path) -> set[str]:
     return {
         path.relative_to(site).as_posix()
         for path, state in snapshot_state(site).items()
-        if path.is_file() and before.get(path) != state
+        if path.is_file() and previous.get(path) != state
     }
 
 
@@ -170,32 +170,32 @@ def test_only_pages_and_parts_that_are_concerned_are_made(
     a title: every page; a session: none.
     """
     tool = editor.tools()[0]
-    kit = tool.parent.name
+    toolkit = tool.parent.name
     cases: list[tuple[Callable[[], object], int, set[str] | None]] = [
         (
             lambda: editor.write(min(tool.glob("*.yaml")), "name: Other\ndescription: Other.\n"),
             1,
-            {f"tools/{tool.name}", f"toolkits/{kit}"},
+            {f"tools/{tool.name}", f"toolkits/{toolkit}"},
         ),
         (lambda: (editor.root / "sessions/trs_new.yaml").write_text("project: p\n"), 0, set()),
         (
-            lambda: (editor.root / "auth_configs/ac_new.yaml").write_text(f"toolkit: {kit}\n"),
+            lambda: (editor.root / "auth_configs/ac_new.yaml").write_text(f"toolkit: {toolkit}\n"),
             0,
             set(),
         ),
         (editor.touch, 0, set()),
         (editor.change_title, 0, None),
     ]
-    for change, made, pages in cases:
+    for change, result, pages in cases:
         site, parts = snapshot_state(settled.site), settled.parts()
         change()
         settled.build()
-        kept = settled.parts()
-        assert len(kept.keys() - parts.keys()) == made
-        assert all(kept[path] == parts[path] for path in kept.keys() & parts.keys())
-        found = {path for path in rewritten(site, settled.site) if path.endswith(".html")}
-        every = {path for path in read_tree(settled.site) if path.endswith(".html")}
-        assert found == every if pages is None else about_one(found) == pages
+        remaining = settled.parts()
+        assert len(remaining.keys() - parts.keys()) == result
+        assert all(remaining[path] == parts[path] for path in remaining.keys() & parts.keys())
+        results = {path for path in rewritten(site, settled.site) if path.endswith(".html")}
+        all_values = {path for path in read_tree(settled.site) if path.endswith(".html")}
+        assert results == all_values if pages is None else about_one(results) == pages
 
 
 def test_a_check_counts_the_words_of_many_and_leaves_those_of_a_few_to_the_build(
@@ -207,7 +207,7 @@ def test_a_check_counts_the_words_of_many_and_leaves_those_of_a_few_to_the_build
     check(editor.root, folders.out, SEVERITIES)
     first = {path.stem for path in folders.parts() if path.suffix == ".compiled"}
     assert all(build_cache.load_batch(folders.cache, key) for key in first)
-    noted = (folders.cache / "seen").read_bytes()
+    noted = (folders.cache / "batches").read_bytes()
     assert all(key.encode() in noted for key in first)  # so a build need not look for them
     tool = editor.tools()[0]
     editor.write(min(tool.glob("*.yaml")), "name: Other\ndescription: Other.\n")
@@ -215,7 +215,6 @@ def test_a_check_counts_the_words_of_many_and_leaves_those_of_a_few_to_the_build
     (key,) = {path.stem for path in folders.parts() if path.suffix == ".compiled"} - first
     assert build_cache.load_batch(folders.cache, key, ("facts", "newest", "advice"))
     assert build_cache.load_batch(folders.cache, key) is None
-    assert key.encode() not in (folders.cache / "seen").read_bytes()
     folders.assert_as_new(folders.build())
     assert build_cache.load_batch(folders.cache, key)
 
@@ -231,7 +230,7 @@ def test_a_toolkit_concerns_the_batches_of_its_tools(
     editor: CatalogEditor, settled: Folders
 ) -> None:
     """Parts with a tool of the toolkit are made anew, and no others; pages follow."""
-    found = split_into_batches(
+    result = split_into_batches(
         [
             str(tool.relative_to(editor.root))
             for tool in sorted(editor.root.glob("toolkits/*/*/"))
@@ -239,16 +238,16 @@ def test_a_toolkit_concerns_the_batches_of_its_tools(
         ]
     )
     concerned = [
-        batch for batch in found if any(folder.startswith("toolkits/alpha/") for folder in batch)
+        batch for batch in result if any(folder.startswith("toolkits/alpha/") for folder in batch)
     ]
     parts = settled.parts()
     (editor.root / "toolkits/alpha/toolkit.yaml").write_text(
         "name: Omega\nlogo: https://example.com/omega.svg\n"
     )
     settled.build()
-    assert 0 < len(concerned) < len(found)
+    assert 0 < len(concerned) < len(result)
     assert len(settled.parts().keys() - parts.keys()) == len(concerned)
-    assert len(settled.parts()) == len(found)
+    assert len(settled.parts()) == len(result)
     assert b"Omega" in (settled.site / "tools/ALPHA_READ/index.html").read_bytes()
 
 
@@ -260,9 +259,9 @@ def test_a_page_that_was_changed_or_taken_comes_back(
     """
     tool = editor.tools()[0].name
     good = read_tree(settled.site)
-    changed, taken = settled.site / f"tools/{tool}/index.html", settled.site / "index.html"
+    changed, used = settled.site / f"tools/{tool}/index.html", settled.site / "index.html"
     changed.write_bytes(changed.read_bytes().replace(b"<main>", b"<MAIN>"))
-    taken.unlink()
+    used.unlink()
     assert not settled.build().changed
     assert read_tree(settled.site) == good
     shutil.rmtree(settled.site)
@@ -273,14 +272,16 @@ def test_a_page_that_was_changed_or_taken_comes_back(
 def test_a_file_written_again_at_once_is_read_again(
     editor: CatalogEditor, folders: Folders
 ) -> None:
-    """Right after it was built, with the same size and time of change: what it holds now is built."""
+    """Right after it was built, with the same size and time of change: what it holds now is
+    built.
+    """
     file = editor.files()[0]
     folders.build()
     for number in range(10):
-        before = file.stat()
+        previous = file.stat()
         text = file.read_text()
         file.write_text(f"{text[:6]}{number}{text[7:]}")
-        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+        os.utime(file, ns=(previous.st_atime_ns, previous.st_mtime_ns))
         folders.assert_as_new(folders.build())
 
 
@@ -309,21 +310,23 @@ def corrupt(cache: Path, draw: random.Random) -> str:
         ]
     )
     if way == "flip":
-        for some in files[:: draw.randrange(1, 4)]:
-            data = bytearray(some.read_bytes())
+        for items in files[:: draw.randrange(1, 4)]:
+            data = bytearray(items.read_bytes())
             data[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
-            some.write_bytes(data)
+            items.write_bytes(data)
     elif way in ("cut", "lengthen", "empty"):
-        whole = file.read_bytes()
+        document = file.read_bytes()
         file.write_bytes(
-            {"cut": whole[: draw.randrange(len(whole))], "lengthen": whole + b"\0", "empty": b""}[
-                way
-            ]
+            {
+                "cut": document[: draw.randrange(len(document))],
+                "lengthen": document + b"\0",
+                "empty": b"",
+            }[way]
         )
     elif way == "swap":
-        one, two = file.read_bytes(), other.read_bytes()
+        item, two = file.read_bytes(), other.read_bytes()
         file.write_bytes(two)
-        other.write_bytes(one)
+        other.write_bytes(item)
     elif way == "copy":
         file.write_bytes(other.read_bytes())
     elif way == "foreign":
@@ -383,8 +386,8 @@ def test_an_older_cache_or_one_of_another_catalog(
     other = Folders(generate_catalog(tmp_path / "other catalog", 30), tmp_path / "other")
     other.build()
     folders.build()
-    kept = Path(shutil.copytree(folders.cache, tmp_path / "kept"))
-    for cache in (kept, other.cache, kept):
+    remaining = Path(shutil.copytree(folders.cache, tmp_path / "kept"))
+    for cache in (remaining, other.cache, remaining):
         editor.edit_randomly()
         editor.edit_randomly()
         folders.build()
@@ -433,11 +436,11 @@ def test_folders_that_have_moved(folders: Folders, tmp_path: Path) -> None:
     for folder in (folders.catalog, folders.out, folders.site):
         folder.rename(tmp_path / "moved" / folder.name)
     moved = Folders(tmp_path / "moved" / folders.catalog.name, tmp_path / "moved")
-    kept = moved.parts()
+    remaining = moved.parts()
     built = moved.build()
     assert (built.digest, built.changed) == (digest, False)
     assert sorted(path.name for path in moved.parts()) == parts
-    assert moved.parts() == kept
+    assert moved.parts() == remaining
     moved.assert_as_new(built)
 
 
@@ -479,20 +482,20 @@ def test_edits_while_a_build_is_at_work(stage: str, tmp_path: Path) -> None:
     editor = CatalogEditor(tmp_path / "catalog", 4)
     folders = Folders(editor.root, tmp_path)
     folders.build()
-    for at in range(4):
+    for index in range(4):
         editor.change_title()
         editor.change_file()
-        meanwhile = edit_at(stage, at, editor, folders.cache / "parts")
+        meanwhile = edit_at(stage, index, editor, folders.cache / "parts")
         try:
             build(folders.catalog, folders.out, folders.site, meanwhile)
         except (UsageError, InvalidCatalog) as stop:
-            told = str(stop)
+            output = str(stop)
         else:
-            told = ""
+            output = ""
         assert (
-            told == ""
-            or "changed while they were read: build again." in told
-            or "in the catalog" in told
+            output == ""
+            or "changed while they were read: build again." in output
+            or "in the catalog" in output
         )
         folders.assert_as_new(folders.build())
 

@@ -33,18 +33,18 @@ FORMS: dict[str, Callable[[Tool], Any]] = {  # how others get the schema of the 
 
 def document(tool: Tool) -> dict[str, Any]:
     """The document of a tool, through JSON."""
-    found: dict[str, Any] = json.loads(
+    results: dict[str, Any] = json.loads(
         encoding.dump_json(snapshot_format.tool_to_document(tool, KIT.name, KIT.logo))
     )
-    return found
+    return results
 
 
 def again(addition: ImportedTool, tool: Tool) -> Tool:
     """What would be served of an imported tool in the place of the one that was exported."""
-    written = ToolVersion.from_value(
+    content = ToolVersion.from_value(
         addition.value, path="", slug=tool.slug, toolkit=tool.toolkit, version=tool.version
     )
-    return resolve.resolve_tool(written, KIT, tool.available_versions)
+    return resolve.resolve_tool(content, KIT, tool.available_versions)
 
 
 def by_wire(tool: Tool) -> Tool:
@@ -61,14 +61,14 @@ def test_a_record_comes_back_from_its_document(tool: Tool) -> None:
     """Document to record loses nothing but why a tool is deprecated, which stands in its toolkit's
     index; that says the same as the record.
     """
-    told = document(tool)
-    assert snapshot_format.tool_from_document(told, tool.deprecation) == tool
-    assert document(snapshot_format.tool_from_document(told, tool.deprecation)) == told
+    output = document(tool)
+    assert snapshot_format.tool_from_document(output, tool.deprecation) == tool
+    assert document(snapshot_format.tool_from_document(output, tool.deprecation)) == output
     row = json.loads(
-        encoding.dump_json(snapshot_format.make_toolkit_index_row(tool, encoding.dump_json(told)))
+        encoding.dump_json(snapshot_format.make_toolkit_index_row(tool, encoding.dump_json(output)))
     )
-    assert row.pop("digest") == encoding.sha256_hex(encoding.dump_json(told))
-    assert row == {key: told[key] for key in row if key != "deprecation"} | {
+    assert row.pop("digest") == encoding.sha256_hex(encoding.dump_json(output))
+    assert row == {key: output[key] for key in row if key != "deprecation"} | {
         "deprecation": tool.deprecation
     }
 
@@ -144,11 +144,11 @@ def test_an_imported_tool_takes_what_the_exported_one_takes(authored: dict[str, 
     told as lost.
     """
     tool = replace(TOOL, input_parameters=to_served_inputs({"a": authored}))
-    for name, form in FORMS.items():
-        asked = form(tool)
-        found, losses = convert(asked, "input_parameters")
-        read = definitions.input_schema(to_served_inputs(found))
-        assert losses or accepted(read) == accepted(asked), name
+    for name, output_format in FORMS.items():
+        request = output_format(tool)
+        result, losses = convert(request, "input_parameters")
+        content = definitions.input_schema(to_served_inputs(result))
+        assert losses or accepted(content) == accepted(request), name
 
 
 def accepted(schema: Any) -> list[Any]:

@@ -72,7 +72,7 @@ def write_catalog(root: Path) -> Path:
     # words that crowd out others wherever the first few of many are taken
     crowd = " ".join(f"{start}{number:03}" for start in ("bro", "che") for number in range(200))
     letters = "abcdefghijklmnopqrst"
-    crowd += " " + " ".join(f"bra{one}{other}" for one in letters for other in letters)
+    crowd += " " + " ".join(f"bra{item}{other}" for item in letters for other in letters)
     crowd += " " + " ".join(f"{stem}{letter}" for stem in STEMS for letter in letters)
     crowd += " " + " ".join(f"{stem[:6]}a{letter}" for stem in STEMS for letter in letters)
     _write(root, "gamma", "GAMMA_CROWD", VERSIONS[0], name="Crowd", description=crowd)
@@ -103,7 +103,7 @@ def _write_tool(root: Path, toolkit: str, number: int, draw: random.Random) -> N
         draw.choice(stems) + draw.choice(ENDINGS[: 6 if toolkit in VISIBLE else None])
         for _ in range(6)
     ]
-    short = draw.sample(SHORT[:150] if toolkit in VISIBLE else SHORT, 8)
+    shortened = draw.sample(SHORT[:150] if toolkit in VISIBLE else SHORT, 8)
     versions = draw.sample(VERSIONS, draw.randrange(1, 4))
     slug = f"{toolkit.upper()}_{words[0].upper()}_{number}"
     for version in versions:
@@ -113,7 +113,9 @@ def _write_tool(root: Path, toolkit: str, number: int, draw: random.Random) -> N
             slug,
             version,
             name=f"Do {words[0]} {words[1]}",
-            description=f"It does {' '.join(words[draw.randrange(3) :])} and {' '.join(short)}.",
+            description=(
+                f"It does {' '.join(words[draw.randrange(3) :])} and {' '.join(shortened)}."
+            ),
             tags=draw.sample(TAGS[: 3 if toolkit in VISIBLE else 4], draw.randrange(3)),
             scopes=draw.sample(SCOPES, draw.randrange(3)),
             **({"deprecation": {"reason": "Old."}} if draw.random() < 0.2 else {}),
@@ -186,17 +188,17 @@ class Maker:
     def word(self) -> str:
         """A word, often misspelt."""
         word = self.draw.choice(SHORT if self.draw.random() < 0.2 else self.words)
-        place = self.draw.randrange(len(word))
+        position = self.draw.randrange(len(word))
         kind = self.draw.random()
         if kind < 0.15:
-            return word[:place] + word[place + 1 :]
+            return word[:position] + word[position + 1 :]
         if kind < 0.3:
-            return word[:place] + word[place] + word[place:]
+            return word[:position] + word[position] + word[position:]
         if kind < 0.4:
-            return word[:place] + self.draw.choice("abcdexyz") + word[place + 1 :]
+            return word[:position] + self.draw.choice("abcdexyz") + word[position + 1 :]
         if kind < 0.5:  # too far away to be found, near enough to be suggested
             return word[:2] + word[1:-1] + word[-2:] + word[-1]
-        return word[: place + 1] if kind < 0.55 else word
+        return word[: position + 1] if kind < 0.55 else word
 
     def text(self) -> str:
         """A query."""
@@ -216,8 +218,8 @@ class Maker:
 
     def version(self) -> str:
         """A version, there or not."""
-        every = [*VERSIONS, VISIBLE_ONLY, *HIDDEN_ONLY, "latest", "20250202_00", "newest"]
-        return self.draw.choice(every)
+        all_values = [*VERSIONS, VISIBLE_ONLY, *HIDDEN_ONLY, "latest", "20250202_00", "newest"]
+        return self.draw.choice(all_values)
 
     def pins(self, toolkits: Sequence[str] = (*VISIBLE, *HIDDEN, "alhpa")) -> dict[str, str]:
         """Versions asked for."""
@@ -384,24 +386,33 @@ class Sides:
             headers = [("if-none-match", plain.headers.get("etag", '"none"'))]
         else:
             headers = [*request.headers]
-        whole, reduced = (
+        document, reduced = (
             asyncio.run(self._ask(app, request.target, headers, request.body)) for app in self.apps
         )
-        return whole, reduced
+        return document, reduced
 
     async def _ask(
         self, app: Any, target: str, headers: Sequence[tuple[str, str]], body: bytes
     ) -> Answer:
         path, _, query = target.partition("?")
-        given = [("host", "127.0.0.1"), ("x-api-key", self.secret), ("x-request-id", "same")]
+        argument = [("host", "127.0.0.1"), ("x-api-key", self.secret), ("x-request-id", "same")]
         scope = {
-            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http", "root_path": "", "state": {},
-            "method": "POST" if body else "GET", "server": ("127.0.0.1", 80), "client": ("127.0.0.1", 5000),
-            "path": unquote(path), "raw_path": path.encode(), "query_string": query.encode(),
-            "headers": [(name.encode(), value.encode()) for name, value in (*given, *headers)],
-        }  # fmt: skip
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "scheme": "http",
+            "root_path": "",
+            "state": {},
+            "method": "POST" if body else "GET",
+            "server": ("127.0.0.1", 80),
+            "client": ("127.0.0.1", 5000),
+            "path": unquote(path),
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "headers": [(name.encode(), value.encode()) for name, value in (*argument, *headers)],
+        }
         received = [{"type": "http.request", "body": body, "more_body": False}]
-        sent: list[dict[str, Any]] = []
+        request: list[dict[str, Any]] = []
 
         async def receive() -> dict[str, Any]:
             if not received:
@@ -409,65 +420,69 @@ class Sides:
             return received.pop()
 
         async def send(message: dict[str, Any]) -> None:
-            sent.append(message)
+            request.append(message)
 
         await app(scope, receive, send)
-        named = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-        named.pop("x-catalog-snapshot")
+        names = {name.decode(): value.decode() for name, value in request[0]["headers"]}
+        names.pop("x-catalog-snapshot")
         return Answer(
-            sent[0]["status"], named, b"".join(part.get("body", b"") for part in sent[1:])
+            request[0]["status"], names, b"".join(part.get("body", b"") for part in request[1:])
         )
 
 
-def compare(request: Request, whole: Answer, reduced: Answer) -> None:
+def compare(request: Request, document: Answer, reduced: Answer) -> None:
     """Hold the answers of both sides against each other."""
-    if request.names and _is_refused(whole) and whole != reduced:
-        _compare_refusals(request, whole, reduced)
-    elif request.by_relevance and not _is_refused(whole) and not _is_refused(reduced):
-        _compare_by_relevance(request, whole, reduced)
+    if request.names and _is_refused(document) and document != reduced:
+        _compare_refusals(request, document, reduced)
+    elif request.by_relevance and not _is_refused(document) and not _is_refused(reduced):
+        _compare_by_relevance(request, document, reduced)
     else:
-        assert whole == reduced, request
+        assert document == reduced, request
 
 
 def _is_refused(answer: Answer) -> bool:
     return answer.status >= 400 or b'"isError":true' in answer.body
 
 
-def _compare_refusals(request: Request, whole: Answer, reduced: Answer) -> None:
+def _compare_refusals(request: Request, document: Answer, reduced: Answer) -> None:
     """What the request names by itself is 403 or unknown; every other line is the same."""
     own = [re.escape(name) for name in request.names]
     assert _is_refused(reduced), request
     lines = []
-    for answer in (whole, reduced):
+    for answer in (document, reduced):
         if request.body and answer.status == 200:
-            every = answer.value["result"]["content"][0]["text"].splitlines()
+            all_values = answer.value["result"]["content"][0]["text"].splitlines()
         else:
-            every = answer.value["error"]["errors"]
-        lines.append([line for line in every if not re.search(rf"\b({'|'.join(own)})\b", line)])
+            all_values = answer.value["error"]["errors"]
+        lines.append(
+            [line for line in all_values if not re.search(rf"\b({'|'.join(own)})\b", line)]
+        )
     assert lines[0] == lines[1], request
-    if not request.body or whole.status != 200:
-        assert whole.status in (403, reduced.status), request
-        said = {name: value for name, value in whole.headers.items() if name != "content-length"}
-        assert said.keys() == {*reduced.headers} - {"content-length"}, request
+    if not request.body or document.status != 200:
+        assert document.status in (403, reduced.status), request
+        fields = {
+            name: value for name, value in document.headers.items() if name != "content-length"
+        }
+        assert fields.keys() == {*reduced.headers} - {"content-length"}, request
 
 
-def _compare_by_relevance(request: Request, whole: Answer, reduced: Answer) -> None:
+def _compare_by_relevance(request: Request, document: Answer, reduced: Answer) -> None:
     """Everything is the same but which of the tools come first."""
     exempt = ("etag", "content-length")
     headers = [
         {name: value for name, value in answer.headers.items() if name not in exempt}
-        for answer in (whole, reduced)
+        for answer in (document, reduced)
     ]
     assert headers[0] == headers[1], request
     if request.body:
-        found = [answer.value["result"]["structuredContent"] for answer in (whole, reduced)]
-        tools = [one.pop("tools") for one in found]
-        total = found[0]["total"]
+        results = [answer.value["result"]["structuredContent"] for answer in (document, reduced)]
+        tools = [result.pop("tools") for result in results]
+        total = results[0]["total"]
     else:
-        found = [answer.value for answer in (whole, reduced)]
-        tools = [one.pop("items") for one in found]
-        total = found[0]["total_items"]
-    assert found[0] == found[1], request
+        results = [answer.value for answer in (document, reduced)]
+        tools = [result.pop("items") for result in results]
+        total = results[0]["total_items"]
+    assert results[0] == results[1], request
     assert len(tools[0]) == len(tools[1]), request
     if len(tools[0]) == total:
         assert _bag(tools[0]) == _bag(tools[1]), request
@@ -505,12 +520,12 @@ def check(sides: Sides, seed: int, count: int) -> None:
     """Compare random requests, and see that the interesting kinds of answers are among them."""
     seen: Counter[str] = Counter()
     for request in requests(sides, seed, count):
-        whole, reduced = sides.ask(request)
-        compare(request, whole, reduced)
-        seen[str(whole.status)] += 1
-        seen["suggested"] += "x-suggested-query" in whole.headers
-        seen["did you mean"] += b"Did you mean" in whole.body
-        seen["refused"] += bool(request.names) and whole != reduced
+        document, reduced = sides.ask(request)
+        compare(request, document, reduced)
+        seen[str(document.status)] += 1
+        seen["suggested"] += "x-suggested-query" in document.headers
+        seen["did you mean"] += b"Did you mean" in document.body
+        seen["refused"] += bool(request.names) and document != reduced
     assert {"200", "304", "400", "403", "404"} <= {*seen}
     assert min(seen[kind] for kind in ("suggested", "did you mean", "refused")) >= count // 100
 
@@ -536,10 +551,10 @@ def test_words_of_hidden_tools_crowd_out_no_visible_ones(
 ) -> None:
     """Wherever a few of many words are taken, hidden words are left out before."""
     request = Request(f"{API}/tools", {"query": text, "sort_by": "slug", "limit": "1000"})
-    whole, reduced = sides.ask(request)
-    compare(request, whole, reduced)
-    assert (whole.value["total_items"] > 0) is finds
-    assert unquote(whole.headers.get("x-suggested-query", "")) == suggests
+    document, reduced = sides.ask(request)
+    compare(request, document, reduced)
+    assert (document.value["total_items"] > 0) is finds
+    assert unquote(document.headers.get("x-suggested-query", "")) == suggests
 
 
 @pytest.mark.parametrize(
@@ -557,9 +572,9 @@ def test_names_of_hidden_things_are_not_suggested(
 ) -> None:
     """However many hidden names are like an unknown one, the visible names are suggested."""
     request = Request(f"{API}/tools", {parameter: name})
-    whole, reduced = sides.ask(request)
-    assert whole == reduced
-    assert whole.value["error"]["suggested_fix"].startswith(suggests)
+    document, reduced = sides.ask(request)
+    assert document == reduced
+    assert document.value["error"]["suggested_fix"].startswith(suggests)
 
 
 @pytest.mark.parametrize("session", ["trs_mixed", "trs_hidden"])
@@ -574,12 +589,12 @@ def test_a_session_with_hidden_toolkits_is_forbidden(session: str, sides: Sides)
         Request(f"{API}/tool_router/session/{session}/tools"),
         Request("/mcp", {"session": session}, MCP, json.dumps(listing).encode()),
     ):
-        whole, _ = sides.ask(request)
-        assert (whole.status, whole.value["error"]["slug"]) == (403, "forbidden")
-        assert not _named(whole.body.replace(session.encode(), b""))
-    whole, _ = sides.ask(Request("/mcp", {}, MCP, json.dumps(calling).encode()))
-    assert whole.value["result"]["isError"] is True
-    assert not _named(whole.body.replace(session.encode(), b""))
+        document, _ = sides.ask(request)
+        assert (document.status, document.value["error"]["slug"]) == (403, "forbidden")
+        assert not _named(document.body.replace(session.encode(), b""))
+    document, _ = sides.ask(Request("/mcp", {}, MCP, json.dumps(calling).encode()))
+    assert document.value["result"]["isError"] is True
+    assert not _named(document.body.replace(session.encode(), b""))
 
 
 def _named(body: bytes) -> list[str]:

@@ -1,11 +1,16 @@
-"""Hostile requests of up to 64 KiB do not hold up the others: a real server of many toolkits and
-auth configs, which is asked for its health meanwhile.
+"""Hostile requests of up to 64 KiB do not hold up the others: a real server of many tools, toolkits
+and auth configs, which is asked for its health meanwhile.
 """
 
+import contextlib
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from http.client import HTTPConnection
+from itertools import product
 from pathlib import Path
 from typing import Self
 from urllib.parse import quote
@@ -16,10 +21,16 @@ import pytest
 from support.catalogs import add_auth_config, generate_catalog
 from support.command import run_successfully
 from support.server import Server, create_key, start_server
-from toolcatalog.server.query_params import encode_cursor
+from toolcatalog.keys.api_keys import ApiKey
+from toolcatalog.server.error_responses import RequestError
+from toolcatalog.server.operations import Operations
+from toolcatalog.server.query_params import ToolParams, encode_cursor
+from toolcatalog.store.open import open_build
+from toolcatalog.store.store import VersionPins
 
 KITS = 1000
 WAIT = 0.1  # seconds that a look at the health may take
+MOST = 0.05  # seconds of a processor that a request may take
 LINE = 60_000  # bytes of a query
 LIST = "/api/v3/tools"
 ERROR = 16_000  # bytes of an error
@@ -46,6 +57,10 @@ HOSTILE = {
     f"&auth_config_ids={names('ac_confi@', 900)}&{pins('ki', '20250101_00', 900)}",
     "unknown toolkits pinned": f"{LIST}?{pins('ki', '20250101_00', 1000)}",
     "unknown versions pinned": f"{LIST}?{pins('kit', '20250101_01', 1000)}",
+    "names and sentences": f"{LIST}?toolkit_slug={names('kit@', 330)}&tags={names('t@', 330)}"
+    f"&{pins('kit', '20250101_00', 330)}&query={'number.%0A' * 120}",
+    "names in every list": f"{LIST}?toolkit_slug={names('kit@', 500)}&tags={names('t@', 700)}"
+    f"&scopes={names('s@', 700)}&{pins('kit', '20250101_00', 500)}&query={'number.%0A' * 120}",
     "no versions pinned": f"{LIST}?{pins('kit', 'x', 5000)}",
     "known toolkits pinned": f"{LIST}?{pins('kit', '20250101_00', 1000)}",
     "all toolkits": f"{LIST}?toolkit_slug={names('kit@', KITS)}&tags={names('tag@', 1000)}",
@@ -90,13 +105,19 @@ DEEP = (
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A thousand toolkits, a thousand auth configs and two thousand tools."""
+    """A thousand toolkits, a thousand auth configs and twenty thousand tools."""
     folder = tmp_path_factory.mktemp("wide")
-    catalog = generate_catalog(folder / "catalog", 2 * KITS, KITS)
+    catalog = generate_catalog(folder / "catalog", 20 * KITS, KITS)
     for number in range(KITS):
         add_auth_config(catalog, f"ac_config{number}", f"kit{number}")
     run_successfully("build", "--catalog", catalog, "--out", folder / "build", "--no-site")
     return folder / "build"
+
+
+@pytest.fixture(scope="module")
+def operations(build: Path) -> Operations:
+    """The operations on it, without a server."""
+    return Operations(open_build(build))
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +128,14 @@ def server(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
     (folder / "site/index.html").write_text("Hello")
     with start_server(build, folder, "--mcp", "--site", folder / "site") as running:
         yield running
+
+
+def make_key(toolkits: frozenset[str] | None) -> ApiKey:
+    """A key for these toolkits; None: all."""
+    seen = None if toolkits is None else tuple(toolkits)
+    return ApiKey(
+        id="key_a", project="p", toolkits=seen, sha256="", hint="", created="", lifetime=None
+    )
 
 
 class Watch:
@@ -164,6 +193,46 @@ def test_no_request_holds_up_others(server: Server, limited: bool) -> None:
     assert slow == []
 
 
+def measure_seconds(call: Callable[[], object]) -> float:
+    """The seconds of a processor that a call takes, the least of some; errors are answers, too."""
+    seconds = []
+    for _ in range(5):
+        start = time.thread_time()
+        with contextlib.suppress(RequestError):
+            call()
+        seconds.append(time.thread_time() - start)
+    return min(seconds)
+
+
+@pytest.mark.parametrize("toolkits", [None, frozenset(f"kit{n}" for n in range(0, KITS, 2))])
+def test_no_list_costs_much(operations: Operations, toolkits: frozenset[str] | None) -> None:
+    """Each of them takes less than 50 ms of a processor, with all tools and with half of them."""
+    key = make_key(toolkits)
+    costs = {
+        name: measure_seconds(partial(operations.list_tools, key, line.partition("?")[2].encode()))
+        for name, line in HOSTILE.items()
+        if line.startswith(f"{LIST}?")
+    }
+    assert {name: cost for name, cost in costs.items() if cost > MOST} == {}
+
+
+@pytest.mark.parametrize("toolkits", [None, frozenset(f"kit{n}" for n in range(0, KITS, 2))])
+def test_an_unknown_slug_costs_little(
+    operations: Operations, toolkits: frozenset[str] | None
+) -> None:
+    """Gets are not limited. Nine of ten slugs, each with a word that is in none before, take less
+    than three short searches.
+    """
+    find, version = operations._get_view(toolkits).find_tool, ToolParams(None, VersionPins())
+    query = partial(operations.list_tools, make_key(toolkits), b"query=do+thing+number+7")
+    costs = []
+    for number, word in enumerate(map("".join, product("QXZJ", "VWK", "BDG", "FHJ", "PT"))):
+        start = time.thread_time()
+        find(f"KIT{number}_DO_THING_{word}{word[:2]}", version)
+        costs.append(time.thread_time() - start)
+    assert sorted(costs)[len(costs) * 9 // 10] < 3 * measure_seconds(query)
+
+
 def test_no_body_holds_up_others(server: Server) -> None:
     """Nested as deeply as fits, and with very many arguments, for sessions and for agents."""
     headers = {"x-api-key": server.key, "accept": "application/json, text/event-stream"}
@@ -213,3 +282,17 @@ def test_a_long_path_in_the_site_is_not_looked_up(server: Server) -> None:
             assert httpx.get(url, timeout=60).json()["error"]["slug"] == "route_not_found"
             seconds[url] = min(seconds[url], time.perf_counter() - start)
     assert seconds[long] < seconds[short] + 0.1
+
+
+def test_a_long_path_is_not_decoded(server: Server) -> None:
+    """Percent signs take longest: of sixty thousand, those are decoded that any path may have."""
+    long, short = (f"/{'%' * count}" for count in (LINE, LINE // 10))
+    seconds = dict.fromkeys((long, short), 60.0)
+    with closing(HTTPConnection(server.url.removeprefix("http://"), timeout=60)) as client:
+        for _ in range(10):
+            for path in seconds:
+                start = time.perf_counter()
+                client.request("GET", path)
+                assert b"route_not_found" in client.getresponse().read()
+                seconds[path] = min(seconds[path], time.perf_counter() - start)
+    assert seconds[long] < 4 * seconds[short]

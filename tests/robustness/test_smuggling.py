@@ -3,7 +3,7 @@ paths that lead out; and that nothing of it comes back or is written down.
 
 Two programs that read one stream of bytes differently are how a request is smuggled past a proxy.
 So whatever HTTP lets be read in two ways is refused and the connection closed, on a fresh
-connection as behind a head that `server.fast_path` knows and goes past the parser.
+connection as on one that was used before.
 """
 
 import re

@@ -50,7 +50,10 @@ class ClientLibrary:
         return (
             ""
             if installed
-            else f"there is no {self.site_packages and self.site_packages.relative_to(ROOT)}, which scripts/test makes"
+            else (
+                f"there is no {self.site_packages and self.site_packages.relative_to(ROOT)}, which"
+                " scripts/test makes"
+            )
         )
 
     def command(self) -> list[str]:
@@ -64,7 +67,7 @@ class ClientLibrary:
         """This process's, without the settings that the clients would take from there, and without
         a proxy.
         """
-        kept = {
+        remaining = {
             name: value
             for name, value in os.environ.items()
             if not name.startswith("COMPOSIO_") and name != "PYTHONPATH"
@@ -72,7 +75,7 @@ class ClientLibrary:
         first = (
             {"PYTHONPATH": str(self.site_packages)} if self.is_python and self.site_packages else {}
         )
-        return {**kept, **first, "NO_PROXY": "*"}
+        return {**remaining, **first, "NO_PROXY": "*"}
 
 
 CLIENT_LIBRARIES = (

@@ -40,12 +40,12 @@ def open_page(browser: Browser) -> Iterator[Open]:
     """A function that opens `path` of the site at `base` in a new profile; options are those of a
     Playwright context.
 
-    `before` is a script that runs in each page ahead of the page's own. At the end of the test no
+    `previous` is a script that runs in each page ahead of the page's own. At the end of the test no
     page may have made trouble.
     """
     watches: list[PageMonitor] = []
 
-    def open_page(base: str, path: str = "index.html", before: str = "", **options: Any) -> Page:
+    def open_page(base: str, path: str = "index.html", previous: str = "", **options: Any) -> Page:
         context = browser.new_context(
             **{"reduced_motion": "reduce", "service_workers": "block", **options}
         )
@@ -53,15 +53,15 @@ def open_page(browser: Browser) -> Iterator[Open]:
         page = context.new_page()
         watches.append(PageMonitor(base))
         watches[-1].attach(page)
-        if before:
-            context.add_init_script(before)
+        if previous:
+            context.add_init_script(previous)
         page.goto(base + path)
         return page
 
     yield open_page
     for context in browser.contexts:
         context.close()
-    trouble = [of for watch in watches for of in watch.problems]
+    trouble = [problem for watch in watches for problem in watch.problems]
     assert not trouble, "\n".join(trouble)
 
 

@@ -17,13 +17,13 @@ TOOLKITS = ("eins", "zwei", "drei")
 VERSIONS = ("20240101_00", "20250101_00", "20250601_00", "20250601_01", "20260101_00")
 
 
-def tool_slugs(kit: str) -> list[str]:
+def tool_slugs(toolkit: str) -> list[str]:
     """Names for the tools of a toolkit; every third begins a batch, so that a small catalog has
     many.
     """
-    found = [f"{kit.upper()}_{number}" for number in range(800)]
-    firsts = [slug for slug in found if zlib.crc32(slug.encode()) % 128 == 0]
-    return [*firsts[:5], *[slug for slug in found if slug not in firsts][:10]]
+    results = [f"{toolkit.upper()}_{number}" for number in range(800)]
+    firsts = [slug for slug in results if zlib.crc32(slug.encode()) % 128 == 0]
+    return [*firsts[:5], *[slug for slug in results if slug not in firsts][:10]]
 
 
 class CatalogEditor:
@@ -34,22 +34,43 @@ class CatalogEditor:
         self.random = random.Random(seed)  # noqa: S311 - nothing secret
         self.count = 0
         shutil.copytree(BASE, root)
-        for kit in TOOLKITS:
-            add_toolkit(root, kit)
-            for slug in tool_slugs(kit)[::2]:
-                add_tool(root, kit, slug, self.next_number())
+        for toolkit in TOOLKITS:
+            add_toolkit(root, toolkit)
+            for slug in tool_slugs(toolkit)[::2]:
+                add_tool(root, toolkit, slug, self.next_number())
         self.edits: list[Callable[[], None]] = [
-            self.add_tool, self.add_tool, self.change_file, self.change_file, self.delete_file, self.empty_folder, self.rename_tool, self.add_version, self.add_version,
-            self.delete_version, self.deprecate, self.change_toolkit, self.change_title, self.add_session, self.remove_session,
-            self.add_config, self.remove_config, self.remove_toolkit, self.add_toolkit, self.touch, self.rewrite_unchanged, self.replace_keeping_times, self.swap_files,
-            self.link_file, self.toggle_stray_file,
-        ]  # fmt: skip
+            self.add_tool,
+            self.add_tool,
+            self.change_file,
+            self.change_file,
+            self.delete_file,
+            self.empty_folder,
+            self.rename_tool,
+            self.add_version,
+            self.add_version,
+            self.delete_version,
+            self.deprecate,
+            self.change_toolkit,
+            self.change_title,
+            self.add_session,
+            self.remove_session,
+            self.add_config,
+            self.remove_config,
+            self.remove_toolkit,
+            self.add_toolkit,
+            self.touch,
+            self.rewrite_unchanged,
+            self.replace_keeping_times,
+            self.swap_files,
+            self.link_file,
+            self.toggle_stray_file,
+        ]
 
     def edit_randomly(self) -> str:
         """Make one edit: its name."""
-        chosen = self.random.choice(self.edits)
-        chosen()
-        return chosen.__name__
+        selected = self.random.choice(self.edits)
+        selected()
+        return selected.__name__
 
     def next_number(self) -> int:
         self.count += 1
@@ -58,7 +79,7 @@ class CatalogEditor:
     # What there is
 
     def toolkits(self) -> list[str]:
-        return [kit for kit in TOOLKITS if (self.root / "toolkits" / kit).is_dir()]
+        return [toolkit for toolkit in TOOLKITS if (self.root / "toolkits" / toolkit).is_dir()]
 
     def tools(self) -> list[Path]:
         """The folders of the tools that may be edited."""
@@ -67,8 +88,8 @@ class CatalogEditor:
     def files(self) -> list[Path]:
         return sorted(
             file
-            for kit in self.toolkits()
-            for file in (self.root / "toolkits" / kit).glob("*/*.yaml")
+            for toolkit in self.toolkits()
+            for file in (self.root / "toolkits" / toolkit).glob("*/*.yaml")
         )
 
     def pick_file(self) -> Path | None:
@@ -80,16 +101,16 @@ class CatalogEditor:
     # Edits
 
     def add_tool(self) -> None:
-        for kit in self.random.sample(self.toolkits(), len(self.toolkits())):
+        for toolkit in self.random.sample(self.toolkits(), len(self.toolkits())):
             free = [
                 slug
-                for slug in tool_slugs(kit)
-                if not (self.root / "toolkits" / kit / slug).exists()
+                for slug in tool_slugs(toolkit)
+                if not (self.root / "toolkits" / toolkit / slug).exists()
             ]
             if free:
                 add_tool(
                     self.root,
-                    kit,
+                    toolkit,
                     self.random.choice(free),
                     self.next_number(),
                     self.random.choice(VERSIONS),
@@ -102,7 +123,8 @@ class CatalogEditor:
             self.random.shuffle(tags)
             self.write(
                 file,
-                f"name: Changed\ndescription: Change {self.next_number()}.\ntags: [{', '.join(tags)}]\n",
+                f"name: Changed\ndescription: Change {self.next_number()}.\ntags:"
+                f" [{', '.join(tags)}]\n",
             )
 
     def delete_file(self) -> None:
@@ -144,21 +166,25 @@ class CatalogEditor:
             self.write(file, f"name: Old\ndescription: An old one.\n{reason}\n")
 
     def change_toolkit(self) -> None:
-        if kits := self.toolkits():
-            kit = self.random.choice(kits)
-            text = f"name: Kit {self.next_number()}\nlogo: https://{kit}.example/logo.svg\nno_auth: {self.random.choice(['true', 'false'])}\n"
-            self.write(self.root / "toolkits" / kit / "toolkit.yaml", text)
+        if toolkits := self.toolkits():
+            toolkit = self.random.choice(toolkits)
+            text = (
+                f"name: Kit {self.next_number()}\nlogo:"
+                f" https://{toolkit}.example/logo.svg\nno_auth:"
+                f" {self.random.choice(['true', 'false'])}\n"
+            )
+            self.write(self.root / "toolkits" / toolkit / "toolkit.yaml", text)
 
     def change_title(self) -> None:
         self.write(self.root / "catalog.yaml", f"title: Title {self.next_number()}\n")
 
     def add_session(self) -> None:
-        kits = self.random.choice(
+        toolkits = self.random.choice(
             ["", "toolkits: {enable: [alpha, beta]}\n", "toolkits: {disable: [alpha]}\n"]
         )
         self.write(
             self.root / "sessions" / f"trs_{self.random.randrange(4)}.yaml",
-            f"project: p{self.next_number()}\n{kits}",
+            f"project: p{self.next_number()}\n{toolkits}",
         )
 
     def remove_session(self) -> None:
@@ -166,11 +192,11 @@ class CatalogEditor:
             file.unlink()
 
     def add_config(self) -> None:
-        if kits := self.toolkits():
-            kit = self.random.choice(kits)
+        if toolkits := self.toolkits():
+            toolkit = self.random.choice(toolkits)
             self.write(
-                self.root / "auth_configs" / f"ac_{kit}.yaml",
-                f'toolkit: {kit}\nscopes: ["{kit}:{self.random.randrange(7)}"]\n',
+                self.root / "auth_configs" / f"ac_{toolkit}.yaml",
+                f'toolkit: {toolkit}\nscopes: ["{toolkit}:{self.random.randrange(7)}"]\n',
             )
 
     def remove_config(self) -> None:
@@ -178,17 +204,17 @@ class CatalogEditor:
             file.unlink()
 
     def remove_toolkit(self) -> None:
-        if len(kits := self.toolkits()) > 1:
-            kit = self.random.choice(kits)
-            shutil.rmtree(self.root / "toolkits" / kit)
-            (self.root / "auth_configs" / f"ac_{kit}.yaml").unlink(missing_ok=True)
+        if len(toolkits := self.toolkits()) > 1:
+            toolkit = self.random.choice(toolkits)
+            shutil.rmtree(self.root / "toolkits" / toolkit)
+            (self.root / "auth_configs" / f"ac_{toolkit}.yaml").unlink(missing_ok=True)
 
     def add_toolkit(self) -> None:
-        for kit in TOOLKITS:
-            if kit not in self.toolkits():
-                add_toolkit(self.root, kit)
-                for slug in tool_slugs(kit)[:6]:
-                    add_tool(self.root, kit, slug, self.next_number())
+        for toolkit in TOOLKITS:
+            if toolkit not in self.toolkits():
+                add_toolkit(self.root, toolkit)
+                for slug in tool_slugs(toolkit)[:6]:
+                    add_tool(self.root, toolkit, slug, self.next_number())
 
     def touch(self) -> None:
         if file := self.pick_file():
@@ -201,26 +227,26 @@ class CatalogEditor:
     def replace_keeping_times(self) -> None:
         """Put another file of the same size and times in the place of one."""
         if file := self.pick_file():
-            text, before, other = file.read_text(), file.stat(), file.with_name(".other")
-            at = text.index("description: ") + len("description: ")
-            other.write_text(f"{text[:at]}{'AB'[self.next_number() % 2]}{text[at + 1 :]}")
-            os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+            text, previous, other = file.read_text(), file.stat(), file.with_name(".other")
+            index = text.index("description: ") + len("description: ")
+            other.write_text(f"{text[:index]}{'AB'[self.next_number() % 2]}{text[index + 1 :]}")
+            os.utime(other, ns=(previous.st_atime_ns, previous.st_mtime_ns))
             other.replace(file)
 
     def swap_files(self) -> None:
         """Exchange two files."""
-        one, two = self.pick_file(), self.pick_file()
-        if one and two and one != two:
-            aside = one.rename(self.root / ".aside")
-            two.rename(one)
+        item, two = self.pick_file(), self.pick_file()
+        if item and two and item != two:
+            aside = item.rename(self.root / ".aside")
+            two.rename(item)
             aside.rename(two)
 
     def link_file(self) -> None:
         """Put a link to another tool's file in the place of a file."""
-        one, two = self.pick_file(), self.root / "toolkits/alpha/ALPHA_READ/20250101_00.yaml"
-        if one:
-            one.unlink()
-            one.symlink_to(two)
+        item, two = self.pick_file(), self.root / "toolkits/alpha/ALPHA_READ/20250101_00.yaml"
+        if item:
+            item.unlink()
+            item.symlink_to(two)
 
     def toggle_stray_file(self) -> None:
         """Put something beside a tool that is no data, or take it away."""
@@ -241,17 +267,17 @@ class CatalogEditor:
     def break_something(self) -> Callable[[], None]:
         """Break something, in the file or between files: how it is mended."""
         tool = self.random.choice(self.tools())
-        file, kit = min(tool.glob("*.yaml")), tool.parent / "toolkit.yaml"
+        file, toolkit = min(tool.glob("*.yaml")), tool.parent / "toolkit.yaml"
         ways: list[Callable[[], Callable[[], None]]] = [
             lambda: self.break_file(file, "name: [\n"),
             lambda: self.break_file(file, "name: A\ndescription: B\ncolour: red\n"),
             lambda: self.break_file(
                 file, "name: A\ndescription: B\ndeprecation: {replaced_by: NOWHERE}\n"
             ),
-            lambda: self.break_file(kit, "name: K\n"),
+            lambda: self.break_file(toolkit, "name: K\n"),
             lambda: self.break_file(self.root / "catalog.yaml", "titel: T\n"),
             lambda: self.remove_file(self.root / "catalog.yaml"),
-            lambda: self.remove_file(kit),
+            lambda: self.remove_file(toolkit),
             lambda: self.add_file(self.root / "toolkits/alpha/stray.txt"),
             lambda: self.add_file(tool / "stray.yml"),
             lambda: self.add_file(tool / "2025.yaml"),

@@ -33,4 +33,4 @@ def parse_table_rows(document: str) -> list[list[str]]:
 def _list_functions(file: str) -> set[str]:
     path = ROOT / "tests" / f"{file}.py"
     body = ast.parse(path.read_text()).body if path.is_file() else []
-    return {one.name for one in body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)}
+    return {item.name for item in body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)}

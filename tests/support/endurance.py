@@ -76,8 +76,9 @@ class ClientStats:
         times = sorted(self.seconds)
         p50, p99 = (1000 * times[int(len(times) * part)] for part in (0.5, 0.99))
         return (
-            f"{name}: {len(times):,} requests, {self.failed} failed, {self.dropped} connections broken, {len(self.snapshots)} snapshots seen, "
-            f"p50 {p50:.1f} ms, p99 {p99:.1f} ms, longest {1000 * times[-1]:.0f} ms"
+            f"{name}: {len(times):,} requests, {self.failed} failed, {self.dropped} connections"
+            f" broken, {len(self.snapshots)} snapshots seen, p50 {p50:.1f} ms, p99 {p99:.1f} ms,"
+            f" longest {1000 * times[-1]:.0f} ms"
         )
 
 
@@ -136,8 +137,8 @@ def build_two_snapshots(folder: Path) -> list[str]:
     run_successfully("build", "--catalog", SHIPPED_CATALOG, "--out", folder / "build", "--no-site")
     first = (folder / "build/current").resolve().name
     shutil.copytree(SHIPPED_CATALOG, catalog)
-    about = catalog / "toolkits/github/toolkit.yaml"
-    about.write_text(about.read_text().replace("name: GitHub", "name: GitHub again", 1))
+    metadata = catalog / "toolkits/github/toolkit.yaml"
+    metadata.write_text(metadata.read_text().replace("name: GitHub", "name: GitHub again", 1))
     return [first, build(catalog, folder / "build", None).digest]
 
 

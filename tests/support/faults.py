@@ -1,10 +1,10 @@
 """Commands that meet faults: killed at a moment, or refused by the disk from one write on, as one
 that is full, read-only or broken would.
 
-`PYTHONPATH=tests python -m support.faults` reads a `Trial` a line, as JSON, runs its command in a fork of itself,
-which has everything imported, and answers with an `Outcome`, likewise. Steps are files opened for
-writing, written to or flushed, and whatever is made, renamed or removed, below one folder, by
-whichever process of the command; they fail where Python hands them to the system.
+`PYTHONPATH=tests python -m support.faults` reads a `Trial` a line, as JSON, runs its command in a
+fork of itself, which has everything imported, and answers with an `Outcome`, likewise. Steps are
+files opened for writing, written to or flushed, and whatever is made, renamed or removed, below one
+folder, by whichever process of the command; they fail where Python hands them to the system.
 """
 
 import builtins
@@ -118,8 +118,8 @@ def make_catalog_of_batches(root: Path, batches: int = 12) -> Path:
     (root / "catalog.yaml").write_text("title: Faults\n")
     add_toolkit(root, "kit")
     slugs = (f"KIT_DO_{number}" for number in range(batches * 10 * _BATCH_SIZE))
-    chosen = [slug for slug in slugs if zlib.crc32(slug.encode()) % _BATCH_SIZE == 0][:batches]
-    for number, slug in enumerate(chosen):
+    selected = [slug for slug in slugs if zlib.crc32(slug.encode()) % _BATCH_SIZE == 0][:batches]
+    for number, slug in enumerate(selected):
         add_tool(root, "kit", slug, number)
     return root
 
@@ -158,8 +158,16 @@ class FaultInjector:
                 faults.count_step(_descriptor_path(self.fileno()), has_path=False)
                 return super().write(data)
 
-        def opened(file: Any, mode: str = "r", buffering: int = -1, encoding: Any = None, errors: Any = None, newline: Any = None,
-                   closefd: bool = True, opener: Any = None) -> Any:  # fmt: skip
+        def opened(
+            file: Any,
+            mode: str = "r",
+            buffering: int = -1,
+            encoding: Any = None,
+            errors: Any = None,
+            newline: Any = None,
+            closefd: bool = True,
+            opener: Any = None,
+        ) -> Any:
             if not {*mode} & {*"wax+"}:
                 return self._open(file, mode, buffering, encoding, errors, newline, closefd, opener)
             raw = Written(file, mode.replace("b", "").replace("t", ""), closefd, opener)
@@ -184,11 +192,11 @@ class FaultInjector:
         elif event in _CREATING_EVENTS or (
             event in _REMOVING_EVENTS and self._trial.error != errno.ENOSPC
         ):
-            place = {**_CREATING_EVENTS, **_REMOVING_EVENTS}[event]
+            position = {**_CREATING_EVENTS, **_REMOVING_EVENTS}[event]
             self.count_step(
                 _absolute(
                     arguments[0 if event != "os.symlink" else 1],
-                    arguments[place] if place > 0 else -1,
+                    arguments[position] if position > 0 else -1,
                 )
             )
 
@@ -200,8 +208,8 @@ class FaultInjector:
             self._count.value += 1
             number = self._count.value
         if self._trial.first <= number <= self._trial.last:
-            said = (self._trial.error, os.strerror(self._trial.error))
-            raise OSError(*said, path) if has_path else OSError(*said)
+            text = (self._trial.error, os.strerror(self._trial.error))
+            raise OSError(*text, path) if has_path else OSError(*text)
 
 
 def _descriptor_path(handle: int) -> str:
@@ -211,8 +219,8 @@ def _descriptor_path(handle: int) -> str:
 def _absolute(path: Any, folder: Any) -> str:
     if isinstance(path, int):
         return _descriptor_path(path)
-    said = os.fsdecode(path)
-    return f"{_descriptor_path(folder)}/{said}" if isinstance(folder, int) and folder >= 0 else said
+    text = os.fsdecode(path)
+    return f"{_descriptor_path(folder)}/{text}" if isinstance(folder, int) and folder >= 0 else text
 
 
 def _run_trial(trial: Trial) -> Outcome:
@@ -241,7 +249,8 @@ def _run_command(trial: Trial, faults: FaultInjector, out: int, err: int) -> Non
         os.dup2(handle, number)
     faults.install()
     code = cli_main.main(trial.arguments)
-    threading._shutdown()  # type: ignore[attr-defined] # as at the end of any program, workers are waited for; to take all apart takes long
+    # as at the end of any program, workers are waited for; to take all apart takes long
+    threading._shutdown()  # type: ignore[attr-defined]
     sys.stdout.flush()
     os._exit(code)
 

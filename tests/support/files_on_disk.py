@@ -14,7 +14,7 @@ def read_tree(folder: Path) -> dict[str, bytes]:
 
 def snapshot_state(*folders: Path) -> dict[Path, tuple[int, int, bytes]]:
     """Every file, folder and link: when and as what it was made, and what it holds."""
-    found = {}
+    results = {}
     for path in (path for folder in folders for path in [folder, *folder.rglob("*")]):
         holds = (
             bytes(path.readlink())
@@ -23,8 +23,8 @@ def snapshot_state(*folders: Path) -> dict[Path, tuple[int, int, bytes]]:
             if path.is_file()
             else b""
         )
-        found[path] = (path.lstat().st_mtime_ns, path.lstat().st_ino, holds)
-    return found
+        results[path] = (path.lstat().st_mtime_ns, path.lstat().st_ino, holds)
+    return results
 
 
 def find_leftovers(*folders: Path) -> list[Path]:

@@ -2,8 +2,9 @@
 takes well.
 
 A room may refuse with an error of ours that says something, and with nothing else; what it takes
-must hold what its function asserts. Hypothesis feeds these in `robustness/test_fuzz`, a coverage-guided fuzzer
-in `support.fuzzer`, and `tests/data/corpus/<room>/` has whatever either has found.
+must hold what its function asserts. Hypothesis feeds these in `robustness/test_fuzz`, a
+coverage-guided fuzzer in `support.fuzzer`, and `tests/data/corpus/<room>/` has whatever either has
+found.
 """
 
 import base64
@@ -84,12 +85,12 @@ def feed_tool(data: bytes) -> None:
 
 def feed_query(data: bytes) -> None:
     """A query string is a question, or refusals with a line and what to do."""
-    for read in (
+    for content in (
         query_params.parse_list_params,
         query_params.parse_tool_params,
-        lambda said: query_params.parse_session_params("trs_a", said, said),
+        lambda text: query_params.parse_session_params("trs_a", text, text),
     ):
-        _, refusals = read(data)
+        _, refusals = content(data)
         assert all(
             refusal.status == 400 and refusal.message and refusal.fix for refusal in refusals
         )
@@ -106,16 +107,16 @@ def feed_cursor(data: bytes) -> None:
 
 def feed_key_file(data: bytes) -> None:
     """Keys that are read are written and read again as the same."""
-    place = FileKeyStorage(Path("keys.json"))
-    found = api_keys.parse_keys(data, place)
-    assert api_keys.parse_keys(api_keys.serialize_keys(found), place) == found
-    assert all(isinstance(api_keys.compute_expiry(key), float) for key in found)
+    location = FileKeyStorage(Path("keys.json"))
+    result = api_keys.parse_keys(data, location)
+    assert api_keys.parse_keys(api_keys.serialize_keys(result), location) == result
+    assert all(isinstance(api_keys.compute_expiry(key), float) for key in result)
 
 
 def feed_lock(data: bytes) -> None:
     """A lock that is read is written and read again as the same."""
-    found = lockfile.load(data, "lock")
-    assert lockfile.load(lockfile.dump(found), "lock") == found
+    result = lockfile.load(data, "lock")
+    assert lockfile.load(lockfile.dump(result), "lock") == result
 
 
 def feed_pointer(data: bytes) -> None:
@@ -136,19 +137,19 @@ def _sample_snapshot() -> Path:
     """The folder of a small snapshot, for as long as this process is there."""
     folder = Path(tempfile.mkdtemp())
     build(BASE, folder / "build", None)
-    whole = folder / "whole"
-    shutil.copytree((folder / "build" / "current").resolve(), whole)
-    shutil.copy(whole / snapshot_format.MANIFEST, folder)
+    document = folder / "whole"
+    shutil.copytree((folder / "build" / "current").resolve(), document)
+    shutil.copy(document / snapshot_format.MANIFEST, folder)
     shutil.rmtree(folder / "build")
-    return whole
+    return document
 
 
 def feed_manifest(data: bytes) -> None:
     """A manifest as it is, and with a right seal, as somebody would write it who wants harm:
     verifying says what is wrong.
     """
-    for said in (data, _reseal(data)):
-        (_sample_snapshot() / snapshot_format.MANIFEST).write_bytes(said)
+    for text in (data, _reseal(data)):
+        (_sample_snapshot() / snapshot_format.MANIFEST).write_bytes(text)
         try:
             assert all(verify.verify_snapshot(_sample_snapshot()))
         except ToolcatalogError as error:
@@ -158,22 +159,24 @@ def feed_manifest(data: bytes) -> None:
 def _reseal(data: bytes) -> bytes:
     """The manifest with the digest that is right for it; as it is where it is none."""
     try:
-        said = orjson.loads(data)
-        rest = {key: value for key, value in said.items() if key != "digest"}
-        return orjson.dumps({"digest": encoding.sha256_hex(encoding.dump_json(rest)), **rest})
+        fields = orjson.loads(data)
+        remaining = {key: value for key, value in fields.items() if key != "digest"}
+        return orjson.dumps(
+            {"digest": encoding.sha256_hex(encoding.dump_json(remaining)), **remaining}
+        )
     except (ValueError, TypeError, AttributeError):
         return data
 
 
 def feed_file_list(data: bytes) -> None:
     """The list of the files in the folders, as a manifest with a right seal vouches for it."""
-    said = orjson.loads((_sample_snapshot().parent / snapshot_format.MANIFEST).read_bytes())
-    said["files"][snapshot_format.FILE_LIST] = {
+    fields = orjson.loads((_sample_snapshot().parent / snapshot_format.MANIFEST).read_bytes())
+    fields["files"][snapshot_format.FILE_LIST] = {
         "size": len(data),
         "sha256": encoding.sha256_hex(data),
     }
     (_sample_snapshot() / snapshot_format.FILE_LIST).write_bytes(data)
-    (_sample_snapshot() / snapshot_format.MANIFEST).write_bytes(_reseal(encoding.dump_json(said)))
+    (_sample_snapshot() / snapshot_format.MANIFEST).write_bytes(_reseal(encoding.dump_json(fields)))
     assert all(verify.verify_snapshot(_sample_snapshot()))
 
 
@@ -309,8 +312,14 @@ def _generate_examples(target: str) -> Iterator[bytes]:
         )
     elif target in ("query", "cursor"):
         yield b"MjoyMA=="
-        yield b"query=a+b&tags=a,b&tags[]=c&limit=5.0&cursor=MjoyMA%3D%3D&toolkit_versions[mail]=20250101_00&important=true&order=asc"
-        yield b"tool_slugs=A,B&sort_by=name&include_deprecated=0&version=latest&toolkit_slug=mail&auth_config_ids=ac_a&scopes=%C3%A9"
+        yield (
+            b"query=a+b&tags=a,b&tags[]=c&limit=5.0&cursor=MjoyMA%3D%3D"
+            b"&toolkit_versions[mail]=20250101_00&important=true&order=asc"
+        )
+        yield (
+            b"tool_slugs=A,B&sort_by=name&include_deprecated=0&version=latest&toolkit_slug=mail"
+            b"&auth_config_ids=ac_a&scopes=%C3%A9"
+        )
     elif target == "keys":
         yield api_keys.serialize_keys([_KEY])
     elif target == "lock":

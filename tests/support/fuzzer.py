@@ -1,13 +1,15 @@
-"""Coverage-guided fuzzing: bytes that reach what no bytes reached before, made into the next ones.
+"""Coverage-guided fuzzing: bytes that reach what no bytes reached before, made into the next
+ones.
 
-    PYTHONPATH=tests python -m support.fuzzer [ROOM...] [SECONDS]      all rooms of `support.fuzz_targets`, 60 seconds each, without more
+    PYTHONPATH=tests python -m support.fuzzer [ROOM...] [SECONDS]
 
-It begins with what a room takes well and with all that was ever found (`tests/data/corpus/<room>/`), and
-prints a row for each: inputs that were fed, edges and their counts that were reached, the slowest
-input. What ends in a fault of ours, or takes more than two seconds of a processor, is written to
-`tests/data/corpus/<room>/`: mend its cause, then commit it; `robustness/test_fuzz` feeds it from then on. Needs
-atheris (`scripts/fuzz` installs it), and exits with 2 where that cannot be had, with 1 where
-something was found.
+Without arguments it feeds all rooms of `support.fuzz_targets` for 60 seconds each. It begins
+with what a room takes well and with all that was ever found (`tests/data/corpus/<room>/`), and
+prints a row for each: inputs that were fed, edges and their counts that were reached, the
+slowest input. What ends in a fault of ours, or takes more than two seconds of a processor, is
+written to `tests/data/corpus/<room>/`: mend its cause, then commit it; `robustness/test_fuzz`
+feeds it from then on. Needs atheris (`scripts/fuzz` installs it), and exits with 2 where that
+cannot be had, with 1 where something was found.
 """
 
 import importlib
@@ -33,7 +35,7 @@ def fuzz_target(target: str, seconds: int, folder: Path) -> None:
         feeding = importlib.import_module("support.fuzz_targets")
     slowest = 0.0
 
-    def one(data: bytes) -> None:
+    def item(data: bytes) -> None:
         nonlocal slowest
         took = feeding.feed(target, data)
         if took > slowest:
@@ -46,18 +48,18 @@ def fuzz_target(target: str, seconds: int, folder: Path) -> None:
         (folder / "seeds" / str(number)).write_bytes(data)
         # what is there already is also measured without the fuzzer's ways, and loads what is loaded
         # late
-        one(data)
+        item(data)
     slowest = 0.0
-    found = feeding.CORPUS / target
-    found.mkdir(exist_ok=True)
+    result = feeding.CORPUS / target
+    result.mkdir(exist_ok=True)
     options = [
         f"-max_total_time={seconds}",
         f"-max_len={MAX_INPUT_SIZE}",
         "-timeout=20",
-        f"-artifact_prefix={found}/",
+        f"-artifact_prefix={result}/",
         "-print_final_stats=1",
     ]
-    atheris.Setup([sys.argv[0], *options, str(folder / "seeds")], one)
+    atheris.Setup([sys.argv[0], *options, str(folder / "seeds")], item)
     atheris.Fuzz()
 
 
@@ -77,7 +79,7 @@ def fuzz_and_report(target: str, seconds: int) -> bool:
         took = slowest.read_text() if slowest.exists() else "-"
     fed = re.findall(r"stat::number_of_executed_units:\s*(\d+)|^#(\d+)", done.stdout, re.MULTILINE)
     reached = re.findall(r"cov: (\d+) ft: (\d+)", done.stdout) or [("-", "-")]
-    said = (
+    text = (
         "nothing found"
         if done.returncode == 0
         else f"FOUND, see {TESTS_FOLDER.name}/corpus/{target}/"
@@ -85,10 +87,10 @@ def fuzz_and_report(target: str, seconds: int) -> bool:
     print(
         ROW.format(
             target,
-            next((one or other for one, other in reversed(fed)), "-"),
+            next((item or other for item, other in reversed(fed)), "-"),
             *reached[-1],
             took,
-            said,
+            text,
         ),
         flush=True,
     )
@@ -103,16 +105,18 @@ def main(arguments: list[str]) -> int:
         fuzz_target(arguments[2], int(arguments[3]), Path(arguments[1]))
     if find_spec("atheris") is None:
         print(
-            "atheris is not there, and has no wheel for every machine: scripts/fuzz installs it where it has one",
+            "atheris is not there, and has no wheel for every machine: scripts/fuzz installs it"
+            " where it has one",
             file=sys.stderr,
         )
         return 2
     seconds = next((int(word) for word in arguments if word.isdigit()), 60)
-    from support.fuzz_targets import TARGETS  # noqa: PLC0415 - loaded in a process that fuzzes, it must be loaded by the fuzzer
+    # loaded in a process that fuzzes, it must be loaded by the fuzzer
+    from support.fuzz_targets import TARGETS  # noqa: PLC0415
 
-    wanted = [word for word in arguments if not word.isdigit()] or [*TARGETS]
+    expected = [word for word in arguments if not word.isdigit()] or [*TARGETS]
     print(ROW.format("room", "fed", "edges", "features", "slowest", ""))
-    sound = [fuzz_and_report(room, seconds) for room in wanted]
+    sound = [fuzz_and_report(available, seconds) for available in expected]
     return 0 if all(sound) else 1
 
 

@@ -34,8 +34,8 @@ def main(file: str, size: int = 100) -> None:
     )
 
     async def serve() -> None:
-        async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+        async with stdio_server() as (content, write):
+            await server.run(content, write, server.create_initialization_options())
 
     anyio.run(serve)
 

@@ -5,7 +5,7 @@ import re
 import httpx
 from prometheus_client.parser import text_string_to_metric_families as families
 
-from support.server import Server
+from support.server import Server, wait_until
 
 TOOL, LIST = "/api/v3/tools/GITHUB_CREATE_ISSUE", "/api/v3.1/tools"
 
@@ -15,9 +15,9 @@ Sample = tuple[str, frozenset[tuple[str, str]]]
 def samples(text: str) -> dict[Sample, float]:
     """All samples, by name and labels."""
     return {
-        (one.name, frozenset(one.labels.items())): one.value
+        (item.name, frozenset(item.labels.items())): item.value
         for family in families(text)
-        for one in family.samples
+        for item in family.samples
     }
 
 
@@ -27,9 +27,10 @@ def sample(name: str, **labels: str) -> Sample:
 
 def where(server: Server) -> str:
     """The address of the metrics, where they have one of their own."""
-    found = re.search(r"Metrics at (http://\S+/metrics)\.", server.log.read_text())
-    assert found
-    return found[1]
+    line = re.compile(r"Metrics at (http://\S+/metrics)\.")
+    wait_until(lambda: line.search(server.log.read_text()) is not None)
+    (address,) = line.findall(server.log.read_text())
+    return str(address)
 
 
 def scrape(url: str) -> dict[Sample, float]:

@@ -46,17 +46,17 @@ def make_session(id: str = "trs_one", **fields: Any) -> Session:
 
 def make_catalog(*tools: ToolVersion, toolkits: tuple[Toolkit, ...] = (), **fields: Any) -> Catalog:
     """A catalog of these tools, sorted, with a toolkit for each that is not given."""
-    given = {one.slug: one for one in toolkits}
-    slugs = sorted({one.toolkit for one in tools} | {*given})
+    value = {item.slug: item for item in toolkits}
+    slugs = sorted({item.toolkit for item in tools} | {*value})
     return Catalog(
         about=About(title="Test"),
         toolkits={
-            slug: given.get(
+            slug: value.get(
                 slug, Toolkit(slug=slug, name=slug.title(), logo=f"https://{slug}.example/logo.png")
             )
             for slug in slugs
         },
-        tools=sorted((one.summary for one in tools), key=lambda one: (one.slug, one.version)),
+        tools=sorted((item.summary for item in tools), key=lambda item: (item.slug, item.version)),
         router=Toolkit(slug=ROUTER, name="Router", logo="https://router.example/logo.png"),
         **fields,
     )

@@ -54,6 +54,6 @@ class Judge:
                     answer = self.document["components"]["responses"][
                         answer["$ref"].rpartition("/")[2]
                     ]
-                found: dict[str, Any] = answer["content"]["application/json"]["schema"]
-                return found
+                results: dict[str, Any] = answer["content"]["application/json"]["schema"]
+                return results
         return {"$ref": "#/components/schemas/Error"}

@@ -35,10 +35,10 @@ class RedisServer:
     def start(self) -> None:
         """Start it, and wait until it answers."""
         assert REDIS_SERVER
-        where = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
+        location = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
         command = [
             REDIS_SERVER,
-            *where,
+            *location,
             "--appendonly",
             "yes",
             "--appendfsync",

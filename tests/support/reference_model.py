@@ -1,4 +1,5 @@
-"""The decisions read a second time, in the plainest way, as an oracle for `property/test_differential`.
+"""The decisions read a second time, in the plainest way, as an oracle for
+`property/test_differential`.
 
 Reads the YAML files itself and answers get and list with lists and loops. It imports nothing of
 toolcatalog, so that a mistake there is not repeated here. Relevance alone has no second reading:
@@ -45,7 +46,11 @@ class Loader(yaml.CBaseLoader):
             return None if not node.style and node.value == "" else node.value
         return json.loads(node.value)
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: ARG002
+    def construct_mapping(
+        self,
+        node: yaml.MappingNode,
+        deep: bool = False,  # noqa: ARG002
+    ) -> dict[Any, Any]:
         return {key.value: self.construct_object(value, deep=True) for key, value in node.value}
 
 
@@ -122,7 +127,7 @@ def extract_words(text: str) -> list[str]:
     Without accents; Chinese and Japanese in pairs of characters; and without the words that
     docs/search.md says are silent.
     """
-    found = [""]
+    results = [""]
     text = "".join(" " if char in LIGATURES else char for char in text)
     text = unicodedata.normalize(
         "NFC",
@@ -130,17 +135,19 @@ def extract_words(text: str) -> list[str]:
             char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char)
         ),
     )
-    for at, char in enumerate(text):
-        before, after = text[at - 1 : at] if at else "", text[at + 1 : at + 2]
-        hump = is_capital(char) and (is_small(before) or (is_capital(before) and is_small(after)))
-        if hump or script_class(char) != script_class(before):
-            found.append("")
-        elif script_class(char) == "dense" and len(found[-1]) == 2:
-            found.append(before)
+    for index, char in enumerate(text):
+        previous, current = text[index - 1 : index] if index else "", text[index + 1 : index + 2]
+        hump = is_capital(char) and (
+            is_small(previous) or (is_capital(previous) and is_small(current))
+        )
+        if hump or script_class(char) != script_class(previous):
+            results.append("")
+        elif script_class(char) == "dense" and len(results[-1]) == 2:
+            results.append(previous)
         if script_class(char):
-            found[-1] += char
+            results[-1] += char
     return [
-        word.casefold()[:64] for word in found if word and word.casefold()[:64] not in STOP_WORDS
+        word.casefold()[:64] for word in results if word and word.casefold()[:64] not in STOP_WORDS
     ]
 
 
@@ -167,12 +174,15 @@ def one_edit_words(word: str) -> set[str]:
     """What comes of a word when a letter is left out, changed for one from a to z, put in, or two
     neighbours are exchanged.
     """
-    found = set()
-    for at in range(len(word) + 1):
-        for end in (at, at + 1):
-            found |= {word[:at] + letter + word[end:] for letter in ascii_lowercase}
-        found |= {word[:at] + word[at + 1 :], word[:at] + word[at : at + 2][::-1] + word[at + 2 :]}
-    return found - {word}
+    results = set()
+    for index in range(len(word) + 1):
+        for end in (index, index + 1):
+            results |= {word[:index] + letter + word[end:] for letter in ascii_lowercase}
+        results |= {
+            word[:index] + word[index + 1 :],
+            word[:index] + word[index : index + 2][::-1] + word[index + 2 :],
+        }
+    return results - {word}
 
 
 def matches_slug(text: str, slug: str) -> bool:
@@ -181,8 +191,8 @@ def matches_slug(text: str, slug: str) -> bool:
     if len(text) > 200 or len(runs) > 10:
         return False
     end = "" if "_" in text or text.isupper() else "_"
-    slugs = [one for one in ("_".join(runs).upper(), text.upper()) if TOOL_SLUG.fullmatch(one)]
-    return any(slug == one or slug.startswith(one + end) for one in slugs)
+    slugs = [item for item in ("_".join(runs).upper(), text.upper()) if TOOL_SLUG.fullmatch(item)]
+    return any(slug == item or slug.startswith(item + end) for item in slugs)
 
 
 def script_class(char: str) -> str:
@@ -214,7 +224,9 @@ def is_small(char: str) -> bool:
 
 def served_parameters(parameters: dict[str, Any], inputs: bool) -> dict[str, Any]:
     """A map of parameters as served: `required` on all of them or on none."""
-    return {name: served_parameter(of, inputs, required=inputs) for name, of in parameters.items()}
+    return {
+        name: served_parameter(group, inputs, required=inputs) for name, group in parameters.items()
+    }
 
 
 def served_parameter(parameter: dict[str, Any], inputs: bool, required: bool) -> dict[str, Any]:
@@ -276,7 +288,7 @@ def make_document(
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    value: dict[str, Any] = yaml.load(path.read_bytes(), Loader=Loader)  # noqa: S506 - it makes strings and JSON literals only
+    value: dict[str, Any] = yaml.load(path.read_bytes(), Loader=Loader)  # noqa: S506
     return value
 
 
@@ -294,69 +306,73 @@ class ReferenceModel:
             folders = sorted(folder for folder in path.parent.iterdir() if folder.is_dir())
             for folder in folders:
                 self.tools[folder.name] = list(read_versions(folder, toolkit))
-            found = {entry.version for folder in folders for entry in self.tools[folder.name]}
-            self.toolkits[path.parent.name] = sorted(found)
+            results = {entry.version for folder in folders for entry in self.tools[folder.name]}
+            self.toolkits[path.parent.name] = sorted(results)
         self.vocabulary = {
-            term for some in self.tools.values() for entry in some for term in entry.terms
+            term for items in self.tools.values() for entry in items for term in entry.terms
         }
 
     def get_tool(self, slug: str, query: str, visible: set[str] | None) -> ExpectedAnswer:
         """Get tool by slug."""
-        ask = QueryString(query)
-        asked = ask.single_value("version")
-        version, pins = ask.version("version", asked), ask.version_pins()
+        request = QueryString(query)
+        asked = request.single_value("version")
+        version, pins = request.version("version", asked), request.version_pins()
         if not TOOL_SLUG.fullmatch(slug) or len(slug) > 200:
-            ask.add_problem(400, "invalid_request", "tool_slug")
-            return ExpectedAnswer(problems=ask.problems)
+            request.add_problem(400, "invalid_request", "tool_slug")
+            return ExpectedAnswer(problems=request.problems)
         entries = self.tools.get(slug, [])
         if not entries or not is_visible(entries[0].toolkit, visible):
-            ask.add_problem(404, "tool_not_found", "tool_slug")
-            return ExpectedAnswer(problems=ask.problems)
+            request.add_problem(404, "tool_not_found", "tool_slug")
+            return ExpectedAnswer(problems=request.problems)
         toolkit = entries[0].toolkit
         if version is not None:
-            found = [entry for entry in entries if entry.version == version]
+            results = [entry for entry in entries if entry.version == version]
             parameter = "version"
         elif asked == "latest":
-            found, parameter = entries, "version"
+            results, parameter = entries, "version"
         else:
-            at = pins[toolkit] if toolkit in pins else pins.get("")
+            index = pins[toolkit] if toolkit in pins else pins.get("")
             there = self.toolkits[toolkit] if toolkit in pins else self.all_versions(visible)
-            found = (
+            results = (
                 []
-                if at is not None and at not in there
-                else [entry for entry in entries if at is None or entry.version <= at]
+                if index is not None and index not in there
+                else [entry for entry in entries if index is None or entry.version <= index]
             )
             parameter = "toolkit_versions"
-        if not found:
-            ask.add_problem(404, "tool_version_not_found", parameter)
-        return ExpectedAnswer(problems=ask.problems, entries=found[-1:])
+        if not results:
+            request.add_problem(404, "tool_version_not_found", parameter)
+        return ExpectedAnswer(problems=request.problems, entries=results[-1:])
 
     def list_tools(self, query: str, visible: set[str] | None) -> ExpectedAnswer:
         """List tools."""
-        ask = QueryString(query)
-        number, size = ask.page()
-        text = ask.search_text()
-        sort_by = ask.choice("sort_by", ["relevance", "slug", "name", "version"]) or (
+        request = QueryString(query)
+        number, size = request.page()
+        text = request.search_text()
+        sort_by = request.choice("sort_by", ["relevance", "slug", "name", "version"]) or (
             "relevance" if text else "slug"
         )
-        order = ask.choice("order", ["asc", "desc"]) or (
+        order = request.choice("order", ["asc", "desc"]) or (
             "desc" if sort_by in ("relevance", "version") else "asc"
         )
         slugs, toolkits, configs = (
-            ask.list_values("tool_slugs"),
-            ask.list_values("toolkit_slug"),
-            ask.list_values("auth_config_ids"),
+            request.list_values("tool_slugs"),
+            request.list_values("toolkit_slug"),
+            request.list_values("auth_config_ids"),
         )
-        tags, scopes, pins = ask.list_values("tags"), ask.list_values("scopes"), ask.version_pins()
-        important = ask.choice("important", ["true", "false"]) == "true"
-        deprecated = ask.boolean("include_deprecated")
+        tags, scopes, pins = (
+            request.list_values("tags"),
+            request.list_values("scopes"),
+            request.version_pins(),
+        )
+        important = request.choice("important", ["true", "false"]) == "true"
+        deprecated = request.boolean("include_deprecated")
         if len(slugs) > 1000:
-            ask.add_problem(400, "invalid_request", "tool_slugs")
-        self.check_pins(ask, pins, visible)
+            request.add_problem(400, "invalid_request", "tool_slugs")
+        self.check_pins(request, pins, visible)
         if not slugs:
-            self.check_names(ask, toolkits, configs, visible)
-        if ask.problems:
-            return ExpectedAnswer(problems=ask.problems)
+            self.check_names(request, toolkits, configs, visible)
+        if request.problems:
+            return ExpectedAnswer(problems=request.problems)
         force = self.effective_versions(pins, visible)
         if slugs:
             by_slug = {entry.slug: entry for entry in force}
@@ -365,8 +381,8 @@ class ReferenceModel:
                 number=number,
                 size=size,
             )
-        wanted = self.expand_query(text)
-        found = []
+        expected = self.expand_query(text)
+        results = []
         for entry in force:
             ok = not toolkits or entry.toolkit in toolkits
             ok = ok and (
@@ -377,10 +393,10 @@ class ReferenceModel:
             ok = ok and (not scopes or any(scope in entry.scopes for scope in scopes))
             ok = ok and ("important" in entry.tags or not important)
             ok = ok and (deprecated or not entry.deprecated)
-            if ok and (not text or wanted & entry.terms or matches_slug(text, entry.slug)):
-                found.append(entry)
+            if ok and (not text or expected & entry.terms or matches_slug(text, entry.slug)):
+                results.append(entry)
         return ExpectedAnswer(
-            entries=sort_entries(found, sort_by, order),
+            entries=sort_entries(results, sort_by, order),
             ranked=sort_by == "relevance" and text != "",
             number=number,
             size=size,
@@ -390,54 +406,54 @@ class ReferenceModel:
         """The terms that a tool must hold one of: those of the query, their relatives, and what
         unknown ones may be misspellings of.
         """
-        asked = {STEMMER.stemWord(word): word for word in reversed(extract_words(text))}
-        known = [term for term in asked if term in self.vocabulary]
+        request = {STEMMER.stemWord(word): word for word in reversed(extract_words(text))}
+        existing = [term for term in request if term in self.vocabulary]
         unknown = [
             term for term in dict.fromkeys(extract_terms(text)) if term not in self.vocabulary
         ][:5]
-        found, letters = {*known}, 48
-        for term in known:
-            kin = sorted(
+        result, letters = {*existing}, 48
+        for term in existing:
+            related = sorted(
                 (abs(len(other) - len(term)), other)
                 for other in self.vocabulary
                 if are_related(term, other)
             )
-            found |= {other for _, other in kin[:12]}
+            result |= {other for _, other in related[:12]}
         for term in unknown:
             longer = [other for other in sorted(self.vocabulary) if other.startswith(term)][:16]
-            found |= {
+            result |= {
                 other
                 for other in [*longer, *self.vocabulary]
                 if are_related(term, other) and (other in longer or len(other) < len(term))
             }
-            if is_word(asked[term]) and len(asked[term]) <= min(letters, 24):
-                letters -= len(asked[term])
-                found |= {
-                    STEMMER.stemWord(word) for word in one_edit_words(asked[term])
+            if is_word(request[term]) and len(request[term]) <= min(letters, 24):
+                letters -= len(request[term])
+                result |= {
+                    STEMMER.stemWord(word) for word in one_edit_words(request[term])
                 } & self.vocabulary
-        return found
+        return result
 
     def effective_versions(
         self, pins: dict[str, str | None], visible: set[str] | None
     ) -> list[ReferenceVersion]:
         """Of each tool that may be seen the version in force, by slug."""
-        found = []
+        results = []
         for slug in sorted(self.tools):
             toolkit = self.tools[slug][0].toolkit
-            at = pins[toolkit] if toolkit in pins else pins.get("")
-            then = (
+            index = pins[toolkit] if toolkit in pins else pins.get("")
+            following = (
                 self.tools[slug]
-                if at is None
-                else [entry for entry in self.tools[slug] if entry.version <= at]
+                if index is None
+                else [entry for entry in self.tools[slug] if entry.version <= index]
             )
-            if then and is_visible(toolkit, visible):
-                found.append(then[-1])
-        return found
+            if following and is_visible(toolkit, visible):
+                results.append(following[-1])
+        return results
 
     def is_usable(self, entry: ReferenceVersion, config: dict[str, Any]) -> bool:
-        listed = "tools" not in config or entry.slug in config["tools"]
+        listing = "tools" not in config or entry.slug in config["tools"]
         granted = "scopes" not in config or all(scope in config["scopes"] for scope in entry.scopes)
-        return entry.toolkit == config["toolkit"] and listed and granted
+        return entry.toolkit == config["toolkit"] and listing and granted
 
     def all_versions(self, visible: set[str] | None) -> set[str]:
         return {
@@ -448,7 +464,7 @@ class ReferenceModel:
         }
 
     def check_pins(
-        self, ask: "QueryString", pins: dict[str, str | None], visible: set[str] | None
+        self, query: "QueryString", pins: dict[str, str | None], visible: set[str] | None
     ) -> None:
         for toolkit, version in pins.items():
             if version is None:
@@ -456,21 +472,25 @@ class ReferenceModel:
             of_toolkit = self.toolkits.get(toolkit, []) if is_visible(toolkit, visible) else []
             there = self.all_versions(visible) if toolkit == "" else of_toolkit
             if version not in there:
-                ask.add_problem(400, "invalid_request", "toolkit_versions")
+                query.add_problem(400, "invalid_request", "toolkit_versions")
 
     def check_names(
-        self, ask: "QueryString", toolkits: list[str], configs: list[str], visible: set[str] | None
+        self,
+        query: "QueryString",
+        toolkits: list[str],
+        configs: list[str],
+        visible: set[str] | None,
     ) -> None:
         for toolkit in toolkits:
             if toolkit not in self.toolkits:
-                ask.add_problem(404, "toolkit_not_found", "toolkit_slug")
+                query.add_problem(404, "toolkit_not_found", "toolkit_slug")
             elif not is_visible(toolkit, visible):
-                ask.add_problem(403, "forbidden", "toolkit_slug")
+                query.add_problem(403, "forbidden", "toolkit_slug")
         for config in configs:
             if config not in self.configs:
-                ask.add_problem(404, "auth_config_not_found", "auth_config_ids")
+                query.add_problem(404, "auth_config_not_found", "auth_config_ids")
             elif not is_visible(self.configs[config]["toolkit"], visible):
-                ask.add_problem(403, "forbidden", "auth_config_ids")
+                query.add_problem(403, "forbidden", "auth_config_ids")
 
 
 def is_visible(toolkit: str, visible: set[str] | None) -> bool:
@@ -508,9 +528,9 @@ def searchable_texts(slug: str, toolkit: dict[str, Any], tool: dict[str, Any]) -
 
 
 def parameter_texts(parameters: dict[str, Any]) -> Iterator[str]:
-    for name, one in parameters.items():
+    for name, item in parameters.items():
         yield name
-        yield from description_texts(one)
+        yield from description_texts(item)
 
 
 def description_texts(parameter: dict[str, Any]) -> Iterator[str]:
@@ -566,13 +586,13 @@ class QueryString:
 
     def list_values(self, name: str) -> list[str]:
         """A list parameter: commas, repetition and `[]` alike, mixed."""
-        found: list[str] = []
+        results: list[str] = []
         for key, value in self.pairs:
             if re.sub(r"\[[0-9]*\]$", "", key) == name:
                 for word in value.split(","):
-                    if word.strip() and word.strip() not in found:
-                        found.append(word.strip())
-        return found
+                    if word.strip() and word.strip() not in results:
+                        results.append(word.strip())
+        return results
 
     def choice(self, name: str, allowed: list[str]) -> str | None:
         value = self.single_value(name)
@@ -621,11 +641,11 @@ class QueryString:
         value = self.single_value("limit")
         if value is None:
             return 20
-        whole = re.fullmatch(r"0*([1-9][0-9]*)(\.0*)?", value)
-        if not whole:
+        document = re.fullmatch(r"0*([1-9][0-9]*)(\.0*)?", value)
+        if not document:
             self.add_problem(400, "invalid_request", "limit")
             return 20
-        return min(int(whole[1]), 1000)
+        return min(int(document[1]), 1000)
 
     def version(self, name: str, value: str | None) -> str | None:
         if value is None or value == "latest":
@@ -639,12 +659,12 @@ class QueryString:
         """The version asked for of each toolkit that is named, and under "" that of all others;
         None is the newest.
         """
-        found = {"": self.version("toolkit_versions", self.single_value("toolkit_versions"))}
+        results = {"": self.version("toolkit_versions", self.single_value("toolkit_versions"))}
         for key, value in self.pairs:
             bracket = re.fullmatch(r"toolkit_versions\[(.+)\]", key)
-            if bracket and value != "" and bracket[1] not in found:
-                found[bracket[1]] = self.version("toolkit_versions", self.single_value(key))
-        return found
+            if bracket and value != "" and bracket[1] not in results:
+                results[bracket[1]] = self.version("toolkit_versions", self.single_value(key))
+        return results
 
 
 def decode_percent(text: str) -> str:

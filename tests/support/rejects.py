@@ -162,7 +162,8 @@ MADE = {
     "pattern-too-long": (
         text_of(
             TOOL,
-            f"{HEAD}input_parameters: {{a: {{type: string, pattern: '{'(a|b?)*' * 150}', examples: [x]}}}}\n",
+            f"{HEAD}input_parameters: {{a: {{type: string, pattern: '{'(a|b?)*' * 150}', examples:"
+            " [x]}}\n",
         ),
         [f"catalog/{TOOL}:3:47 wrong-value"],
         "of at most 1,000 characters",
@@ -221,7 +222,7 @@ MADE = {
 
 def rules_shown() -> set[str]:
     """The rule ids that the cases show."""
-    shown = {line.rpartition(" ")[2] for case in ALL for line in expectation(case)[0]}
-    return shown | {
+    displayed = {line.rpartition(" ")[2] for case in ALL for line in expectation(case)[0]}
+    return displayed | {
         line.rpartition(" ")[2] for _, expected, _ in MADE.values() for line in expected
     }

@@ -113,7 +113,7 @@ def start_server(
 def _wait_for_url(log: Path, process: "subprocess.Popen[str]") -> str:
     """Where the server says that it listens; it says so as soon as it does."""
     while process.poll() is None:
-        if found := re.search(r"http://[0-9.]+:[0-9]+", log.read_text()):
-            return found[0]
+        if match := re.search(r"http://[0-9.]+:[0-9]+", log.read_text()):
+            return match[0]
         time.sleep(0.01)
     raise AssertionError(f"the server did not start: {log.read_text()}")

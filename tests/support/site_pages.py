@@ -23,8 +23,14 @@ NODE_MODULES = DATA / "browser" / "node_modules"
 # Nothing of Chromium's own talks to anybody, and CI's machine has neither a sandbox for it nor a
 # graphics card.
 BROWSER_ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 EXTERNAL_URL = re.compile(r"^(?!file:|data:|blob:|http://127\.0\.0\.1:)")
 TIMEOUT = 5000
 
@@ -62,16 +68,16 @@ IMPORTED_PAGE_KINDS = {
 }
 
 
-def nesting_depth(of: Any) -> int:
+def nesting_depth(group: Any) -> int:
     """How many objects and lists are within one another."""
-    within = of.values() if isinstance(of, dict) else of if isinstance(of, list) else ()
+    within = group.values() if isinstance(group, dict) else group if isinstance(group, list) else ()
     return 1 + max(map(nesting_depth, within), default=0)
 
 
-def max_enum_length(of: Any) -> int:
+def max_enum_length(group: Any) -> int:
     """How many values the longest `enum` in it has."""
-    within = of.values() if isinstance(of, dict) else of if isinstance(of, list) else ()
-    own = of.get("enum") if isinstance(of, dict) else ()
+    within = group.values() if isinstance(group, dict) else group if isinstance(group, list) else ()
+    own = group.get("enum") if isinstance(group, dict) else ()
     return max([len(own) if isinstance(own, list) else 0, *map(max_enum_length, within)])
 
 
@@ -131,7 +137,9 @@ class PageMonitor:
         self.problems: list[str] = []
 
     def attach(self, page: Page) -> None:
-        """Begin to watch this page, whose context is its own, and let nothing out of the machine."""
+        """Begin to watch this page, whose context is its own, and let nothing out of the
+        machine.
+        """
         context = page.context
         context.route(EXTERNAL_URL, lambda route: route.abort())
         context.on("console", self._console)
@@ -141,10 +149,10 @@ class PageMonitor:
         context.on("response", self._response)
 
     def _console(self, message: ConsoleMessage) -> None:
-        where = message.location["url"]
-        failed_logo = where.startswith("https://") and "Failed to load resource" in message.text
+        location = message.location["url"]
+        failed_logo = location.startswith("https://") and "Failed to load resource" in message.text
         if message.type == "error" and not failed_logo:
-            self.problems.append(f"console: {message.text} ({where})")
+            self.problems.append(f"console: {message.text} ({location})")
 
     def _dialog(self, dialog: Dialog) -> None:
         self.problems.append(f"dialog: {dialog.message}")

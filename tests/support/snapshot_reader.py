@@ -18,13 +18,13 @@ Version = tuple[str, str]  # a tool's slug and version
 def read_documents(snapshot: Path) -> dict[Version, bytes]:
     """The very bytes of each document in `tools.json`, in the order in which they lie there."""
     text = (snapshot / "tools.json").read_text()
-    found, at = {}, 1
-    while text[at] != "]":
-        value, end = json.JSONDecoder().raw_decode(text, at)
-        found[value["slug"], value["version"]] = text[at:end].encode()
-        at = end + (text[end] == ",")
-    assert text[0] + text[at:] == "[]"
-    return found
+    result, index = {}, 1
+    while text[index] != "]":
+        value, end = json.JSONDecoder().raw_decode(text, index)
+        result[value["slug"], value["version"]] = text[index:end].encode()
+        index = end + (text[end] == ",")
+    assert text[0] + text[index:] == "[]"
+    return result
 
 
 def read_newest_documents(snapshot: Path) -> dict[str, bytes]:
@@ -39,17 +39,17 @@ def read_table(file: Path) -> dict[str, bytes]:
     begin = 32 + 4 * slots + 8 * (count + 1)
     assert (magic, check) == (b"tctable1", zlib.crc32(data[32:begin]))
     used = struct.unpack_from(f"<{slots}I", data, 32)
-    places = struct.unpack_from(f"<{count + 1}Q", data, 32 + 4 * slots)
+    paths = struct.unpack_from(f"<{count + 1}Q", data, 32 + 4 * slots)
     assert sorted(filter(None, used)) == [*range(1, count + 1)]
-    assert begin + places[-1] == len(data)
-    found = {}
-    for start, end in pairwise(places):
+    assert begin + paths[-1] == len(data)
+    results = {}
+    for start, end in pairwise(paths):
         entry = data[begin + start : begin + end]
         check, length = struct.unpack_from("<II", entry)
         assert check == zlib.crc32(entry[4:])
-        found[entry[8 : 8 + length].decode()] = entry[8 + length :]
-    assert [*found] == sorted(found)
-    return found
+        results[entry[8 : 8 + length].decode()] = entry[8 + length :]
+    assert [*results] == sorted(results)
+    return results
 
 
 def read_query_files(snapshot: Path) -> dict[str, Any]:
@@ -126,14 +126,14 @@ def read_positions(snapshot: Path) -> list[tuple[int, int, int, bytes, int, int]
     assert [columns["places"][number] for number in columns["numbers"]] == [*range(count)]
     return [
         (
-            columns["offsets"][place],
-            columns["offsets"][place + 1] - 1,
-            columns["checks"][place],
-            columns["tags"][place],
+            columns["offsets"][position],
+            columns["offsets"][position + 1] - 1,
+            columns["checks"][position],
+            columns["tags"][position],
             name,
             version,
         )
-        for place, name, version in zip(
+        for position, name, version in zip(
             columns["places"], columns["by_name"], columns["by_version"], strict=True
         )
     ]
@@ -147,12 +147,12 @@ def _read_postings(snapshot: Path) -> dict[str, dict[str, Any]]:
     """
     data, terms = (snapshot / "query.postings").read_bytes(), read_table(snapshot / "query.words")
     assert struct.unpack_from("<Q", data, 48) == (zlib.crc32(data[:48]),)
-    tools, found, end, words = len(read_positions(snapshot)), {}, 56, 0
+    tools, result, end, words = len(read_positions(snapshot)), {}, 56, 0
     for term, entry in terms.items():
-        first, held, check, rarity, is_row, kin, word = struct.unpack_from("<QIIf?3xII", entry)
+        first, stored, check, rarity, is_row, kin, word = struct.unpack_from("<QIIf?3xII", entry)
         assert word == words
-        size = 2 * tools if is_row else 6 * held
-        assert (first, is_row) == (end, 3 * held > tools)
+        size = 2 * tools if is_row else 6 * stored
+        assert (first, is_row) == (end, 3 * stored > tools)
         end = first + size + size % 4
         assert check == zlib.crc32(data[first:end])
         if is_row:
@@ -165,16 +165,16 @@ def _read_postings(snapshot: Path) -> dict[str, dict[str, Any]]:
             }
         else:
             numbers, values = (
-                struct.unpack_from(f"<{held}I", data, first),
-                struct.unpack_from(f"<{held}H", data, first + 4 * held),
+                struct.unpack_from(f"<{stored}I", data, first),
+                struct.unpack_from(f"<{stored}H", data, first + 4 * stored),
             )
             postings = dict(zip(numbers, values, strict=True))
             assert [*postings] == sorted(postings)
-        assert len(postings) == held
+        assert len(postings) == stored
         spellings = entry[32 + 4 * kin :].decode().split("\t")
         words += len(spellings)
         related = struct.unpack_from(f"<{kin}I", entry, 32)
-        found[term] = {
+        result[term] = {
             "rarity": round(rarity, 4),
             "spellings": spellings,
             "kin": [[*terms][number] for number in related],
@@ -184,11 +184,11 @@ def _read_postings(snapshot: Path) -> dict[str, dict[str, Any]]:
             },
         }
     assert end == len(data)
-    return found
+    return result
 
 
 def _decode_fields(value: int) -> list[str]:
-    return [where for bit, where in ((1, "name"), (2, "toolkit")) if value & bit]
+    return [location for bit, location in ((1, "name"), (2, "toolkit")) if value & bit]
 
 
 def read_name_statistics(snapshot: Path) -> list[list[float]]:
@@ -198,8 +198,8 @@ def read_name_statistics(snapshot: Path) -> list[list[float]]:
     data = (snapshot / "query.covers").read_bytes()
     tools = len(data) // 12
     columns = (
-        struct.iter_unpack(f"<{kind}", data[4 * tools * place : 4 * tools * (place + 1)])
-        for place, kind in enumerate("ffI")
+        struct.iter_unpack(f"<{kind}", data[4 * tools * position : 4 * tools * (position + 1)])
+        for position, kind in enumerate("ffI")
     )
     return [
         [round(name, 4), round(toolkit, 4), check]

@@ -73,9 +73,9 @@ class SoakResult:
         """Megabytes in the first and in the last third, the first quarter of a minute (when all is
         being read for the first time) left out: means.
         """
-        found = self.memory[len(self.memory) // 10 :]
-        third = max(1, len(found) // 3)
-        return sum(found[:third]) / third, sum(found[-third:]) / third
+        result = self.memory[len(self.memory) // 10 :]
+        third = max(1, len(result) // 3)
+        return sum(result[:third]) / third, sum(result[-third:]) / third
 
     def summary(self) -> str:
         """The same in some lines."""
@@ -85,10 +85,13 @@ class SoakResult:
             for part in (50, 90, 99, 99.9)
         )
         return (
-            f"{len(times):,} ordinary requests: {parts}, longest {1000 * times[-1]:.0f} ms; wrong: {dict(self.failures)}\n"
-            f"statuses of all: {dict(sorted(self.statuses.items()))}\nothers: {dict(sorted(self.connection_ends.items()))}\n"
-            f"memory (PSS) {self.memory_thirds[0]:.1f} MB in the first third, {self.memory_thirds[1]:.1f} MB in the last; descriptors before, at most, after: {self.descriptor_counts}\n"
-            f"ended with {self.exit_code} {self.drain_seconds:.1f} s after SIGTERM"
+            f"{len(times):,} ordinary requests: {parts}, longest {1000 * times[-1]:.0f} ms; wrong:"
+            f" {dict(self.failures)}\nstatuses of all:"
+            f" {dict(sorted(self.statuses.items()))}\nothers:"
+            f" {dict(sorted(self.connection_ends.items()))}\nmemory (PSS)"
+            f" {self.memory_thirds[0]:.1f} MB in the first third, {self.memory_thirds[1]:.1f} MB in"
+            f" the last; descriptors before, at most, after: {self.descriptor_counts}\nended with"
+            f" {self.exit_code} {self.drain_seconds:.1f} s after SIGTERM"
         )
 
 
@@ -105,12 +108,12 @@ class SoakClients:
         await self._pipelining_client(0)  # what is opened with the first requests stays open
         self.result.connection_ends.clear()
         await asyncio.sleep(0.5)
-        before = self._count_descriptors()
-        most = await self._start_clients()
+        previous = self._count_descriptors()
+        maximum = await self._start_clients()
         end = time.monotonic() + 30
-        while (after := self._count_descriptors()) > before and time.monotonic() < end:
+        while (current := self._count_descriptors()) > previous and time.monotonic() < end:
             await asyncio.sleep(0.2)
-        self.result.descriptor_counts = before, most, after
+        self.result.descriptor_counts = previous, maximum, current
         await self._drain()
         return self.result
 
@@ -135,17 +138,17 @@ class SoakClients:
             self._tasks += [
                 asyncio.create_task(self._repeat(client, number)) for number in range(times)
             ]
-        most, end = 0, time.monotonic() + self.plan.seconds
+        maximum, end = 0, time.monotonic() + self.plan.seconds
         while time.monotonic() < end:
             self.result.memory.append(memory_megabytes(self.server.process.pid))
-            most = max(most, self._count_descriptors())
+            maximum = max(maximum, self._count_descriptors())
             await asyncio.sleep(min(1.0, self.plan.seconds / 30))
-        left = set(self._tasks)
-        while left:  # Python 3.11's wait_for can lose a cancellation
-            for task in left:
+        remaining = set(self._tasks)
+        while remaining:  # Python 3.11's wait_for can lose a cancellation
+            for task in remaining:
                 task.cancel()
-            _, left = await asyncio.wait(left, timeout=1)
-        return most
+            _, remaining = await asyncio.wait(remaining, timeout=1)
+        return maximum
 
     async def _repeat(self, client: Callable[[int], Awaitable[None]], number: int) -> None:
         """A client of a kind after another; the server may end each of the bad ones as it likes."""
@@ -190,14 +193,14 @@ class SoakClients:
         """Asks for all kinds of things on one connection, as fast as it is answered."""
         reader, writer = await self._connect()
         try:
-            for path, headers, is_good, wanted in itertools.islice(
+            for path, headers, is_good, expected in itertools.islice(
                 itertools.cycle(REQUEST_KINDS), number, number + 1000
             ):
                 began = time.perf_counter()
                 writer.write(self._encode_request(path, headers, is_good=is_good))
                 status, _ = await self._read_answer(reader)
                 self.result.seconds.append(time.perf_counter() - began)
-                if status != wanted:
+                if status != expected:
                     self.result.failures[f"{status} for {path}"] += 1
         finally:
             writer.close()
@@ -215,10 +218,10 @@ class SoakClients:
         )
         await self._until_closed("half", part if number % 3 else part[:50], closes=number % 2 == 0)
 
-    async def _until_closed(self, kind: str, sent: bytes, *, closes: bool = False) -> None:
+    async def _until_closed(self, kind: str, request: bytes, *, closes: bool = False) -> None:
         reader, writer = await self._connect()
         try:
-            writer.write(sent)
+            writer.write(request)
             if closes:
                 writer.write_eof()
             while await reader.read(65536):
@@ -248,7 +251,7 @@ class SoakClients:
         reader, writer = await self._connect()
         try:
             writer.write(self._encode_request(f"{LISTS}?limit=1000"))
-            status, _ = await self._read_answer(reader, step=16_384, pause=0.1)
+            status, _ = await self._read_answer(reader, step=16_384, delay=0.1)
             self.result.connection_ends[f"slow reader: whole {status}"] += 1
         finally:
             writer.close()
@@ -280,16 +283,16 @@ class SoakClients:
         """Sends 50 requests in one packet."""
         reader, writer = await self._connect()
         try:
-            asked = list(itertools.islice(itertools.cycle(REQUEST_KINDS), 50))
+            request = list(itertools.islice(itertools.cycle(REQUEST_KINDS), 50))
             writer.write(
                 b"".join(
                     self._encode_request(path, headers, is_good=is_good)
-                    for path, headers, is_good, _ in asked
+                    for path, headers, is_good, _ in request
                 )
             )
-            found = [(await self._read_answer(reader))[0] for _ in asked]
+            results = [(await self._read_answer(reader))[0] for _ in request]
             self.result.connection_ends[
-                f"pipelining: {'right' if found == [one[3] for one in asked] else 'wrong'}"
+                f"pipelining: {'right' if results == [item[3] for item in request] else 'wrong'}"
             ] += 1
         finally:
             writer.close()
@@ -313,33 +316,33 @@ class SoakClients:
         return f"GET {path} HTTP/1.1\r\nHost: a\r\nx-api-key: {key}\r\n{headers}\r\n".encode()
 
     async def _read_answer(
-        self, reader: asyncio.StreamReader, step: int = 1 << 20, pause: float = 0
+        self, reader: asyncio.StreamReader, step: int = 1 << 20, delay: float = 0
     ) -> tuple[int, bytes]:
         """The status and the body of the next answer."""
         head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), TIMEOUT)
         length = re.search(rb"content-length: ([0-9]+)", head)
-        left, body = int(length[1]) if length else 0, b""
-        while left > len(body):
-            part = await asyncio.wait_for(reader.read(min(step, left - len(body))), TIMEOUT)
+        remaining, body = int(length[1]) if length else 0, b""
+        while remaining > len(body):
+            part = await asyncio.wait_for(reader.read(min(step, remaining - len(body))), TIMEOUT)
             if not part:
                 raise EOFError(head)
             body += part
-            if pause:
-                await asyncio.sleep(pause)
+            if delay:
+                await asyncio.sleep(delay)
         status = int(head.split()[1])
         self.result.statuses[status] += 1
         return status, body
 
     def _count_descriptors(self) -> int:
         """How many descriptors the server has open."""
-        return len(os.listdir(f"/proc/{self.server.process.pid}/fd"))  # noqa: PTH208 - names are not looked at
+        return len(os.listdir(f"/proc/{self.server.process.pid}/fd"))  # noqa: PTH208
 
 
 def memory_megabytes(process: int) -> float:
     """The memory of a process, its part of what is shared (PSS)."""
-    found = re.search(r"Pss: +([0-9]+)", Path(f"/proc/{process}/smaps_rollup").read_text())
-    assert found
-    return int(found[1]) / 1024
+    match = re.search(r"Pss: +([0-9]+)", Path(f"/proc/{process}/smaps_rollup").read_text())
+    assert match
+    return int(match[1]) / 1024
 
 
 def run_soak(build: Path, folder: Path, plan: Plan) -> tuple[SoakResult, str]:

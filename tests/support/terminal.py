@@ -23,21 +23,21 @@ def run_in_terminal(
     arguments: list[object], answers: list[str], cwd: Path, env: Mapping[str, str] | None = None
 ) -> TerminalResult:
     """Run a command whose standard input and error are a terminal, where these lines are typed."""
-    ours, theirs = pty.openpty()
+    actual, reference = pty.openpty()
     command = [sys.executable, "-m", "toolcatalog", *map(str, arguments)]
     environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1", **(env or {})}
     with subprocess.Popen(
-        command, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, env=environment, cwd=cwd
+        command, stdin=reference, stdout=subprocess.PIPE, stderr=reference, env=environment, cwd=cwd
     ) as process:
-        os.close(theirs)
-        os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
-        shown = b""
-        while chunk := _read_terminal(ours):
-            shown += chunk
+        os.close(reference)
+        os.write(actual, "".join(f"{answer}\n" for answer in answers).encode())
+        displayed = b""
+        while chunk := _read_terminal(actual):
+            displayed += chunk
         assert process.stdout is not None
         out = process.stdout.read().decode()
-    os.close(ours)
-    return TerminalResult(process.returncode, out, shown.decode().replace("\r\n", "\n"))
+    os.close(actual)
+    return TerminalResult(process.returncode, out, displayed.decode().replace("\r\n", "\n"))
 
 
 def _read_terminal(terminal: int) -> bytes:

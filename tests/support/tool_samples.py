@@ -20,22 +20,54 @@ TOOL = Tool(
     tags=("mail", "openWorldHint", "destructiveHint"),
     no_auth=False,
     deprecation=None,
-    input_parameters=to_served_inputs({
-        "to": {"type": "array", "required": True, "items": {"type": "string", "format": "email"}, "minItems": 2},
-        "head": {
-            "type": "object",
-            "nullable": True,
-            "description": "What stands above.",
-            "title": "Head",
-            "properties": {"topic": {"type": "string", "required": True, "minLength": 1}, "size": {"type": "integer", "default": 3}},
-            "additionalProperties": {"type": "object", "properties": {"required": {"type": "number", "required": True}}},
-        },
-        "when": {"anyOf": [{"type": "string", "format": "date"}, {"type": "integer"}], "nullable": True, "examples": [7]},
-        "one": {"oneOf": [{"type": "integer", "nullable": True}, {"type": "string"}], "nullable": True, "title": "One", "enum": [1, "a"]},
-        "state": {"type": "string", "enum": ["open", "closed"], "nullable": True, "default": None},
-    }),
-    output_parameters=to_served_outputs({"id": {"type": "string", "description": "Its id."}, "copies": {"type": "object", "properties": {"n": {"type": "integer"}}}}),
-)  # fmt: skip
+    input_parameters=to_served_inputs(
+        {
+            "to": {
+                "type": "array",
+                "required": True,
+                "items": {"type": "string", "format": "email"},
+                "minItems": 2,
+            },
+            "head": {
+                "type": "object",
+                "nullable": True,
+                "description": "What stands above.",
+                "title": "Head",
+                "properties": {
+                    "topic": {"type": "string", "required": True, "minLength": 1},
+                    "size": {"type": "integer", "default": 3},
+                },
+                "additionalProperties": {
+                    "type": "object",
+                    "properties": {"required": {"type": "number", "required": True}},
+                },
+            },
+            "when": {
+                "anyOf": [{"type": "string", "format": "date"}, {"type": "integer"}],
+                "nullable": True,
+                "examples": [7],
+            },
+            "one": {
+                "oneOf": [{"type": "integer", "nullable": True}, {"type": "string"}],
+                "nullable": True,
+                "title": "One",
+                "enum": [1, "a"],
+            },
+            "state": {
+                "type": "string",
+                "enum": ["open", "closed"],
+                "nullable": True,
+                "default": None,
+            },
+        }
+    ),
+    output_parameters=to_served_outputs(
+        {
+            "id": {"type": "string", "description": "Its id."},
+            "copies": {"type": "object", "properties": {"n": {"type": "integer"}}},
+        }
+    ),
+)
 
 
 # Whatever can be written and served
@@ -51,12 +83,26 @@ VALUES = st.recursive(
     max_leaves=6,
 )
 _LIMITS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
-    "string": {"minLength": st.integers(0, 6), "maxLength": st.integers(6, 9), "pattern": st.sampled_from(["^a", "b$"]), "format": st.sampled_from(["date", "email", "x"])},
-    "number": {"minimum": st.integers(-3, 2), "maximum": st.integers(3, 9), "exclusiveMinimum": st.sampled_from([-4, 0.5]), "exclusiveMaximum": st.sampled_from([3.5, 10])},
-    "array": {"minItems": st.integers(0, 3), "maxItems": st.integers(3, 5), "uniqueItems": st.booleans()},
+    "string": {
+        "minLength": st.integers(0, 6),
+        "maxLength": st.integers(6, 9),
+        "pattern": st.sampled_from(["^a", "b$"]),
+        "format": st.sampled_from(["date", "email", "x"]),
+    },
+    "number": {
+        "minimum": st.integers(-3, 2),
+        "maximum": st.integers(3, 9),
+        "exclusiveMinimum": st.sampled_from([-4, 0.5]),
+        "exclusiveMaximum": st.sampled_from([3.5, 10]),
+    },
+    "array": {
+        "minItems": st.integers(0, 3),
+        "maxItems": st.integers(3, 5),
+        "uniqueItems": st.booleans(),
+    },
     "boolean": {},
     "object": {},
-}  # fmt: skip
+}
 _LIMITS["integer"] = _LIMITS["number"]
 SAYING = {
     "description": TEXTS,
@@ -76,7 +122,7 @@ def described(
     """
     kind = draw(st.sampled_from(TYPES))
     inner = described(False, depth - 1, but) if depth else st.just({"type": "string"})
-    more = {
+    extra = {
         **SAYING,
         **_LIMITS[kind],
         "nullable": st.booleans(),
@@ -87,11 +133,11 @@ def described(
         key = draw(st.sampled_from(sorted({"anyOf", "oneOf"} - but)))
         branches = {key: draw(st.lists(inner, min_size=1, max_size=3))}
     elif kind == "array":
-        more["items"] = inner
+        extra["items"] = inner
     elif kind == "object":
-        more["properties"] = parameters(depth - 1, but) if depth else st.just({})
-        more["additionalProperties"] = st.booleans() | inner
-    optional = {key: how for key, how in more.items() if key not in but}
+        extra["properties"] = parameters(depth - 1, but) if depth else st.just({})
+        extra["additionalProperties"] = st.booleans() | inner
+    optional = {key: how for key, how in extra.items() if key not in but}
     return (
         draw(st.fixed_dictionaries({} if branches else {"type": st.just(kind)}, optional=optional))
         | branches
@@ -113,7 +159,17 @@ def tools() -> st.SearchStrategy[Tool]:
         dict.fromkeys(("reason", "since", "sunset", "replaced_by"), TEXTS)
     )
     return st.builds(
-        Tool, slug=st.from_regex(names.TOOL_SLUG, fullmatch=True), toolkit=st.just("kit"), version=st.from_regex(versions.PATTERN, fullmatch=True),
-        available_versions=st.just(()), name=TEXTS, description=TEXTS, scopes=words, tags=words, no_auth=st.booleans(), deprecation=deprecations,
-        input_parameters=parameters().map(to_served_inputs), output_parameters=parameters(but=frozenset(["required"])).map(to_served_outputs),
-    )  # fmt: skip
+        Tool,
+        slug=st.from_regex(names.TOOL_SLUG, fullmatch=True),
+        toolkit=st.just("kit"),
+        version=st.from_regex(versions.PATTERN, fullmatch=True),
+        available_versions=st.just(()),
+        name=TEXTS,
+        description=TEXTS,
+        scopes=words,
+        tags=words,
+        no_auth=st.booleans(),
+        deprecation=deprecations,
+        input_parameters=parameters().map(to_served_inputs),
+        output_parameters=parameters(but=frozenset(["required"])).map(to_served_outputs),
+    )

@@ -1,9 +1,9 @@
 """Inputs of at most 1 MiB that are as bad as we know how, and what each costs the room that takes
 it: seconds of a processor, and memory.
 
-`PYTHONPATH=tests python -m support.worst_inputs [NAME...]` prints a line of JSON for each. Everything is loaded and used
-once before; then each case gets a process forked off for itself, so that its memory is its own.
-Memory is the kernel's high-water mark, so this needs Linux.
+`PYTHONPATH=tests python -m support.worst_inputs [NAME...]` prints a line of JSON for each.
+Everything is loaded and used once before; then each case gets a process forked off for itself, so
+that its memory is its own. Memory is the kernel's high-water mark, so this needs Linux.
 """
 
 import contextlib
@@ -30,6 +30,7 @@ from toolcatalog.keys import api_keys
 from toolcatalog.keys.storage import FileKeyStorage
 from toolcatalog.publish import layout
 from toolcatalog.server.error_responses import RequestError
+from toolcatalog.server.metrics.counters import CacheCounts
 from toolcatalog.server.state import ServedSnapshot
 from toolcatalog.snapshot import verify
 from toolcatalog.store.open import open_build
@@ -52,8 +53,8 @@ FILE_PATHS = {
 
 
 class Cost(NamedTuple):
-    """What a case took, in seconds of a processor and MiB above what was taken before; `outcome`: how
-    it ended, `!` in front of what no case may do.
+    """What a case took, in seconds of a processor and MiB above what was taken before; `outcome`:
+    how it ended, `!` in front of what no case may do.
     """
 
     seconds: float
@@ -76,18 +77,22 @@ class RepeatedText(NamedTuple):
     max_pieces: int = MAX_INPUT_SIZE
 
     def to_bytes(self) -> bytes:
-        """Its bytes, made only where they are fed: all of them together are some hundred megabytes."""
-        room = self.max_size - len(f"{self.head}{self.tail}".encode())
+        """Its bytes, made only where they are fed: all of them together are some hundred
+        megabytes.
+        """
+        available = self.max_size - len(f"{self.head}{self.tail}".encode())
         if "@" in self.piece:
             longest = len(self.piece.replace("@", "fffff"))
             pieces = "".join(
                 [
                     self.piece.replace("@", f"{number:x}")
-                    for number in range(min(self.max_pieces, room // longest))
+                    for number in range(min(self.max_pieces, available // longest))
                 ]
             )
         else:
-            pieces = self.piece * min(self.max_pieces, room // max(1, len(self.piece.encode())))
+            pieces = self.piece * min(
+                self.max_pieces, available // max(1, len(self.piece.encode()))
+            )
         return f"{self.head}{pieces}{self.tail}".encode()
 
 
@@ -122,10 +127,10 @@ def tool_files() -> Iterator[tuple[str, Input]]:
         )
     for name, head, piece, tail in FILES:
         yield name, repeat_text(head, piece, tail)
-        if (left := MAX_VALUES - count_values(f"{head}{tail}")) > 0 and count_values(piece):
+        if (remaining := MAX_VALUES - count_values(f"{head}{tail}")) > 0 and count_values(piece):
             yield (
                 f"{name}, as many as are read",
-                repeat_text(head, piece, tail, max_pieces=left // count_values(piece)),
+                repeat_text(head, piece, tail, max_pieces=remaining // count_values(piece)),
             )
     half = "a" * (MAX_INPUT_SIZE // 2 - 200)
     yield (
@@ -155,14 +160,18 @@ def tool_files() -> Iterator[tuple[str, Input]]:
                 "a]\n",
             ),
         )
-    for form in FORMATS:
+    for output_format in FORMATS:
         yield (
-            f"format {form}",
-            repeat_text(f'{TOOL_WITH_INPUT}    format: {form}\n    examples: ["', "a.", '"]\n'),
+            f"format {output_format}",
+            repeat_text(
+                f'{TOOL_WITH_INPUT}    format: {output_format}\n    examples: ["', "a.", '"]\n'
+            ),
         )
         yield (
-            f"format {form} @",
-            repeat_text(f'{TOOL_WITH_INPUT}    format: {form}\n    examples: ["', "a@", '"]\n'),
+            f"format {output_format} @",
+            repeat_text(
+                f'{TOOL_WITH_INPUT}    format: {output_format}\n    examples: ["', "a@", '"]\n'
+            ),
         )
     nested = "".join(
         "  " * (depth + 1) + f"{key}:\n" for depth, key in enumerate(["a", "properties"] * 13)
@@ -190,10 +199,73 @@ FORMATS = (
 )
 
 TEXTS = (
-    "a", "a ", "a\n", "\n", "\n\n", " ", "[", "[a](", "![", "*a", "**a ", "_a", "`", "``a", "<", "<a ", "<!--", "&", "&#1", "&amp;", "- ", "> ", "1. ", "# ", "\\", "\\\\", "|", "~~~\n", "    a\n", "\t",
-    "[a]: b\n", "http://a.", "a@b.", "é", "e\u0301", "\u202e", "\u2066", "\u200b", "\U000e0041", "\u0430a ", "😀", "你", "你好 ", "ẞ", "İ", "\ufdfa", "aB", "a_", "a-", "1", "1.", "w@ ", "x@y ", "{{", "ghp_", "sk-", "eyJ.",
-    "-----BEGIN ", "ignore all ", "do not tell ", "TODO ", "data:a/a;a", "\ud83d", "a'", "...", "a, ",
-)  # fmt: skip
+    "a",
+    "a ",
+    "a\n",
+    "\n",
+    "\n\n",
+    " ",
+    "[",
+    "[a](",
+    "![",
+    "*a",
+    "**a ",
+    "_a",
+    "`",
+    "``a",
+    "<",
+    "<a ",
+    "<!--",
+    "&",
+    "&#1",
+    "&amp;",
+    "- ",
+    "> ",
+    "1. ",
+    "# ",
+    "\\",
+    "\\\\",
+    "|",
+    "~~~\n",
+    "    a\n",
+    "\t",
+    "[a]: b\n",
+    "http://a.",
+    "a@b.",
+    "é",
+    "e\u0301",
+    "\u202e",
+    "\u2066",
+    "\u200b",
+    "\U000e0041",
+    "\u0430a ",
+    "😀",
+    "你",
+    "你好 ",
+    "ẞ",
+    "İ",
+    "\ufdfa",
+    "aB",
+    "a_",
+    "a-",
+    "1",
+    "1.",
+    "w@ ",
+    "x@y ",
+    "{{",
+    "ghp_",
+    "sk-",
+    "eyJ.",
+    "-----BEGIN ",
+    "ignore all ",
+    "do not tell ",
+    "TODO ",
+    "data:a/a;a",
+    "\ud83d",
+    "a'",
+    "...",
+    "a, ",
+)
 
 BRANCHES = "    - {type: integer}\n" * 4_000
 CHOICES = ", ".join(f"e{number}" for number in range(9_000))
@@ -205,16 +277,49 @@ BILLION_LAUGHS = "".join(
 
 FILES = (
     ("parameters", f"{TOOL}input_parameters:\n", "  p@: {type: string}\n", ""),
-    ("parameters told", f"{TOOL}input_parameters:\n", "  p@: {type: string, description: 'What it is, and what a good one is.', default: a, examples: [b]}\n", ""),
+    (
+        "parameters told",
+        f"{TOOL}input_parameters:\n",
+        (
+            "  p@: {type: string, description: 'What it is, and what a good one is.', default: a,"
+            " examples: [b]}\n"
+        ),
+        "",
+    ),
     ("outputs", f"{TOOL}output_parameters:\n", "  p@: {type: string}\n", ""),
-    ("parameters alike", f"{TOOL}input_parameters:\n", "  parameter_with_a_long_name_@: {type: string, description: The same text each time.}\n", ""),
+    (
+        "parameters alike",
+        f"{TOOL}input_parameters:\n",
+        "  parameter_with_a_long_name_@: {type: string, description: The same text each time.}\n",
+        "",
+    ),
     ("parameters of no kind", f"{TOOL}input_parameters:\n", "  p@: {}\n", ""),
-    ("parameters without sense", f"{TOOL}input_parameters:\n", "  p@: {typ: strin, descriptoin: 1}\n", ""),
+    (
+        "parameters without sense",
+        f"{TOOL}input_parameters:\n",
+        "  p@: {typ: strin, descriptoin: 1}\n",
+        "",
+    ),
     ("parameters null", f"{TOOL}input_parameters:\n", "  p@:\n", ""),
     ("parameters misfit", f"{TOOL}input_parameters:\n", "  p@: {type: integer, default: a}\n", ""),
-    ("patterns", f"{TOOL}input_parameters:\n", "  p@: {type: string, pattern: 'a@{9}', default: aaaaaaaaa}\n", ""),
-    ("patterns that are none", f"{TOOL}input_parameters:\n", "  p@: {type: string, pattern: '(', default: a}\n", ""),
-    ("large patterns", f"{TOOL}input_parameters:\n", "  p@: {type: string, pattern: '((((a{9}){9}){9}){9})@', default: aaaaaaaaa}\n", ""),
+    (
+        "patterns",
+        f"{TOOL}input_parameters:\n",
+        "  p@: {type: string, pattern: 'a@{9}', default: aaaaaaaaa}\n",
+        "",
+    ),
+    (
+        "patterns that are none",
+        f"{TOOL}input_parameters:\n",
+        "  p@: {type: string, pattern: '(', default: a}\n",
+        "",
+    ),
+    (
+        "large patterns",
+        f"{TOOL}input_parameters:\n",
+        "  p@: {type: string, pattern: '((((a{9}){9}){9}){9})@', default: aaaaaaaaa}\n",
+        "",
+    ),
     ("enum", f"{TOOL_WITH_INPUT}    enum: [", "v@, ", "v]\n"),
     ("enum repeated", f"{TOOL_WITH_INPUT}    enum: [", "v, ", "v]\n"),
     ("enum of lists", f"{TOOL_WITH_INPUT}    enum: [", "[@], ", "v]\n"),
@@ -223,15 +328,69 @@ FILES = (
     ("enum of null", f"{TOOL_WITH_INPUT}    enum: [", "null, ", "v]\n"),
     ("examples", f"{TOOL_WITH_INPUT}    examples: [", "v@, ", "v]\n"),
     ("examples misfit", f"{TOOL_WITH_INPUT}    examples: [", "1, ", "1]\n"),
-    ("examples and enum", f"{TOOL_WITH_INPUT}    enum: [{CHOICES}]\n    examples: [", "v@, ", "v]\n"),
-    ("enum and examples in it", f"{TOOL_WITH_INPUT}    enum: [{CHOICES}]\n    examples: [", "e8999, ", "e1]\n"),
-    ("enum of long values", f"{TOOL_WITH_INPUT}    enum: [{LONG_CHOICES}]\n    examples: [", "'" + "0" * 199 + "', ", "a]\n"),
-    ("anyOf", f"{TOOL}input_parameters:\n  a:\n    anyOf:\n", "    - {type: string, maxLength: 1}\n", ""),
-    ("anyOf and examples", f"{TOOL}input_parameters:\n  a:\n    anyOf:\n{BRANCHES}    examples: [", "v, ", "v]\n"),
-    ("oneOf and examples", f"{TOOL}input_parameters:\n  a:\n    oneOf:\n{BRANCHES}    examples: [", "v, ", "v]\n"),
-    ("uniqueItems", f"{TOOL}input_parameters:\n  a:\n    type: array\n    uniqueItems: true\n    items: {{type: array}}\n    examples: [[", "[@], ", "[1]]]\n"),
-    ("uniqueItems of objects", f"{TOOL}input_parameters:\n  a:\n    type: array\n    uniqueItems: true\n    items: {{type: object}}\n    default: [", "{a: @}, ", "{a: 1}]\n"),
-    ("properties held against a large default", f"{TOOL}input_parameters:\n  a:\n    type: object\n    additionalProperties: {{type: integer}}\n    default: {{", "k@: v, ", "k: v}\n"),
+    (
+        "examples and enum",
+        f"{TOOL_WITH_INPUT}    enum: [{CHOICES}]\n    examples: [",
+        "v@, ",
+        "v]\n",
+    ),
+    (
+        "enum and examples in it",
+        f"{TOOL_WITH_INPUT}    enum: [{CHOICES}]\n    examples: [",
+        "e8999, ",
+        "e1]\n",
+    ),
+    (
+        "enum of long values",
+        f"{TOOL_WITH_INPUT}    enum: [{LONG_CHOICES}]\n    examples: [",
+        "'" + "0" * 199 + "', ",
+        "a]\n",
+    ),
+    (
+        "anyOf",
+        f"{TOOL}input_parameters:\n  a:\n    anyOf:\n",
+        "    - {type: string, maxLength: 1}\n",
+        "",
+    ),
+    (
+        "anyOf and examples",
+        f"{TOOL}input_parameters:\n  a:\n    anyOf:\n{BRANCHES}    examples: [",
+        "v, ",
+        "v]\n",
+    ),
+    (
+        "oneOf and examples",
+        f"{TOOL}input_parameters:\n  a:\n    oneOf:\n{BRANCHES}    examples: [",
+        "v, ",
+        "v]\n",
+    ),
+    (
+        "uniqueItems",
+        (
+            f"{TOOL}input_parameters:\n  a:\n    type: array\n    uniqueItems: true\n    items:"
+            " {type: array}\n    examples: [["
+        ),
+        "[@], ",
+        "[1]]]\n",
+    ),
+    (
+        "uniqueItems of objects",
+        (
+            f"{TOOL}input_parameters:\n  a:\n    type: array\n    uniqueItems: true\n    items:"
+            " {type: object}\n    default: ["
+        ),
+        "{a: @}, ",
+        "{a: 1}]\n",
+    ),
+    (
+        "properties held against a large default",
+        (
+            f"{TOOL}input_parameters:\n  a:\n    type: object\n    additionalProperties: {{type:"
+            " integer}\n    default: {"
+        ),
+        "k@: v, ",
+        "k: v}\n",
+    ),
     ("tags", f"{TOOL}tags: [", "t@, ", "t]\n"),
     ("tags alike", f"{TOOL}tags: [", "t, ", "t]\n"),
     ("scopes", f"{TOOL}scopes: [", "s@, ", "s]\n"),
@@ -278,7 +437,7 @@ FILES = (
     ("huge numbers", f"{TOOL_WITH_INPUT}    enum: [", "99999999999999999999@, ", "1]\n"),
     ("great exponents", f"{TOOL_WITH_INPUT}    enum: [", "1e999999, ", "1]\n"),
     ("minus", f"{TOOL_WITH_INPUT}    minimum: ", "-", "\n"),
-)  # fmt: skip
+)
 
 
 def other_files() -> Iterator[tuple[str, str, Input]]:
@@ -352,7 +511,7 @@ def import_documents() -> Iterator[tuple[str, str, Input]]:
                 }
             }
         }
-        where = {
+        location = {
             "components": {
                 "schemas": {
                     key: openapi_references(value) for key, value in schema.get("$defs", {}).items()
@@ -362,7 +521,7 @@ def import_documents() -> Iterator[tuple[str, str, Input]]:
         yield (
             "openapi",
             name,
-            json.dumps({**OPEN, "paths": openapi_references(paths), **where}).encode(),
+            json.dumps({**OPEN, "paths": openapi_references(paths), **location}).encode(),
         )
     head = json.dumps({**OPEN, "paths": {}})[:-2]
     yield "openapi", "paths", repeat_text(head, '"/a@":{"get":{}},', '"/a":{"get":{}}}}')
@@ -448,7 +607,7 @@ def openapi_references(value: object) -> object:
     return json.loads(json.dumps(value).replace("#/$defs/", "#/components/schemas/"))
 
 
-def SCHEMAS() -> dict[str, dict[str, Any]]:  # noqa: N802 - a constant that is made when it is asked for
+def SCHEMAS() -> dict[str, dict[str, Any]]:  # noqa: N802
     """JSON Schemas that want to become more than they are."""
     text = {"type": "string"}
 
@@ -468,7 +627,7 @@ def SCHEMAS() -> dict[str, dict[str, Any]]:  # noqa: N802 - a constant that is m
     def wide(number: int) -> Callable[[dict[str, str]], dict[str, object]]:
         return lambda ref: objects(**{f"p{n}": ref for n in range(number)})
 
-    many = {f"p{n}": text for n in range(30_000)}
+    count = {f"p{n}": text for n in range(30_000)}
     chain = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(20_000)}
     deep: dict[str, Any] = text
     for _ in range(200):
@@ -478,12 +637,26 @@ def SCHEMAS() -> dict[str, dict[str, Any]]:  # noqa: N802 - a constant that is m
         "laughs by 9": laughs(30, 9, wide(9)),
         "laughs of allOf": laughs(30, 2, lambda ref: {"allOf": [ref, ref]}),
         "laughs of anyOf": laughs(30, 2, lambda ref: {"anyOf": [ref, ref, text]}),
-        "laughs of items": laughs(30, 2, lambda ref: {"type": "array", "items": {"anyOf": [ref, ref]}}),
-        "one large shape many times": {**objects(**{f"q{n}": {"$ref": "#/$defs/d"} for n in range(3_500)}), "$defs": {"d": objects(**{f"p{n}": text for n in range(7_000)})}},
-        "itself": {**objects(a={"$ref": "#/$defs/d"}), "$defs": {"d": objects(a={"$ref": "#/$defs/d"}, b={"$ref": "#/$defs/d"})}},
-        "each other": {**objects(a={"$ref": "#/$defs/d0"}), "$defs": {f"d{n}": objects(**{f"p{m}": {"$ref": f"#/$defs/d{m}"} for m in range(60)}) for n in range(60)}},
+        "laughs of items": laughs(
+            30, 2, lambda ref: {"type": "array", "items": {"anyOf": [ref, ref]}}
+        ),
+        "one large shape many times": {
+            **objects(**{f"q{n}": {"$ref": "#/$defs/d"} for n in range(3_500)}),
+            "$defs": {"d": objects(**{f"p{n}": text for n in range(7_000)})},
+        },
+        "itself": {
+            **objects(a={"$ref": "#/$defs/d"}),
+            "$defs": {"d": objects(a={"$ref": "#/$defs/d"}, b={"$ref": "#/$defs/d"})},
+        },
+        "each other": {
+            **objects(a={"$ref": "#/$defs/d0"}),
+            "$defs": {
+                f"d{n}": objects(**{f"p{m}": {"$ref": f"#/$defs/d{m}"} for m in range(60)})
+                for n in range(60)
+            },
+        },
         "chain": {**objects(a={"$ref": "#/$defs/d0"}), "$defs": {**chain, "d20000": text}},
-        "many": objects(**many),
+        "many": objects(**count),
         "deep": deep,
         "allOf": {"type": "object", "allOf": [objects(**{f"p{n}": text}) for n in range(12_000)]},
         "allOf of the same": {"type": "object", "allOf": [objects(a=text)] * 12_000},
@@ -495,7 +668,7 @@ def SCHEMAS() -> dict[str, dict[str, Any]]:  # noqa: N802 - a constant that is m
         "long name": objects(**{"n" * 900_000: text}),
         "long text": objects(a={**text, "description": "[a](" * 200_000}),
         "odd keywords": objects(a={**text, **{f"x{n}": n for n in range(50_000)}}),
-    }  # fmt: skip
+    }
 
 
 def request_inputs() -> Iterator[tuple[str, str, Input]]:
@@ -539,8 +712,8 @@ def request_inputs() -> Iterator[tuple[str, str, Input]]:
     for piece in ("A", "_", "a", "\u0430", "%41"):
         yield "slug", piece, repeat_text("", piece)
     for piece in ("[", '{"a":', "9", "\0", '"', "{}"):
-        for room in ("keys", "manifest", "listing", "pointer", "chunks", "lock", "body"):
-            yield room, piece, repeat_text("", piece)
+        for available in ("keys", "manifest", "listing", "pointer", "chunks", "lock", "body"):
+            yield available, piece, repeat_text("", piece)
     key = {
         "id": "key_@",
         "project": "p",
@@ -575,7 +748,7 @@ def all_cases() -> Iterator[tuple[str, str, Input]]:
     """Room, name and bytes of every case."""
     for act in ("check", "build"):
         yield from ((f"{act} tool", name, data) for name, data in tool_files())
-        yield from ((f"{act} {room}", name, data) for room, name, data in other_files())
+        yield from ((f"{act} {available}", name, data) for available, name, data in other_files())
     yield from import_documents()
     yield from request_inputs()
 
@@ -583,10 +756,39 @@ def all_cases() -> Iterator[tuple[str, str, Input]]:
 # The cases that every run of the tests feeds: of each kind what takes most, or did before it was
 # mended.
 QUICK = (
-    "query", "get", "slug", "body", "keys", "manifest", "listing", "pointer", "chunks", "lock",
-    "build tool/description '\ufdfa'", "build tool/enum of long values", "build tool/large patterns", "build tool/laughs", "build tool/lists in lists", "check tool/digits", "check tool/escapes",
-    "check tool/comments for us", "check tool/blanks in a comment for us", "check tool/pattern (?=a*b)a*c", "check tool/tags alike", "check tool/enum of objects, as many as are read", "mcp/laughs by 9", "wire/laughs by 9", "openapi/laughs by 9", "openapi/itself", "mcp/lists", "wire/digits", "mcp/tools", "wire/const", "openapi/many", "openapi/yaml 'a: &a@ *a@\\n'",
-)  # fmt: skip
+    "query",
+    "get",
+    "slug",
+    "body",
+    "keys",
+    "manifest",
+    "listing",
+    "pointer",
+    "chunks",
+    "lock",
+    "build tool/description '\ufdfa'",
+    "build tool/enum of long values",
+    "build tool/large patterns",
+    "build tool/laughs",
+    "build tool/lists in lists",
+    "check tool/digits",
+    "check tool/escapes",
+    "check tool/comments for us",
+    "check tool/blanks in a comment for us",
+    "check tool/pattern (?=a*b)a*c",
+    "check tool/tags alike",
+    "check tool/enum of objects, as many as are read",
+    "mcp/laughs by 9",
+    "wire/laughs by 9",
+    "openapi/laughs by 9",
+    "openapi/itself",
+    "mcp/lists",
+    "wire/digits",
+    "mcp/tools",
+    "wire/const",
+    "openapi/many",
+    "openapi/yaml 'a: &a@ *a@\\n'",
+)
 
 
 # --- the rooms
@@ -647,17 +849,15 @@ class Targets:
         self.folder = folder
         build(BASE, folder / "build", folder / "site")
         _, self.key = api_keys.create(folder / "keys.json", "default", None, None)
-        self.serving = ServedSnapshot(
-            open_build(folder / "build"), api_keys.KeyRing(folder / "keys.json")
-        )
+        self.serving = ServedSnapshot(open_build(folder / "build"), CacheCounts())
         self.named: dict[str, Callable[[bytes, Path], object]] = {
             **{
-                f"check {room}": with_catalog_file(path, check_catalog)
-                for room, path in FILE_PATHS.items()
+                f"check {available}": with_catalog_file(path, check_catalog)
+                for available, path in FILE_PATHS.items()
             },
             **{
-                f"build {room}": with_catalog_file(path, build_catalog)
-                for room, path in FILE_PATHS.items()
+                f"build {available}": with_catalog_file(path, build_catalog)
+                for available, path in FILE_PATHS.items()
             },
             **{kind: with_import(kind) for kind in ("openapi", "mcp", "wire")},
             "query": lambda data, _: self.serving.operations.list_tools(self.key, data),
@@ -682,8 +882,8 @@ class Targets:
         """
         try:
             return str(self.named[target](data, folder))[:60]
-        except (ToolcatalogError, RequestError) as refused:
-            return f"refused: {str(refused)[:80]!r}"
+        except (ToolcatalogError, RequestError) as rejected:
+            return f"refused: {str(rejected)[:80]!r}"
         except Exception as error:
             return f"! {type(error).__name__}: {str(error)[:100]}"
 
@@ -705,10 +905,10 @@ def verify_with_file(name: str) -> Callable[[bytes, Path], object]:
 def measure_memory() -> tuple[float, float]:
     """Resident memory of this process now and at most, in MiB."""
     status = Path("/proc/self/status").read_text()
-    now, most = (re.search(rf"{name}:\s+(\d+) kB", status) for name in ("VmRSS", "VmHWM"))
+    now, maximum = (re.search(rf"{name}:\s+(\d+) kB", status) for name in ("VmRSS", "VmHWM"))
     assert now
-    assert most
-    return int(now[1]) / 1024, int(most[1]) / 1024
+    assert maximum
+    return int(now[1]) / 1024, int(maximum[1]) / 1024
 
 
 def measure_slowdown() -> float:
@@ -724,15 +924,15 @@ def measure_slowdown() -> float:
 def measure(targets: Targets, target: str, data: bytes, folder: Path) -> Cost:
     """Feed a room in this process."""
     Path("/proc/self/clear_refs").write_text("5")  # what was at most before is forgotten
-    (before, _), began = measure_memory(), time.process_time()
-    said = targets.run(target, data, folder)
-    return Cost(time.process_time() - began, measure_memory()[1] - before, said)
+    (previous, _), began = measure_memory(), time.process_time()
+    text = targets.run(target, data, folder)
+    return Cost(time.process_time() - began, measure_memory()[1] - previous, text)
 
 
 def measure_in_subprocess(targets: Targets, target: str, data: bytes) -> Cost:
     """Feed a room in a process of its own."""
     folder = Path(tempfile.mkdtemp(dir=targets.folder))
-    read, write = os.pipe()
+    content, write = os.pipe()
     child = os.fork()
     if not child:
         with contextlib.suppress(BaseException):
@@ -741,33 +941,33 @@ def measure_in_subprocess(targets: Targets, target: str, data: bytes) -> Cost:
             os.write(write, json.dumps(measure(targets, target, data, folder)).encode())
         os._exit(0)
     os.close(write)
-    with open(read) as stream:
-        told = stream.read()
+    with open(content) as stream:
+        output = stream.read()
     os.waitpid(child, 0)
     shutil.rmtree(folder)
-    return Cost(*json.loads(told)) if told else Cost(0, 0, "! it died")
+    return Cost(*json.loads(output)) if output else Cost(0, 0, "! it died")
 
 
 def main(names: list[str]) -> None:
     """Measure the cases whose room, or room and name, are wanted; all where none is."""
     with tempfile.TemporaryDirectory() as folder:
-        rooms, before = Targets(Path(folder)), measure_slowdown()
-        for room, name, data in all_cases():
-            if not names or room in names or f"{room}/{name}" in names:
+        rooms, previous = Targets(Path(folder)), measure_slowdown()
+        for available, name, data in all_cases():
+            if not names or available in names or f"{available}/{name}" in names:
                 fed = data if isinstance(data, bytes) else data.to_bytes()
                 assert 0 < len(fed) <= MAX_INPUT_SIZE, name
-                cost, after = measure_in_subprocess(rooms, room, fed), measure_slowdown()
+                cost, current = measure_in_subprocess(rooms, available, fed), measure_slowdown()
                 print(
                     json.dumps(
                         {
-                            "case": f"{room}/{name}",
+                            "case": f"{available}/{name}",
                             **cost._asdict(),
-                            "slowness": (before + after) / 2,
+                            "slowness": (previous + current) / 2,
                         }
                     ),
                     flush=True,
                 )
-                before = after
+                previous = current
 
 
 if __name__ == "__main__":

@@ -91,19 +91,23 @@ def test_nearest_several_best_first() -> None:
     """More than one where more are asked for, the best first, in the same order whatever the order
     of the known.
     """
-    known = ["MAIL_SEND", "MAIL_SENT", "MAIL_LIST", "CHAT_POST"]
-    assert find_nearest("MAIL_SEN", known, limit=2) == find_nearest(
-        "MAIL_SEN", known[::-1], limit=2
+    existing = ["MAIL_SEND", "MAIL_SENT", "MAIL_LIST", "CHAT_POST"]
+    assert find_nearest("MAIL_SEN", existing, limit=2) == find_nearest(
+        "MAIL_SEN", existing[::-1], limit=2
     )
-    assert find_nearest("mail_sendd", known, limit=2) == ["MAIL_SEND", "MAIL_SENT"]
+    assert find_nearest("mail_sendd", existing, limit=2) == ["MAIL_SEND", "MAIL_SENT"]
 
 
 def test_nearest_of_very_many() -> None:
-    """Of a thousand names the one that was meant is found wherever a letter is wrong, as among few."""
+    """Of a thousand names the one that was meant is found wherever a letter is wrong, as among
+    few.
+    """
     words = ("mail", "chat", "files", "tasks", "forms", "notes", "music", "maps", "bank", "news")
-    known = ["-".join(some) for some in permutations(words, 3)]
-    for name in known[::37]:
-        for place in range(0, len(name), 3):
-            assert find_nearest(name[:place] + "q" + name[place + 1 :], known) == [name]
-            assert find_nearest(name[:place] + name[place + 1 :], known, limit=3)[0] == name
-    assert find_nearest("q" * 200, known) == []
+    existing = ["-".join(items) for items in permutations(words, 3)]
+    for name in existing[::37]:
+        for position in range(0, len(name), 3):
+            assert find_nearest(name[:position] + "q" + name[position + 1 :], existing) == [name]
+            assert (
+                find_nearest(name[:position] + name[position + 1 :], existing, limit=3)[0] == name
+            )
+    assert find_nearest("q" * 200, existing) == []

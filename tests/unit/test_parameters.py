@@ -106,11 +106,11 @@ def test_served_outputs_never_say_required() -> None:
 
 def test_parameters_named_like_keywords() -> None:
     """A parameter may be called `type`, `required` or `properties`: a name is not a keyword."""
-    described: dict[str, Any] = {
+    description: dict[str, Any] = {
         "required": {"type": "string"},
         "properties": {"type": "object", "properties": {"type": {"type": "string"}}},
     }
-    assert to_served_inputs(described) == {
+    assert to_served_inputs(description) == {
         "required": {"type": "string", "description": "", "required": False},
         "properties": {
             "type": "object",
@@ -318,24 +318,24 @@ limits = st.fixed_dictionaries(
 
 def descriptions(depth: int = 2) -> st.SearchStrategy[dict[str, Any]]:
     inner = descriptions(depth - 1) if depth else st.just({"type": "string"})
-    more: dict[str, st.SearchStrategy[Any]] = {
+    extra: dict[str, st.SearchStrategy[Any]] = {
         "properties": st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
         "items": inner,
         "anyOf": st.lists(inner, min_size=1, max_size=2),
     }
-    more |= {
+    extra |= {
         "additionalProperties": st.booleans() | inner,
         "nullable": st.booleans(),
         "required": st.booleans(),
         "title": st.just("T"),
     }
-    held = {
+    stored = {
         "enum": st.lists(values, min_size=1, max_size=3),
         "examples": st.lists(values, max_size=3),
         "default": values,
     }
-    whole = st.fixed_dictionaries({"type": st.sampled_from(TYPES)}, optional=more | held)
-    return whole | st.tuples(whole, limits).map(lambda two: two[0] | two[1])
+    document = st.fixed_dictionaries({"type": st.sampled_from(TYPES)}, optional=extra | stored)
+    return document | st.tuples(document, limits).map(lambda two: two[0] | two[1])
 
 
 @given(descriptions())
@@ -358,13 +358,15 @@ def test_a_validator_agrees_on_what_is_plain(description: dict[str, Any]) -> Non
 
 
 def test_walk_meets_every_description_with_its_pointer() -> None:
-    """Nested properties, items, additional properties and branches are all met, each at its place."""
+    """Nested properties, items, additional properties and branches are all met, each at its
+    place.
+    """
     branch = {"type": "object", "properties": {"b": {"type": "string"}}}
-    described: dict[str, Any] = {
+    description: dict[str, Any] = {
         "a": {"type": "array", "items": {"anyOf": [branch]}},
         "c": {"type": "object", "additionalProperties": {"type": "string"}},
     }
-    pointers = [pointer for pointer, _ in walk_descriptions(described, ("in",))]
+    pointers = [pointer for pointer, _ in walk_descriptions(description, ("in",))]
     assert pointers == [
         ("in", "a"),
         ("in", "a", "items"),

@@ -28,7 +28,7 @@ FINE = (
 )
 
 
-@pytest.mark.parametrize("character", HARMFUL, ids=lambda one: f"U+{ord(one):04X}")
+@pytest.mark.parametrize("character", HARMFUL, ids=lambda item: f"U+{ord(item):04X}")
 def test_what_cannot_be_seen_is_named(character: str) -> None:
     text = f"a{character}b"
     assert textutils.find_hidden(text) == [character]

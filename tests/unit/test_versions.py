@@ -63,8 +63,8 @@ def test_newest_at_is_the_greatest_of_those_not_newer(known: list[str], at: str)
     def parts(version: str) -> tuple[int, int]:
         return int(version[:8]), int(version[9:])
 
-    before = [version for version in known if parts(version) <= parts(at)]
-    assert newest_at(known, at) == (max(before, key=parts) if before else None)
+    previous = [version for version in known if parts(version) <= parts(at)]
+    assert newest_at(known, at) == (max(previous, key=parts) if previous else None)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_the_version_of_what_is_made_today(newest: str | None, version: str | No
 @given(versions, st.dates())
 def test_what_follows_is_a_newer_version(newest: str, day: date) -> None:
     """Always a version, always newer, where there can be one."""
-    found = next_version(newest, f"{day:%Y%m%d}".rjust(8, "0"))
-    assert (found is None and newest == "99999999_99") or (
-        found is not None and is_version(found) and found > newest
+    result = next_version(newest, f"{day:%Y%m%d}".rjust(8, "0"))
+    assert (result is None and newest == "99999999_99") or (
+        result is not None and is_version(result) and result > newest
     )

@@ -24,7 +24,7 @@ import orjson
 
 from toolcatalog.build import cache
 from toolcatalog.catalog import folder as catalog_folder
-from toolcatalog.encoding import dump_json_compact
+from toolcatalog.encoding import dump_json, dump_json_compact
 from toolcatalog.errors import Problem
 from toolcatalog.system.file_state import compute_signature, has_signature
 
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 
 # the path and signature of a folder, and the path, signature and SHA-256 of each of its files
 FolderRow = Sequence[Any]
+
+_BOUNDARY_SPACING = 128  # average number of tools between slugs that always begin a batch
+# from this size on, one slug in 16 begins a new batch
+_LARGE_BATCH, _LARGE_BATCH_SPACING = 64, 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,88 +53,40 @@ class FolderScan:
         return [(path, digest) for row in self.rows for path, _, digest in row[2]]
 
 
-def are_files_unchanged(root: Path, folders: Sequence[str], rows: Sequence[FolderRow]) -> bool:
-    """Return whether the rows describe these folders, and neither folders nor files have
-    changed.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A batch to compile, and everything that the result depends on.
+
+    `toolkit_digests` has the SHA-256 of each toolkit's file. `with_words` is not part of the key:
+    it only adds a section to the compiled batch. The program digest covers `with_vectors`, and so
+    does the key.
     """
-    if [row[0] for row in rows] != [*folders]:
-        return False
-    base = f"{root}/"
-    return all(
-        has_signature(base + folder, noted)
-        and all(has_signature(base + path, mark) for path, mark, _ in files)
-        for folder, noted, files in rows
-    )
 
+    root: Path
+    cache: Path
+    program_digest: str
+    folders: tuple[str, ...]
+    toolkit_digests: Mapping[str, str]
+    toolkits: "Mapping[str, model.Toolkit]"
+    with_vectors: bool = False
+    with_words: bool = True
 
-def scan_folders(root: Path, folders: Sequence[str], rows: Sequence[FolderRow]) -> FolderScan:
-    """List folders, reading only files that changed since the rows were recorded."""
-    noted = {row[0]: row for row in rows}
-    seen = [_scan_folder(root, folder, noted.get(folder, (folder, 0, ()))) for folder in folders]
-    return FolderScan(
-        rows=[row for row, _ in seen if row[2]],
-        problems=[problem for _, some in seen for problem in some],
-    )
-
-
-def list_batch_files(root: Path, folders: Sequence[str]) -> FolderScan:
-    """List the files of folders without their SHA-256; the caller reads them."""
-    now, rows, problems = time.time_ns(), [], []
-    for folder in folders:
-        mark = compute_signature(f"{root}/{folder}", now)
-        found = catalog_folder.list_folder(root, folder)
-        files = [(path, compute_signature(f"{root}/{path}", now), "") for path in found.paths]
-        if files:  # ignore empty folders, which git leaves behind
-            rows.append((folder, 0 if found.has_subfolders else mark, files))
-        problems += found.problems
-    return FolderScan(rows=rows, problems=problems)
-
-
-def _scan_folder(root: Path, folder: str, previous: FolderRow) -> tuple[FolderRow, list[Problem]]:
-    """List one folder, and return its row and problems.
-
-    A folder with subfolders gets signature 0 (unreliable), as changes in those do not affect it.
-    """
-    now = time.time_ns()
-    mark = compute_signature(f"{root}/{folder}", now)
-    known = {path: (before, digest) for path, before, digest in previous[2]}
-    if mark and mark == previous[1]:
-        return (folder, mark, [_scan_file(root, path, known, now) for path in known]), []
-    found = catalog_folder.list_folder(root, folder)
-    return (
-        folder,
-        0 if found.has_subfolders else mark,
-        [_scan_file(root, path, known, now) for path in found.paths],
-    ), found.problems
-
-
-def _scan_file(
-    root: Path, path: str, previous: Mapping[str, tuple[int, str]], now: int
-) -> FolderRow:
-    mark = compute_signature(f"{root}/{path}", now)
-    before, digest = previous.get(path, (0, ""))
-    return (
-        path,
-        mark,
-        digest if mark and mark == before else catalog_folder.file_digest(root, path),
-    )
-
-
-_BOUNDARY_SPACING = 128  # average number of tools between slugs that always begin a batch
-_LARGE_BATCH, _LARGE_BATCH_SPACING = (
-    64,
-    16,
-)  # from this size on, one slug in 16 begins a new batch
+    @property
+    def sections(self) -> list[str]:
+        """The names of the sections that the compiled batch must have."""
+        return [name for name in cache.SECTIONS if self.with_words or name != "words"]
 
 
 class CacheEntry(NamedTuple):
-    """The cache entry of a batch: the key of the compiled batch, and the state of its files.
+    """The key of a compiled batch, and the state of the files that it was made from.
 
-    The key is empty if another input has changed since. The rows stay JSON, because there may be a
-    million files.
+    `toolkits_json` has the SHA-256 of each toolkit's file. The rows stay JSON, because there may be
+    a million files.
     """
 
     key: str
+    with_words: bool
+    toolkits_json: bytes
     rows_json: bytes
 
     @property
@@ -146,50 +102,35 @@ class CacheEntry(NamedTuple):
             (folder, 0, [(path.rpartition("/")[2], 0, "") for path, _, _ in files])
             for folder, _, files in self.rows
         ]
-        return CacheEntry(self.key, dump_json_compact(rows))
+        return self._replace(rows_json=dump_json_compact(rows))
 
 
-NO_ENTRY = CacheEntry("", b"[]")
+class CachedBatch(NamedTuple):
+    """A batch whose compiled form is in the cache."""
+
+    task: Task
+    entry: CacheEntry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """A batch to compile, and everything that the result depends on.
-
-    `toolkit_digests` has the SHA-256 of each toolkit's file, and `cache_entry` comes from the
-    previous build. `with_words` is not part of the key: it only adds a section to the compiled
-    batch. The program digest covers `with_vectors`, and so does the key.
-    """
-
-    root: Path
-    cache: Path
-    program_digest: str
-    folders: tuple[str, ...]
-    toolkit_digests: Mapping[str, str]
-    toolkits: "Mapping[str, model.Toolkit]"
-    cache_entry: CacheEntry = NO_ENTRY
-    with_vectors: bool = False
-    with_words: bool = True
-
-    @property
-    def sections(self) -> list[str]:
-        """The names of the sections that the compiled batch must have."""
-        return [name for name in cache.SECTIONS if self.with_words or name != "words"]
+def make_entry(task: Task, key: str, rows: Sequence[FolderRow], *, with_words: bool) -> CacheEntry:
+    """Return the cache entry of a batch that is in the cache."""
+    return CacheEntry(key, with_words, dump_json_compact(task.toolkit_digests), dump_json(rows))
 
 
 def split_into_batches(folders: Sequence[str]) -> list[tuple[str, ...]]:
     """Group tool folders (`toolkits/<toolkit>/<SLUG>`) into batches of about 64, sorted by slug."""
-    found: list[list[str]] = []
+    groups: list[list[str]] = []
     for slug, folder in sorted((folder.rpartition("/")[2], folder) for folder in folders):
-        told = zlib.crc32(slug.encode("utf-8", "surrogateescape"))
-        if (
-            not found
-            or told % _BOUNDARY_SPACING == 0
-            or (len(found[-1]) >= _LARGE_BATCH and told % _LARGE_BATCH_SPACING == 0)
-        ):
-            found.append([])
-        found[-1].append(folder)
-    return [tuple(batch) for batch in found]
+        if not groups or _begins_batch(slug, len(groups[-1])):
+            groups.append([])
+        groups[-1].append(folder)
+    return [tuple(group) for group in groups]
+
+
+def _begins_batch(slug: str, previous_size: int) -> bool:
+    checksum = zlib.crc32(slug.encode("utf-8", "surrogateescape"))
+    spacing = _LARGE_BATCH_SPACING if previous_size >= _LARGE_BATCH else _BOUNDARY_SPACING
+    return checksum % spacing == 0
 
 
 def toolkits_of(paths: Sequence[str]) -> set[str]:
@@ -197,33 +138,99 @@ def toolkits_of(paths: Sequence[str]) -> set[str]:
     return {path.split("/")[1] for path in paths}
 
 
-def find_cached(task: Task) -> CacheEntry | None:
-    """Return the current cache entry of a batch; None if it must be compiled."""
-    rows = task.cache_entry.rows
-    if task.cache_entry.key and are_files_unchanged(task.root, task.folders, rows):
-        return task.cache_entry
-    seen = scan_folders(task.root, task.folders, rows)
-    if seen.problems or not all(digest for _, digest in seen.files):
-        return None
-    found = compute_key(task, seen.files)
-    whole = (
-        found == task.cache_entry.key
-        or cache.load_batch(task.cache, found, task.sections) is not None
-    )
-    return make_entry(found, seen.rows) if whole else None
-
-
-def make_entry(key: str, rows: Sequence[FolderRow]) -> CacheEntry:
-    """Return the cache entry of a compiled batch in the cache."""
-    return CacheEntry(key, orjson.dumps(rows))
-
-
 def compute_key(task: Task, files: Sequence[tuple[str, str]]) -> str:
     """Return the key of a batch with these files, given as path and SHA-256."""
-    heads = sorted(
+    toolkits = sorted(
         (toolkit, task.toolkit_digests.get(toolkit, ""))
         for toolkit in toolkits_of([path for path, _ in files])
     )
-    return hashlib.sha256(
-        json.dumps([task.program_digest, heads, sorted(files)]).encode()
-    ).hexdigest()
+    data = json.dumps([task.program_digest, toolkits, sorted(files)])
+    return hashlib.sha256(data.encode()).hexdigest()
+
+
+def find_cached(batch: tuple[Task, CacheEntry | None]) -> CacheEntry | None:
+    """Return the current cache entry of a batch; None if it must be compiled.
+
+    The batch comes with the entry that the previous build recorded, or None.
+    """
+    task, recorded = batch
+    rows = recorded.rows if recorded else ()
+    has_sections = recorded is not None and (recorded.with_words or not task.with_words)
+    if (
+        recorded
+        and has_sections
+        and recorded.toolkits_json == dump_json(task.toolkit_digests)
+        and are_files_unchanged(task.root, task.folders, rows)
+    ):
+        return recorded
+    scan = scan_folders(task.root, task.folders, rows)
+    if scan.problems or not all(digest for _, digest in scan.files):
+        return None
+    key = compute_key(task, scan.files)
+    if recorded and has_sections and recorded.key == key:
+        return make_entry(task, key, scan.rows, with_words=recorded.with_words)
+    if cache.load_batch(task.cache, key, task.sections) is None:
+        return None
+    return make_entry(task, key, scan.rows, with_words=task.with_words)
+
+
+def are_files_unchanged(root: Path, folders: Sequence[str], rows: Sequence[FolderRow]) -> bool:
+    """Return whether the rows are those of these folders, and nothing in them has changed."""
+    if [row[0] for row in rows] != [*folders]:
+        return False
+    base = f"{root}/"
+    return all(
+        has_signature(base + folder, folder_signature)
+        and all(has_signature(base + path, signature) for path, signature, _ in files)
+        for folder, folder_signature, files in rows
+    )
+
+
+def scan_folders(root: Path, folders: Sequence[str], rows: Sequence[FolderRow]) -> FolderScan:
+    """List folders, reading only files that changed since the rows were recorded."""
+    recorded = {row[0]: row for row in rows}
+    scans = [
+        _scan_folder(root, folder, recorded.get(folder, (folder, 0, ()))) for folder in folders
+    ]
+    return FolderScan(
+        rows=[row for row, _ in scans if row[2]],
+        problems=[problem for _, problems in scans for problem in problems],
+    )
+
+
+def _scan_folder(root: Path, folder: str, previous: FolderRow) -> tuple[FolderRow, list[Problem]]:
+    """List one folder, and return its row and problems.
+
+    A folder with subfolders gets signature 0 (unreliable), as changes in those do not affect it.
+    """
+    now = time.time_ns()
+    signature = compute_signature(f"{root}/{folder}", now)
+    recorded = {path: (before, digest) for path, before, digest in previous[2]}
+    if signature and signature == previous[1]:
+        return (folder, signature, [_scan_file(root, path, recorded, now) for path in recorded]), []
+    listing = catalog_folder.list_folder(root, folder)
+    rows = [_scan_file(root, path, recorded, now) for path in listing.paths]
+    return (folder, 0 if listing.has_subfolders else signature, rows), listing.problems
+
+
+def _scan_file(
+    root: Path, path: str, recorded: Mapping[str, tuple[int, str]], now: int
+) -> FolderRow:
+    signature = compute_signature(f"{root}/{path}", now)
+    before, digest = recorded.get(path, (0, ""))
+    if not signature or signature != before:
+        digest = catalog_folder.file_digest(root, path)
+    return path, signature, digest
+
+
+def list_batch_files(root: Path, folders: Sequence[str]) -> FolderScan:
+    """List the files of folders without their SHA-256; the caller reads them."""
+    now, rows, problems = time.time_ns(), [], []
+    for folder in folders:
+        signature = compute_signature(f"{root}/{folder}", now)
+        listing = catalog_folder.list_folder(root, folder)
+        files = [(path, compute_signature(f"{root}/{path}", now), "") for path in listing.paths]
+        if files:  # ignore empty folders, which git leaves behind
+            rows.append((folder, 0 if listing.has_subfolders else signature, files))
+        problems += listing.problems
+    return FolderScan(rows=rows, problems=problems)

@@ -10,8 +10,8 @@ user can make (see `system.seals`), and the header has the SHA-256 of each secti
 missing, truncated, damaged, misplaced or written by another user is compiled again. Deleting the
 cache costs time and nothing else.
 
-The rule facts of all batches are in one sealed file, each under the key of its batch. If the facts
-of a batch are missing or damaged, they are read from the compiled batch.
+What checks across files need of a batch, its rule facts, is also kept in the build state (see
+`build.state`), which is faster to read.
 """
 
 import contextlib
@@ -21,6 +21,7 @@ import os
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,11 +29,16 @@ import orjson
 
 from toolcatalog.catalog.model import ToolSummary
 from toolcatalog.encoding import dump_json, dump_json_compact
+from toolcatalog.errors import UsageError
 from toolcatalog.system import files, seals
 
 _PREFIX_SIZE = seals.SEAL_SIZE + 8  # bytes: the seal of the header and its length
 _MAX_EXCESS_FACTOR, _MAX_EXCESS = 3, 100
+_SEPARATOR = ","  # neither scopes nor tags contain it
 SECTIONS = ("facts", "newest", "older", "rows", "words", "vectors", "advice")
+
+# name, size in bytes and SHA-256 of each section
+Sections = Sequence[tuple[str, int, str]]
 
 
 class DamagedBatch(Exception):
@@ -89,6 +95,30 @@ class CompiledBatch:
     advice: bytes = b""
 
 
+def require_private_secret(catalog: Path) -> None:
+    """Raise UsageError if the secret of the seals is in the checkout that contains the catalog.
+
+    A change could commit the secret together with a forged cache. The checkout is the folder with
+    the nearest `.git`, or the catalog itself if there is none; around a submodule, the outer one.
+    """
+    secret = seals.get_secret_path()
+    top = _find_checkout(Path(os.path.realpath(catalog)))
+    if secret and Path(os.path.realpath(secret)).is_relative_to(top):
+        raise UsageError(
+            f"The secret of the build cache ({secret}) is in the checkout in {top}, and who changes "
+            "the catalog could commit one: set XDG_CACHE_HOME to a folder outside of it."
+        )
+
+
+def _find_checkout(catalog: Path) -> Path:
+    top = catalog
+    for path in (catalog, *catalog.parents):
+        if (path / ".git").is_dir():
+            return path
+        top = path if os.path.lexists(path / ".git") else top
+    return top
+
+
 def batch_path(cache: Path, key: str) -> Path:
     """Return the path of the compiled batch with this key."""
     return cache / "parts" / key[:2] / f"{key}.compiled"
@@ -96,26 +126,27 @@ def batch_path(cache: Path, key: str) -> Path:
 
 def save_batch(cache: Path, key: str, batch: CompiledBatch) -> None:
     """Write a compiled batch. Raises OSError if it cannot be written."""
-    every = {name: getattr(batch, name) for name in SECTIONS} | {"facts": dump_json(batch.facts)}
-    sections = {name: data for name, data in every.items() if data is not None}
-    stated = [
-        [name, len(data), hashlib.sha256(data).hexdigest()] for name, data in sections.items()
+    sections = {name: getattr(batch, name) for name in SECTIONS if name != "facts"}
+    data = {"facts": dump_json(batch.facts)}
+    data |= {name: section for name, section in sections.items() if section is not None}
+    table = [
+        (name, len(section), hashlib.sha256(section).hexdigest()) for name, section in data.items()
     ]
-    head = dump_json({"key": key, "sections": stated})
-    seal = _seal_header(key, head) + len(head).to_bytes(8, "little")
-    files.write_unsynced(batch_path(cache, key), b"".join([seal, head, *sections.values()]))
+    header = dump_json({"key": key, "sections": table})
+    prefix = _seal_header(key, header) + len(header).to_bytes(8, "little")
+    files.write_unsynced(batch_path(cache, key), b"".join([prefix, header, *data.values()]))
 
 
-def _seal_header(key: str, head: bytes) -> bytes:
+def _seal_header(key: str, header: bytes) -> bytes:
     """Return the seal of a header, which contains the digests of all sections."""
-    return seals.compute_seal(f"{key}.compiled", hashlib.sha256(head).digest())
+    return seals.compute_seal(f"{key}.compiled", hashlib.sha256(header).digest())
 
 
 def remove_batches_except(cache: Path, keys: Collection[str]) -> None:
     """Remove all compiled batches except those with these keys."""
-    for place in (cache / "parts").glob("*/*"):
-        if place.stem not in keys:
-            files.remove(place)
+    for path in (cache / "parts").glob("*/*"):
+        if path.stem not in keys:
+            files.remove(path)
 
 
 def prune_batches(cache: Path, keys: Collection[str]) -> None:
@@ -123,10 +154,8 @@ def prune_batches(cache: Path, keys: Collection[str]) -> None:
 
     A few others are kept, because they may belong to a build with other options.
     """
-    if (
-        len([*(cache / "parts").glob("*/*.compiled")])
-        > _MAX_EXCESS_FACTOR * len(keys) + _MAX_EXCESS
-    ):
+    count = sum(1 for _ in (cache / "parts").glob("*/*.compiled"))
+    if count > _MAX_EXCESS_FACTOR * len(keys) + _MAX_EXCESS:
         remove_batches_except(cache, keys)
 
 
@@ -139,31 +168,42 @@ def load_batch(cache: Path, key: str, sections: Collection[str] = SECTIONS) -> C
         contextlib.suppress(OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError),
         files.open_regular(batch_path(cache, key)) as file,
     ):
-        seal = file.read(_PREFIX_SIZE)
-        size = min(
-            int.from_bytes(seal[seals.SEAL_SIZE :], "little"), os.fstat(file.fileno()).st_size
-        )
-        text = file.read(size)
-        if not hmac.compare_digest(_seal_header(key, text), seal[: seals.SEAL_SIZE]):
-            return None
-        head: dict[str, Any] = orjson.loads(text)
-        if head["key"] != key or not {name for name, *_ in head["sections"]}.issuperset(sections):
-            return None
-        found: dict[str, Any] = dict.fromkeys(SECTIONS, b"")
-        for name, length, digest in head["sections"]:
-            if name in sections:
-                found[name] = file.read(length)
-                if hashlib.sha256(found[name]).hexdigest() != digest:
-                    return None
-            else:
-                file.seek(length, os.SEEK_CUR)
-        facts = ToolColumns(**orjson.loads(found["facts"] or b"{}"))
-        return CompiledBatch(**{**found, "facts": facts})
+        data: dict[str, Any] = dict.fromkeys(SECTIONS, b"")
+        data |= _read_sections(file, _read_section_table(file, key), sections)
+        data["facts"] = ToolColumns(**orjson.loads(data["facts"] or b"{}"))
+        return CompiledBatch(**data)
     return None
 
 
-_KEY_LENGTH = 64  # characters
-_SEPARATOR = ","  # neither scopes nor tags contain it
+def _read_section_table(file: BufferedReader, key: str) -> Sections:
+    """Return the table of sections. Raises ValueError if the header is not valid."""
+    prefix = file.read(_PREFIX_SIZE)
+    length = int.from_bytes(prefix[seals.SEAL_SIZE :], "little")
+    header = file.read(min(length, os.fstat(file.fileno()).st_size))
+    if not hmac.compare_digest(_seal_header(key, header), prefix[: seals.SEAL_SIZE]):
+        raise ValueError("not sealed by this user")
+    value: dict[str, Any] = orjson.loads(header)
+    if value["key"] != key:
+        raise ValueError("the batch of another key")
+    table: Sections = value["sections"]
+    return table
+
+
+def _read_sections(
+    file: BufferedReader, table: Sections, sections: Collection[str]
+) -> dict[str, bytes]:
+    """Return the bytes of these sections. Raises ValueError if one is missing or damaged."""
+    data: dict[str, bytes] = {}
+    for name, length, digest in table:
+        if name not in sections:
+            file.seek(length, os.SEEK_CUR)
+            continue
+        data[name] = file.read(length)
+        if hashlib.sha256(data[name]).hexdigest() != digest:
+            raise ValueError(f"the section {name} is damaged")
+    if len(data) < len({*sections}):
+        raise ValueError("a section is missing")
+    return data
 
 
 class RuleFacts(NamedTuple):
@@ -205,43 +245,18 @@ class JoinedNames(dict[str, tuple[str, ...]]):
 
 def dump_rule_facts(columns: ToolColumns) -> bytes:
     """Return the rule facts of a batch as JSON; they stay in this form in memory to save space."""
-    scopes, tags = (list(map(_SEPARATOR.join, column)) for column in (columns.scopes, columns.tags))
-    return dump_json_compact(
-        [
-            *RuleFacts(
-                columns.toolkits,
-                columns.slugs,
-                columns.versions,
-                scopes,
-                tags,
-                columns.replaced,
-                columns.rules,
-            )
-        ]
+    facts = RuleFacts(
+        toolkits=columns.toolkits,
+        slugs=columns.slugs,
+        versions=columns.versions,
+        scopes=[*map(_SEPARATOR.join, columns.scopes)],
+        tags=[*map(_SEPARATOR.join, columns.tags)],
+        replaced_by=columns.replaced,
+        rules=columns.rules,
     )
+    return dump_json_compact([*facts])
 
 
 def parse_rule_facts(data: bytes) -> RuleFacts:
     """Parse the JSON form of rule facts."""
     return RuleFacts(*orjson.loads(data))
-
-
-def load_rule_facts(cache: Path) -> dict[str, bytes]:
-    """Return the saved rule facts, as JSON, by the keys of their batches."""
-    lines = (files.read_sealed(_rule_facts_path(cache)) or b"").split(b"\n")
-    return {
-        line[:_KEY_LENGTH].decode("ascii", "replace"): line[_KEY_LENGTH:] for line in lines if line
-    }
-
-
-def save_rule_facts(cache: Path, rule_facts: Mapping[str, bytes]) -> None:
-    """Save the rule facts of exactly these batches for the next build. Raises OSError."""
-    cache.mkdir(exist_ok=True)
-    files.write_sealed(
-        _rule_facts_path(cache),
-        (piece for key, told in rule_facts.items() for piece in (key.encode(), told, b"\n")),
-    )
-
-
-def _rule_facts_path(cache: Path) -> Path:
-    return cache / "briefs"

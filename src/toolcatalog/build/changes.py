@@ -1,8 +1,15 @@
-"""Change detection: what has to be built, and what the cache still has."""
+"""Change detection: what has to be built, and what the cache still has.
+
+A build depends on this program, the files of the catalog and the pages of the site. The program is
+identified by a digest of its files, of the running Python and of the versions of its libraries.
+"""
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +22,20 @@ from toolcatalog.errors import Problem
 from toolcatalog.progress import Progress
 from toolcatalog.system import file_state
 from toolcatalog.system.processes import WorkerPool
+
+# libraries whose output is cached
+_LIBRARIES = (
+    "jinja2",
+    "jsonschema-rs",
+    "markdown-it-py",
+    "nh3",
+    "numpy",
+    "orjson",
+    "pyroaring",
+    "pystemmer",
+    "pyyaml",
+)
+_DIST_INFO = re.compile(r"(.+?)-([^-]+)(?:-.*)?\.(?:dist|egg)-info")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +68,16 @@ class BuildPaths:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BuildContext:
+    """What every step of a build or check needs."""
+
+    paths: BuildPaths
+    program_digest: str
+    pool: WorkerPool
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogListing:
     """The files that do not belong to a tool, the folders of tools, and what cannot be read."""
 
@@ -57,7 +88,7 @@ class CatalogListing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeSet:
-    """A catalog as found on disk: the SHA-256 of each file outside tool folders, and the batches.
+    """A catalog as it is on disk: the SHA-256 of each file outside tool folders, and the batches.
 
     `cache_entries` has for each task its cache entry, or None if it must be compiled. `site_state`
     has the page groups whose files are as the last build left them.
@@ -66,14 +97,9 @@ class ChangeSet:
     other_digests: Mapping[str, str]
     tasks: Sequence[Task]
     cache_entries: list[CacheEntry | None]
-    site_state: SiteState
     unreadable: Sequence[Problem]
     program_digest: str
-
-    @property
-    def toolkit_digests(self) -> Mapping[str, str]:
-        """A digest of what each toolkit gives to the documents of its tools."""
-        return _toolkit_digests(self.other_digests)
+    site_state: SiteState
 
     @property
     def source_digest(self) -> str:
@@ -81,169 +107,178 @@ class ChangeSet:
 
         Empty if something cannot be read or must be compiled first.
         """
-        sure = not self.unreadable and all(self.other_digests.values()) and all(self.cache_entries)
-        return (
-            ""
-            if not sure
-            else compute_source_digest(
-                self.program_digest, self.other_digests, [one for one in self.cache_entries if one]
-            )
-        )
+        entries = [entry for entry in self.cache_entries if entry]
+        is_readable = not self.unreadable and all(self.other_digests.values())
+        if not is_readable or len(entries) < len(self.tasks):
+            return ""
+        return compute_source_digest(self.program_digest, self.other_digests, entries)
+
+
+def compute_program_digest(*extra: str) -> str:
+    """Return a digest of everything that determines what this program produces.
+
+    It covers the files of this package, the running Python, the versions of the libraries in use,
+    and `extra`.
+    """
+    digest = hashlib.sha256(f"{sys.version}\n{extra!r}\n".encode())
+    # the first match on `sys.path` is the one imported
+    versions = dict(reversed([*_installed_versions()]))
+    for library in _LIBRARIES:
+        version = versions.get(library.replace("-", "_")) or _library_version(library)
+        digest.update(f"{library} {version}\n".encode())
+    _hash_folder(Path(__file__).parents[1], digest)
+    return digest.hexdigest()
+
+
+def _installed_versions() -> Iterator[tuple[str, str]]:
+    """Yield the name and version of each installed library, from the names of its metadata folder.
+
+    Listing folders is faster than `importlib.metadata`: nine queries to it take longer than the
+    rest of `compute_program_digest`.
+    """
+    for path in filter(Path.is_dir, map(Path, sys.path)):
+        for entry in path.iterdir():
+            match = _DIST_INFO.fullmatch(entry.name)
+            if match:
+                yield re.sub("[-_.]+", "_", match[1]).lower(), match[2]
+
+
+def _library_version(library: str) -> str:
+    """Return the version of a library that has no metadata folder on `sys.path`."""
+    from importlib import metadata  # noqa: PLC0415 - slow to import
+
+    return metadata.version(library)
+
+
+def _hash_folder(path: Path, digest: "hashlib._Hash") -> None:
+    with os.scandir(path) as scan:
+        entries = sorted(scan, key=lambda entry: entry.name)
+    for entry in entries:
+        if entry.is_dir() and entry.name != "__pycache__":
+            _hash_folder(Path(entry.path), digest)
+        elif entry.is_file():
+            with open(entry.path, "rb", buffering=0) as file:
+                digest.update(entry.name.encode() + b"\0" + file.read())
 
 
 def compute_source_digest(
     program_digest: str, other_digests: Mapping[str, str], entries: Sequence[CacheEntry]
 ) -> str:
     """Return the digest of everything that a snapshot is made from."""
-    return hashlib.sha256(
-        json.dumps(
-            [program_digest, sorted(other_digests.items()), [one.key for one in entries]]
-        ).encode()
-    ).hexdigest()
+    keys = [entry.key for entry in entries]
+    data = json.dumps([program_digest, sorted(other_digests.items()), keys])
+    return hashlib.sha256(data.encode()).hexdigest()
 
 
 def list_catalog(catalog: Path) -> CatalogListing:
-    """List the files and tool folders of a catalog. Raises UsageError if there is no such
-    folder.
-    """
+    """List the files and tool folders of a catalog. Raises UsageError if there is no catalog."""
     paths, folders, unreadable = folder.list_layout(catalog)
     return CatalogListing(other_paths=paths, tool_folders=folders, unreadable=unreadable)
 
 
 def detect_changes(
-    paths: BuildPaths,
-    listing: CatalogListing,
-    previous: BuildState,
-    program_digest: str,
-    pool: WorkerPool,
-    progress: Progress,
+    context: BuildContext, listing: CatalogListing, previous: BuildState, pool: WorkerPool
 ) -> ChangeSet:
-    """Find what has changed in the catalog since the previous build.
+    """Find what has changed in the catalog since the previous build, with workers of `pool`.
 
     The result has an empty `site_state`.
     """
-    others = {path: folder.file_digest(paths.catalog, path) for path in listing.other_paths}
-    heads = _toolkit_digests(others)
-    tasks = [
-        _make_task(paths, program_digest, batch, heads, previous)
-        for batch in batches.split_into_batches(listing.tool_folders)
-    ]
-    known: list[CacheEntry | None] = []
-    if (paths.cache / "parts").exists():
-        found = pool.map(batches.find_cached, tasks)
-        with progress("Looking for changes", len(tasks)) as advance:
-            for one in found:
-                known.append(one)
-                advance(1)
-    else:
-        known = [None] * len(tasks)
-    # the previous entries are no longer needed: `known` has the current ones
-    forgotten = [replace(task, cache_entry=batches.NO_ENTRY) for task in tasks]
+    catalog = context.paths.catalog
+    other_digests = {path: folder.file_digest(catalog, path) for path in listing.other_paths}
+    groups = batches.split_into_batches(listing.tool_folders)
+    tasks = [_make_task(context, group, other_digests) for group in groups]
     return ChangeSet(
-        other_digests=others,
-        tasks=forgotten,
-        cache_entries=known,
-        site_state=SiteState(),
+        other_digests=other_digests,
+        tasks=tasks,
+        cache_entries=_find_cache_entries(context, tasks, previous, pool),
         unreadable=listing.unreadable,
-        program_digest=program_digest,
+        program_digest=context.program_digest,
+        site_state=SiteState(),
     )
 
 
-def start_site_scan(
-    paths: BuildPaths, program_digest: str, pool: WorkerPool
-) -> Callable[[], SiteState]:
+def _make_task(
+    context: BuildContext, folders: tuple[str, ...], other_digests: Mapping[str, str]
+) -> Task:
+    toolkits = sorted(batches.toolkits_of(folders))
+    return Task(
+        root=context.paths.catalog,
+        cache=context.paths.cache,
+        program_digest=context.program_digest,
+        with_vectors=context.paths.with_vectors,
+        with_words=context.paths.with_words,
+        folders=folders,
+        toolkit_digests={slug: _toolkit_digest(slug, other_digests) for slug in toolkits},
+        toolkits={},
+    )
+
+
+def _toolkit_digest(toolkit: str, other_digests: Mapping[str, str]) -> str:
+    """Return the SHA-256 of a toolkit's file.
+
+    If it has a logo file, the digest also covers the path of that file and catalog.yaml: the tools
+    contain the public address of the logo.
+    """
+    digest = other_digests.get(toolkit_path(toolkit), "")
+    logo_files = [path for path in logo_paths(toolkit) if path in other_digests]
+    if not (digest and logo_files):
+        return digest
+    parts = [digest, logo_files, other_digests.get("catalog.yaml", "")]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def logo_paths(toolkit: str) -> list[str]:
+    """Return the paths that a toolkit's logo file may have in the catalog."""
+    return [f"toolkits/{toolkit}/{name}" for name in logo.NAMES]
+
+
+def toolkit_path(toolkit: str) -> str:
+    """Return the path of a toolkit's file in the catalog."""
+    return f"toolkits/{toolkit}/toolkit.yaml"
+
+
+def _find_cache_entries(
+    context: BuildContext, tasks: Sequence[Task], previous: BuildState, pool: WorkerPool
+) -> list[CacheEntry | None]:
+    """Return for each task its current cache entry, or None if it must be compiled."""
+    if not (context.paths.cache / "parts").exists():
+        return [None] * len(tasks)
+    recorded = [(task, previous.find_entry(task.folders)) for task in tasks]
+    entries: list[CacheEntry | None] = []
+    with context.progress("Looking for changes", len(tasks)) as advance:
+        for entry in pool.map(batches.find_cached, recorded):
+            entries.append(entry)
+            advance(1)
+    return entries
+
+
+def start_site_scan(context: BuildContext) -> Callable[[], SiteState]:
     """Start to check in the background which page groups of the site are unchanged.
 
     Returns a function that waits for the result.
     """
-    return (
-        SiteState
-        if paths.site is None
-        else partial(
-            _load_unchanged_groups,
-            pool.submit(partial(_find_unchanged_groups, paths, program_digest)),
-            paths,
-            program_digest,
-        )
-    )
+    site = context.paths.site
+    if site is None:
+        return SiteState
+    arguments = context.paths.cache, site, context.program_digest
+    scan = context.pool.background.submit(partial(_find_unchanged_groups, *arguments))
+    return partial(_load_unchanged_groups, scan, *arguments)
 
 
 def _load_unchanged_groups(
-    unchanged_groups: Callable[[], Sequence[str]], paths: BuildPaths, program_digest: str
+    wait_for_groups: Callable[[], Sequence[str]], cache: Path, site: Path, program_digest: str
 ) -> SiteState:
     """Return the state of the unchanged groups.
 
     This process reads it too, because that is faster than sending it from another process.
     """
-    assert paths.site
-    noted = state.load_site_state(paths.cache, paths.site, program_digest)
-    return noted.select(unchanged_groups())
+    return state.load_site_state(cache, site, program_digest).select(wait_for_groups())
 
 
-def _find_unchanged_groups(paths: BuildPaths, program_digest: str) -> list[str]:
+def _find_unchanged_groups(cache: Path, site: Path, program_digest: str) -> list[str]:
     """Return the digests of the groups whose files are as the last build left them."""
-    assert paths.site
-    noted = state.iter_site_groups(paths.cache, paths.site, program_digest)
     return [
         digest
-        for digest, group in noted
-        if file_state.are_unchanged(paths.site, state.decode_signatures(group))
+        for digest, group in state.iter_site_groups(cache, site, program_digest)
+        if file_state.are_unchanged(site, state.decode_signatures(group))
     ]
-
-
-def _toolkit_digests(other_digests: Mapping[str, str]) -> dict[str, str]:
-    """Return the SHA-256 of each toolkit's file.
-
-    For a toolkit with a logo file, the digest also covers the path of that file and catalog.yaml:
-    its tools contain the public address of the logo.
-    """
-    digests = {
-        path.split("/")[1]: digest
-        for path, digest in other_digests.items()
-        if _is_toolkit_file(path)
-    }
-    for path in other_digests:
-        toolkit = logo_toolkit(path)
-        if toolkit in digests:
-            parts = [digests[toolkit], path, other_digests.get("catalog.yaml", "")]
-            digests[toolkit] = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-    return digests
-
-
-def _is_toolkit_file(path: str) -> bool:
-    match path.split("/"):
-        case ["toolkits", _, "toolkit.yaml"]:
-            return True
-    return False
-
-
-def logo_toolkit(path: str) -> str:
-    """Return the toolkit whose logo file has this path; empty if it is another file."""
-    match path.split("/"):
-        case ["toolkits", toolkit, name] if name in logo.NAMES:
-            return toolkit
-    return ""
-
-
-def _make_task(
-    paths: BuildPaths,
-    program_digest: str,
-    batch: tuple[str, ...],
-    toolkit_digests: Mapping[str, str],
-    previous: BuildState,
-) -> Task:
-    its_heads = {
-        toolkit: toolkit_digests.get(toolkit, "") for toolkit in batches.toolkits_of(batch)
-    }
-    known = previous.find_entry(batch, its_heads)
-    return Task(
-        root=paths.catalog,
-        cache=paths.cache,
-        program_digest=program_digest,
-        with_vectors=paths.with_vectors,
-        with_words=paths.with_words,
-        folders=batch,
-        toolkit_digests=its_heads,
-        toolkits={},
-        cache_entry=known,
-    )

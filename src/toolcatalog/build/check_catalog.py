@@ -1,86 +1,21 @@
 """Check the whole catalog from the cache: compile changes, report lint findings with locations."""
 
-import contextlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, groupby
-from operator import attrgetter
-from pathlib import Path
+from itertools import chain, compress
+from operator import not_
 
-import orjson
-
-from toolcatalog.build import cache, compiler
-from toolcatalog.build.batches import NO_ENTRY, Task
-from toolcatalog.build.changes import BuildPaths, ChangeSet, logo_toolkit
+from toolcatalog.build import cache, changes, compiler, state
+from toolcatalog.build.batches import CachedBatch, Task
+from toolcatalog.build.changes import BuildContext, ChangeSet
 from toolcatalog.build.compiler import CompileResult
 from toolcatalog.catalog import folder, model, resolve
 from toolcatalog.errors import Problem, UsageError
 from toolcatalog.progress import Progress
-from toolcatalog.system import files
 from toolcatalog.system.processes import WorkerPool
 from toolcatalog.validation import checker, severity, suppressions
 from toolcatalog.validation.checker import CheckedCatalog, CheckedFile
-
-
-def has_cached_findings(task: Task) -> bool:
-    """Return whether the located findings of a batch are in the cache."""
-    return _cache_path(task).exists()
-
-
-def locate_batch_findings(rules: Collection[str], task: Task) -> list[Problem]:
-    """Return the findings of these rules for a compiled batch in the cache, with their locations.
-
-    Raises OSError if they cannot be cached.
-    """
-    kept = _load_cached(task, rules)
-    if kept is not None:
-        return kept
-    said = compiler.parse_findings(compiler.load_or_compile(task, "advice").advice)
-    found = [
-        problem
-        for path, some in suppressions.group_by_path(said).items()
-        for problem in suppressions.apply(task.root, path, some)
-    ]
-    files.write_sealed(
-        _cache_path(task),
-        [
-            orjson.dumps(
-                {"of": folder.display_path(task.root, ""), "told": dict(_rows_by_rule(found))}
-            )
-        ],
-    )
-    return [problem for problem in found if problem.rule in rules]
-
-
-def _cache_path(task: Task) -> Path:
-    return cache.batch_path(task.cache, task.cache_entry.key).with_suffix(".told")
-
-
-def _rows_by_rule(problems: Iterable[Problem]) -> Iterator[tuple[str, list[tuple[object, ...]]]]:
-    """Yield each rule with its problems as rows."""
-    for rule, some in groupby(sorted(problems, key=attrgetter("rule")), attrgetter("rule")):
-        yield rule, [problem.row for problem in some]
-
-
-def _load_cached(task: Task, rules: Collection[str]) -> list[Problem] | None:
-    """Return the cached findings of this batch and these rules; None if there are none for this
-    catalog.
-
-    Paths are displayed with the name of the catalog's folder, so another folder needs other
-    findings.
-    """
-    with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
-        said = orjson.loads(files.read_sealed(_cache_path(task)) or b"")
-        if said["of"] == folder.display_path(task.root, ""):
-            return [
-                Problem.from_row(row)
-                for rule, rows in said["told"].items()
-                if rule in rules
-                for row in rows
-            ]
-    return None
-
 
 _FEW_BATCHES = 8  # batches that a check compiles without counting their words
 
@@ -89,189 +24,129 @@ _FEW_BATCHES = 8  # batches that a check compiles without counting their words
 class CompiledCatalog:
     """A compiled catalog: valid batches, results of invalid ones, and the files that are not tools.
 
-    `tasks` are the batches without errors of their own, whose compiled form is in the cache.
-    `tools` are their tools, and `rules_by_task` has the rules with findings in each of them.
-    `invalid` has the results of all other batches.
+    `batches` have no errors of their own, and their compiled form is in the cache. `tools` are
+    their tools, and `rules_by_batch` has the rules with findings in each of them. `invalid` has the
+    results of all other batches.
     """
 
-    tasks: Sequence[Task]
+    batches: Sequence[CachedBatch]
     tools: Sequence[model.ToolSummary]
-    rules_by_task: Sequence[Sequence[str]]
+    rules_by_batch: Sequence[Sequence[str]]
     invalid: Sequence[CompileResult]
     other_files: Sequence[CheckedFile]
 
 
-def compile_changes(
-    paths: BuildPaths, changes: ChangeSet, pool: WorkerPool, progress: Progress
-) -> CompiledCatalog:
+def compile_changes(context: BuildContext, change_set: ChangeSet) -> CompiledCatalog:
     """Read the whole catalog and compile what changed.
 
     Raises UsageError if files change meanwhile, OSError or BrokenExecutor.
     """
-    tasks = _plan_tasks(changes)
-    missing = [task for task in tasks if not task.cache_entry.key]
-    toolkits = {toolkit for task in missing for toolkit in task.toolkit_digests}
-    needed = {_toolkit_path(toolkit) for toolkit in toolkits} | _logo_paths(changes, toolkits)
-    examined = _check_other_files(paths, changes, changes.other_digests.keys() & needed)
-    results = _start_compiling(_with_toolkits(missing, examined), pool)
+    tasks = _plan_tasks(change_set)
+    entries = change_set.cache_entries
+    missing = [task for task, entry in zip(tasks, entries, strict=True) if not entry]
+    needed = {path for task in missing for path in _toolkit_files(task, change_set)}
+    other_files = _check_other_files(context, change_set, change_set.other_digests.keys() & needed)
+    results = _start_compiling(_with_toolkits(missing, other_files), context.pool)
     # this, like what follows, runs while the first batches are compiled
-    examined |= _check_other_files(paths, changes, changes.other_digests.keys() - needed)
-    tasks, briefed = _with_toolkits(tasks, examined), _RuleFactsReader(paths.cache)
-    briefed.load(task for task in tasks if task.cache_entry.key)
-    compiled = dict(
-        zip(
-            (task.folders for task in missing),
-            _collect_results(missing, results, progress),
-            strict=True,
-        )
-    )
-    sound, broken = _separate_invalid(tasks, compiled)
-    tools, rules = briefed.collect(sound)
-    others = [examined[path] for path in changes.other_digests]
+    other_files |= _check_other_files(context, change_set, change_set.other_digests.keys() - needed)
+    rule_facts = _RuleFactsReader(context)
+    tasks = _with_toolkits(tasks, other_files)
+    rule_facts.load(_cached_batches(tasks, change_set))
+    compiled = _collect_results(missing, results, context.progress)
+    valid, invalid = _separate_invalid(tasks, change_set, compiled)
+    tools, rules = rule_facts.collect(valid)
     return CompiledCatalog(
-        tasks=sound, tools=tools, rules_by_task=rules, invalid=broken, other_files=others
+        batches=valid,
+        tools=tools,
+        rules_by_batch=rules,
+        invalid=invalid,
+        other_files=[other_files[path] for path in change_set.other_digests],
     )
 
 
 def check_compiled(
-    paths: BuildPaths,
-    changes: ChangeSet,
-    compiled_catalog: CompiledCatalog,
-    pool: WorkerPool,
-    progress: Progress,
+    context: BuildContext,
+    change_set: ChangeSet,
+    compiled: CompiledCatalog,
     severities: Collection[str],
 ) -> CheckedCatalog:
     """Check the catalog against its schemas, the rules, and the lint rules of these severities.
 
     Raises UsageError if files change meanwhile, OSError or BrokenExecutor.
     """
-    examined = [
-        *compiled_catalog.other_files,
-        *(one for compiled in compiled_catalog.invalid for one in compiled.checked_files),
-    ]
-    unreadable = [
-        *changes.unreadable,
-        *(problem for compiled in compiled_catalog.invalid for problem in compiled.unreadable),
-    ]
+    invalid_files = (file for result in compiled.invalid for file in result.checked_files)
+    unreadable = (problem for result in compiled.invalid for problem in result.unreadable)
     checked = checker.check_catalog(
-        paths.catalog, examined, compiled_catalog.tools, unreadable, severities
+        context.paths.catalog,
+        [*compiled.other_files, *invalid_files],
+        compiled.tools,
+        [*change_set.unreadable, *unreadable],
+        severities,
     )
-    heeded = severity.rules_with_severity(checked.catalog.about, severities)
-    advised = [
-        task
-        for task, some in zip(compiled_catalog.tasks, compiled_catalog.rules_by_task, strict=True)
-        if not heeded.isdisjoint(some)
+    about = checked.catalog.about
+    rules = severity.rules_with_severity(about, severities)
+    located = [
+        *_locate_batch_findings(context, compiled, rules),
+        *suppressions.locate_unsuppressed_findings(context.paths.catalog, checked.lint_findings),
     ]
-    told = _locate_all_findings(paths, checked, advised, heeded, pool, progress)
-    problems = checker.apply_severities(checked.catalog.about.rules, [*checked.problems, *told])
-    return replace(checked, problems=problems, findings=())
+    problems = checker.apply_severities(about.rules, [*checked.problems, *located])
+    return replace(checked, problems=problems, lint_findings=suppressions.NO_FINDINGS)
 
 
-class _RuleFactsReader:
-    """Reads the rule facts of batches: from the saved rule facts, or else from the compiled
-    batches.
-    """
-
-    def __init__(self, cache_folder: Path) -> None:
-        self._cache = cache_folder
-        self._saved = cache.load_rule_facts(cache_folder)
-        self._names = cache.JoinedNames()
-        self._loaded: dict[str, tuple[bytes, list[model.ToolSummary], Sequence[str]]] = {}
-
-    def load(self, tasks: Iterable[Task]) -> None:
-        """Load the rule facts of batches in the cache, except those already loaded."""
-        for task in tasks:
-            key = task.cache_entry.key
-            if key not in self._loaded:
-                told = self._saved.get(key) or cache.dump_rule_facts(
-                    compiler.load_or_compile(task, "facts").facts
-                )
-                brief = cache.parse_rule_facts(told)
-                self._loaded[key] = told, [*brief.iter_tools(self._names)], brief.rules
-
-    def collect(self, tasks: Sequence[Task]) -> tuple[list[model.ToolSummary], list[Sequence[str]]]:
-        """Return all tools of the tasks, and for each task the rules with findings in it.
-
-        Saves the rule facts of exactly these tasks if the saved ones differ.
-        """
-        self.load(tasks)
-        keys = [task.cache_entry.key for task in tasks]
-        if {*keys} != self._saved.keys():
-            cache.save_rule_facts(self._cache, {key: self._loaded[key][0] for key in keys})
-        return [*chain.from_iterable(self._loaded[key][1] for key in keys)], [
-            self._loaded[key][2] for key in keys
-        ]
-
-
-def _locate_all_findings(
-    paths: BuildPaths,
-    result: CheckedCatalog,
-    tasks: Sequence[Task],
-    rules: Collection[str],
-    pool: WorkerPool,
-    progress: Progress,
-) -> Iterator[Problem]:
-    """Yield all findings of these rules with their locations.
-
-    Findings of batches come from the cache or from the worker pool; those of all other files are
-    located here.
-    """
-    find = partial(locate_batch_findings, frozenset(rules))
-    before = {task.folders for task in tasks if has_cached_findings(task)}
-    new = [task for task in tasks if task.folders not in before]
-    with progress("Finding places", len(new)) as advance:
-        for found in pool.map(find, new):
-            yield from found
-            advance(1)
-    # faster than starting processes
-    yield from chain.from_iterable(find(task) for task in tasks if task.folders in before)
-    for path, some in suppressions.group_by_path(result.findings).items():
-        yield from suppressions.apply(paths.catalog, path, some)
-
-
-def _plan_tasks(changes: ChangeSet) -> list[Task]:
-    """Return the batches with their cache entries.
+def _plan_tasks(change_set: ChangeSet) -> list[Task]:
+    """Return the tasks of all batches.
 
     If many batches are not cached, a check also counts their words, so that the next build finds
     most of its work done; a build counts the words of a few batches by itself.
     """
-    many = changes.cache_entries.count(None) > _FEW_BATCHES
-    known = zip(changes.tasks, changes.cache_entries, strict=True)
+    if change_set.cache_entries.count(None) <= _FEW_BATCHES:
+        return [*change_set.tasks]
     return [
-        replace(
-            task, cache_entry=one or NO_ENTRY, with_words=task.with_words or (many and one is None)
-        )
-        for task, one in known
+        replace(task, with_words=task.with_words or entry is None)
+        for task, entry in zip(change_set.tasks, change_set.cache_entries, strict=True)
     ]
 
 
 def _check_other_files(
-    build_paths: BuildPaths, changes: ChangeSet, paths: Iterable[str]
+    context: BuildContext, change_set: ChangeSet, paths: Iterable[str]
 ) -> dict[str, CheckedFile]:
     """Check files that are not tools, and return the results by path.
 
     Raises UsageError if they changed since change detection read them.
     """
-    found = {path: checker.check_file(build_paths.catalog, path) for path in paths}
-    if any(
-        one.digest != changes.other_digests[path] for path, one in found.items() if not one.problems
-    ):
-        raise UsageError(
-            f"Files below {build_paths.catalog} changed while they were read: build again."
-        )
-    return found
+    catalog = context.paths.catalog
+    checked_files = {path: checker.check_file(catalog, path) for path in paths}
+    for path, file in checked_files.items():
+        if not file.problems and file.digest != change_set.other_digests[path]:
+            raise UsageError(f"Files below {catalog} changed while they were read: build again.")
+    return checked_files
+
+
+def _toolkit_files(task: Task, change_set: ChangeSet) -> list[str]:
+    """Return the files that the toolkits of a task are made from.
+
+    The public address of a logo file begins with the address of the site, from catalog.yaml.
+    """
+    toolkits = [changes.toolkit_path(toolkit) for toolkit in task.toolkit_digests]
+    logo_files = [
+        path
+        for toolkit in task.toolkit_digests
+        for path in changes.logo_paths(toolkit)
+        if path in change_set.other_digests
+    ]
+    return [*toolkits, *logo_files, *(["catalog.yaml"] if logo_files else [])]
 
 
 def _with_toolkits(tasks: Iterable[Task], checked_files: Mapping[str, CheckedFile]) -> list[Task]:
-    """Return the batches with their toolkits, as far as these were checked and are valid."""
-    records = {path: one.record for path, one in checked_files.items() if not one.problems}
+    """Return the tasks with their toolkits, as far as these were checked and are valid."""
+    records = {path: file.record for path, file in checked_files.items() if not file.problems}
     about = records.get("catalog.yaml")
     home = about.home if isinstance(about, model.About) else ""
-    logos = checker.find_logo_files(records.values())
+    logo_files = checker.find_logo_files(records.values())
     toolkits = {
-        record.slug: resolve.with_public_logo(checker.with_logo_file(record, logos), home)
+        record.slug: resolve.with_public_logo(checker.with_logo_file(record, logo_files), home)
         for path, record in records.items()
-        if _is_toolkit_file(path) and isinstance(record, model.Toolkit)
+        if path.startswith("toolkits/") and isinstance(record, model.Toolkit)
     }
     return [
         replace(
@@ -288,48 +163,120 @@ def _start_compiling(missing: Sequence[Task], pool: WorkerPool) -> Iterable[Comp
     A single batch is compiled in the background while this process does other work.
     """
     if len(missing) == 1:
-        alone = pool.submit(partial(compiler.compile_batch, missing[0]))
-        return (one() for one in [alone])
+        wait_for_result = pool.background.submit(partial(compiler.compile_batch, missing[0]))
+        return (wait() for wait in [wait_for_result])
     return pool.map(compiler.compile_batch, missing)
 
 
 def _collect_results(
     missing: Sequence[Task], results: Iterable[CompileResult], progress: Progress
-) -> Iterator[CompileResult]:
+) -> dict[tuple[str, ...], CompileResult]:
+    """Return the results by the folders of their batches."""
+    collected = {}
     with progress("Reading tools", sum(len(task.folders) for task in missing)) as advance:
         for task, result in zip(missing, results, strict=True):
-            yield result
+            collected[task.folders] = result
             advance(len(task.folders))
+    return collected
+
+
+def _cached_batches(tasks: Sequence[Task], change_set: ChangeSet) -> Iterator[CachedBatch]:
+    """Yield the batches that were in the cache before this build."""
+    for task, entry in zip(tasks, change_set.cache_entries, strict=True):
+        if entry:
+            yield CachedBatch(task, entry)
 
 
 def _separate_invalid(
-    tasks: Sequence[Task], results: Mapping[tuple[str, ...], CompileResult]
-) -> tuple[list[Task], list[CompileResult]]:
-    """Return the tasks whose compiled batches are in the cache now, and the results of all
-    others.
-    """
-    sound, broken = [], []
-    for task in tasks:
-        result = results.get(task.folders) or CompileResult(cache_entry=task.cache_entry)
-        if result.cache_entry:
-            sound.append(replace(task, cache_entry=result.cache_entry))
+    tasks: Sequence[Task],
+    change_set: ChangeSet,
+    compiled: Mapping[tuple[str, ...], CompileResult],
+) -> tuple[list[CachedBatch], list[CompileResult]]:
+    """Return the batches that are in the cache now, and the results of all others."""
+    valid, invalid = [], []
+    for task, cached_entry in zip(tasks, change_set.cache_entries, strict=True):
+        entry = cached_entry or compiled[task.folders].entry
+        if entry:
+            valid.append(CachedBatch(task, entry))
         else:
-            broken.append(result)
-    return sound, broken
+            invalid.append(compiled[task.folders])
+    return valid, invalid
 
 
-def _logo_paths(changes: ChangeSet, toolkits: Collection[str]) -> set[str]:
-    """Return the logo files of these toolkits, and catalog.yaml if there are any.
+class _RuleFactsReader:
+    """Reads the rule facts of batches: from the build state, or else from the compiled batches."""
 
-    The public address of a logo begins with the address of the site, which catalog.yaml contains.
+    def __init__(self, context: BuildContext) -> None:
+        self._cache, self._program_digest = context.paths.cache, context.program_digest
+        self._saved = state.load_rule_facts(self._cache, self._program_digest)
+        self._names = cache.JoinedNames()
+        self._loaded: dict[str, tuple[bytes, list[model.ToolSummary], Sequence[str]]] = {}
+
+    def load(self, batches: Iterable[CachedBatch]) -> None:
+        """Load the rule facts of batches in the cache, except those already loaded."""
+        for batch in batches:
+            if batch.entry.key not in self._loaded:
+                data = self._saved.get(batch.entry.key) or _read_rule_facts(batch)
+                facts = cache.parse_rule_facts(data)
+                tools = [*facts.iter_tools(self._names)]
+                self._loaded[batch.entry.key] = data, tools, facts.rules
+
+    def collect(
+        self, batches: Sequence[CachedBatch]
+    ) -> tuple[list[model.ToolSummary], list[Sequence[str]]]:
+        """Return all tools of the batches, and for each batch the rules with findings in it.
+
+        Saves the rule facts of exactly these batches if the saved ones differ.
+        """
+        self.load(batches)
+        loaded = {entry.key: self._loaded[entry.key] for _, entry in batches}
+        if loaded.keys() != self._saved.keys():
+            rule_facts = {key: data for key, (data, _, _) in loaded.items()}
+            state.save_rule_facts(self._cache, self._program_digest, rule_facts)
+        rows = [loaded[entry.key] for _, entry in batches]
+        return [*chain.from_iterable(tools for _, tools, _ in rows)], [rules for *_, rules in rows]
+
+
+def _read_rule_facts(batch: CachedBatch) -> bytes:
+    return cache.dump_rule_facts(compiler.load_or_compile(batch, "facts").facts)
+
+
+def _locate_batch_findings(
+    context: BuildContext, compiled: CompiledCatalog, rules: set[str]
+) -> Iterator[Problem]:
+    """Yield the findings of these rules for all valid batches, with their locations.
+
+    They come from the build state or from the worker pool.
     """
-    paths = {path for path in changes.other_digests if logo_toolkit(path) in toolkits}
-    return paths | ({"catalog.yaml"} & changes.other_digests.keys()) if paths else paths
+    batches = [
+        batch
+        for batch, batch_rules in zip(compiled.batches, compiled.rules_by_batch, strict=True)
+        if not rules.isdisjoint(batch_rules)
+    ]
+    keys = [batch.entry.key for batch in batches]
+    is_located = [state.has_findings(context.paths.cache, key) for key in keys]
+    missing = [*compress(batches, map(not_, is_located))]
+    locate = partial(locate_batch_findings, frozenset(rules))
+    with context.progress("Finding places", len(missing)) as advance:
+        for problems in context.pool.map(locate, missing):
+            yield from problems
+            advance(1)
+    # faster than starting processes
+    yield from chain.from_iterable(map(locate, compress(batches, is_located)))
 
 
-def _toolkit_path(toolkit: str) -> str:
-    return f"toolkits/{toolkit}/toolkit.yaml"
+def locate_batch_findings(rules: Collection[str], batch: CachedBatch) -> list[Problem]:
+    """Return the findings of these rules for a compiled batch, with their locations.
 
-
-def _is_toolkit_file(path: str) -> bool:
-    return path.startswith("toolkits/")
+    Raises OSError if they cannot be saved for the next build.
+    """
+    task, key = batch.task, batch.entry.key
+    # displayed paths begin with the name of the catalog's folder
+    catalog_name = folder.display_path(task.root, "")
+    saved = state.load_findings(task.cache, key, catalog_name, rules)
+    if saved is not None:
+        return saved
+    findings = compiler.parse_findings(compiler.load_or_compile(batch, "advice").advice)
+    problems = [*suppressions.locate_unsuppressed_findings(task.root, findings)]
+    state.save_findings(task.cache, key, catalog_name, problems)
+    return [problem for problem in problems if problem.rule in rules]

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from toolcatalog.build import fingerprint
+from toolcatalog.build import changes
 from toolcatalog.build.changes import BuildPaths
 from toolcatalog.errors import UsageError
 from toolcatalog.system import seals
@@ -50,14 +50,16 @@ def worker_requirements(paths: BuildPaths) -> WorkerRequirements:
     """Return what a build with these paths requires of its workers; create missing output
     folders.
     """
-    written = [paths.cache, *([paths.site] if paths.site else [])]
-    for folder in written:
+    outputs = [paths.cache, *([paths.site] if paths.site else [])]
+    for folder in outputs:
         folder.mkdir(parents=True, exist_ok=True)
-    seen = [paths.catalog, paths.catalog / "catalog.yaml", paths.catalog / "toolkits", *written]
-    model = _model_digest() if paths.with_vectors else ""
-    inodes = {str(path): _inode(path) for path in seen}
+    inputs = [paths.catalog, paths.catalog / "catalog.yaml", paths.catalog / "toolkits"]
     return WorkerRequirements(
-        _program_digest(), model, inodes, [*map(str, written)], seals.get_secret()
+        program_digest=_program_digest(),
+        model_digest=_model_digest() if paths.with_vectors else "",
+        inodes={str(path): _inode(path) for path in [*inputs, *outputs]},
+        writable_folders=[*map(str, outputs)],
+        seal_secret=seals.get_secret(),
     )
 
 
@@ -91,7 +93,7 @@ def _program_digest() -> str:
     """
     from toolcatalog.build import rebuild  # noqa: F401, PLC0415 - slow, workers only
 
-    return fingerprint.compute()
+    return changes.compute_program_digest()
 
 
 def _model_digest() -> str:
@@ -116,7 +118,10 @@ _POLL_INTERVAL = 1.0  # seconds
 _TASKS_AHEAD = 4  # requests sent ahead for each worker
 _MIN_TASKS_AHEAD = 64  # requests sent ahead in total, because more workers may join
 _BUILD_UNTOUCHED = "the last good build is untouched"
-_REQUIREMENTS_HINT = "All workers need the same folders at the same paths, this very program, and one thread each (docs/operating.md)."
+_REQUIREMENTS_HINT = (
+    "All workers need the same folders at the same paths, this very program, and one thread each "
+    "(docs/operating.md)."
+)
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -195,15 +200,16 @@ class ClusterWorkers:
             self._wait_for(future)
             return future.result()
         except KilledWorker as error:
-            wrong = f"{error.allowed_failures + 1} workers were lost at the same work, perhaps for want of memory"
             raise UsageError(
-                f"{wrong}: {_BUILD_UNTOUCHED}. Give them more, and build again."
+                f"{error.allowed_failures + 1} workers were lost at the same work, perhaps for "
+                f"want of memory: {_BUILD_UNTOUCHED}. Give them more, and build again."
             ) from None
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] != "toolcatalog":
                 raise
             raise UsageError(
-                f"A worker that has joined since does not have this program: {_BUILD_UNTOUCHED}. {_REQUIREMENTS_HINT}"
+                f"A worker that has joined since does not have this program: {_BUILD_UNTOUCHED}. "
+                f"{_REQUIREMENTS_HINT}"
             ) from None
 
     def _wait_for(self, future: "Future[list[Result]]") -> None:
@@ -213,7 +219,8 @@ class ClusterWorkers:
         """
         since = time.monotonic()
         while not wait([future], _POLL_INTERVAL).done:
-            if failure := self._find_failure():
+            failure = self._find_failure()
+            if failure:
                 raise failure
             if _worker_threads(self._client):
                 since = time.monotonic()
@@ -315,24 +322,34 @@ def _check_workers(
     client: "Client", requirements: WorkerRequirements, timeout: float
 ) -> Collection[str]:
     """Return the addresses of the workers, after checking that all meet the requirements."""
-    until = time.monotonic() + timeout
-    while not (threads := _worker_threads(client)):
-        if time.monotonic() > until:
+    threads = _wait_for_workers(client, timeout)
+    answers = client.run(find_unmet_requirement, requirements, on_error="return")
+    reasons = {
+        worker: _unfit_reason(answers.get(worker, ""), count) for worker, count in threads.items()
+    }
+    unfit = {worker: reason for worker, reason in reasons.items() if reason}
+    if unfit:
+        worker, reason = min(unfit.items())
+        raise UsageError(
+            f"{len(unfit)} of {len(threads)} workers cannot take part in this build; {worker}: "
+            f"{reason}. {_REQUIREMENTS_HINT}"
+        )
+    return [*threads]
+
+
+def _wait_for_workers(client: "Client", timeout: float) -> Mapping[str, int]:
+    """Return the number of threads of each worker, as soon as there is a worker."""
+    deadline = time.monotonic() + timeout
+    threads = _worker_threads(client)
+    while not threads:
+        if time.monotonic() > deadline:
             raise UsageError(
                 f"The cluster has had no worker for {timeout:g} seconds: {_BUILD_UNTOUCHED}. Start "
                 "some and build again."
             )
         time.sleep(_POLL_INTERVAL / 10)
-    said = client.run(find_unmet_requirement, requirements, on_error="return")
-    found = {
-        worker: _unfit_reason(said.get(worker, ""), number) for worker, number in threads.items()
-    }
-    unfit = {worker: missing for worker, missing in found.items() if missing}
-    if unfit:
-        worker, missing = min(unfit.items())
-        count = f"{len(unfit)} of {len(threads)} workers cannot take part in this build; {worker}"
-        raise UsageError(f"{count}: {missing}. {_REQUIREMENTS_HINT}")
-    return [*threads]
+        threads = _worker_threads(client)
+    return threads
 
 
 def _unfit_reason(answer: str | BaseException, threads: int) -> str:

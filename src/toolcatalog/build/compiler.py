@@ -5,109 +5,119 @@ This is the slow part of a build, and it runs in worker processes.
 
 import zlib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress, groupby
-from operator import attrgetter
+from itertools import accumulate, compress, groupby
+from operator import attrgetter, not_
 
 import orjson
 
 from toolcatalog import encoding
 from toolcatalog.build import batches, cache
-from toolcatalog.build.batches import CacheEntry, Task
+from toolcatalog.build.batches import CachedBatch, CacheEntry, Task
 from toolcatalog.build.cache import CompiledBatch, ToolColumns
 from toolcatalog.catalog import model, resolve
 from toolcatalog.errors import Finding, Problem, UsageError
 from toolcatalog.snapshot import format as snapshot_format
-from toolcatalog.validation import checker
+from toolcatalog.validation import checker, severity
 from toolcatalog.validation.checker import CheckedFile
+from toolcatalog.validation.suppressions import LintFindings
+
+_finding_values = attrgetter(*Finding.__dataclass_fields__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileResult:
     """The result of compiling a batch.
 
-    A valid batch has a `cache_entry`, and the compiled batch is in the cache. For any other,
+    A valid batch has an `entry`, and the compiled batch is in the cache. For any other,
     `checked_files` has the records (without parameters) and all problems.
     """
 
-    cache_entry: CacheEntry | None
+    entry: CacheEntry | None
     checked_files: Sequence[CheckedFile] = ()
     unreadable: Sequence[Problem] = ()
 
 
 def compile_batch(task: Task) -> CompileResult:
     """Compile a batch from its files. Raises OSError if the result cannot be cached."""
-    seen = batches.list_batch_files(task.root, task.folders)
-    paths = [path for path, _ in seen.files]
-    examined = checker.add_version_findings(checker.check_files(task.root, paths))
-    digests = {one.path: one.digest for one in examined}
-    rows = [
-        (folder, mark, [(path, mark, digests[path]) for path, mark, _ in files])
-        for folder, mark, files in seen.rows
-    ]
-    sound = (
-        not seen.problems
-        and not any(one.problems for one in examined)
-        and batches.toolkits_of([*digests]) <= {*task.toolkits}
-    )
-    if not sound:
+    scan = batches.list_batch_files(task.root, task.folders)
+    paths = [path for path, _ in scan.files]
+    checked_files = checker.add_version_findings(checker.check_files(task.root, paths))
+    digests = {file.path: file.digest for file in checked_files}
+    if (
+        scan.problems
+        or any(file.problems for file in checked_files)
+        or not batches.toolkits_of([*digests]) <= {*task.toolkits}
+    ):
         return CompileResult(
-            cache_entry=None,
-            checked_files=[_without_parameters(one) for one in examined],
-            unreadable=seen.problems,
+            entry=None,
+            checked_files=[*map(_without_parameters, checked_files)],
+            unreadable=scan.problems,
         )
     key = batches.compute_key(task, [*digests.items()])
-    tools = [one.record for one in examined if isinstance(one.record, model.ToolVersion)]
-    made = compile_tools(
+    cache.save_batch(task.cache, key, _compile_files(task, checked_files))
+    rows = [
+        (folder, signature, [(path, mark, digests[path]) for path, mark, _ in files])
+        for folder, signature, files in scan.rows
+    ]
+    entry = batches.make_entry(task, key, rows, with_words=task.with_words)
+    return CompileResult(entry=entry)
+
+
+def _compile_files(task: Task, checked_files: Sequence[CheckedFile]) -> CompiledBatch:
+    """Return the compiled batch of valid files, with their lint findings."""
+    tools = [file.record for file in checked_files if isinstance(file.record, model.ToolVersion)]
+    batch = compile_tools(
         tools, task.toolkits, with_words=task.with_words, with_vectors=task.with_vectors
     )
-    cache.save_batch(task.cache, key, _with_findings(made, checker.select_findings(examined)))
-    return CompileResult(cache_entry=batches.make_entry(key, rows))
+    lint_findings = checker.select_findings(checked_files)
+    rules = {finding.rule for finding in lint_findings.findings}
+    if lint_findings.commented_paths:
+        rules.add(severity.UNUSED_SUPPRESSION)
+    return replace(
+        batch,
+        facts=replace(batch.facts, rules=sorted(rules)),
+        advice=_dump_findings(lint_findings),
+    )
 
 
-def load_or_compile(task: Task, *sections: str) -> CompiledBatch:
+def load_or_compile(batch: CachedBatch, *sections: str) -> CompiledBatch:
     """Return these sections of a compiled batch: from the cache or, if damaged, compiled again.
 
     Raises UsageError if the files have changed since, so that the same batch cannot be compiled.
     """
-    found = cache.load_batch(task.cache, task.cache_entry.key, sections)
-    if found is None:
+    task, key = batch.task, batch.entry.key
+    compiled = cache.load_batch(task.cache, key, sections)
+    if compiled is None:
         compile_batch(task)
-        found = cache.load_batch(task.cache, task.cache_entry.key, sections)
-    if found is None:
+        compiled = cache.load_batch(task.cache, key, sections)
+    if compiled is None:
         raise UsageError(f"Files below {task.root} changed while they were read: build again.")
-    return found
+    return compiled
 
 
-def _with_findings(batch: CompiledBatch, findings: Sequence[Finding]) -> CompiledBatch:
-    rules = sorted({finding.rule for finding in findings})
-    return replace(
-        batch,
-        facts=replace(batch.facts, rules=rules),
-        advice=encoding.dump_json([_finding_values(finding) for finding in findings]),
-    )
+def _dump_findings(lint_findings: LintFindings) -> bytes:
+    rows = [_finding_values(finding) for finding in lint_findings.findings]
+    return encoding.dump_json([rows, lint_findings.commented_paths])
 
 
-_finding_values = attrgetter(*Finding.__dataclass_fields__)
-
-
-def parse_findings(data: bytes) -> list[Finding]:
+def parse_findings(data: bytes) -> LintFindings:
     """Parse the lint findings of a compiled batch."""
-    rows = (dict(zip(Finding.__dataclass_fields__, row, strict=True)) for row in orjson.loads(data))
-    return [Finding(**{**row, "pointer": tuple(row["pointer"])}) for row in rows]
+    rows, commented_paths = orjson.loads(data)
+    fields = (dict(zip(Finding.__dataclass_fields__, row, strict=True)) for row in rows)
+    return LintFindings(
+        [Finding(**{**values, "pointer": tuple(values["pointer"])}) for values in fields],
+        commented_paths,
+    )
 
 
 def _without_parameters(checked: CheckedFile) -> CheckedFile:
     """Return the same without parameters, which are the largest part and no longer needed."""
-    if isinstance(checked.record, model.ToolVersion):
-        return replace(
-            checked,
-            record=replace(
-                checked.record, description="", input_parameters={}, output_parameters={}
-            ),
-        )
-    return checked
+    if not isinstance(checked.record, model.ToolVersion):
+        return checked
+    record = replace(checked.record, description="", input_parameters={}, output_parameters={})
+    return replace(checked, record=record)
 
 
 def compile_tools(
@@ -118,50 +128,52 @@ def compile_tools(
     with_vectors: bool = False,
 ) -> CompiledBatch:
     """Return the compiled batch of valid tools, with word counts and vectors if wanted. Pure."""
-    ordered = sorted(tools, key=lambda tool: (tool.slug, tool.version))
-    groups = [[*group] for _, group in groupby(ordered, key=lambda tool: tool.slug)]
-    documents, rows = [], []
-    for group in groups:
-        versions = tuple(tool.version for tool in group)
-        for tool in group:
-            served = resolve.resolve_tool(tool, toolkits[tool.toolkit], versions)
-            documents.append(
-                encoding.dump_json(
-                    snapshot_format.tool_to_document(
-                        served, toolkits[tool.toolkit].name, toolkits[tool.toolkit].logo
-                    )
-                )
-            )
-            rows.append(snapshot_format.make_toolkit_index_row(served, documents[-1]))
+    ordered = sorted(tools, key=attrgetter("slug", "version"))
+    groups = [[*group] for _, group in groupby(ordered, key=attrgetter("slug"))]
     newest = [tool is group[-1] for group in groups for tool in group]
-    dumped = [encoding.dump_json(row) for row in rows]
+    served = [tool for group in groups for tool in _resolve_versions(group, toolkits)]
+    documents = [_render_document(tool, toolkits[tool.toolkit]) for tool in served]
+    rows = [*map(snapshot_format.make_toolkit_index_row, served, documents)]
+    encoded_rows = [encoding.dump_json(row) for row in rows]
+    facts = ToolColumns(
+        toolkits=[tool.toolkit for tool in ordered],
+        slugs=[tool.slug for tool in ordered],
+        versions=[tool.version for tool in ordered],
+        names=[tool.name for tool in ordered],
+        scopes=[tool.scopes for tool in ordered],
+        tags=[tool.tags for tool in ordered],
+        deprecations=[row["deprecation"] for row in rows],
+        sources=[tool.source for tool in ordered],
+        replaced=[tool.summary.replaced_by for tool in ordered],
+        newest=newest,
+        sizes=[*map(len, documents)],
+        rows=[*map(len, encoded_rows)],
+        digests=[row["digest"] for row in rows],
+        checks=[*map(zlib.crc32, documents)],
+        sets=_collect_sets(ordered, newest),
+        entries=_slug_entries(groups),
+    )
     return CompiledBatch(
-        facts=ToolColumns(
-            toolkits=[tool.toolkit for tool in ordered],
-            slugs=[tool.slug for tool in ordered],
-            versions=[tool.version for tool in ordered],
-            names=[tool.name for tool in ordered],
-            scopes=[tool.scopes for tool in ordered],
-            tags=[tool.tags for tool in ordered],
-            deprecations=[row["deprecation"] for row in rows],
-            sources=[tool.source for tool in ordered],
-            replaced=[tool.summary.replaced_by for tool in ordered],
-            newest=newest,
-            sizes=[*map(len, documents)],
-            rows=[*map(len, dumped)],
-            digests=[row["digest"] for row in rows],
-            checks=[*map(zlib.crc32, documents)],
-            sets=_collect_sets(ordered, newest),
-            entries=_slug_entries(groups),
-        ),
+        facts=facts,
         newest=b",".join(compress(documents, newest)),
-        older=b",".join(
-            document for document, new in zip(documents, newest, strict=True) if not new
-        ),
-        rows=b"".join(dumped),
+        older=b",".join(compress(documents, map(not_, newest))),
+        rows=b"".join(encoded_rows),
         words=_count_words(ordered, newest, toolkits) if with_words else None,
         vectors=_encode_vectors(ordered, toolkits) if with_vectors else b"",
     )
+
+
+def _resolve_versions(
+    group: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolkit]
+) -> Iterator[snapshot_format.Tool]:
+    """Yield the versions of one tool as they are served."""
+    versions = tuple(tool.version for tool in group)
+    return (resolve.resolve_tool(tool, toolkits[tool.toolkit], versions) for tool in group)
+
+
+def _render_document(tool: snapshot_format.Tool, toolkit: model.Toolkit) -> bytes:
+    document = snapshot_format.tool_to_document(tool, toolkit.name, toolkit.logo)
+    return encoding.dump_json(document)
 
 
 def _count_words(
@@ -171,13 +183,13 @@ def _count_words(
 ) -> bytes:
     from toolcatalog.search import term_counts  # noqa: PLC0415 - imports numpy
 
-    def said(tool: model.ToolVersion, new: bool) -> term_counts.ToolFields:
+    def extract(tool: model.ToolVersion, is_newest: bool) -> term_counts.ToolFields:
         toolkit = tool.toolkit, toolkits[tool.toolkit].name
         return term_counts.extract_fields(
-            tool.slug, tool.name, tool.description, toolkit, tool.input_parameters, new
+            tool.slug, tool.name, tool.description, toolkit, tool.input_parameters, is_newest
         )
 
-    return term_counts.count_terms(map(said, tools, newest))
+    return term_counts.count_terms(map(extract, tools, newest))
 
 
 def _encode_vectors(
@@ -185,40 +197,41 @@ def _encode_vectors(
 ) -> bytes:
     from toolcatalog.search import encoder  # noqa: PLC0415 - imports numpy
 
-    described = (
+    texts = [
         encoder.ToolText(
-            toolkits[one.toolkit].name, one.name, one.description, [*one.input_parameters]
+            toolkits[tool.toolkit].name, tool.name, tool.description, [*tool.input_parameters]
         )
-        for one in tools
-    )
-    return encoder.load_encoder().encode_tools([*described])
+        for tool in tools
+    ]
+    return encoder.load_encoder().encode_tools(texts)
 
 
 def _collect_sets(
     tools: Sequence[model.ToolVersion], newest: Sequence[bool]
 ) -> dict[str, list[int]]:
-    found: defaultdict[str, list[int]] = defaultdict(list)
-    for place, (tool, new) in enumerate(zip(tools, newest, strict=True)):
-        found[f"toolkit {tool.toolkit}"].append(place)
-        if new:
-            found[snapshot_format.NEWEST].append(place)
+    """Return the positions of the members of each set that does not depend on other files."""
+    sets: defaultdict[str, list[int]] = defaultdict(list)
+    for position, (tool, is_newest) in enumerate(zip(tools, newest, strict=True)):
+        sets[f"toolkit {tool.toolkit}"].append(position)
+        if is_newest:
+            sets[snapshot_format.NEWEST].append(position)
         if tool.deprecation is not None:
-            found[snapshot_format.DEPRECATED].append(place)
-        for kind, names in (("tag", tool.tags), ("scope", tool.scopes)):
-            for name in names:
-                found[f"{kind} {name}"].append(place)
-    return found
+            sets[snapshot_format.DEPRECATED].append(position)
+        for tag in tool.tags:
+            sets[f"tag {tag}"].append(position)
+        for scope in tool.scopes:
+            sets[f"scope {scope}"].append(position)
+    return sets
 
 
 def _slug_entries(groups: Sequence[Sequence[model.ToolVersion]]) -> list[tuple[str, int, str]]:
-    found, place = [], 0
-    for group in groups:
-        found.append(
-            (
-                group[0].slug,
-                place,
-                encoding.dump_json([group[0].toolkit, [tool.version for tool in group]]).decode(),
-            )
+    """Return each slug with the position of its oldest version and its entry in the slug table."""
+    positions = accumulate(map(len, groups), initial=0)
+    return [
+        (
+            group[0].slug,
+            position,
+            encoding.dump_json([group[0].toolkit, [tool.version for tool in group]]).decode(),
         )
-        place += len(group)
-    return found
+        for position, group in zip(positions, groups, strict=False)
+    ]

@@ -14,9 +14,9 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from toolcatalog.build import changes, state
-from toolcatalog.build import fingerprint as build_fingerprint
-from toolcatalog.build.changes import BuildPaths, CatalogListing, ChangeSet
+from toolcatalog.build import cache, state
+from toolcatalog.build import changes as build_changes
+from toolcatalog.build.changes import BuildContext, BuildPaths, CatalogListing, ChangeSet
 from toolcatalog.build.state import BuildState, CheckResult
 from toolcatalog.progress import Progress, no_progress
 from toolcatalog.snapshot import directory, locks
@@ -54,27 +54,29 @@ def build(
     UsageError if a folder cannot be used. In each case `out/current` and the site stay as they
     were.
     """
-    fingerprint = build_fingerprint.compute(
-        _schema_names(catalog), *([_model_digest()] if semantic else [])
-    )
-    places = BuildPaths(catalog=catalog, out=out, site=site, with_vectors=semantic)
-    places = places.to_absolute() if worker_source else places
-    outline = changes.list_catalog(
-        catalog
-    )  # before anything is written, because there may be no catalog
-    locks.check_places(catalog, out, site)
+    paths = BuildPaths(catalog=catalog, out=out, site=site, with_vectors=semantic)
+    paths = paths.to_absolute() if worker_source else paths
+    program_digest = _compute_program_digest(catalog, with_vectors=semantic)
+    # before anything is written, because there may be no catalog
+    listing = build_changes.list_catalog(catalog)
+    locks.check_folders(catalog, out, site)
+    cache.require_private_secret(catalog)
     with (
         locks.lock_build(out, "the last good build is untouched. Build"),
         locks.lock_site(site),
     ):
         directory.remove_leftovers(out)
-        with WorkerPool(jobs, partial(worker_source, places) if worker_source else None) as crew:
-            crew.start_background(len(outline.tool_folders), _FEW_TOOLS if site else _MANY_TOOLS)
-            looked, before = _detect_changes(places, outline, fingerprint, crew, progress)
-            built = _reuse_last_build(places, looked, before)
-            # large with a million tools, and `looked` has the same entries
-            before = replace(before, batches={})
-            return built or _rebuild(places, looked, before, crew, progress, max_loss_percent)
+        with WorkerPool(jobs, partial(worker_source, paths) if worker_source else None) as pool:
+            context = BuildContext(
+                paths=paths, program_digest=program_digest, pool=pool, progress=progress
+            )
+            if len(listing.tool_folders) > (_FEW_TOOLS if site else _MANY_TOOLS):
+                pool.background.start()
+            changes, previous = _detect_changes(context, listing)
+            result = _reuse_last_build(context, changes, previous)
+            # large with a million tools, and `changes` has the same entries
+            previous = replace(previous, batches={})
+            return result or _rebuild(context, changes, previous, max_loss_percent)
 
 
 def check(
@@ -89,78 +91,27 @@ def check(
     Unchanged batches come from the cache, and if nothing has changed, so does the whole result.
     Writes only the cache, below `out`. Raises UsageError.
     """
-    fingerprint = build_fingerprint.compute(_schema_names(catalog))
-    places = BuildPaths(catalog=catalog, out=out, site=None, with_words=False)
-    outline = changes.list_catalog(catalog)
-    locks.check_places(catalog, out, None)
+    paths = BuildPaths(catalog=catalog, out=out, site=None, with_words=False)
+    program_digest = _compute_program_digest(catalog)
+    listing = build_changes.list_catalog(catalog)
+    locks.check_folders(catalog, out, None)
+    cache.require_private_secret(catalog)
     with (
         locks.lock_build(out, "nothing is lost. Check", timeout=_LOCK_TIMEOUT),
-        WorkerPool(jobs) as crew,
+        WorkerPool(jobs) as pool,
     ):
-        looked, before = _detect_changes(places, outline, fingerprint, crew, progress)
-        found = state.load_check_result(places.cache, _request_digest(places, looked, severities))
-        return found or _check_changes(places, looked, before, severities, crew, progress)
+        context = BuildContext(
+            paths=paths, program_digest=program_digest, pool=pool, progress=progress
+        )
+        changes, previous = _detect_changes(context, listing)
+        request_digest = _compute_request_digest(context, changes, severities)
+        result = state.load_check_result(paths.cache, request_digest)
+        return result or _check_changes(context, changes, previous, severities)
 
 
-def _detect_changes(
-    paths: BuildPaths,
-    outline: CatalogListing,
-    fingerprint: str,
-    pool: WorkerPool,
-    progress: Progress,
-) -> tuple[ChangeSet, BuildState]:
-    """Return what has changed in the catalog, and the state that the previous build or check
-    recorded.
-    """
-    site = changes.start_site_scan(
-        paths, fingerprint, pool
-    )  # start this first: it does not depend on the following steps
-    for folder in (paths.cache, *(paths.cache / "parts").glob("*")):
-        files.remove_temporary_files(folder)
-    before = state.load_state(paths.cache, fingerprint)
-    # a separate pool, so that the workers of later steps start with all modules loaded
-    with WorkerPool(pool.jobs if len(outline.tool_folders) > _MANY_TOOLS else 1) as lookers:
-        looked = changes.detect_changes(paths, outline, before, fingerprint, lookers, progress)
-    if paths.site and not all(looked.cache_entries):
-        # import the modules that compile, check and render during the site scan
-        import_module("toolcatalog.build.rebuild")
-    looked = replace(looked, site_state=site())
-    if len(outline.tool_folders) <= _MANY_TOOLS and not all(looked.cache_entries):
-        pool.stop_background()
-    return looked, before
-
-
-def _check_changes(
-    paths: BuildPaths,
-    changes: ChangeSet,
-    previous: BuildState,
-    severities: Collection[str],
-    pool: WorkerPool,
-    progress: Progress,
-) -> CheckResult:
-    from toolcatalog.build import cache, check_catalog  # noqa: PLC0415 - slow to import
-
-    gathered = check_catalog.compile_changes(paths, changes, pool, progress)
-    checked = check_catalog.check_compiled(paths, changes, gathered, pool, progress, severities)
-    now = state.batch_entries(gathered.tasks, previous)
-    if now != previous.batches or changes.toolkit_digests != previous.heads:
-        state.save_batches(paths.cache, changes.program_digest, changes.toolkit_digests, now)
-        cache.prune_batches(paths.cache, {task.cache_entry.key for task in gathered.tasks})
-    verdict = CheckResult(checked.problems, checked.file_count, checked.catalog.about.rules)
-    # otherwise some batches are invalid, or there are none and no cache folder
-    if 0 < len(gathered.tasks) == len(changes.tasks):
-        changes = replace(changes, cache_entries=[task.cache_entry for task in gathered.tasks])
-        state.save_check_result(paths.cache, _request_digest(paths, changes, severities), verdict)
-    return verdict
-
-
-def _request_digest(paths: BuildPaths, changes: ChangeSet, severities: Collection[str]) -> str:
-    """Return a digest of everything that the result of a check depends on; empty if unknown.
-
-    The name of the catalog's folder is included, because displayed paths begin with it.
-    """
-    named = json.dumps([changes.source_digest, paths.catalog.resolve().name, [*severities]])
-    return hashlib.sha256(named.encode()).hexdigest() if changes.source_digest else ""
+def _compute_program_digest(catalog: Path, *, with_vectors: bool = False) -> str:
+    model = [_model_digest()] if with_vectors else []
+    return build_changes.compute_program_digest(_schema_names(catalog), *model)
 
 
 def _schema_names(catalog: Path) -> str:
@@ -169,9 +120,8 @@ def _schema_names(catalog: Path) -> str:
     Schema comments in files refer to them: the only input of a check besides the catalog's own
     files.
     """
-    return " ".join(
-        sorted(str(path.relative_to(catalog)) for path in (catalog / ".schemas").rglob("*.json"))
-    )
+    paths = (catalog / ".schemas").rglob("*.json")
+    return " ".join(sorted(str(path.relative_to(catalog)) for path in paths))
 
 
 def _model_digest() -> str:
@@ -180,31 +130,81 @@ def _model_digest() -> str:
     return encoder.model_identity()
 
 
+def _detect_changes(context: BuildContext, listing: CatalogListing) -> tuple[ChangeSet, BuildState]:
+    """Return what has changed, and the state that the previous build or check recorded."""
+    # start this first: it does not depend on the following steps
+    wait_for_site = build_changes.start_site_scan(context)
+    cache_folder = context.paths.cache
+    for folder in (cache_folder, *(cache_folder / "parts").glob("*")):
+        files.remove_temporary_files(folder)
+    previous = state.load_state(cache_folder, context.program_digest)
+    is_large = len(listing.tool_folders) > _MANY_TOOLS
+    # a separate pool, so that the workers of later steps start with all modules loaded
+    with WorkerPool(context.pool.jobs if is_large else 1) as pool:
+        changes = build_changes.detect_changes(context, listing, previous, pool)
+    is_cached = all(changes.cache_entries)
+    if context.paths.site and not is_cached:
+        # import the modules that compile, check and render during the site scan
+        import_module("toolcatalog.build.rebuild")
+    changes = replace(changes, site_state=wait_for_site())
+    if not (is_large or is_cached):
+        context.pool.background.stop_if_forked()
+    return changes, previous
+
+
 def _reuse_last_build(
-    paths: BuildPaths, changes: ChangeSet, previous: BuildState
+    context: BuildContext, changes: ChangeSet, previous: BuildState
 ) -> BuildResult | None:
     """Return the result of the last build if its source is the same and its output is unchanged."""
-    if (
-        not changes.source_digest
-        or changes.source_digest != previous.made_from
-        or not directory.is_unchanged(paths.out, previous.digest, previous.stamp)
-    ):
+    out, source_digest = context.paths.out, changes.source_digest
+    if not source_digest or source_digest != previous.source_digest:
         return None
-    if paths.site and changes.site_state.made_from != changes.source_digest:
+    if context.paths.site and changes.site_state.source_digest != source_digest:
         return None
-    return directory.read_build_result(
-        paths.out, previous.digest, changed=False, pages=changes.site_state.page_count
-    )
+    if not directory.is_unchanged(out, previous.digest, previous.stamp):
+        return None
+    page_count = changes.site_state.page_count
+    return directory.read_build_result(out, previous.digest, changed=False, pages=page_count)
 
 
 def _rebuild(
-    paths: BuildPaths,
-    changes: ChangeSet,
-    previous: BuildState,
-    pool: WorkerPool,
-    progress: Progress,
-    max_loss_percent: int,
+    context: BuildContext, changes: ChangeSet, previous: BuildState, max_loss_percent: int
 ) -> BuildResult:
     from toolcatalog.build import rebuild  # noqa: PLC0415 - slow to import
 
-    return rebuild.rebuild_catalog(paths, changes, previous, pool, progress, max_loss_percent)
+    return rebuild.rebuild_catalog(context, changes, previous, max_loss_percent)
+
+
+def _check_changes(
+    context: BuildContext, changes: ChangeSet, previous: BuildState, severities: Collection[str]
+) -> CheckResult:
+    from toolcatalog.build import check_catalog  # noqa: PLC0415 - slow to import
+
+    folder = context.paths.cache
+    compiled = check_catalog.compile_changes(context, changes)
+    checked = check_catalog.check_compiled(context, changes, compiled, severities)
+    entries = state.batch_entries(compiled.batches)
+    if entries != previous.batches:
+        state.save_batches(folder, context.program_digest, entries)
+        cache.prune_batches(folder, {entry.key for _, entry in compiled.batches})
+    result = CheckResult(checked.problems, checked.file_count, checked.catalog.about.rules)
+    # otherwise some batches are invalid, or there are none and no cache folder
+    if 0 < len(compiled.batches) == len(changes.tasks):
+        changes = replace(changes, cache_entries=[entry for _, entry in compiled.batches])
+        digest = _compute_request_digest(context, changes, severities)
+        state.save_check_result(folder, digest, result)
+    return result
+
+
+def _compute_request_digest(
+    context: BuildContext, changes: ChangeSet, severities: Collection[str]
+) -> str:
+    """Return a digest of everything that the result of a check depends on; empty if unknown.
+
+    The name of the catalog's folder is included, because displayed paths begin with it.
+    """
+    if not changes.source_digest:
+        return ""
+    catalog_name = context.paths.catalog.resolve().name
+    data = json.dumps([changes.source_digest, catalog_name, [*severities]])
+    return hashlib.sha256(data.encode()).hexdigest()

@@ -1,7 +1,7 @@
 """Rebuild: compile what changed, check the whole catalog, write snapshot and site."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from operator import attrgetter
@@ -18,30 +18,29 @@ from toolcatalog.build import (
     text_index,
 )
 from toolcatalog.build import changes as build_changes
-from toolcatalog.build.batches import Task
-from toolcatalog.build.changes import BuildPaths, ChangeSet
+from toolcatalog.build.batches import CachedBatch
+from toolcatalog.build.changes import BuildContext, ChangeSet
 from toolcatalog.build.check_catalog import CompiledCatalog
 from toolcatalog.build.site_pages import PageGroup, ToolkitIndex
-from toolcatalog.build.site_writer import StagedSite
 from toolcatalog.build.snapshot_writer import SnapshotWriter
 from toolcatalog.build.state import BuildState
+from toolcatalog.build.text_index import TextIndexBuild
 from toolcatalog.catalog import model, resolve
 from toolcatalog.errors import InvalidCatalog
-from toolcatalog.progress import Progress
 from toolcatalog.site import pages
 from toolcatalog.site.pages import MetaToolSummary
-from toolcatalog.snapshot import directory
+from toolcatalog.snapshot import compression, directory
 from toolcatalog.snapshot.directory import BuildResult
 from toolcatalog.snapshot.format import SnapshotContents
-from toolcatalog.system.processes import WorkerPool, release_free_memory
+from toolcatalog.system.processes import MIN_TASKS, release_free_memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidCatalog:
-    """A catalog without problems: its contents, its tools as compiled tasks, and their counts."""
+    """A catalog without problems: its contents, its compiled batches, and counts of its tools."""
 
     contents: SnapshotContents
-    tasks: Sequence[Task]
+    batches: Sequence[CachedBatch]
     source_digest: str
     meta_tools: tuple[MetaToolSummary, ...]
     tool_counts: Mapping[str, int]  # number of tools of each toolkit
@@ -52,233 +51,108 @@ class ValidCatalog:
     labels: Mapping[str, Sequence[str]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteBuild:
+    """The number of HTML pages of the site, and of the files that were kept for another user."""
+
+    page_count: int = 0
+    kept_count: int = 0
+
+
 def rebuild_catalog(
-    paths: BuildPaths,
-    changes: ChangeSet,
-    previous: BuildState,
-    pool: WorkerPool,
-    progress: Progress,
-    max_loss_percent: int,
+    context: BuildContext, changes: ChangeSet, previous: BuildState, max_loss_percent: int
 ) -> BuildResult:
     """Build the snapshot and the site.
 
     Raises InvalidCatalog with all problems, ShrunkCatalog, UsageError, OSError or BrokenExecutor.
     """
-    if paths.site and not changes.site_state.groups:
-        site_writer.load_generated(
-            paths.site
-        )  # fail before the long work if the folder has a foreign site
-        pages.preload()  # for all rendering processes; a few pages would not need most of it
-    pool.start_background(len(changes.tasks))
-    sound, words = _compile_and_check(paths, changes, previous, pool, progress)
-    # If this build is killed, the next one need not compile again.
-    state.save_batches(
-        paths.cache,
-        changes.program_digest,
-        changes.toolkit_digests,
-        state.batch_entries(sound.tasks, previous),
-    )
+    out = context.paths.out
+    _prepare(context, changes)
+    catalog, index = _compile_and_check(context, changes, previous)
+    # if this build is killed, the next one need not compile again
+    _save_batches(context, catalog)
     # before the site: its pages are public as soon as they are written
-    directory.check_shrinkage(paths.out, sum(sound.tool_counts.values()), max_loss_percent)
-    if len(sound.tasks) > text_index.MANY_BATCHES:
-        sound = _without_file_states(sound)
-        changes.cache_entries.clear()  # a longer copy of the same, which the caller keeps alive
+    directory.check_shrinkage(out, sum(catalog.tool_counts.values()), max_loss_percent)
+    if _is_large(catalog):
+        catalog = _without_file_states(catalog)
+        changes.cache_entries.clear()  # the same, which the caller keeps alive
         release_free_memory()
-    if words:
-        words.start()
-        assembly = SnapshotWriter(directory.make_staging_folder(paths.out), sound.contents)
-        _write_documents(assembly, sound, progress)
+    if index:
+        writer = _write_documents(context, catalog, index)
         # while the text index is written
-        staged = _stage_site(paths, sound, assembly.folder, changes, pool, progress)
-        assembly.adopt_files(words.folder, words.result(sound.tasks))
-        digest = _finish_snapshot(assembly, sound)
+        staged_site = _stage_site(context, catalog, changes, writer.folder)
+        writer.write_compressed_documents(out / "current")
+        digest = _finish_snapshot(writer, catalog, index)
+        compression.ensure_compressed_documents(out, digest)
     else:
         digest = previous.digest
-        staged = _stage_site(
-            paths, sound, paths.out / "snapshots" / digest, changes, pool, progress
-        )
+        staged_site = _stage_site(context, catalog, changes, out / "snapshots" / digest)
     # from here on nothing can fail because of the catalog's contents
-    count = _install_site(paths, sound, changes, staged, pool) if staged else 0
-    changed = directory.set_current(paths.out, digest)
-    stamp = directory.compute_stamp(paths.out / "snapshots" / digest)
-    state.save_snapshot_source(
-        paths.cache, changes.program_digest, sound.source_digest, digest, stamp
+    site = _install_site(context, catalog, staged_site)
+    changed = directory.set_current(out, digest)
+    _save_source(context, catalog, digest)
+    return directory.read_build_result(
+        out, digest, changed=changed, pages=site.page_count, kept=site.kept_count
     )
-    cache.remove_batches_except(paths.cache, {task.cache_entry.key for task in sound.tasks})
-    kept = staged.kept_count if staged else 0
-    return directory.read_build_result(paths.out, digest, changed=changed, pages=count, kept=kept)
+
+
+def _prepare(context: BuildContext, changes: ChangeSet) -> None:
+    """Load what rendering processes need, and start the background process."""
+    if context.paths.site and not changes.site_state.groups:
+        # fail before the long work if the folder has a foreign site
+        site_writer.load_generated(context.paths.site)
+        pages.preload()  # for all rendering processes; a few pages would not need most of it
+    if len(changes.tasks) > MIN_TASKS:
+        context.pool.background.start()
 
 
 def _compile_and_check(
-    paths: BuildPaths,
-    changes: ChangeSet,
-    previous: BuildState,
-    pool: WorkerPool,
-    progress: Progress,
-) -> tuple[ValidCatalog, text_index.TextIndexBuild | None]:
+    context: BuildContext, changes: ChangeSet, previous: BuildState
+) -> tuple[ValidCatalog, TextIndexBuild | None]:
     """Compile and check the catalog, and start to build the text index of the new snapshot.
 
     The text index is None if there already is a snapshot of the same source.
     """
-    gathered, words = check_catalog.compile_changes(paths, changes, pool, progress), None
-    made_from = build_changes.compute_source_digest(
-        changes.program_digest, changes.other_digests, [task.cache_entry for task in gathered.tasks]
+    compiled, index = check_catalog.compile_changes(context, changes), None
+    source_digest = build_changes.compute_source_digest(
+        changes.program_digest, changes.other_digests, [entry for _, entry in compiled.batches]
     )
-    is_made = previous.made_from == made_from and directory.is_unchanged(
-        paths.out, previous.digest, previous.stamp
+    is_built = previous.source_digest == source_digest and directory.is_unchanged(
+        context.paths.out, previous.digest, previous.stamp
     )
-    if not (is_made or gathered.invalid):
-        words = text_index.TextIndexBuild(paths, changes.program_digest, gathered.tasks, pool)
-    return _check(paths, changes, gathered, made_from, pool, progress), words
-
-
-def _without_file_states(catalog: ValidCatalog) -> ValidCatalog:
-    """Return the catalog without the file states of its batches, to save memory.
-
-    Pages need only the file names, and the file states are already saved.
-    """
-    return replace(
-        catalog,
-        tasks=[
-            replace(task, cache_entry=task.cache_entry.with_names_only) for task in catalog.tasks
-        ],
-    )
+    if not (is_built or compiled.invalid):
+        index = TextIndexBuild(context, compiled.batches)
+    return _check(context, changes, compiled, source_digest), index
 
 
 def _check(
-    paths: BuildPaths,
-    changes: ChangeSet,
-    compiled_catalog: CompiledCatalog,
-    source_digest: str,
-    pool: WorkerPool,
-    progress: Progress,
+    context: BuildContext, changes: ChangeSet, compiled: CompiledCatalog, source_digest: str
 ) -> ValidCatalog:
     """Check the whole catalog against the rules. Raises InvalidCatalog with all problems."""
-    checked = check_catalog.check_compiled(
-        paths, changes, compiled_catalog, pool, progress, ("error",)
-    )
+    checked = check_catalog.check_compiled(context, changes, compiled, ("error",))
     if checked.problems:
         raise InvalidCatalog(checked.problems, checked.file_count)
+    catalog = checked.catalog
+    by_tool = groupby(catalog.tools, attrgetter("toolkit", "slug"))
     return ValidCatalog(
-        contents=resolve.resolve_catalog(checked.catalog),
-        tasks=compiled_catalog.tasks,
+        contents=resolve.resolve_catalog(catalog),
+        batches=compiled.batches,
         source_digest=source_digest,
-        tool_counts=Counter(
-            toolkit
-            for (toolkit, _), _ in groupby(checked.catalog.tools, attrgetter("toolkit", "slug"))
-        ),
-        version_counts=Counter(tool.toolkit for tool in checked.catalog.tools),
-        meta_tools=_newest_meta_tools(checked.catalog),
-        multi_version_tools=_find_multi_version_tools(checked.catalog),
-        labels=_collect_labels(checked.catalog),
+        tool_counts=Counter(toolkit for (toolkit, _), _ in by_tool),
+        version_counts=Counter(tool.toolkit for tool in catalog.tools),
+        meta_tools=_newest_meta_tools(catalog),
+        multi_version_tools=_find_multi_version_tools(catalog),
+        labels=_collect_labels(catalog),
     )
-
-
-def _write_documents(writer: SnapshotWriter, catalog: ValidCatalog, progress: Progress) -> None:
-    """Write all files of the snapshot except the text index and vectors."""
-    with progress("Writing the snapshot", len(catalog.tasks)) as advance:
-        parts_of = (
-            compiler.load_or_compile(task, "facts", "newest", "older", "rows")
-            for task in catalog.tasks
-        )
-        writer.write_tools(parts_of, catalog.version_counts, advance)
-    writer.write_other_files()
-    if len(catalog.tasks) > text_index.MANY_BATCHES:
-        release_free_memory()
-
-
-def _finish_snapshot(writer: SnapshotWriter, catalog: ValidCatalog) -> str:
-    """Seal the snapshot, move it to its final place, and return its digest."""
-    counts = {
-        "toolkits": len(catalog.contents.toolkits),
-        "tools": sum(catalog.tool_counts.values()),
-        "tool_versions": sum(catalog.version_counts.values()),
-        "sessions": len(catalog.contents.sessions),
-    }
-    digest = writer.finish(counts)
-    directory.install_snapshot(writer.folder, digest, writer.written)
-    return digest
-
-
-def _stage_site(
-    paths: BuildPaths,
-    catalog: ValidCatalog,
-    folder: Path,
-    changes: ChangeSet,
-    pool: WorkerPool,
-    progress: Progress,
-) -> StagedSite | None:
-    """Render the pages that change, from the snapshot in `folder`; None if no site is wanted."""
-    if paths.site is None:
-        return None
-    return site_writer.stage_site(
-        paths.site,
-        _page_groups(catalog, folder, changes.program_digest),
-        changes.site_state,
-        pool,
-        progress,
-    )
-
-
-def _install_site(
-    paths: BuildPaths,
-    catalog: ValidCatalog,
-    changes: ChangeSet,
-    staged: StagedSite,
-    pool: WorkerPool,
-) -> int:
-    """Move the staged pages to their final places, and return the number of pages of the site."""
-    state.delete_site_state(paths.cache, staged.site)
-    now = site_writer.install(staged, pool)
-    return state.save_site_state(
-        paths.cache, staged.site, changes.program_digest, catalog.source_digest, now
-    )
-
-
-def _page_groups(catalog: ValidCatalog, folder: Path, program: str) -> list[PageGroup]:
-    about, toolkits = catalog.contents.about, catalog.contents.toolkits
-    indexes = [ToolkitIndex(toolkit, folder) for toolkit in toolkits]
-    found: list[PageGroup] = [
-        site_overview.CatalogPages(
-            program_digest=program,
-            source_digest=catalog.source_digest,
-            about=about,
-            indexes=indexes,
-            meta_tools=catalog.meta_tools,
-            multi_version_tools=catalog.multi_version_tools,
-            tool_counts=catalog.tool_counts,
-            labels=catalog.labels,
-        ),
-    ]
-    for index in indexes:
-        slug = index.toolkit.slug
-        tasks = [task for task in catalog.tasks if slug in task.toolkit_digests]
-        found.append(
-            site_pages.ToolkitPages(
-                program_digest=program,
-                about=about,
-                index=index,
-                tasks=tasks,
-                multi_version_tools={slug: catalog.multi_version_tools[slug]},
-            )
-        )
-    by_slug = {toolkit.slug: toolkit for toolkit in toolkits}
-    found += [
-        site_pages.BatchPages(
-            task=task, about=about, toolkits={slug: by_slug[slug] for slug in task.toolkit_digests}
-        )
-        for task in catalog.tasks
-    ]
-    return found
 
 
 def _find_multi_version_tools(catalog: model.Catalog) -> dict[str, dict[str, Sequence[str]]]:
-    found: dict[str, dict[str, Sequence[str]]] = {toolkit: {} for toolkit in catalog.toolkits}
-    for (toolkit, slug), some in groupby(catalog.tools, attrgetter("toolkit", "slug")):
-        versions = [tool.version for tool in some]
+    tools: dict[str, dict[str, Sequence[str]]] = {toolkit: {} for toolkit in catalog.toolkits}
+    for (toolkit, slug), group in groupby(catalog.tools, attrgetter("toolkit", "slug")):
+        versions = [tool.version for tool in group]
         if len(versions) > 1:
-            found[toolkit][slug] = versions
-    return found
+            tools[toolkit][slug] = versions
+    return tools
 
 
 def _collect_labels(catalog: model.Catalog) -> dict[str, list[str]]:
@@ -294,6 +168,119 @@ def _newest_meta_tools(catalog: model.Catalog) -> tuple[MetaToolSummary, ...]:
     """Return the newest versions of the meta tools, as their files describe them."""
     newest = {tool.slug: tool.template for tool in catalog.meta_tools}
     return tuple(
-        MetaToolSummary(slug, str(said["name"]), str(said["description"]))
-        for slug, said in newest.items()
+        MetaToolSummary(slug, str(template["name"]), str(template["description"]))
+        for slug, template in newest.items()
     )
+
+
+def _save_batches(context: BuildContext, catalog: ValidCatalog) -> None:
+    entries = state.batch_entries(catalog.batches)
+    state.save_batches(context.paths.cache, context.program_digest, entries)
+
+
+def _without_file_states(catalog: ValidCatalog) -> ValidCatalog:
+    """Return the catalog without the file states of its batches, to save memory.
+
+    Pages need only the file names, and the file states are already saved.
+    """
+    batches = [CachedBatch(task, entry.with_names_only) for task, entry in catalog.batches]
+    return replace(catalog, batches=batches)
+
+
+def _is_large(catalog: ValidCatalog) -> bool:
+    return len(catalog.batches) > text_index.MANY_BATCHES
+
+
+def _write_documents(
+    context: BuildContext, catalog: ValidCatalog, index: TextIndexBuild
+) -> SnapshotWriter:
+    """Start a new snapshot, and write everything but the text index."""
+    index.start()
+    writer = SnapshotWriter(directory.make_staging_folder(context.paths.out), catalog.contents)
+    with context.progress("Writing the snapshot", len(catalog.batches)) as advance:
+        compiled = (
+            compiler.load_or_compile(batch, "facts", "newest", "older", "rows")
+            for batch in catalog.batches
+        )
+        writer.write_tools(compiled, catalog.version_counts, advance)
+    writer.write_other_files()
+    if _is_large(catalog):
+        release_free_memory()
+    return writer
+
+
+def _finish_snapshot(writer: SnapshotWriter, catalog: ValidCatalog, index: TextIndexBuild) -> str:
+    """Add the text index, seal the snapshot, move it to its final place; return its digest."""
+    writer.adopt_files(index.folder, index.result(catalog.batches))
+    counts = {
+        "toolkits": len(catalog.contents.toolkits),
+        "tools": sum(catalog.tool_counts.values()),
+        "tool_versions": sum(catalog.version_counts.values()),
+        "sessions": len(catalog.contents.sessions),
+    }
+    digest = writer.finish(counts)
+    directory.install_snapshot(writer.folder, digest, writer.written)
+    return digest
+
+
+def _stage_site(
+    context: BuildContext, catalog: ValidCatalog, changes: ChangeSet, snapshot: Path
+) -> site_writer.StagedSite | None:
+    """Render the pages that change from a snapshot folder; None if no site is wanted."""
+    if context.paths.site is None:
+        return None
+    groups = [*_page_groups(catalog, snapshot, context.program_digest)]
+    plan = site_writer.plan_site(context.paths.site, groups, changes.site_state)
+    return site_writer.stage_site(plan, context.pool, context.progress)
+
+
+def _install_site(
+    context: BuildContext, catalog: ValidCatalog, staged: site_writer.StagedSite | None
+) -> SiteBuild:
+    """Move the staged pages to their final places, and record the state of the site."""
+    if staged is None:
+        return SiteBuild()
+    cache_folder, site = context.paths.cache, staged.plan.site
+    state.delete_site_state(cache_folder, site)
+    with state.write_site_state(
+        cache_folder, site, context.program_digest, catalog.source_digest
+    ) as site_state:
+        site_writer.install_site(staged, context.pool, site_state.add)
+    return SiteBuild(page_count=site_state.page_count, kept_count=staged.plan.kept_count)
+
+
+def _page_groups(catalog: ValidCatalog, snapshot: Path, program_digest: str) -> Iterator[PageGroup]:
+    about = catalog.contents.about
+    toolkits = {toolkit.slug: toolkit for toolkit in catalog.contents.toolkits}
+    indexes = {slug: ToolkitIndex(toolkit, snapshot) for slug, toolkit in toolkits.items()}
+    yield site_overview.CatalogPages(
+        program_digest=program_digest,
+        source_digest=catalog.source_digest,
+        about=about,
+        indexes=[*indexes.values()],
+        meta_tools=catalog.meta_tools,
+        multi_version_tools=catalog.multi_version_tools,
+        tool_counts=catalog.tool_counts,
+        labels=catalog.labels,
+    )
+    for slug, index in indexes.items():
+        yield site_pages.ToolkitPages(
+            program_digest=program_digest,
+            about=about,
+            index=index,
+            batches=[batch for batch in catalog.batches if slug in batch.task.toolkit_digests],
+            multi_version_tools={slug: catalog.multi_version_tools[slug]},
+        )
+    for batch in catalog.batches:
+        batch_toolkits = {slug: toolkits[slug] for slug in batch.task.toolkit_digests}
+        yield site_pages.BatchPages(batch=batch, about=about, toolkits=batch_toolkits)
+
+
+def _save_source(context: BuildContext, catalog: ValidCatalog, digest: str) -> None:
+    """Record what the snapshot was made from, and remove batches that are no longer needed."""
+    cache_folder = context.paths.cache
+    stamp = directory.compute_stamp(context.paths.out / "snapshots" / digest)
+    state.save_snapshot_source(
+        cache_folder, context.program_digest, catalog.source_digest, digest, stamp
+    )
+    cache.remove_batches_except(cache_folder, {entry.key for _, entry in catalog.batches})

@@ -26,21 +26,17 @@ from toolcatalog.site.pages import ListedTool, MetaToolSummary
 
 _RECENT_TOOLS = 10
 _FIXED_PATHS = (
-    *(
-        "index.html",
-        "sessions/index.html",
-        "reference/index.html",
-        "contribute/index.html",
-        "404.html",
-    ),
-    *(
-        "search-data.js",
-        "facets.js",
-        "feed.xml",
-        "llms.txt",
-        *pages.ASSETS,
-        *(path for _, path in file_schemas.schema_paths()),
-    ),
+    "index.html",
+    "sessions/index.html",
+    "reference/index.html",
+    "contribute/index.html",
+    "404.html",
+    "search-data.js",
+    "facets.js",
+    "feed.xml",
+    "llms.txt",
+    *pages.ASSETS,
+    *(path for _, path in file_schemas.schema_paths()),
 )
 
 
@@ -70,24 +66,17 @@ class CatalogPages:
     @property
     def paths(self) -> Sequence[str]:
         """See `PageGroup.paths`."""
-        total = self._tool_count
-        lists = [pages.list_path(number) for number in range(1, pages.count_list_pages(total) + 1)]
-        shards = [
-            search_data.shard_path(number) for number in range(search_data.count_shards(total))
-        ]
-        labels = [
-            pages.label_path(kind, label) for kind, some in self.labels.items() for label in some
-        ]
-        found = [
-            *_FIXED_PATHS,
-            *lists,
-            *shards,
-            *(f"{kind}/index.html" for kind in self.labels),
-            *labels,
-        ]
+        tool_count = self._tool_count
+        paths = [*_FIXED_PATHS]
+        paths += map(pages.list_path, range(1, pages.count_list_pages(tool_count) + 1))
+        paths += map(search_data.shard_path, range(search_data.count_shards(tool_count)))
+        for kind, labels in self.labels.items():
+            paths.append(f"{kind}/index.html")
+            paths += (pages.label_path(kind, label) for label in labels)
         if self.about.get("home"):
-            found += ["opensearch.xml", *feeds.sitemap_paths(len(self._top_paths()) + total)]
-        return found
+            paths.append("opensearch.xml")
+            paths += feeds.sitemap_paths(len(self._top_paths()) + tool_count)
+        return paths
 
     def files(self) -> SiteFiles:
         """See `PageGroup.files`.
@@ -96,17 +85,18 @@ class CatalogPages:
         very many.
         """
         yield from self._fixed_files()
-        kept = _Collected(self.labels)
-        every = (
+        collected = _Collected(self.labels)
+        tools = (
             ListedTool(toolkit, tool)
-            for toolkit, tools in map(ToolkitIndex.read, self.indexes)
-            for tool in tools
+            for toolkit, rows in map(ToolkitIndex.read, self.indexes)
+            for tool in rows
         )
         for number in range(pages.count_list_pages(self._tool_count)):
-            if some := [*islice(every, pages.TOOLS_PER_PAGE)]:
-                kept.add(some)
-            yield from self._list_page_files(number, some)
-        yield from self._summary_files(kept)
+            page_tools = [*islice(tools, pages.TOOLS_PER_PAGE)]
+            if page_tools:
+                collected.add(page_tools)
+            yield from self._list_page_files(number, page_tools)
+        yield from self._summary_files(collected)
 
     @property
     def _tool_count(self) -> int:
@@ -115,95 +105,77 @@ class CatalogPages:
     def _fixed_files(self) -> SiteFiles:
         """Yield the files that do not depend on the tools."""
         about, source = self.about, self._source_digest()
-        yield SiteFile(
-            "sessions/index.html",
-            lambda: pages.render_sessions(about, self.meta_tools),
-            self._source_digest(self.meta_tools),
-        )
-        yield SiteFile(
-            "reference/index.html",
-            lambda: pages.render_reference(about, openapi.build_document()),
-            source,
-        )
-        yield SiteFile("contribute/index.html", lambda: pages.render_contribute(about), source)
-        yield SiteFile("404.html", lambda: pages.render_not_found(about), source)
-        yield from (SiteFile(name, partial(pages.read_asset, name)) for name in pages.ASSETS)
-        yield from (
-            SiteFile(path, partial(file_schemas.render_schema, kind))
-            for kind, path in file_schemas.schema_paths()
-        )
+        sessions = partial(pages.render_sessions, about, self.meta_tools)
+        yield SiteFile("sessions/index.html", sessions, self._source_digest(self.meta_tools))
+        yield SiteFile("reference/index.html", self._render_reference, source)
+        yield SiteFile("contribute/index.html", partial(pages.render_contribute, about), source)
+        yield SiteFile("404.html", partial(pages.render_not_found, about), source)
+        for name in pages.ASSETS:
+            yield SiteFile(name, partial(pages.read_asset, name))
+        for kind, path in file_schemas.schema_paths():
+            yield SiteFile(path, partial(file_schemas.render_schema, kind))
         if about.get("home"):
-            yield SiteFile("opensearch.xml", lambda: feeds.render_opensearch(about))
+            yield SiteFile("opensearch.xml", partial(feeds.render_opensearch, about))
+
+    def _render_reference(self) -> bytes:
+        return pages.render_reference(self.about, openapi.build_document())
 
     def _list_page_files(self, number: int, tools: Sequence[ListedTool]) -> SiteFiles:
         """Yield a page of the list of all tools, and the search summaries of the tools on it."""
-        make = partial(pages.render_tool_list, self.about, number + 1, self._tool_count, tools)
-        yield SiteFile(
-            pages.list_path(number + 1),
-            make,
-            self._source_digest(number, self._tool_count, _join_digests(tools)),
-        )
-        for start in range(0, len(tools), search_data.SHARD_SIZE):
-            place, some = (
-                (number * pages.TOOLS_PER_PAGE + start) // search_data.SHARD_SIZE,
-                slice(start, start + search_data.SHARD_SIZE),
-            )
-            shard = partial(search_data.render_shard, place, [tool for _, tool in tools[some]])
-            yield SiteFile(
-                search_data.shard_path(place),
-                shard,
-                self._source_digest(place, _join_digests(tools[some])),
-            )
+        total = self._tool_count
+        source = self._source_digest(number, total, _join_digests(tools))
+        page = partial(pages.render_tool_list, self.about, number + 1, total, tools)
+        yield SiteFile(pages.list_path(number + 1), page, source)
+        first_shard = number * pages.TOOLS_PER_PAGE // search_data.SHARD_SIZE
+        starts = range(0, len(tools), search_data.SHARD_SIZE)
+        for shard, start in enumerate(starts, first_shard):
+            shard_tools = tools[start : start + search_data.SHARD_SIZE]
+            source = self._source_digest(shard, _join_digests(shard_tools))
+            render = partial(search_data.render_shard, shard, [tool for _, tool in shard_tools])
+            yield SiteFile(search_data.shard_path(shard), render, source)
 
     def _summary_files(self, collected: "_Collected") -> SiteFiles:
-        about, home = self.about, self.about.get("home", "")
+        """Yield the files that need all tools."""
+        about, search = self.about, collected.search
         toolkits = [
             (index.toolkit, self.tool_counts.get(index.toolkit.slug, 0)) for index in self.indexes
         ]
-        yield SiteFile("index.html", lambda: pages.render_home(about, toolkits, collected.recent))
-        yield SiteFile(
-            "feed.xml",
-            lambda: feeds.render_atom(
-                f"{about['title']}: changes",
-                "feed.xml",
-                home,
-                recent_changes(collected.changed, self.multi_version_tools),
-            ),
-        )
-        yield SiteFile(
-            "llms.txt",
-            lambda: markdown_pages.render_llms_txt(
-                about, [toolkit for toolkit, _ in toolkits], self.tool_counts
-            ),
-        )
-        yield SiteFile("search-data.js", lambda: collected.search.render_search_data(toolkits))
-        yield SiteFile("facets.js", collected.search.render_facets)
-        for kind, some in collected.by_label.items():
-            yield from self._label_files(kind, some)
-        if home:
-            addressed = chain(self._top_paths(), map(pages.tool_path, collected.search.slugs()))
-            for part in feeds.render_sitemaps(
-                home, addressed, len(self._top_paths()) + self._tool_count
-            ):
-                yield SiteFile(
-                    part.path, part.render, compute_digest(self.program_digest, home, part.targets)
-                )
+        home = partial(pages.render_home, about, toolkits, collected.recent)
+        yield SiteFile("index.html", home)
+        yield SiteFile("feed.xml", partial(self._render_feed, collected.changed))
+        yield SiteFile("llms.txt", self._render_llms_txt)
+        yield SiteFile("search-data.js", partial(search.render_search_data, toolkits))
+        yield SiteFile("facets.js", search.render_facets)
+        for kind, label_tools in collected.by_label.items():
+            yield from self._label_files(kind, label_tools)
+        if about.get("home"):
+            yield from self._sitemap_files(search.slugs())
+
+    def _render_feed(self, tools: Sequence[ListedTool]) -> bytes:
+        title, home = f"{self.about['title']}: changes", self.about.get("home", "")
+        changes = recent_changes(tools, self.multi_version_tools)
+        return feeds.render_atom(title, "feed.xml", home, changes)
+
+    def _render_llms_txt(self) -> bytes:
+        toolkits = [index.toolkit for index in self.indexes]
+        return markdown_pages.render_llms_txt(self.about, toolkits, self.tool_counts)
+
+    def _sitemap_files(self, slugs: Iterable[str]) -> SiteFiles:
+        home, top_paths = self.about["home"], self._top_paths()
+        paths = chain(top_paths, map(pages.tool_path, slugs))
+        for part in feeds.render_sitemaps(home, paths, len(top_paths) + self._tool_count):
+            source = compute_digest(self.program_digest, home, part.targets)
+            yield SiteFile(part.path, part.render, source)
 
     def _label_files(self, kind: str, label_tools: Mapping[str, "_LabelTools"]) -> SiteFiles:
         """Yield the list of all tags, or scopes, and the page of each."""
-        yield SiteFile(
-            f"{kind}/index.html",
-            lambda: pages.render_labels(
-                self.about, kind, {label: some.count for label, some in label_tools.items()}
-            ),
-        )
-        for label, some in label_tools.items():
-            make = partial(pages.render_label, self.about, kind, label, some.count, some.shown)
-            yield SiteFile(
-                pages.label_path(kind, label),
-                make,
-                self._source_digest(kind, label, some.count, _join_digests(some.shown)),
-            )
+        counts = {label: tools.count for label, tools in label_tools.items()}
+        labels = partial(pages.render_labels, self.about, kind, counts)
+        yield SiteFile(f"{kind}/index.html", labels)
+        for label, tools in label_tools.items():
+            source = self._source_digest(kind, label, tools.count, _join_digests(tools.shown))
+            page = partial(pages.render_label, self.about, kind, label, tools.count, tools.shown)
+            yield SiteFile(pages.label_path(kind, label), page, source)
 
     def _source_digest(self, *values: object) -> str:
         """Return the source digest of a list of tools.
@@ -252,16 +224,15 @@ class _Collected:
         self.recent: list[ListedTool] = []
         self.changed: list[ListedTool] = []
         self.by_label = {
-            kind: {label: _LabelTools() for label in some} for kind, some in labels.items()
+            kind: {label: _LabelTools() for label in names} for kind, names in labels.items()
         }
 
     def add(self, tools: Sequence[ListedTool]) -> None:
         self.search.add_tools([tool for _, tool in tools])
-        self.recent = latest_tools(
-            [*self.recent, *(one for one in tools if one.tool.deprecation is None)], _RECENT_TOOLS
-        )
+        active = (tool for tool in tools if tool.tool.deprecation is None)
+        self.recent = latest_tools([*self.recent, *active], _RECENT_TOOLS)
         self.changed = latest_tools([*self.changed, *tools])
-        for kind, having in self.by_label.items():
-            for one in tools:
-                for label in getattr(one.tool, kind):
-                    having[label].add(one)
+        for kind, label_tools in self.by_label.items():
+            for tool in tools:
+                for label in getattr(tool.tool, kind):
+                    label_tools[label].add(tool)

@@ -17,7 +17,7 @@ import orjson
 
 from toolcatalog import encoding
 from toolcatalog.build import compiler
-from toolcatalog.build.batches import Task
+from toolcatalog.build.batches import CachedBatch
 from toolcatalog.exports import definitions, providers
 from toolcatalog.site import feeds, lists, markdown_pages, pages
 from toolcatalog.site.feeds import ToolChange
@@ -64,78 +64,71 @@ class PageGroup(Protocol):
 class BatchPages:
     """The HTML and JSON pages of the tools of a batch, from the compiled batch."""
 
-    task: Task
+    batch: CachedBatch
     about: Mapping[str, str]
     toolkits: Mapping[str, Toolkit]
 
     @property
     def digest(self) -> str:
         """See `PageGroup.digest`."""
-        return compute_digest("tools", self.task.cache_entry.key, self.about)
+        return compute_digest("tools", self.batch.entry.key, self.about)
 
     @property
     def paths(self) -> Sequence[str]:
         """See `PageGroup.paths`."""
-        found: list[str] = []
-        for folder, _, files in self.task.cache_entry.rows:
+        paths: list[str] = []
+        for folder, _, files in self.batch.entry.rows:
             versions = sorted(path.rpartition("/")[2].removesuffix(".yaml") for path, _, _ in files)
-            found += _tool_paths(folder.rpartition("/")[2], versions)
-        return found
+            paths += _tool_paths(folder.rpartition("/")[2], versions)
+        return paths
 
     def files(self) -> SiteFiles:
         """See `PageGroup.files`."""
-        for versions in _read_tools(self.task):
+        for versions in _read_tools(self.batch):
             yield from _tool_files(self.about, self.toolkits[versions[-1][0].toolkit], versions)
 
 
 def _tool_paths(slug: str, versions: Sequence[str]) -> Iterator[str]:
     """Yield the paths of the pages of a tool with these versions."""
-    more = [f"{version}.{kind}" for version in versions[:-1] for kind in ("html", "json")]
-    more += ["history.html"] if len(versions) > 1 else []
-    return (pages.tool_path(slug, file) for file in ("index.html", "index.json", *more))
+    yield pages.tool_path(slug, "index.html")
+    yield pages.tool_path(slug, "index.json")
+    for version in versions[:-1]:
+        yield pages.tool_path(slug, f"{version}.html")
+        yield pages.tool_path(slug, f"{version}.json")
+    if len(versions) > 1:
+        yield pages.tool_path(slug, "history.html")
 
 
-ToolVersions = Sequence[
-    tuple[Tool, bytes]
-]  # the versions of a tool, oldest first, each with its document
+# the versions of a tool, oldest first, each with its document
+ToolVersions = Sequence[tuple[Tool, bytes]]
 
 
-def _read_tools(task: Task) -> Iterator[ToolVersions]:
+def _read_tools(batch: CachedBatch) -> Iterator[ToolVersions]:
     """Yield the versions of each tool of a batch."""
-    part = compiler.load_or_compile(task, "facts", "newest", "older")
-    ends, versions = {True: 0, False: 0}, []
-    facts = part.facts
-    for newest, size, deprecation, source in zip(
-        facts.newest, facts.sizes, facts.deprecations, facts.sources, strict=True
-    ):
+    compiled = compiler.load_or_compile(batch, "facts", "newest", "older")
+    facts, ends, versions = compiled.facts, {True: 0, False: 0}, []
+    columns = facts.newest, facts.sizes, facts.deprecations, facts.sources
+    for newest, size, deprecation, source in zip(*columns, strict=True):
         start = ends[newest]
         ends[newest] = start + size + 1
-        document = (part.newest if newest else part.older)[start : start + size]
-        versions.append(
-            (
-                snapshot_format.tool_from_document(orjson.loads(document), deprecation, source),
-                document,
-            )
-        )
+        document = (compiled.newest if newest else compiled.older)[start : start + size]
+        tool = snapshot_format.tool_from_document(orjson.loads(document), deprecation, source)
+        versions.append((tool, document))
         if newest:
             yield versions
             versions = []
 
 
 def _tool_files(about: Mapping[str, str], toolkit: Toolkit, versions: ToolVersions) -> SiteFiles:
+    newest = versions[-1][0]
     for tool, document in reversed(versions):
-        name = "index" if tool is versions[-1][0] else tool.version
-        yield SiteFile(
-            pages.tool_path(tool.slug, f"{name}.html"),
-            partial(pages.render_tool, about, toolkit, tool),
-        )
+        name = "index" if tool is newest else tool.version
+        page = partial(pages.render_tool, about, toolkit, tool)
+        yield SiteFile(pages.tool_path(tool.slug, f"{name}.html"), page)
         yield SiteFile(pages.tool_path(tool.slug, f"{name}.json"), partial(bytes, document))
     if len(versions) > 1:
-        every = [tool for tool, _ in versions]
-        yield SiteFile(
-            pages.tool_path(every[-1].slug, "history.html"),
-            partial(pages.render_history, about, toolkit, every),
-        )
+        page = partial(pages.render_history, about, toolkit, [tool for tool, _ in versions])
+        yield SiteFile(pages.tool_path(newest.slug, "history.html"), page)
 
 
 # by toolkit and tool: the versions of tools with several versions, oldest first
@@ -155,12 +148,11 @@ class ToolkitIndex(NamedTuple):
         """
         if not self.toolkit.versions:
             return ToolkitTools(self.toolkit, [])
-        file = self.folder / snapshot_format.toolkit_index_path(
+        path = snapshot_format.toolkit_index_path(
             self.toolkit.slug, version or self.toolkit.versions[-1]
         )
-        return ToolkitTools(
-            self.toolkit, [*map(lists.make_row, orjson.loads(file.read_bytes())["tools"])]
-        )
+        rows = orjson.loads((self.folder / path).read_bytes())["tools"]
+        return ToolkitTools(self.toolkit, [*map(lists.make_row, rows)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +166,7 @@ class ToolkitPages:
     program_digest: str
     about: Mapping[str, str]
     index: ToolkitIndex
-    tasks: Sequence[Task]
+    batches: Sequence[CachedBatch]
     multi_version_tools: MultiVersionTools
 
     @property
@@ -185,7 +177,7 @@ class ToolkitPages:
             self.program_digest,
             self.about,
             self.index.toolkit,
-            [task.cache_entry.key for task in self.tasks],
+            [batch.entry.key for batch in self.batches],
         )
 
     @property
@@ -213,30 +205,24 @@ class ToolkitPages:
 
     def _slugs(self) -> Iterator[str]:
         start = f"toolkits/{self.index.toolkit.slug}/"
-        folders = (row[0] for task in self.tasks for row in task.cache_entry.rows)
+        folders = (row[0] for batch in self.batches for row in batch.entry.rows)
         return (folder.removeprefix(start) for folder in folders if folder.startswith(start))
 
     def files(self) -> SiteFiles:
         """See `PageGroup.files`."""
         toolkit, tools = self.index.read()
-        changed = recent_changes(
-            (ListedTool(toolkit, tool) for tool in tools), self.multi_version_tools
-        )
+        listed_tools = (ListedTool(toolkit, tool) for tool in tools)
+        changes = recent_changes(listed_tools, self.multi_version_tools)
+        home = self.about.get("home", "")
         page, feed, *older = self._html_paths
-        yield SiteFile(page, lambda: pages.render_toolkit(self.about, toolkit, tools, changed))
-        yield SiteFile(
-            feed,
-            lambda: feeds.render_atom(
-                f"{toolkit.name}: changes", feed, self.about.get("home", ""), changed
-            ),
-        )
+        yield SiteFile(page, partial(pages.render_toolkit, self.about, toolkit, tools, changes))
+        title = f"{toolkit.name}: changes"
+        yield SiteFile(feed, partial(feeds.render_atom, title, feed, home, changes))
         newest = {tool.slug: tool.version for tool in tools}
         for version, path in zip(toolkit.versions, older, strict=False):
-            then = self.index.read(version).tools
-            yield SiteFile(
-                path,
-                partial(pages.render_older_toolkit, self.about, toolkit, version, then, newest),
-            )
+            older_tools = self.index.read(version).tools
+            arguments = self.about, toolkit, version, older_tools, newest
+            yield SiteFile(path, partial(pages.render_older_toolkit, *arguments))
         yield from self._export_files()
 
     def _export_files(self) -> SiteFiles:
@@ -244,19 +230,26 @@ class ToolkitPages:
 
         The tools are read only once, because there may be very many.
         """
-        toolkit, told = self.index.toolkit, list[ToolMarkdown]()
+        toolkit, markdown_tools = self.index.toolkit, list[ToolMarkdown]()
         lines: dict[str, list[bytes]] = {form: [] for form in definitions.FORMATS}
-        for tool in (versions[-1][0] for task in self.tasks for versions in _read_tools(task)):
-            if tool.toolkit == toolkit.slug:
-                told.append(markdown_pages.to_markdown(tool, toolkit))
-                yield SiteFile(pages.tool_path(tool.slug, "index.md"), partial(told[-1].render, 1))
-                for form, made in providers.fit_definitions(tool).items():
-                    lines[form] += [encoding.dump_json(made.definition)] if made.definition else []
+        for versions in chain.from_iterable(map(_read_tools, self.batches)):
+            tool = versions[-1][0]
+            if tool.toolkit != toolkit.slug:
+                continue
+            markdown_tools.append(markdown_pages.to_markdown(tool, toolkit))
+            page = partial(markdown_tools[-1].render, 1)
+            yield SiteFile(pages.tool_path(tool.slug, "index.md"), page)
+            for form, fitted in providers.fit_definitions(tool).items():
+                if fitted.definition:
+                    lines[form].append(encoding.dump_json(fitted.definition))
         full, *forms = self._export_paths
-        yield SiteFile(full, lambda: b"".join(markdown_pages.render_llms_full_txt(toolkit, told)))
-        yield from map(
-            SiteFile, forms, (partial(providers.render_json_array, some) for some in lines.values())
-        )
+        yield SiteFile(full, partial(_render_full_text, toolkit, markdown_tools))
+        for path, form_lines in zip(forms, lines.values(), strict=True):
+            yield SiteFile(path, partial(providers.render_json_array, form_lines))
+
+
+def _render_full_text(toolkit: Toolkit, tools: Sequence[ToolMarkdown]) -> bytes:
+    return b"".join(markdown_pages.render_llms_full_txt(toolkit, tools))
 
 
 def latest_tools(tools: Iterable[ListedTool], limit: int = _FEED_LENGTH) -> list[ListedTool]:
@@ -271,21 +264,22 @@ def recent_changes(tools: Iterable[ListedTool], versions: MultiVersionTools) -> 
     The tools that changed last are enough for this, because the last change of a tool is its
     newest.
     """
-    happened = chain.from_iterable(
-        _tool_changes(*one, versions[one.toolkit.slug].get(one.tool.slug, ()))
-        for one in latest_tools(tools)
-    )
-    newest = sorted(happened, key=attrgetter("version", "slug"), reverse=True)[:_FEED_LENGTH]
-    return [one._replace(summary=first_sentence(one.summary)) for one in newest]
+    changes = [
+        change
+        for toolkit, tool in latest_tools(tools)
+        for change in _tool_changes(toolkit, tool, versions[toolkit.slug].get(tool.slug, ()))
+    ]
+    changes.sort(key=attrgetter("version", "slug"), reverse=True)
+    return [
+        change._replace(summary=first_sentence(change.summary)) for change in changes[:_FEED_LENGTH]
+    ]
 
 
 def _tool_changes(toolkit: Toolkit, tool: ToolRow, versions: Sequence[str]) -> Iterator[ToolChange]:
-    """Yield the changes of a tool with these versions; if none are given, it has only the
-    current one.
-    """
+    """Yield the changes of a tool with these versions; without any, it has only the current one."""
     about = tool.slug, tool.name, (toolkit.slug, toolkit.name)
-    for place, version in enumerate(versions or [tool.version]):
-        yield ToolChange(*about, version, "new version" if place else "new tool", tool.description)
+    for index, version in enumerate(versions or [tool.version]):
+        yield ToolChange(*about, version, "new version" if index else "new tool", tool.description)
     if tool.deprecation is not None:
         yield ToolChange(*about, tool.version, "deprecated", tool.description)
 

@@ -23,8 +23,8 @@ from toolcatalog.catalog.sessions import is_usable
 from toolcatalog.errors import UsageError
 from toolcatalog.progress import Advance
 from toolcatalog.search import vectors
+from toolcatalog.snapshot import compression, tables
 from toolcatalog.snapshot import format as snapshot_format
-from toolcatalog.snapshot import tables
 from toolcatalog.snapshot.format import FileInfo, SnapshotContents
 from toolcatalog.system import files
 
@@ -58,22 +58,30 @@ class SnapshotWriter:
 
         `versions` is the number of tool versions of each toolkit.
         """
-        known, indexes = _ToolTables(self.contents), _IndexWriter(self, versions)
+        tool_tables, indexes = _ToolTables(self.contents), _IndexWriter(self, versions)
 
-        def through() -> Iterator[CompiledBatch]:
-            for part in batches:
-                known.add(part.facts)
-                indexes.add(part)
-                yield part
+        def add_batches() -> Iterator[CompiledBatch]:
+            for batch in batches:
+                tool_tables.add(batch.facts)
+                indexes.add(batch)
+                yield batch
                 advance(1)
 
         older = self.folder / _OLDER_FILE
-        with older.open("xb+") as waiting:
-            self.write(snapshot_format.DOCUMENTS, _document_pieces(through(), waiting))
+        with older.open("xb+") as older_file:
+            self.write(snapshot_format.DOCUMENTS, _document_pieces(add_batches(), older_file))
         older.unlink()
-        self.write(snapshot_format.NUMBERS, [known.pack_numbers()])
-        self.write(snapshot_format.TOOLS, known.pack_slugs())
-        self.write(snapshot_format.SETS, known.pack_sets())
+        self.write(snapshot_format.NUMBERS, [tool_tables.pack_numbers()])
+        self.write(snapshot_format.TOOLS, tool_tables.pack_slugs())
+        self.write(snapshot_format.SETS, tool_tables.pack_sets())
+
+    def write_compressed_documents(self, previous: Path) -> None:
+        """Write the compressed documents; those of the previous snapshot are copied.
+
+        They are not part of the digest, so they are not recorded as written.
+        """
+        sha256 = self.written[snapshot_format.DOCUMENTS].sha256
+        compression.write_compressed_documents(self.folder, sha256, previous)
 
     def adopt_files(self, folder: Path, written_files: Mapping[str, FileInfo]) -> None:
         """Move files that were written to another folder into the snapshot."""
@@ -92,21 +100,21 @@ class SnapshotWriter:
 
         Raises UsageError if there are more files than a snapshot can list.
         """
-        deep = {path: said for path, said in self.written.items() if "/" in path}
-        listing = snapshot_format.render_file_list(deep)
+        nested = {path: info for path, info in self.written.items() if "/" in path}
+        listing = snapshot_format.render_file_list(nested)
         if (
-            len(deep) > snapshot_format.MAX_FILES
+            len(nested) > snapshot_format.MAX_FILES
             or len(listing) > snapshot_format.MAX_FILE_LIST_SIZE
         ):
             raise UsageError(
-                f"The catalog has {len(deep):,} versions of toolkits, sessions and auth configs, "
+                f"The catalog has {len(nested):,} versions of toolkits, sessions and auth configs, "
                 f"and a snapshot lists at most {snapshot_format.MAX_FILES:,}: split the catalog."
             )
         self.write(snapshot_format.FILE_LIST, [listing])
         digest, manifest = snapshot_format.seal_manifest(
             self.contents.about,
             counts,
-            {path: self.written[path] for path in self.written.keys() - deep.keys()},
+            {path: self.written[path] for path in self.written.keys() - nested.keys()},
         )
         self.write(snapshot_format.MANIFEST, [manifest])
         return digest
@@ -121,11 +129,11 @@ def write_files(
     folder: Path, pieces: Mapping[str, Iterable[bytes | memoryview]]
 ) -> dict[str, FileInfo]:
     """Write each file from its pieces, in the given order."""
-    found = {}
-    for path, some in pieces.items():
+    written = {}
+    for path, file_pieces in pieces.items():
         (folder / path).unlink(missing_ok=True)  # left by an attempt that met a damaged batch
-        found[path] = FileInfo(*files.write_new(folder / path, some))
-    return found
+        written[path] = FileInfo(*files.write_new(folder / path, file_pieces))
+    return written
 
 
 def _pack_table(values: Mapping[str, bytes]) -> Iterator[bytes]:
@@ -139,14 +147,14 @@ def _document_pieces(batches: Iterable[CompiledBatch], older_file: IO[bytes]) ->
     """Yield the documents as one JSON array: the newest version of each tool, then the older
     ones.
     """
-    before = b"["
-    for part in batches:
-        if part.newest:
-            yield before
-            yield part.newest
-            before = b","
-        if part.older:
-            older_file.writelines((part.older, b","))
+    separator = b"["
+    for batch in batches:
+        if batch.newest:
+            yield separator
+            yield batch.newest
+            separator = b","
+        if batch.older:
+            older_file.writelines((batch.older, b","))
     end = older_file.tell() - 1
     older_file.seek(0)
     if end > 0:
@@ -155,7 +163,7 @@ def _document_pieces(batches: Iterable[CompiledBatch], older_file: IO[bytes]) ->
         block = older_file.read(min(_BLOCK_SIZE, end))
         end -= len(block)
         yield block
-    yield b"]" if before == b"," else b"[]"
+    yield b"]" if separator == b"," else b"[]"
 
 
 class _ToolTables:
@@ -177,7 +185,7 @@ class _ToolTables:
         self.members: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
 
     def add(self, columns: ToolColumns) -> None:
-        before = len(self.sizes)
+        first_number = len(self.sizes)
         self.sizes.extend(columns.sizes)
         self.checksums.extend(columns.checks)
         self.newest += bytes(columns.newest)
@@ -188,15 +196,15 @@ class _ToolTables:
         self.versions += map(sys.intern, columns.versions)
         self.slugs.add([slug for slug, _, _ in columns.entries])  # added in sorted order
         entries = [
-            (before + place).to_bytes(4, "little") + entry.encode()
-            for _, place, entry in columns.entries
+            (first_number + position).to_bytes(4, "little") + entry.encode()
+            for _, position, entry in columns.entries
         ]
         self.entries += b"".join(entries)
         self.entry_lengths.extend(map(len, entries))
-        for name, places in columns.sets.items():
-            self.members[name].extend([before + place for place in places])
+        for name, positions in columns.sets.items():
+            self.members[name].extend([first_number + position for position in positions])
         if not self.auth_configs.keys().isdisjoint(columns.toolkits):
-            self.add_auth_config_members(columns, before)
+            self.add_auth_config_members(columns, first_number)
 
     def add_auth_config_members(self, columns: ToolColumns, first_number: int) -> None:
         """Add the tool versions that the auth configs of each toolkit can use."""
@@ -213,8 +221,8 @@ class _ToolTables:
         number = np.concatenate(
             [np.flatnonzero(newest), np.flatnonzero(~newest)]
         )  # tool number by place in `tools.json`
-        place = np.empty_like(number)
-        place[number] = np.arange(len(number))
+        document_place = np.empty_like(number)
+        document_place[number] = np.arange(len(number))
         # each document is followed by a comma or a bracket
         lengths = np.array(self.sizes, np.int64)[number] + 1
         return tables.pack_columns(
@@ -223,7 +231,7 @@ class _ToolTables:
                 "tag": np.frombuffer(self.digests, f"V{snapshot_format.TAG_SIZE}")[number],
                 "check": np.array(self.checksums)[number],
                 "number": number,
-                "place": place,
+                "place": document_place,
                 "name": np.array(_ranks(self.names.to_list())),
                 "version": np.array(_ranks(self.versions)),
             }
@@ -255,14 +263,14 @@ class _TextList:
         self.buffer += encoding.dump_json(texts)[1:-1] + b"," if texts else b""
 
     def to_list(self) -> list[str]:
-        found: list[str] = orjson.loads(self.buffer[:-1] + b"]" if len(self.buffer) > 1 else b"[]")
-        return found
+        texts: list[str] = orjson.loads(self.buffer[:-1] + b"]" if len(self.buffer) > 1 else b"[]")
+        return texts
 
 
 def _ranks(texts: list[str]) -> list[int]:
     """Return the rank of each text among the distinct texts, by code point."""
-    places = {text: place for place, text in enumerate(sorted({*texts}))}
-    return [places[text] for text in texts]
+    ranks = {text: rank for rank, text in enumerate(sorted({*texts}))}
+    return [ranks[text] for text in texts]
 
 
 def _serialize_bitmap(members: Any) -> bytes:

@@ -11,12 +11,11 @@ from functools import partial
 from pathlib import Path
 
 from toolcatalog.build import cache, compiler, snapshot_writer
-from toolcatalog.build.batches import Task
+from toolcatalog.build.batches import CachedBatch
 from toolcatalog.build.cache import CompiledBatch
-from toolcatalog.build.changes import BuildPaths
+from toolcatalog.build.changes import BuildContext
 from toolcatalog.search import index_writer
 from toolcatalog.snapshot.format import FileInfo
-from toolcatalog.system.processes import WorkerPool
 
 # Above this number of batches, word counts and file states are not kept in memory: they take
 # some hundred bytes per tool.
@@ -28,47 +27,46 @@ WrittenFiles = dict[str, FileInfo]
 class TextIndexBuild:
     """A background build of the text index and vectors into `folder`.
 
-    The compiled batches of all tasks must be in the cache.
+    All batches must be in the cache.
     """
 
-    def __init__(
-        self, paths: BuildPaths, program_digest: str, tasks: Sequence[Task], pool: WorkerPool
-    ) -> None:
-        self.folder = paths.cache / "words"
-        self._pool = pool
-        keys = [task.cache_entry.key for task in tasks]
+    def __init__(self, context: BuildContext, batches: Sequence[CachedBatch]) -> None:
+        cache_folder = context.paths.cache
+        self.folder = cache_folder / "words"
+        self._background = context.pool.background
         self._write_files = partial(
-            _write_index,
-            paths.cache,
-            program_digest,
+            _write_files,
+            cache_folder,
+            context.program_digest,
             self.folder,
-            keys,
-            with_vectors=paths.with_vectors,
+            [entry.key for _, entry in batches],
+            with_vectors=context.paths.with_vectors,
         )
-        self._pending: Callable[[], WrittenFiles] | None = None
-        if len(tasks) <= MANY_BATCHES:
+        self._wait_for_files: Callable[[], WrittenFiles] | None = None
+        if len(batches) <= MANY_BATCHES:
             self.start()
 
     def start(self) -> None:
         """Start the build, unless it was started before."""
-        self._pending = self._pending or self._pool.submit(self._write_files)
+        if self._wait_for_files is None:
+            self._wait_for_files = self._background.submit(self._write_files)
 
-    def result(self, tasks: Sequence[Task]) -> WrittenFiles:
+    def result(self, batches: Sequence[CachedBatch]) -> WrittenFiles:
         """Wait for the files and return them; compile batches again that were damaged meanwhile.
 
         Raises OSError, UsageError or BrokenExecutor.
         """
         self.start()
-        assert self._pending
+        assert self._wait_for_files
         try:
-            return self._pending()
+            return self._wait_for_files()
         except cache.DamagedBatch:
-            for task in tasks:
-                compiler.load_or_compile(task, "words", "vectors")
+            for batch in batches:
+                compiler.load_or_compile(batch, "words", "vectors")
             return self._write_files()
 
 
-def _write_index(
+def _write_files(
     cache_folder: Path,
     program_digest: str,
     folder: Path,
@@ -80,27 +78,24 @@ def _write_index(
 
     Raises DamagedBatch if a batch cannot be loaded.
     """
-
-    def counts() -> Iterator[tuple[str, bytes]]:
-        return (
-            (key, part.words or b"")
-            for key, part in zip(keys, _load_sections(cache_folder, keys, "words"), strict=True)
-        )
-
     folder.mkdir(parents=True, exist_ok=True)
-    # otherwise the counts are read from the cache for each pass
-    held = [*counts()] if len(keys) <= MANY_BATCHES else None
-    found = snapshot_writer.write_files(
-        folder,
-        _merge_counts(cache_folder, program_digest, counts if held is None else lambda: held),
-    )
-    return found | (
-        snapshot_writer.write_vectors(
-            folder, (part.vectors for part in _load_sections(cache_folder, keys, "vectors"))
-        )
-        if with_vectors
-        else {}
-    )
+    iter_counts = partial(_iter_counts, cache_folder, keys)
+    if len(keys) <= MANY_BATCHES:
+        counts = [*iter_counts()]  # otherwise they are read from the cache for each pass
+        pieces = _merge_counts(cache_folder, program_digest, lambda: counts)
+    else:
+        pieces = _merge_counts(cache_folder, program_digest, iter_counts)
+    written = snapshot_writer.write_files(folder, pieces)
+    if with_vectors:
+        vectors = (batch.vectors for batch in _load_sections(cache_folder, keys, "vectors"))
+        written |= snapshot_writer.write_vectors(folder, vectors)
+    return written
+
+
+def _iter_counts(cache_folder: Path, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield the key and the word counts of each batch."""
+    batches = _load_sections(cache_folder, keys, "words")
+    return ((key, batch.words or b"") for key, batch in zip(keys, batches, strict=True))
 
 
 def _merge_counts(
@@ -110,17 +105,17 @@ def _merge_counts(
 
     The lexicon is no longer in memory when the index is written.
     """
-    known = index_writer.load_lexicon(cache_folder, program_digest)
-    found = index_writer.build_index(counts, known)
-    known.save(cache_folder, program_digest)
-    return found
+    lexicon = index_writer.load_lexicon(cache_folder, program_digest)
+    pieces = index_writer.build_index(counts, lexicon)
+    lexicon.save(cache_folder, program_digest)
+    return pieces
 
 
 def _load_sections(
     cache_folder: Path, keys: Sequence[str], section: str
 ) -> Iterator[CompiledBatch]:
     for key in keys:
-        part = cache.load_batch(cache_folder, key, (section,))
-        if part is None:
+        batch = cache.load_batch(cache_folder, key, (section,))
+        if batch is None:
             raise cache.DamagedBatch(key)
-        yield part
+        yield batch

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from toolcatalog import textutils
 
 PREFIX = b"# toolcatalog:"
-_COMMENT = re.compile(r"(?:^|(?<=\s))# toolcatalog:(?P<said>.*)")
+_COMMENT = re.compile(r"(?:^|(?<=\s))# toolcatalog:(?P<text>.*)")
 _ANY = re.compile(r"(?:^|(?<=\s))#.*")
 _SCHEMA = re.compile(r"#\s*(?:yaml-language-server:\s*\$schema\s*=|\$schema\s*:)\s*(\S*)")
 _HEAD_SIZE = 2000  # bytes at the start of a file that are searched for schema comments
@@ -63,19 +63,21 @@ def find_schema_comments(data: bytes) -> tuple[SchemaComment, ...]:
     return tuple(SchemaComment(number, match[1]) for number, match in matches if match)
 
 
-def hidden(data: bytes) -> tuple[tuple[int, str], ...]:
+def find_hidden(data: bytes) -> tuple[tuple[int, str], ...]:
     """Return the lines whose comments contain hidden characters, from 1, with those characters.
 
     Text in a scalar that looks like a comment counts too.
     """
-    if data.isascii() or not textutils.may_have_hidden(text := data.decode("utf-8", "replace")):
+    if data.isascii():
+        return ()
+    text = data.decode("utf-8", "replace")
+    if not textutils.may_have_hidden(text):
         return ()
     lines = enumerate(text.removeprefix("\ufeff").split("\n"), 1)
     matches = ((number, _ANY.search(line.rstrip("\r"))) for number, line in lines)
+    characters = ((number, textutils.find_hidden(match[0])) for number, match in matches if match)
     return tuple(
-        (number, "".join(dict.fromkeys(characters)))
-        for number, match in matches
-        if match and (characters := textutils.find_hidden(match[0]))
+        (number, "".join(dict.fromkeys(hidden))) for number, hidden in characters if hidden
     )
 
 
@@ -102,25 +104,25 @@ def _next_code_lines(lines: Sequence[str]) -> list[int]:
 
     A line that no such line follows gets its own number.
     """
-    found, after = [], 0
+    numbers, next_number = [], 0
     for number in range(len(lines), 0, -1):
-        found.append(after or number)
-        after = after if _is_comment(lines[number - 1]) else number
-    return found[::-1]
+        numbers.append(next_number or number)
+        next_number = next_number if _is_comment(lines[number - 1]) else number
+    return numbers[::-1]
 
 
 def _parse_suppression(text: str, line: int, next_line: int, match: re.Match[str]) -> Suppression:
-    of = line if text[: match.start()].strip() else next_line
-    said = _IGNORE.fullmatch(match["said"].strip())
-    if said is None:
-        return Suppression(line, match.start() + 1, of, is_valid=False, excerpt=text)
-    rules = (rule.strip() for rule in said["rules"].split(","))
+    target_line = line if text[: match.start()].strip() else next_line
+    suppression = _IGNORE.fullmatch(match["text"].strip())
+    if suppression is None:
+        return Suppression(line, match.start() + 1, target_line, is_valid=False, excerpt=text)
+    rules = (rule.strip() for rule in suppression["rules"].split(","))
     return Suppression(
         line,
         match.start() + 1,
-        of,
+        target_line,
         tuple(rule for rule in rules if rule),
-        said["reason"],
+        suppression["reason"],
         excerpt=text,
     )
 

@@ -6,8 +6,8 @@ unnamed value (`items`, a branch) and an output may not.
 
 The site publishes the schemas as `schemas/v1/<kind>.json`. A new catalog has them in
 `.schemas/v1/<kind>.json`, and new files name their schema by a relative path, so that completion
-works offline. In a catalog without that folder they name the published one. A schema that rejects a file which an older one accepted goes to a new
-folder, `v2`, and the old ones stay.
+works offline. In a catalog without that folder they name the published one. A schema that rejects a
+file which an older one accepted goes to a new folder, `v2`, and the old ones stay.
 """
 
 import json
@@ -26,32 +26,32 @@ MAX_WORDS = 100
 MAX_PATTERN_LENGTH = 1000
 
 
-def _string(description: str, **more: Any) -> Schema:
-    return {"type": "string", "description": description, **more}
+def _string(description: str, **keywords: Any) -> Schema:
+    return {"type": "string", "description": description, **keywords}
 
 
-def _object(properties: Schema, *required: str, **more: Any) -> Schema:
+def _object(properties: Schema, *required: str, **keywords: Any) -> Schema:
     return {
         "type": "object",
         "properties": properties,
         "required": list(required),
         "additionalProperties": False,
-        **more,
+        **keywords,
     }
 
 
-def _list(items: Schema, description: str, **more: Any) -> Schema:
+def _list(items: Schema, description: str, **keywords: Any) -> Schema:
     return {
         "type": "array",
         "items": items,
         "uniqueItems": True,
         "description": description,
-        **more,
+        **keywords,
     }
 
 
-def _word_list(what: str) -> Schema:
-    return _list(_WORD, f"a list of at most {MAX_WORDS} {what}", maxItems=MAX_WORDS)
+def _word_list(noun: str) -> Schema:
+    return _list(_WORD, f"a list of at most {MAX_WORDS} {noun}", maxItems=MAX_WORDS)
 
 
 def _map(values: Schema, description: str) -> Schema:
@@ -90,12 +90,12 @@ _AUTH_CONFIG = _string(
 )
 
 
-def _number(what: str) -> Schema:
-    return {"type": "number", "description": f"a number: {what}"}
+def _number(meaning: str) -> Schema:
+    return {"type": "number", "description": f"a number: {meaning}"}
 
 
-def _whole_number(what: str) -> Schema:
-    return {"type": "integer", "minimum": 0, "description": f"a whole number, 0 or more: {what}"}
+def _whole_number(meaning: str) -> Schema:
+    return {"type": "integer", "minimum": 0, "description": f"a whole number, 0 or more: {meaning}"}
 
 
 def _description(nested: str, unnamed: str, required: bool) -> Schema:
@@ -187,9 +187,9 @@ def _description(nested: str, unnamed: str, required: bool) -> Schema:
 
 
 def _parameter_map(description: str) -> Schema:
-    begun = {"type": "${2:string}", "description": "${3:What it means and what a good one is.}"}
+    snippet = {"type": "${2:string}", "description": "${3:What it means and what a good one is.}"}
     if description == "input":
-        begun |= {"required": "${4:true}"}
+        snippet |= {"required": "${4:true}"}
     return {
         "type": "object",
         "propertyNames": {
@@ -200,7 +200,7 @@ def _parameter_map(description: str) -> Schema:
         "additionalProperties": {"$ref": f"#/$defs/{description}"},
         "description": "a mapping of parameter names to descriptions",
         # for editors; validators ignore it
-        "defaultSnippets": [{"label": f"a new {description}", "body": {"${1:name}": begun}}],
+        "defaultSnippets": [{"label": f"a new {description}", "body": {"${1:name}": snippet}}],
     }
 
 
@@ -233,7 +233,9 @@ _TOOL_FIELDS: Schema = {
             },
             "replaced_by": {
                 **_TOOL,
-                "description": "a tool slug: capital letters, digits, `_` and `-`; the tool to use instead",
+                "description": (
+                    "a tool slug: capital letters, digits, `_` and `-`; the tool to use instead"
+                ),
             },
         },
         description=(
@@ -269,13 +271,13 @@ _WHEN = {
 }
 
 
-def _selection(items: Schema, what: str) -> Schema:
+def _selection(items: Schema, noun: str) -> Schema:
     fields = {
-        "enable": _list(items, f"a list of the only {what} to take"),
-        "disable": _list(items, f"a list of {what} to leave out"),
+        "enable": _list(items, f"a list of the only {noun} to take"),
+        "disable": _list(items, f"a list of {noun} to leave out"),
     }
     return _object(
-        fields, description=f"a mapping with `enable` or `disable`, each a list of {what}"
+        fields, description=f"a mapping with `enable` or `disable`, each a list of {noun}"
     )
 
 

@@ -31,9 +31,9 @@ def list_paths(root: Path) -> tuple[list[str], list[Problem]]:
     """Return the sorted paths of all files below `root`, relative to it, and the problems."""
     paths, folders, problems = list_layout(root)
     for folder in folders:
-        found = list_folder(root, folder)
-        paths += found.paths
-        problems += found.problems
+        listing = list_folder(root, folder)
+        paths += listing.paths
+        problems += listing.problems
     return sorted(paths), problems
 
 
@@ -84,23 +84,21 @@ def _walk(
             if not entry.is_dir(follow_symlinks=False):
                 paths.append(f"{folder}{entry.name}")
             elif entry.name.endswith((".yaml", ".yml")):
-                message, help = (
-                    "a folder that has the name of a file",
-                    "put a plain file here, or rename the folder",
-                )
-                findings.append(
-                    Finding(
-                        path=f"{folder}{entry.name}",
-                        rule="file-unexpected",
-                        message=message,
-                        help=help,
-                    )
-                )
+                findings.append(_folder_finding(f"{folder}{entry.name}"))
             elif tool_folders is not None and _TOOLKIT_FOLDER.fullmatch(folder):
                 tool_folders.append(f"{folder}{entry.name}")
             else:
                 folders.append(f"{folder}{entry.name}/")
     return sorted(paths), walked, findings
+
+
+def _folder_finding(path: str) -> Finding:
+    return Finding(
+        path=path,
+        rule="file-unexpected",
+        message="a folder that has the name of a file",
+        help="put a plain file here, or rename the folder",
+    )
 
 
 def is_catalog_file(path: str) -> bool:
@@ -143,8 +141,8 @@ def read_file(root: Path, path: str) -> bytes | Finding:
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
-            if refused := check_link(root, path):
-                return refused
+            if finding := check_link(root, path):
+                return finding
             handle = os.open(file, _OPEN_FLAGS)
         try:
             return _read_handle(path, handle)
@@ -164,8 +162,8 @@ def _read_handle(path: str, handle: int) -> bytes | Finding:
             help="put a plain file here",
         )
     data = os.read(handle, min(status.st_size, MAX_FILE_SIZE) + 1)
-    while len(data) <= MAX_FILE_SIZE and (more := os.read(handle, _READ_SIZE)):
-        data += more
+    while len(data) <= MAX_FILE_SIZE and (chunk := os.read(handle, _READ_SIZE)):
+        data += chunk
     if len(data) <= MAX_FILE_SIZE:
         return data
     help = "split it, or shorten it"
@@ -255,10 +253,18 @@ def make_problem(
     Its texts are escaped and shortened for display.
     """
     return Problem(
-        path=display_path(root, finding.path), line=line, column=column, rule=finding.rule, message=_format_message(finding.message),
-        expected=_format_message(finding.expected), help=_format_message(finding.help), excerpt=excerpt, length=length, fix=finding.fix,
+        path=display_path(root, finding.path),
+        line=line,
+        column=column,
+        rule=finding.rule,
+        message=_format_message(finding.message),
+        expected=_format_message(finding.expected),
+        help=_format_message(finding.help),
+        excerpt=excerpt,
+        length=length,
+        fix=finding.fix,
         unsafe_fix=finding.unsafe_fix,
-    )  # fmt: skip
+    )
 
 
 META_TOOLS = "meta_tools"
@@ -299,23 +305,23 @@ def find_tool(root: Path, slug: str) -> ToolFolder | None:
         root / META_TOOLS / slug,
     ]:
         if folder.is_dir() and not folder.is_symlink():
-            found = sorted(
+            tool_versions = sorted(
                 file.stem for file in folder.glob("*.yaml") if versions.is_version(file.stem)
             )
-            if found:
-                return ToolFolder(folder.relative_to(root).as_posix(), found)
+            if tool_versions:
+                return ToolFolder(folder.relative_to(root).as_posix(), tool_versions)
     return None
 
 
 def get_tool(root: Path, slug: str) -> ToolFolder:
     """Return the folder of a tool. Raises UsageError, with the nearest slug, if there is none."""
-    found = find_tool(root, slug)
-    if found:
-        return found
-    near = nearest_slug(slug, [path.rpartition("/")[2] for path in list_tools(root)])
+    tool = find_tool(root, slug)
+    if tool:
+        return tool
+    nearest = nearest_slug(slug, [path.rpartition("/")[2] for path in list_tools(root)])
     help = (
-        f"did you mean {near}?"
-        if near
+        f"did you mean {nearest}?"
+        if nearest
         else "see its slug in the catalog, or add it with `toolcatalog new tool`."
     )
     raise UsageError(f"There is no tool {slug} in {root}: {help}")
@@ -338,19 +344,21 @@ def nearest_slug(slug: str, candidates: Iterable[str]) -> str:
     Only the candidates that share the most words with the slug are compared letter by letter.
     """
     words = {*slug.casefold().replace("-", "_").split("_")}
-    some = heapq.nlargest(
+    similar = heapq.nlargest(
         _MAX_COMPARED,
         candidates,
-        key=lambda one: len(words.intersection(one.casefold().replace("-", "_").split("_"))),
+        key=lambda candidate: len(
+            words.intersection(candidate.casefold().replace("-", "_").split("_"))
+        ),
     )
-    return next(iter(names.find_nearest(slug, some)), "")
+    return next(iter(names.find_nearest(slug, similar)), "")
 
 
 def guess_toolkit(slug: str, toolkits: Iterable[str]) -> str:
     """Return the longest toolkit slug that a tool's slug begins with, or an empty string."""
     lower = slug.lower().replace("-", "_")
     return max(
-        (one for one in toolkits if lower.startswith(f"{one.replace('-', '_')}_")),
+        (toolkit for toolkit in toolkits if lower.startswith(f"{toolkit.replace('-', '_')}_")),
         key=len,
         default="",
     )

@@ -41,7 +41,7 @@ class Document:
     digest: str = ""  # SHA-256 of the file's bytes
     suppressions: tuple[Suppression, ...] = ()
     schema_comments: tuple[SchemaComment, ...] = ()
-    hidden: tuple[
+    hidden_characters: tuple[
         tuple[int, str], ...
     ] = ()  # lines whose comments contain hidden characters, with those characters
 
@@ -85,10 +85,10 @@ def load_file(root: Path, path: str) -> tuple[Document | None, list[Problem]]:
 
     The document is None if no file is expected at this path.
     """
-    place = classify_path(path)
-    if isinstance(place, Finding):
-        return None, [folder.make_problem(root, folder.check_link(root, path) or place)]
-    return _parse_document(root, path, place, folder.read_file(root, path))
+    location = classify_path(path)
+    if isinstance(location, Finding):
+        return None, [folder.make_problem(root, folder.check_link(root, path) or location)]
+    return _parse_document(root, path, location, folder.read_file(root, path))
 
 
 def parse_file(
@@ -98,11 +98,11 @@ def parse_file(
 
     `data` is a Finding if there is no content.
     """
-    place = classify_path(path)
+    location = classify_path(path)
     return (
-        (None, [folder.make_problem(root, place)])
-        if isinstance(place, Finding)
-        else _parse_document(root, path, place, data)
+        (None, [folder.make_problem(root, location)])
+        if isinstance(location, Finding)
+        else _parse_document(root, path, location, data)
     )
 
 
@@ -111,48 +111,42 @@ def _parse_document(
 ) -> tuple[Document, list[Problem]]:
     if isinstance(data, Finding):
         return Document(path, location), [folder.make_problem(root, data)]
-    digest = hashlib.sha256(data).hexdigest()
     if location.kind == "logo":
-        return _parse_logo(root, path, location, data, digest)
-    try:
-        return Document(
-            path,
-            location,
-            yaml_reader.parse_fast(data),
-            True,
-            digest,
-            comments.find_suppressions(data),
-            comments.find_schema_comments(data),
-            comments.hidden(data),
-        ), []
-    except yaml_reader.NeedsFullParse:
-        reading = yaml_reader.parse(data)
-    lines = _split_lines(data) if reading.faults else []
-    problems = [
-        _fault_problem(root, path, fault, _line_at(lines, fault.line)) for fault in reading.faults
-    ]
-    readable = reading.root is not None
-    return Document(
+        return _parse_logo(root, path, location, data)
+    value, is_readable, faults = _parse_yaml(data)
+    lines = _split_lines(data) if faults else []
+    problems = [_fault_problem(root, path, fault, _line_at(lines, fault.line)) for fault in faults]
+    document = Document(
         path,
         location,
-        reading.value,
-        readable,
-        digest,
+        value,
+        is_readable,
+        hashlib.sha256(data).hexdigest(),
         comments.find_suppressions(data),
         comments.find_schema_comments(data),
-        comments.hidden(data),
-    ), problems
+        comments.find_hidden(data),
+    )
+    return document, problems
 
 
 def _parse_logo(
-    root: Path, path: str, location: Location, data: bytes, digest: str
+    root: Path, path: str, location: Location, data: bytes
 ) -> tuple[Document, list[Problem]]:
-    fault = logo.find_fault(path, data)
+    digest, fault = hashlib.sha256(data).hexdigest(), logo.find_fault(path, data)
     if not fault:
         return Document(path, location, None, True, digest), []
     help = "export the image again without scripts, links and a document type"
     finding = Finding(path=path, rule="logo-invalid", message=fault, help=help)
     return Document(path, location, digest=digest), [folder.make_problem(root, finding)]
+
+
+def _parse_yaml(data: bytes) -> tuple[Any, bool, Sequence[yaml_reader.Fault]]:
+    """Return the value of a file, whether it could be read, and the faults."""
+    try:
+        return yaml_reader.parse_fast(data), True, ()
+    except yaml_reader.NeedsFullParse:
+        result = yaml_reader.parse(data)
+    return result.value, result.root is not None, result.faults
 
 
 def _fault_problem(root: Path, path: str, fault: yaml_reader.Fault, excerpt: str) -> Problem:
@@ -173,7 +167,9 @@ def locate_findings(root: Path, findings: Iterable[Finding]) -> list[Problem]:
     for finding in findings:
         by_path[finding.path].append(finding)
     return [
-        problem for path, some in by_path.items() for problem in locate_in_file(root, path, some)[0]
+        problem
+        for path, file_findings in by_path.items()
+        for problem in locate_in_file(root, path, file_findings)[0]
     ]
 
 
@@ -247,9 +243,9 @@ def _check_names(path: str, match: re.Match[str]) -> Finding | None:
                     help=help,
                 )
         elif not names.is_valid(_NAME_RULES[key][0], name):
-            _, what, expected = _NAME_RULES[key]
+            _, noun, expected = _NAME_RULES[key]
             help = f"rename it, for example to `{_suggest_name(key, name)}`"
-            message = f"`{name}` in {path[: match.start(key)]} is not {what}"
+            message = f"`{name}` in {path[: match.start(key)]} is not {noun}"
             return Finding(
                 path=path,
                 rule=f"name-{key.replace('_', '-')}",

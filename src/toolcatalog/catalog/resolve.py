@@ -17,13 +17,13 @@ def resolve_catalog(catalog: model.Catalog) -> snapshot_format.SnapshotContents:
 
     Tools are resolved one at a time by `resolve_tool`.
     """
-    of_toolkit: defaultdict[str, set[str]] = defaultdict(set)
-    for one in catalog.tools:
-        of_toolkit[one.toolkit].add(one.version)
+    toolkit_versions: defaultdict[str, set[str]] = defaultdict(set)
+    for tool in catalog.tools:
+        toolkit_versions[tool.toolkit].add(tool.version)
     return snapshot_format.SnapshotContents(
         about={key: value for key, value in asdict(catalog.about).items() if key != "rules"},
         toolkits=tuple(
-            _resolve_toolkit(with_public_logo(toolkit, catalog.about.home), of_toolkit[slug])
+            _resolve_toolkit(with_public_logo(toolkit, catalog.about.home), toolkit_versions[slug])
             for slug, toolkit in sorted(catalog.toolkits.items())
         ),
         router=_resolve_toolkit(catalog.router, set()) if catalog.router else None,
@@ -76,7 +76,7 @@ def _resolve_auth_config(config: model.AuthConfig) -> snapshot_format.AuthConfig
 
 def _resolve_session(catalog: model.Catalog, session: model.Session) -> snapshot_format.Session:
     toolkits = sessions.select_toolkits(catalog, session)
-    given = {
+    values = {
         "toolkits": toolkits,
         "tools": [tool.slug for tool in sessions.select_tools(catalog, session)],
         "session_id": session.id,
@@ -85,11 +85,11 @@ def _resolve_session(catalog: model.Catalog, session: model.Session) -> snapshot
             {config for toolkit, config in session.auth_configs.items() if toolkit in toolkits}
         ),
     }
-    tools = tuple(
-        _resolve_meta_tool(catalog, one, given) for one in _offered_meta_tools(catalog, session)
+    meta_tools = tuple(
+        _resolve_meta_tool(catalog, one, values) for one in _offered_meta_tools(catalog, session)
     )
     return snapshot_format.Session(
-        id=session.id, project=session.project, toolkits=tuple(toolkits), tools=tools
+        id=session.id, project=session.project, toolkits=tuple(toolkits), tools=meta_tools
     )
 
 
@@ -99,10 +99,10 @@ def _offered_meta_tools(catalog: model.Catalog, session: model.Session) -> list[
     They are in the session's order if it lists them, else sorted by slug.
     """
     newest = {tool.slug: tool for tool in catalog.meta_tools}
-    chosen = [
+    selected = [
         newest[slug] for slug in (newest if session.meta_tools is None else session.meta_tools)
     ]
-    return [tool for tool in chosen if tool.when is None or session.manage_connections]
+    return [tool for tool in selected if tool.when is None or session.manage_connections]
 
 
 def _resolve_meta_tool(
@@ -112,40 +112,40 @@ def _resolve_meta_tool(
     value = sessions.fill_placeholders(meta.template, values)
     for field in ("input_parameters", "output_parameters"):
         value[field] = _remove_empty_choices(value.get(field, {}))
-    filled = model.ToolVersion.from_value(
+    tool = model.ToolVersion.from_value(
         value, path=meta.path, slug=meta.slug, toolkit=model.ROUTER, version=meta.version
     )
     return resolve_tool(
-        filled,
+        tool,
         catalog.router,
         tuple(sorted(other.version for other in catalog.meta_tools if other.slug == meta.slug)),
     )
 
 
-def _remove_empty_choices(described: dict[str, Any]) -> dict[str, Any]:
+def _remove_empty_choices(descriptions: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters without those that have an empty choice in this session.
 
     This applies at any level: no value could be given for such a parameter.
     """
-    pruned = {name: _prune(description) for name, description in described.items()}
+    pruned = {name: _prune(description) for name, description in descriptions.items()}
     return {name: description for name, description in pruned.items() if description is not None}
 
 
 def _prune(description: dict[str, Any]) -> dict[str, Any] | None:
     """Return the description without empty choices, or None if nothing is left of it."""
-    kept = dict(description)
-    if "properties" in kept:
-        kept["properties"] = _remove_empty_choices(kept["properties"])
-    if isinstance(kept.get("additionalProperties"), dict):
-        kept["additionalProperties"] = _prune(kept["additionalProperties"]) or False
-    if "items" in kept:
-        kept["items"] = _prune(kept["items"])
-    for key in {"anyOf", "oneOf"} & kept.keys():
-        kept[key] = [branch for branch in map(_prune, kept[key]) if branch is not None]
-    empty = (
-        kept.get("enum") == []
-        or kept.get("items", {}) is None
-        or kept.get("anyOf") == []
-        or kept.get("oneOf") == []
+    pruned = dict(description)
+    if "properties" in pruned:
+        pruned["properties"] = _remove_empty_choices(pruned["properties"])
+    if isinstance(pruned.get("additionalProperties"), dict):
+        pruned["additionalProperties"] = _prune(pruned["additionalProperties"]) or False
+    if "items" in pruned:
+        pruned["items"] = _prune(pruned["items"])
+    for key in {"anyOf", "oneOf"} & pruned.keys():
+        pruned[key] = [branch for branch in map(_prune, pruned[key]) if branch is not None]
+    is_empty = (
+        pruned.get("enum") == []
+        or pruned.get("items", {}) is None
+        or pruned.get("anyOf") == []
+        or pruned.get("oneOf") == []
     )
-    return None if empty else kept
+    return None if is_empty else pruned

@@ -16,9 +16,11 @@ from toolcatalog.errors import Finding, UsageError
 _TRAILING_COMMENTS = {
     "catalog": "",
     "toolkit": "",
-    "tool": """\
+    "tool": (
+        """\
 
-# What the tool takes: remove the `# ` before these lines and make them yours. An editor that knows the schema completes the keys.
+# What the tool takes: remove the `# ` before these lines and make them yours. \
+An editor that knows the schema completes the keys.
 # input_parameters:
 #   owner:
 #     type: string
@@ -31,7 +33,8 @@ _TRAILING_COMMENTS = {
 #   number:
 #     type: integer
 #     description: Number of the new issue, which its address ends with.
-""",
+"""
+    ),
 }
 
 
@@ -41,13 +44,15 @@ def render_file(path: str, fields: Mapping[str, Any], schema_comments: str = "")
     Empty optional fields are left out.
     """
     kind = _locate(path).kind
-    whole = SCHEMAS[kind]
-    kept = {
+    schema = SCHEMAS[kind]
+    selected = {
         key: fields[key]
-        for key in whole["properties"]
-        if key in fields and (fields[key] or key in whole["required"])
+        for key in schema["properties"]
+        if key in fields and (fields[key] or key in schema["required"])
     }
-    return schema_comments.encode() + yaml_writer.to_yaml(kept) + _TRAILING_COMMENTS[kind].encode()
+    return (
+        schema_comments.encode() + yaml_writer.to_yaml(selected) + _TRAILING_COMMENTS[kind].encode()
+    )
 
 
 def render_schema_comments(path: str, site: str) -> str:
@@ -64,8 +69,8 @@ def render_schemas() -> dict[str, bytes]:
 
 def required_fields(path: str) -> list[str]:
     """Return the required fields of a file at this path."""
-    needed: list[str] = SCHEMAS[_locate(path).kind]["required"]
-    return needed
+    required: list[str] = SCHEMAS[_locate(path).kind]["required"]
+    return required
 
 
 def validate_file(path: str, data: bytes) -> list[Finding]:
@@ -81,10 +86,10 @@ def validate_file(path: str, data: bytes) -> list[Finding]:
 
 def _locate(path: str) -> Location:
     """Return the location of a path. Raises UsageError if no file is expected at it."""
-    place = loader.classify_path(path)
-    if isinstance(place, Finding):
-        raise UsageError(f"{place.message}: {place.help}.")
-    return place
+    location = loader.classify_path(path)
+    if isinstance(location, Finding):
+        raise UsageError(f"{location.message}: {location.help}.")
+    return location
 
 
 def title_from_slug(slug: str) -> str:

@@ -46,9 +46,9 @@ _MAX_STEPS = 200_000_000
 # lookaround or backreferences
 _MAX_BACKTRACKING = 40_000
 # linear time; supports neither lookaround nor backreferences
-_LINEAR = jsonschema_rs.RegexOptions()
+_LINEAR_ENGINE = jsonschema_rs.RegexOptions()
 # supports both, but each backtracking step may scan the whole text
-_BACKTRACKING = jsonschema_rs.FancyRegexOptions(backtrack_limit=2_000)
+_BACKTRACKING_ENGINE = jsonschema_rs.FancyRegexOptions(backtrack_limit=2_000)
 # stands for the value in messages of jsonschema-rs: values are untrusted and may have a megabyte
 _MASK = "<value>"
 
@@ -69,13 +69,13 @@ Record = About | Toolkit | LogoFile | ToolVersion | MetaTool | AuthConfig | Sess
 
 def validate(document: Document) -> tuple[Record | None, list[Finding]]:
     """Return the record of one document, or None and the findings."""
-    kind, value, undecided = document.location.kind, document.value, document.value
+    kind, value, sessionless = document.location.kind, document.value, document.value
     if kind == "logo":
         return _make_logo(document), []
     if kind == "meta_tool":
         if findings := _limit_findings(_bad_placeholders(document.path, value)):
             return None, findings
-        undecided = sessions.fill_placeholders(
+        sessionless = sessions.fill_placeholders(
             sessions.remove_placeholder_enums(value), sessions.SAMPLE_VALUES
         )
         value = sessions.fill_placeholders(value, sessions.SAMPLE_VALUES)
@@ -85,8 +85,8 @@ def validate(document: Document) -> tuple[Record | None, list[Finding]]:
         and isinstance(value, dict)
         and len(findings) <= MAX_FINDINGS_PER_FILE
     ):
-        broken = {finding.pointer[:2] for finding in findings if finding.rule in _UNUSABLE_RULES}
-        findings += _limit_findings(_check_values(document.path, value, undecided, broken))
+        invalid = {finding.pointer[:2] for finding in findings if finding.rule in _UNUSABLE_RULES}
+        findings += _limit_findings(_check_values(document.path, value, sessionless, invalid))
     return (None, findings) if findings else (_RECORD_FACTORIES[kind](document), [])
 
 
@@ -96,26 +96,20 @@ def _limit_findings(findings: Iterator[Finding]) -> list[Finding]:
 
 
 def _bad_placeholders(path: str, value: Any) -> Iterator[Finding]:
-    for pointer, found in sessions.find_invalid_placeholders(value):
-        name, help = (
-            found[sessions.PLACEHOLDER_KEY],
-            "write `{$session: NAME}` and nothing else",
-        )
-        message, expected = (
-            f"{schema_errors.describe_value(name)} is not something that a session gives",
-            "one of " + ", ".join(sessions.SAMPLE_VALUES),
-        )
-        if len(found) > 1:
+    for pointer, placeholder in sessions.find_invalid_placeholders(value):
+        name = placeholder[sessions.PLACEHOLDER_KEY]
+        message = f"{schema_errors.describe_value(name)} is not something that a session gives"
+        help = names.suggest(str(name), sessions.SAMPLE_VALUES)
+        if len(placeholder) > 1:
             message = f"`{sessions.PLACEHOLDER_KEY}` does not stand alone here"
-        elif near := names.find_nearest(str(name), sessions.SAMPLE_VALUES):
-            help = f"did you mean `{near[0]}`?"
+            help = ""
         yield Finding(
             path=path,
             pointer=pointer,
             rule="placeholder",
             message=message,
-            expected=expected,
-            help=help,
+            expected="one of " + ", ".join(sessions.SAMPLE_VALUES),
+            help=help or "write `{$session: NAME}` and nothing else",
         )
 
 
@@ -129,16 +123,16 @@ def _schema_findings(path: str, kind: str, value: Any) -> list[Finding]:
         return []
     from toolcatalog.catalog import schema_validator  # noqa: PLC0415 - slow import, rarely needed
 
-    found = _limit_findings(
+    findings = _limit_findings(
         finding
         for error in schema_validator.iter_errors(kind, value)
         for finding in schema_errors.to_findings(path, error)
     )
     if kind in ("tool", "meta_tool") and isinstance(value, dict):
-        found = _merge_related_findings(path, value, found)
+        findings = _merge_related_findings(path, value, findings)
     # The two libraries treat a pattern's `$` before a final line break differently; the result of
     # jsonschema-rs counts.
-    return found or [
+    return findings or [
         _fallback_finding(path, error) for error in _file_validator(kind).iter_errors(value)
     ]
 
@@ -228,37 +222,39 @@ def _reason(error: jsonschema_rs.ValidationError) -> str:
 
 
 def _check_values(
-    path: str, tool: Mapping[str, Any], sessionless: Mapping[str, Any], broken: Collection[Pointer]
+    path: str, tool: Mapping[str, Any], sessionless: Mapping[str, Any], invalid: Collection[Pointer]
 ) -> Iterator[Finding]:
     """Yield findings for values that do not fit their description, and for unusable descriptions.
 
     The values are examples, defaults and enum values. `sessionless` is the same tool without the
     choices that depend on a session, because examples cannot be validated against those. Parameters
-    in `broken` are skipped: their values can be checked once their descriptions are valid.
+    in `invalid` are skipped: their values can be checked once their descriptions are valid.
     """
-    trials = _BacktrackingBudget(_MAX_BACKTRACKING)
+    budget = _BacktrackingBudget(_MAX_BACKTRACKING)
     for field in _PARAMETER_FIELDS:
-        if (field,) in broken:
+        if (field,) in invalid:
             continue
-        forms = (tool,) if sessionless is tool else (tool, sessionless)
-        walks = [
-            parameters.walk_descriptions(
-                {
-                    name: one
-                    for name, one in form.get(field, {}).items()
-                    if (field, name) not in broken
-                },
-                (field,),
-            )
-            for form in forms
-        ]
-        for steps in zip(*walks, strict=True):
-            (pointer, description), (_, measure) = steps[0], steps[-1]
+        variants = (tool,) if sessionless is tool else (tool, sessionless)
+        walks = [_walk_valid(variant, field, invalid) for variant in variants]
+        for nodes in zip(*walks, strict=True):
+            (pointer, description), (_, constraint) = nodes[0], nodes[-1]
             if not (
                 _CHECKED_KEYWORDS.isdisjoint(description)
-                or parameters.has_plainly_valid_values(description, measure)
+                or parameters.has_plainly_valid_values(description, constraint)
             ):
-                yield from _check_description(path, pointer, description, measure, trials)
+                yield from _check_description(path, pointer, description, constraint, budget)
+
+
+def _walk_valid(
+    tool: Mapping[str, Any], field: str, invalid: Collection[Pointer]
+) -> Iterator[tuple[Pointer, Mapping[str, Any]]]:
+    """Yield the descriptions of one field, at every level, without the invalid parameters."""
+    valid = {
+        name: description
+        for name, description in tool.get(field, {}).items()
+        if (field, name) not in invalid
+    }
+    return parameters.walk_descriptions(valid, (field,))
 
 
 class _ValueValidator(NamedTuple):
@@ -292,56 +288,49 @@ def _check_description(
     constraint: Mapping[str, Any],
     budget: _BacktrackingBudget,
 ) -> Iterator[Finding]:
-    held = _collect_values(description, constraint)
-    if not held and _has_bad_pattern(description):
+    groups = _group_values(description, constraint)
+    if not groups and _has_bad_pattern(description):
         yield _bad_pattern_finding(path, pointer, description)
-    if any(len(form) * len(said) > _MAX_STEPS for form, _, said in held):
-        yield _too_many_finding(
-            path,
-            pointer,
-            "so large a description",
-            "shorten the examples, the enum or the branches",
-        )
+    if any(len(group.schema) * len(group.json_values) > _MAX_STEPS for group in groups):
+        help = "shorten the examples, the enum or the branches"
+        yield _too_many_finding(path, pointer, "so large a description", help)
         return
     try:
-        gates = [(_value_validator(form), values, said) for form, values, said in held]
-    except jsonschema_rs.ValidationError as refusal:
-        if _has_bad_pattern(description):
-            yield _bad_pattern_finding(path, pointer, description)
-        # otherwise the pattern belongs to a nested description, which reports it
-        elif "regex" not in refusal.message:
-            yield Finding(
-                path=path,
-                pointer=pointer,
-                rule="wrong-value",
-                message=f"not a usable description: {refusal.message}",
-            )
+        validators = [_value_validator(group.schema) for group in groups]
+    except jsonschema_rs.ValidationError as error:
+        yield from _unusable_findings(path, pointer, description, error)
         return
-    if not all(budget.allow(gate, said) for gate, _, said in gates):
-        what = "a pattern that looks around or back"
-        yield _too_many_finding(
-            path,
-            pointer,
-            what,
-            (
-                "write the pattern without `(?...)` and references, or shorten the examples of "
-                "this file"
-            ),
+    if not all(
+        budget.allow(validator, group.json_values)
+        for validator, group in zip(validators, groups, strict=True)
+    ):
+        help = (
+            "write the pattern without `(?...)` and references, or shorten the examples of this"
+            " file"
         )
+        yield _too_many_finding(path, pointer, "a pattern that looks around or back", help)
         return
-    for gate, values, _ in gates:
-        for where, value in values:
-            if error := next(iter(gate.validator.iter_errors(value)), None):
-                yield _misfit_finding(path, pointer, where, value, description, error)
+    for validator, group in zip(validators, groups, strict=True):
+        for step, value in group.values:
+            if misfit := next(iter(validator.validator.iter_errors(value)), None):
+                yield _misfit_finding(path, pointer, step, value, description, misfit)
 
 
-def _collect_values(
-    description: Mapping[str, Any], constraint: Mapping[str, Any]
-) -> list[tuple[bytes, list[tuple[Pointer, Any]], bytes]]:
-    """Return (schema as JSON, values with their pointers, values as JSON), at most two of them.
+class _ValueGroup(NamedTuple):
+    """The values of a description that are validated against one schema.
 
-    Enum values and samples (examples and the default) are validated against different schemas.
+    `schema` and `json_values` are JSON; each of `values` comes with its pointer.
     """
+
+    schema: bytes
+    values: list[tuple[Pointer, Any]]
+    json_values: bytes
+
+
+def _group_values(
+    description: Mapping[str, Any], constraint: Mapping[str, Any]
+) -> list[_ValueGroup]:
+    """Return the enum values, and the samples (examples and the default), if there are any."""
     choices: list[tuple[Pointer, Any]] = [
         (("enum", index), value) for index, value in enumerate(description.get("enum", ()))
     ]
@@ -349,20 +338,37 @@ def _collect_values(
         (("examples", index), value) for index, value in enumerate(description.get("examples", ()))
     ]
     samples += [(("default",), description["default"])] if "default" in description else []
-    forms = [
-        (orjson.dumps(parameters.to_value_schema(constraint, enum)), some)
-        for enum, some in ((False, choices), (True, samples))
-        if some
+    return [
+        _ValueGroup(
+            orjson.dumps(parameters.to_value_schema(constraint, with_enum)),
+            values,
+            orjson.dumps([value for _, value in values]),
+        )
+        for with_enum, values in ((False, choices), (True, samples))
+        if values
     ]
-    return [(form, values, orjson.dumps([value for _, value in values])) for form, values in forms]
 
 
-def _too_many_finding(path: str, pointer: Pointer, what: str, help: str) -> Finding:
+def _unusable_findings(
+    path: str,
+    pointer: Pointer,
+    description: Mapping[str, Any],
+    error: jsonschema_rs.ValidationError,
+) -> Iterator[Finding]:
+    if _has_bad_pattern(description):
+        yield _bad_pattern_finding(path, pointer, description)
+    # otherwise the pattern belongs to a nested description, which reports it
+    elif "regex" not in error.message:
+        message = f"not a usable description: {error.message}"
+        yield Finding(path=path, pointer=pointer, rule="wrong-value", message=message)
+
+
+def _too_many_finding(path: str, pointer: Pointer, subject: str, help: str) -> Finding:
     return Finding(
         path=path,
         pointer=pointer,
         rule="wrong-value",
-        message=f"too many values to hold against {what}",
+        message=f"too many values to hold against {subject}",
         help=help,
     )
 
@@ -390,15 +396,15 @@ def _pattern_validator(schema: bytes) -> _ValueValidator:
     """Return the validator of a description with patterns, uncached: it may use more than 1 MB."""
     description = orjson.loads(schema)
     try:
-        linear = jsonschema_rs.Draft202012Validator(
-            description, validate_formats=True, mask=_MASK, pattern_options=_LINEAR
+        validator = jsonschema_rs.Draft202012Validator(
+            description, validate_formats=True, mask=_MASK, pattern_options=_LINEAR_ENGINE
         )
     except jsonschema_rs.ValidationError:
-        other = jsonschema_rs.Draft202012Validator(
-            description, validate_formats=True, mask=_MASK, pattern_options=_BACKTRACKING
+        fallback = jsonschema_rs.Draft202012Validator(
+            description, validate_formats=True, mask=_MASK, pattern_options=_BACKTRACKING_ENGINE
         )
-        return _ValueValidator(other, schema.count(b'"pattern"'))
-    return _ValueValidator(linear)
+        return _ValueValidator(fallback, schema.count(b'"pattern"'))
+    return _ValueValidator(validator)
 
 
 def _has_bad_pattern(description: Mapping[str, Any]) -> bool:
@@ -430,34 +436,30 @@ def _bad_pattern_finding(path: str, pointer: Pointer, description: Mapping[str, 
 def _misfit_finding(
     path: str,
     pointer: Pointer,
-    where: Pointer,
+    step: Pointer,
     value: Any,
     description: Mapping[str, Any],
     error: jsonschema_rs.ValidationError,
 ) -> Finding:
-    keyword = str(where[0])
-    what = {"enum": "enum value", "examples": "example", "default": "default"}[keyword]
+    keyword = str(step[0])
+    noun = {"enum": "enum value", "examples": "example", "default": "default"}[keyword]
     kind = parameters.type_of(description)
-    help, fix = f"change the {what} or the description", None
+    help, fix = "", None
     if kind == "string" and isinstance(value, bool | int | float):
         help, fix = schema_errors.quote_hint(value), schema_errors.QUOTE_FIX
-    elif keyword != "enum" and (
-        near := names.find_nearest(
-            str(value),
-            [str(choice) for choice in description.get("enum", ())[:_MAX_COMPARED_CHOICES]],
-        )
-    ):
-        help = f"did you mean `{near[0]}`?"
-    message = f"the {what} does not fit its description: {_reason(error)}"
+    elif keyword != "enum":
+        choices = description.get("enum", ())[:_MAX_COMPARED_CHOICES]
+        help = names.suggest(str(value), [str(choice) for choice in choices])
+    message = f"the {noun} does not fit its description: {_reason(error)}"
     expected = "" if error.instance_path else f"a value of type {kind}"
-    spot = (*pointer, *where, *error.instance_path)
+    location = (*pointer, *step, *error.instance_path)
     return Finding(
         path=path,
-        pointer=spot,
+        pointer=location,
         rule=f"misfit-{keyword}",
         message=message,
         expected=expected,
-        help=help,
+        help=help or f"change the {noun} or the description",
         fix=fix,
     )
 
@@ -479,22 +481,22 @@ def _make_logo(document: Document) -> LogoFile:
 
 
 def _make_tool(document: Document) -> ToolVersion:
-    place = document.location.names
+    path_names = document.location.names
     return ToolVersion.from_value(
         document.value,
         path=document.path,
-        slug=place["tool"],
-        toolkit=place["toolkit"],
-        version=place["version"],
+        slug=path_names["tool"],
+        toolkit=path_names["toolkit"],
+        version=path_names["version"],
     )
 
 
 def _make_meta_tool(document: Document) -> MetaTool:
-    place, when = document.location.names, document.value.get("when")
+    path_names, when = document.location.names, document.value.get("when")
     return MetaTool(
         path=document.path,
-        slug=place["tool"],
-        version=place["version"],
+        slug=path_names["tool"],
+        version=path_names["version"],
         template=document.value,
         when=when,
     )
@@ -515,10 +517,10 @@ def _make_session(document: Document) -> Session:
     value = document.value
     tools = {
         slug: ToolSelection(
-            tools=_make_selection(said),
-            tags=_make_selection(said["tags"]) if "tags" in said else None,
+            tools=_make_selection(selection),
+            tags=_make_selection(selection["tags"]) if "tags" in selection else None,
         )
-        for slug, said in value.get("tools", {}).items()
+        for slug, selection in value.get("tools", {}).items()
     }
     return Session(
         path=document.path,

@@ -91,7 +91,7 @@ class _SchemaError:
 
         `expected` defaults to the description in the schema.
         """
-        said = self.schema.get("description", "") if expected is None else expected
+        expectation = self.schema.get("description", "") if expected is None else expected
         pointer = (*self.pointer, *step)
         at_key = at_key or self.is_key
         return Finding(
@@ -100,7 +100,7 @@ class _SchemaError:
             at_key=at_key,
             rule=rule,
             message=message,
-            expected=said,
+            expected=expectation,
             help=help,
             fix=fix,
             unsafe_fix=unsafe_fix,
@@ -110,15 +110,15 @@ class _SchemaError:
 def to_findings(path: str, error: "ValidationError") -> Iterator[Finding]:
     """Yield the findings for one error of the library."""
     pointer: Pointer = (*error.absolute_path,)
-    whole: Any = error
-    of_key = "propertyNames" in error.absolute_schema_path
-    if of_key:
-        pointer = (*pointer, whole.instance)
-    schema = whole.schema if isinstance(whole.schema, dict) else {}
-    told = _SchemaError(
-        path, pointer, of_key, whole.instance, whole.validator_value, schema, error.message
+    details: Any = error
+    is_key = "propertyNames" in error.absolute_schema_path
+    if is_key:
+        pointer = (*pointer, details.instance)
+    schema = details.schema if isinstance(details.schema, dict) else {}
+    schema_error = _SchemaError(
+        path, pointer, is_key, details.instance, details.validator_value, schema, error.message
     )
-    yield from _KEYWORD_FINDINGS.get(str(error.validator), _other_findings)(told)
+    yield from _KEYWORD_FINDINGS.get(str(error.validator), _other_findings)(schema_error)
 
 
 def describe_value(value: Any) -> str:
@@ -172,10 +172,10 @@ def _unknown_key_help(
         return "remove it: only a named input parameter says whether it is required", None
     if key in _SCHEMA_KEYWORD_HELP and is_description:
         return _SCHEMA_KEYWORD_HELP[key], None
-    near = names.find_nearest(key, allowed)
-    if not near:
+    nearest = names.find_nearest(key, allowed)
+    if not nearest:
         return "remove it, or look the key up in docs/catalog-format.md", None
-    return f"did you mean `{near[0]}`?", near[0] if near[0] not in instance else None
+    return f"did you mean `{nearest[0]}`?", nearest[0] if nearest[0] not in instance else None
 
 
 def _missing_key_findings(error: _SchemaError) -> Iterator[Finding]:
@@ -197,12 +197,12 @@ def _missing_key_findings(error: _SchemaError) -> Iterator[Finding]:
 
 
 def _type_findings(error: _SchemaError) -> Iterator[Finding]:
-    helps = {
+    hints = {
         "array": "write a list: `[a, b]`, or lines that start with `- `",
         "object": "write `key: value` lines below it, or `{}` for none",
         "boolean": "write `true` or `false`; other words are strings here",
     }
-    help = helps.get(str(error.keyword_value), "")
+    help = hints.get(str(error.keyword_value), "")
     if not error.pointer:
         help = "start the file with `key: value` lines"
     if error.keyword_value == "string" and isinstance(error.instance, bool | int | float):
@@ -255,34 +255,30 @@ def _list_fix(wanted_type: Any, value: Any) -> str | None:
 
 
 def _enum_findings(error: _SchemaError) -> Iterator[Finding]:
-    near = names.find_nearest(str(error.instance), [str(choice) for choice in error.keyword_value])
-    help = f"did you mean `{near[0]}`?" if near else ""
-    unsafe_fix = near[0] if near else None
+    choices = [str(choice) for choice in error.keyword_value]
+    nearest = names.find_nearest(str(error.instance), choices)
+    help, unsafe_fix = names.suggest(str(error.instance), choices), next(iter(nearest), None)
     if error.pointer[-1:] == ("type",) and (
         error.instance in ("null", None) or isinstance(error.instance, list)
     ):
         help = (
-            "name one type; `nullable: true` beside it allows null too, `anyOf` holds several "
-            "descriptions"
+            "name one type; `nullable: true` beside it allows null too, `anyOf` holds several"
+            " descriptions"
         )
         unsafe_fix = None
-    yield error.make_finding(
-        "wrong-value",
-        f"{describe_value(error.instance)} is not allowed",
-        help,
-        unsafe_fix=unsafe_fix,
-    )
+    message = f"{describe_value(error.instance)} is not allowed"
+    yield error.make_finding("wrong-value", message, help, unsafe_fix=unsafe_fix)
 
 
 def _repeated_item_findings(error: _SchemaError) -> Iterator[Finding]:
-    known: set[str] = set()
+    seen: set[str] = set()
     for index, item in enumerate(error.instance):
         text = json.dumps(item, sort_keys=True)
-        if text in known:
+        if text in seen:
             yield error.make_finding(
                 "repeated-item", f"{describe_value(item)} stands here again", "remove it", (index,)
             )
-        known.add(text)
+        seen.add(text)
 
 
 def _too_many_items_findings(error: _SchemaError) -> Iterator[Finding]:

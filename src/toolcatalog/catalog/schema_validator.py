@@ -30,36 +30,39 @@ def _error_validator(kind: str) -> Draft202012Validator:
         "additionalProperties": _check_additional_properties,
         "uniqueItems": _check_unique_items,
     }
-    validator: Draft202012Validator = extend(Draft202012Validator, keywords)(SCHEMAS[kind])  # type: ignore[no-untyped-call]  # `extend`
+    validator_class = extend(Draft202012Validator, keywords)  # type: ignore[no-untyped-call]
+    validator: Draft202012Validator = validator_class(SCHEMAS[kind])
     return validator
 
 
 def _check_additional_properties(
-    validator: Any, wanted: Any, instance: Any, schema: Any
+    validator: Any, allowed: Any, instance: Any, schema: Any
 ) -> Iterator[ValidationError]:
     """Check `additionalProperties` in the order of the file.
 
     The library iterates over a set, so the first hundred errors would be random.
     """
-    others = (
+    extra_keys = (
         [key for key in instance if key not in schema.get("properties", {})]
         if isinstance(instance, dict)
         else []
     )
-    if isinstance(wanted, dict):
-        for key in others:
-            yield from validator.descend(instance[key], wanted, path=key)
-    elif others and not wanted:
+    if isinstance(allowed, dict):
+        for key in extra_keys:
+            yield from validator.descend(instance[key], allowed, path=key)
+    elif extra_keys and not allowed:
         yield ValidationError("unknown keys")
 
 
-def _check_unique_items(_: Any, wanted: bool, instance: Any, __: Any) -> Iterator[ValidationError]:
+def _check_unique_items(
+    _: Any, is_required: bool, instance: Any, __: Any
+) -> Iterator[ValidationError]:
     """Check `uniqueItems` in one pass.
 
     The library compares all pairs of items, which takes minutes for a long list.
     """
     if (
-        wanted
+        is_required
         and isinstance(instance, list)
         and len({json.dumps(item, sort_keys=True) for item in instance}) < len(instance)
     ):

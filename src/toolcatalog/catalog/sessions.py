@@ -102,8 +102,8 @@ def select_tools(catalog: Catalog, session: Session) -> list[ToolSummary]:
         (tool for tool in catalog.tools if tool.toolkit in toolkits), session
     ):
         config = configs.get(session.auth_configs.get(tool.toolkit, ""))
-        said = session.tools.get(tool.toolkit, _ALL_TOOLS)
-        if _allows(said, session.tags, tool) and (
+        selection = session.tools.get(tool.toolkit, _ALL_TOOLS)
+        if _allows(selection, session.tags, tool) and (
             config is None or is_usable(config, tool.slug, tool.scopes)
         ):
             allowed.append(tool)

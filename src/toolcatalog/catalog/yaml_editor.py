@@ -26,32 +26,33 @@ class UnsafeEdit(Exception):
     """
 
 
-def set_value(data: bytes, pointer: Pointer, value: Any, after: Collection[str] = ()) -> bytes:
+def set_value(data: bytes, pointer: Pointer, value: Any, preceding: Collection[str] = ()) -> bytes:
     """Set a key of a mapping: replace its lines, or add new lines if the key is missing.
 
-    A new key goes after the last key of `after` that exists, else after all keys. Comments within
-    the replaced lines are removed. Raises UnsafeEdit.
+    A new key goes after the last key of `preceding` that exists, else after all keys. Comments
+    within the replaced lines are removed. Raises UnsafeEdit.
     """
     file = _File(data)
     *outer, key = pointer
-    around = file.find_node(tuple(outer))
+    parent = file.find_node(tuple(outer))
     if (
         not isinstance(key, str)
-        or not around.children
-        or getattr(around.event, "flow_style", False)
+        or not parent.children
+        or getattr(parent.event, "flow_style", False)
     ):
         raise UnsafeEdit("the mapping around the value is empty, or written in braces on one line")
-    if key in around.children:
+    if key in parent.children:
         start, end = file.find_block(pointer)
         changed = file.lines[:start] + file.render_lines(pointer, value, start) + file.lines[end:]
     else:
-        neighbour = next(
-            (name for name in reversed([*around.children]) if name in after), [*around.children][-1]
+        neighbor = next(
+            (name for name in reversed([*parent.children]) if name in preceding),
+            [*parent.children][-1],
         )
-        start, end = file.find_block((*outer, neighbour))
+        start, end = file.find_block((*outer, neighbor))
         changed = (
             file.lines[:end]
-            + file.render_lines((*outer, neighbour), {key: value}, None)
+            + file.render_lines((*outer, neighbor), {key: value}, None)
             + file.lines[end:]
         )
     return file.verify(changed, pointer, value)
@@ -63,12 +64,14 @@ def remove_key(data: bytes, pointer: Pointer) -> bytes:
     Returns `data` unchanged if there is no such key. Raises UnsafeEdit.
     """
     file = _File(data)
-    if not file.has(pointer):
+    if not file.contains(pointer):
         return data
     start, end = file.find_block(pointer)
-    kept = file.lines[start][: file.column(pointer)]
+    prefix = file.lines[start][: file.column(pointer)]
     return file.verify(
-        file.lines[:start] + ([kept] if kept.strip() else []) + file.lines[end:], pointer, _REMOVED
+        file.lines[:start] + ([prefix] if prefix.strip() else []) + file.lines[end:],
+        pointer,
+        _REMOVED,
     )
 
 
@@ -118,7 +121,7 @@ class _File:
             len(self.lines),
         )
 
-    def has(self, pointer: Pointer) -> bool:
+    def contains(self, pointer: Pointer) -> bool:
         mark: Node | None = self.root
         for step in pointer:
             mark = mark.children.get(step) if mark else None
@@ -135,9 +138,9 @@ class _File:
     def column(self, pointer: Pointer) -> int:
         """Return the column, from 0, at which a key or an item of a list begins."""
         mark = self.find_node(pointer)
-        place = (mark.key or mark.event).start_mark
-        assert place is not None
-        return place.column
+        position = (mark.key or mark.event).start_mark
+        assert position is not None
+        return position.column
 
     def find_block(self, pointer: Pointer) -> tuple[int, int]:
         """Return the first line of a key and its value, and the line after the last.
@@ -163,10 +166,10 @@ class _File:
             *outer, last = pointer
             siblings = self.find_node(tuple(outer)).children
             names = [*siblings]
-            if (at := names.index(last) + 1) < len(names):
-                place = (siblings[names[at]].key or siblings[names[at]].event).start_mark
-                assert place is not None
-                return place.line
+            if (index := names.index(last) + 1) < len(names):
+                position = (siblings[names[index]].key or siblings[names[index]].event).start_mark
+                assert position is not None
+                return position.line
             pointer = tuple(outer)
         return self.end_line
 
@@ -192,8 +195,8 @@ class _File:
         if not self.lines[-1].endswith("\n"):
             text = text.removesuffix("\n").removesuffix("\r")
         changed = (self.bom + text).encode()
-        after = yaml_reader.parse(changed)
-        if after.faults or _canonical(after.value) != _canonical(
+        result = yaml_reader.parse(changed)
+        if result.faults or _canonical(result.value) != _canonical(
             _replace_at(self.reading.value, pointer, value)
         ):
             raise UnsafeEdit(
@@ -209,13 +212,13 @@ def _last_line(node: Node) -> int:
     """
     while node.children:
         node = [*node.children.values()][-1]
-    place = (
+    position = (
         node.event.end_mark
         if getattr(node.event, "style", "|") not in ("|", ">")
         else node.event.start_mark
     )
-    assert place is not None
-    return place.line
+    assert position is not None
+    return position.line
 
 
 def _is_separator(line: str, column: int) -> bool:
@@ -236,16 +239,16 @@ def _render_inline(value: Any) -> str:
     )
 
 
-def _replace_at(whole: Any, pointer: Pointer, value: Any) -> Any:
+def _replace_at(document: Any, pointer: Pointer, value: Any) -> Any:
     """Return a copy of the value with another value, or none, at the pointer."""
-    changed = copy.deepcopy(whole)
-    around = changed
+    changed = copy.deepcopy(document)
+    parent = changed
     for step in pointer[:-1]:
-        around = around[step]
+        parent = parent[step]
     if value is _REMOVED:
-        del around[pointer[-1]]
+        del parent[pointer[-1]]
     else:
-        around[pointer[-1]] = value
+        parent[pointer[-1]] = value
     return changed
 
 

@@ -69,12 +69,24 @@ _FORBIDDEN = (
     ),
 )
 _SYNTAX_HELP = {  # libyaml's message: help for the most likely cause
-    "mapping values are not allowed in this context": "put the whole value in quotes if it holds `: `, or mend the indentation",
-    "found character that cannot start any token": "indent with spaces, not tabs; quote values that start with `@`, `%` or a backtick",
-    "could not find expected ':'": "write `key: value`; a value that goes on in the next line is indented",
-    "did not find expected key": "line the keys up; close quotes, and write a quote within quotes as `''`",
-    "did not find expected ',' or ']'": "close the list with `]`; put values with brackets, commas or `: ` in quotes",
-    "did not find expected ',' or '}'": "close the mapping with `}`; put values with brackets, commas or `: ` in quotes",
+    "mapping values are not allowed in this context": (
+        "put the whole value in quotes if it holds `: `, or mend the indentation"
+    ),
+    "found character that cannot start any token": (
+        "indent with spaces, not tabs; quote values that start with `@`, `%` or a backtick"
+    ),
+    "could not find expected ':'": (
+        "write `key: value`; a value that goes on in the next line is indented"
+    ),
+    "did not find expected key": (
+        "line the keys up; close quotes, and write a quote within quotes as `''`"
+    ),
+    "did not find expected ',' or ']'": (
+        "close the list with `]`; put values with brackets, commas or `: ` in quotes"
+    ),
+    "did not find expected ',' or '}'": (
+        "close the mapping with `}`; put values with brackets, commas or `: ` in quotes"
+    ),
     "found unexpected end of stream": "close the quote that starts here",
     "found unknown escape character": "use single quotes, or double the backslash",
 }
@@ -131,17 +143,17 @@ def parse_fast(data: bytes, max_depth: int = MAX_DEPTH, max_values: int = MAX_VA
         raise NeedsFullParse
     try:
         _check_characters(data)
-        take = yaml.CSafeLoader(data).get_event
-        take()  # the stream's start
-        if not isinstance(take(), DocumentStartEvent):
+        next_event = yaml.CSafeLoader(data).get_event
+        next_event()  # the stream's start
+        if not isinstance(next_event(), DocumentStartEvent):
             raise NeedsFullParse
-        found = _parse_node(take, take(), max_depth)
-        take()  # the document's end
-        if not isinstance(take(), StreamEndEvent):
+        value = _parse_node(next_event, next_event(), max_depth)
+        next_event()  # the document's end
+        if not isinstance(next_event(), StreamEndEvent):
             raise NeedsFullParse
     except (UnicodeDecodeError, yaml.YAMLError, _NumberTooLarge):
         raise NeedsFullParse from None
-    return found
+    return value
 
 
 def _may_exceed_values(data: bytes, max_values: int) -> bool:
@@ -187,23 +199,23 @@ def _parse_node(next_event: Callable[[], Any], event: Any, depth: int) -> Any:
 
 
 def _parse_mapping(next_event: Callable[[], Any], depth: int) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    mapping: dict[str, Any] = {}
     keys = 0
     while type(event := next_event()) is ScalarEvent:
         if event.anchor or event.tag:
             raise NeedsFullParse
-        found[event.value] = _parse_node(next_event, next_event(), depth)
+        mapping[event.value] = _parse_node(next_event, next_event(), depth)
         keys += 1
-    if type(event) is not MappingEndEvent or keys != len(found):
+    if type(event) is not MappingEndEvent or keys != len(mapping):
         raise NeedsFullParse
-    return found
+    return mapping
 
 
 def _parse_sequence(next_event: Callable[[], Any], depth: int) -> list[Any]:
-    found: list[Any] = []
+    sequence: list[Any] = []
     while type(event := next_event()) is not SequenceEndEvent:
-        found.append(_parse_node(next_event, event, depth))
-    return found
+        sequence.append(_parse_node(next_event, event, depth))
+    return sequence
 
 
 class _NumberTooLarge(Exception):
@@ -283,12 +295,14 @@ def _join_surrogates(pair: re.Match[str]) -> str:
 
 def has_too_many_values(value: Any) -> bool:
     """Return whether a file with this JSON value would exceed MAX_VALUES."""
-    found, left = 0, [value]
-    while left and found <= MAX_VALUES:
-        one = left.pop()
-        found += 1
-        left.extend(one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
-    return found > MAX_VALUES
+    count, pending = 0, [value]
+    while pending and count <= MAX_VALUES:
+        item = pending.pop()
+        count += 1
+        pending.extend(
+            item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+        )
+    return count > MAX_VALUES
 
 
 def locate_value(node: Node, pointer: Pointer, at_key: bool) -> tuple[int, int, int]:
@@ -296,14 +310,14 @@ def locate_value(node: Node, pointer: Pointer, at_key: bool) -> tuple[int, int, 
 
     If there is no such value, use its nearest ancestor in the file.
     """
-    whole = True
+    is_found = True
     for step in pointer:
         child = node.children.get(step)
         if child is None:
-            whole = False
+            is_found = False
             break
         node = child
-    event = node.key if at_key and whole and node.key is not None else node.event
+    event = node.key if at_key and is_found and node.key is not None else node.event
     return _span(event)
 
 
@@ -334,23 +348,23 @@ def _decode(data: bytes) -> tuple[str, list[Fault]]:
         ]
     text = text.removeprefix(_BOM)
     faults = []
-    for pattern, rule, what, help in _FORBIDDEN:
-        if found := pattern.search(text):
-            more = len(pattern.findall(text, found.end()))
-            also = f" (and {more} more in this file)" if more else ""
+    for pattern, rule, noun, help in _FORBIDDEN:
+        if match := pattern.search(text):
+            count = len(pattern.findall(text, match.end()))
+            suffix = f" (and {count} more in this file)" if count else ""
             faults.append(
                 Fault(
-                    *_line_and_column(text[: found.start()]),
+                    *_line_and_column(text[: match.start()]),
                     rule,
-                    f"{what} U+{ord(found[0]):04X}{also}",
+                    f"{noun} U+{ord(match[0]):04X}{suffix}",
                     help,
                 )
             )
     return text, faults
 
 
-def _line_and_column(before: str) -> tuple[int, int]:
-    return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+def _line_and_column(preceding: str) -> tuple[int, int]:
+    return preceding.count("\n") + 1, len(preceding) - (preceding.rfind("\n") + 1) + 1
 
 
 class _StopParsing(Exception):
@@ -454,11 +468,11 @@ class _Constructor:
             item, mark = self.parse_node(self.next_event(), event, depth + 1)
             if event.value in value:
                 first = children[event.value].key
-                where = f", first on line {_span(first)[0]}" if first else ""
+                location = f", first on line {_span(first)[0]}" if first else ""
                 self.add_fault(
                     event,
                     "yaml-duplicate-key",
-                    f"key `{event.value}` stands here again{where}",
+                    f"key `{event.value}` stands here again{location}",
                     "keep one of the two",
                 )
             else:
@@ -496,11 +510,11 @@ class _Constructor:
                 "remove it: aliases are not read, so nothing can refer to it",
             )
         if event.tag:
-            short = event.tag.replace("tag:yaml.org,2002:", "!!")
+            tag = event.tag.replace("tag:yaml.org,2002:", "!!")
             self.add_fault(
                 event,
                 "yaml-tag",
-                f"tag `{short}`",
+                f"tag `{tag}`",
                 "remove it: only JSON values are read; quotes make a value a string",
             )
         if (
@@ -529,9 +543,9 @@ def _syntax_fault(error: yaml.YAMLError) -> Fault:
     problem = str(getattr(error, "problem", ""))
     marks = [getattr(error, name, None) for name in ("problem_mark", "context_mark")]
     mark = marks[1] if problem in _STARTED_EARLIER and marks[1] else marks[0] or marks[1]
-    said = [
+    messages = [
         part for part in (getattr(error, "context", None), getattr(error, "problem", None)) if part
     ]
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     help = _SYNTAX_HELP.get(problem, "check indentation, colons and quotes around this place")
-    return Fault(line, column, "yaml-syntax", ", ".join(said) or "not YAML", help)
+    return Fault(line, column, "yaml-syntax", ", ".join(messages) or "not YAML", help)

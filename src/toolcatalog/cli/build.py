@@ -17,14 +17,15 @@ Examples:
   toolcatalog build --semantic
   toolcatalog build --cluster tcp://scheduler:8786
 
-Exits with 1 where the catalog has problems: all are shown, nothing is built, the last good build stays. So it does where more than 10 %
-of the tools that the last build has would be gone, unless --allow-shrink says that this is meant.
+Exits with 1 where the catalog has problems: all are shown, nothing is built, the last good build
+stays. So it does where more than 10 % of the tools that the last build has would be gone, unless
+--allow-shrink says that this is meant.
 """
 
 
 def _load_worker_source(url: str) -> WorkerSource:
-    """How the workers of a cluster are hired."""
-    from toolcatalog.build import cluster  # noqa: PLC0415 - it loads much that a build of what has not changed does without
+    """Return the source of a cluster's workers."""
+    from toolcatalog.build import cluster  # noqa: PLC0415 - loads all that compiles
 
     return partial(cluster.connect, url)
 
@@ -66,36 +67,40 @@ def command(
 ) -> None:
     """Validate the catalog and build its snapshot and site."""
     tune_garbage_collection()
-    may_lose = (
+    max_loss_percent = (
         directory.UNLIMITED_LOSS_PERCENT if allow_shrink else directory.DEFAULT_MAX_LOSS_PERCENT
     )
-    hire = _load_worker_source(cluster) if cluster else None
-    where = None if no_site else site
-    built = build(
+    worker_source = _load_worker_source(cluster) if cluster else None
+    site_folder = None if no_site else site
+    result = build(
         catalog,
         out,
-        where,
+        site_folder,
         output.show_progress,
         jobs or available_cpus(),
         semantic=semantic,
-        worker_source=hire,
-        max_loss_percent=may_lose,
+        worker_source=worker_source,
+        max_loss_percent=max_loss_percent,
     )
-    counts = f"{built.tools:,} tools in {built.tool_versions:,} versions, {built.toolkits:,} toolkits, {built.sessions:,} sessions"
+    counts = (
+        f"{result.tools:,} tools in {result.tool_versions:,} versions, {result.toolkits:,}"
+        f" toolkits, {result.sessions:,} sessions"
+    )
     output.print_message(
-        f"{'Built' if built.changed else 'Nothing has changed:'} {counts}, {built.pages:,} pages."
+        f"{'Built' if result.changed else 'Nothing has changed:'} {counts}, {result.pages:,} pages."
     )
-    if built.kept:
+    if result.foreign_pages:
         output.print_message(
-            f"{site} holds {built.kept:,} pages that are no longer made and that were not made by "
-            "you on this machine: they stay. Remove the folder and build again to be rid of them."
+            f"{site} holds {result.foreign_pages:,} pages that are no longer made and that were not"
+            " made by you on this machine: they stay. Remove the folder and build again to be rid"
+            " of them."
         )
     if (
-        built.changed
-        and (held := len(retention.list_digests(out))) > retention.PRUNE_HINT_THRESHOLD
+        result.changed
+        and (snapshot_count := len(retention.list_digests(out))) > retention.PRUNE_HINT_THRESHOLD
     ):
         output.print_message(
-            f"{out} holds {held} snapshots by now: `toolcatalog snapshots prune --build "
+            f"{out} holds {snapshot_count} snapshots by now: `toolcatalog snapshots prune --build "
             f"{out}` removes old ones."
         )
-    click.echo(built.digest)
+    click.echo(result.digest)

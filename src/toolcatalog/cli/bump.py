@@ -10,7 +10,7 @@ from toolcatalog import versions
 from toolcatalog.catalog import folder
 from toolcatalog.catalog.folder import ToolFolder
 from toolcatalog.cli import options, output
-from toolcatalog.errors import Finding, UsageError, remedy
+from toolcatalog.errors import Finding, UsageError, write_error
 from toolcatalog.system import files
 
 _EPILOG = """\b
@@ -18,8 +18,9 @@ Examples:
   toolcatalog bump GITHUB_CREATE_ISSUE
   toolcatalog bump GITHUB_CREATE_ISSUE --version 20251027_00
 
-The new file is a copy of the newest one, its deprecation too: whoever mends a tool on its way out does not call it back. Its path is
-printed on standard output; at a terminal it is opened where VISUAL or EDITOR names an editor.
+The new file is a copy of the newest one, its deprecation too: whoever mends a tool on its way out
+does not call it back. Its path is printed on standard output; at a terminal it is opened where
+VISUAL or EDITOR names an editor.
 """
 
 
@@ -34,32 +35,32 @@ printed on standard output; at a terminal it is opened where VISUAL or EDITOR na
 )
 def command(slug: str, catalog: Path, version: str) -> None:
     """Begin the next version of the tool SLUG from its newest one."""
-    home = folder.get_tool(catalog, slug)
-    before, after = home.versions[-1], _choose_version(slug, home, version)
-    data = folder.read_file(catalog, home.version_path(before))
+    tool = folder.get_tool(catalog, slug)
+    previous, new_version = tool.versions[-1], _choose_version(slug, tool, version)
+    data = folder.read_file(catalog, tool.version_path(previous))
     if isinstance(data, Finding):
         raise UsageError(
-            f"{catalog / home.version_path(before)}: {data.message}. Try `toolcatalog check`."
+            f"{catalog / tool.version_path(previous)}: {data.message}. Try `toolcatalog check`."
         )
-    file = catalog / home.version_path(after)
+    file = catalog / tool.version_path(new_version)
     files.require_no_links(file, catalog)
     try:
         files.write_if_changed(file, data)
     except OSError as error:
-        raise UsageError(f"Cannot write {file} ({error.strerror}): {remedy(error)}.") from None
-    output.print_message(f"Begun {slug} {after} from {before}:")
+        raise write_error(file, error) from None
+    output.print_message(f"Begun {slug} {new_version} from {previous}:")
     click.echo(file)
     if sys.stdin.isatty() and (os.environ.get("VISUAL") or os.environ.get("EDITOR")):
         click.edit(filename=str(file))
     output.print_message(
-        f"Next: edit it. `toolcatalog diff {slug}@{before} {slug}@{after}` tells whom it "
+        f"Next: edit it. `toolcatalog diff {slug}@{previous} {slug}@{new_version}` tells whom it "
         "concerns; then `toolcatalog check`, `git add`."
     )
 
 
-def _choose_version(slug: str, home: ToolFolder, requested: str) -> str:
-    """The new version. Raises UsageError where it is none, or not the newest."""
-    newest = home.versions[-1]
+def _choose_version(slug: str, tool: ToolFolder, requested: str) -> str:
+    """Return the version to create. Raises UsageError if it is invalid or not the newest."""
+    newest = tool.versions[-1]
     if requested and not versions.is_version(requested):
         raise UsageError(
             f"`{requested}` is not a version: it needs eight digits, `_` and two digits, such as "
@@ -70,7 +71,7 @@ def _choose_version(slug: str, home: ToolFolder, requested: str) -> str:
             f"{slug} has version {newest}, and {requested} is not newer: leave --version out, or "
             "give a newer one."
         )
-    found = requested or versions.next_version(newest, options.today_compact())
-    if found is None:
+    version = requested or versions.next_version(newest, options.today_compact())
+    if version is None:
         raise UsageError(f"No version is newer than {newest} of {slug}: rename that file first.")
-    return found
+    return version

@@ -1,9 +1,7 @@
 """`toolcatalog check`"""
 
 import os
-from collections import Counter
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -16,8 +14,7 @@ import orjson
 from toolcatalog.build import pipeline
 from toolcatalog.build.state import CheckResult
 from toolcatalog.cli import options, output
-from toolcatalog.errors import Problem, UsageError, remedy
-from toolcatalog.system import files
+from toolcatalog.errors import Problem, UsageError
 from toolcatalog.system.processes import available_cpus, tune_garbage_collection
 
 _EPILOG = """\b
@@ -30,8 +27,8 @@ Examples:
   toolcatalog check --against origin/main
   toolcatalog check --format github --against origin/main --strict
 
-The command `explain` says more about a rule. Exits with 0 where all is well, with 1 where there are errors (with --strict: or
-warnings), with 2 where something could not be checked.
+The command `explain` says more about a rule. Exits with 0 where all is well, with 1 where there are
+errors (with --strict: or warnings), with 2 where something could not be checked.
 """
 _FORMATS = ("full", "concise", "json", "github", "sarif", "junit")
 _SEVERITIES = ("error", "warning", "note")
@@ -39,16 +36,14 @@ _JSON_FIELDS = ("path", "line", "column", "rule", "severity", "message", "help")
 
 
 class CheckOptions(NamedTuple):
-    """What is to be checked, which problems are to be shown, in which form, and what is to be done
-    about them: the options.
-    """
+    """The options of the command: what to check, which problems to show and how, and what to do."""
 
     paths: Sequence[Path]
     catalog: Path
-    form: str
+    output_format: str
     against: str | None
     accept: Sequence[str]
-    least: str
+    minimum_severity: str
     strict: bool
     fix: bool
     unsafe: bool
@@ -58,7 +53,7 @@ class CheckOptions(NamedTuple):
 
 
 class ShownProblems(NamedTuple):
-    """The problems to be shown; how many there are elsewhere; files read; paths that have changed."""
+    """The problems to show, the number of other problems, files read, and the changed paths."""
 
     problems: Sequence[Problem]
     hidden_count: int
@@ -71,7 +66,7 @@ class ShownProblems(NamedTuple):
 @options.catalog
 @click.option(
     "--format",
-    "form",
+    "output_format",
     type=click.Choice(_FORMATS),
     default="full",
     show_default=True,
@@ -90,6 +85,7 @@ class ShownProblems(NamedTuple):
 )
 @click.option(
     "--least",
+    "minimum_severity",
     type=click.Choice(_SEVERITIES),
     default="warning",
     show_default=True,
@@ -117,50 +113,40 @@ def command(**values: Any) -> int:
     """Validate the catalog, or show only what is wrong at PATHS; write nothing but what is
     remembered for the next time.
     """
-    asked = CheckOptions(**values)
-    _check_accept_option(asked)
-    if asked.unsafe and not asked.fix:
+    check_options = CheckOptions(**values)
+    if check_options.unsafe and not check_options.fix:
         raise UsageError("--unsafe goes with --fix: it allows more fixes.")
     tune_garbage_collection()
-    code = _check_once(asked)
-    if asked.watch:
-        _watch_catalog(asked)
+    code = _check_once(check_options)
+    if check_options.watch:
+        _watch_catalog(check_options)
     return code
 
 
-def _check_accept_option(asked: CheckOptions) -> None:
-    """Raise UsageError where --accept would mean nothing."""
-    if not asked.accept:
-        return
-    from toolcatalog.history import base_suppressions  # noqa: PLC0415 - only here is it needed
-
-    if asked.against is None:
-        raise UsageError("--accept goes with --against REV: without it all comments count.")
-    if unknown := sorted({*asked.accept} - base_suppressions.PROTECTED_RULES):
-        raise UsageError(
-            f"--accept {unknown[0]} is for rules that a change cannot silence itself only: "
-            f"{', '.join(sorted(base_suppressions.PROTECTED_RULES))}."
-        )
-
-
 def _check_once(check_options: CheckOptions) -> int:
-    if check_options.fix and check_options.unsafe:
-        _rename_files(check_options)
-    seen = _run_check(check_options)
-    if check_options.fix and (fixed := _apply_fixes(check_options, seen.problems)):
-        problem_count, file_count = sum(fixed.values()), len(fixed)
-        output.print_message(
-            f"Fixed {problem_count:,} problem{'s' * (problem_count != 1)} in {file_count:,} "
-            f"file{'s' * (file_count != 1)}: {', '.join(sorted(fixed)[:5])}"
-        )
-        seen = _run_check(check_options)
-    _print_result(seen, check_options)
+    report = _run_check(check_options)
+    if check_options.fix:
+        from toolcatalog.cli import check_fixes  # noqa: PLC0415 - loads the whole checker
+
+        catalog, unsafe = check_options.catalog, check_options.unsafe
+        is_selected = partial(_is_selected, selected=_selected_paths(check_options))
+        if unsafe and check_fixes.rename_files(catalog, is_selected):
+            report = _run_check(check_options)
+        fix_counts = check_fixes.apply_fixes(catalog, report.problems, unsafe=unsafe)
+        if fix_counts:
+            problem_count, file_count = sum(fix_counts.values()), len(fix_counts)
+            output.print_message(
+                f"Fixed {problem_count:,} problem{'s' * (problem_count != 1)} in {file_count:,} "
+                f"file{'s' * (file_count != 1)}: {', '.join(sorted(fix_counts)[:5])}"
+            )
+            report = _run_check(check_options)
+    _print_result(report, check_options)
     failing = {"error", "warning"} if check_options.strict else {"error"}
-    return 1 if any(problem.severity in failing for problem in seen.problems) else 0
+    return 1 if any(problem.severity in failing for problem in report.problems) else 0
 
 
 def _watch_catalog(check_options: CheckOptions) -> None:
-    from watchfiles import watch  # noqa: PLC0415 - only here is it needed
+    from watchfiles import watch  # noqa: PLC0415 - slow import
 
     output.print_message(f"Watching {check_options.catalog}; Ctrl-C ends.")
     for _ in watch(check_options.catalog, raise_interrupt=True):
@@ -169,18 +155,36 @@ def _watch_catalog(check_options: CheckOptions) -> None:
 
 
 def _run_check(check_options: CheckOptions) -> ShownProblems:
-    verdict = _check_catalog(check_options)
-    problems, changed = verdict.problems, frozenset[str]()
-    if check_options.against is not None:
-        problems, changed = _add_history(check_options, verdict)
-    within = _selected_paths(check_options)
-    shown = [problem for problem in problems if _is_selected(problem.path, within)]
-    ordered = sorted(shown, key=lambda problem: problem.path not in changed)
-    return ShownProblems(ordered, len(problems) - len(shown), verdict.files, changed)
+    if check_options.against is None and not check_options.accept:
+        result = _check_catalog(check_options)
+        return _select_problems(check_options, result.problems, result.files, frozenset())
+    from toolcatalog.cli import check_history  # noqa: PLC0415 - loads git and the whole checker
+
+    check_history.check_accepted_rules(check_options.accept, check_options.against)
+    result = _check_catalog(check_options)
+    problems, changed_paths = check_history.add_history(
+        check_options.catalog, result, check_options.against or "", check_options.accept
+    )
+    severities = _shown_severities(check_options)
+    problems = [problem for problem in problems if problem.severity in severities]
+    return _select_problems(check_options, problems, result.files, changed_paths)
+
+
+def _select_problems(
+    check_options: CheckOptions,
+    problems: Sequence[Problem],
+    file_count: int,
+    changed_paths: Collection[str],
+) -> ShownProblems:
+    """Return the problems at the selected paths, those of changed files first."""
+    selected = _selected_paths(check_options)
+    visible = [problem for problem in problems if _is_selected(problem.path, selected)]
+    visible.sort(key=lambda problem: problem.path not in changed_paths)
+    return ShownProblems(visible, len(problems) - len(visible), file_count, changed_paths)
 
 
 def _check_catalog(check_options: CheckOptions) -> CheckResult:
-    """Where nothing can be written, nothing is remembered, and that is all."""
+    """Check with the cache, or without one if the folder for it cannot be written."""
     out = check_options.out or check_options.catalog.resolve().parent / "build"
     if os.access(out if out.exists() else out.parent, os.W_OK):
         return pipeline.check(
@@ -190,202 +194,75 @@ def _check_catalog(check_options: CheckOptions) -> CheckResult:
             output.show_progress,
             check_options.jobs or available_cpus(),
         )
-    from toolcatalog.validation import checker  # noqa: PLC0415 - where nothing has changed, nobody needs all that checks
+    from toolcatalog.validation import checker  # noqa: PLC0415 - slow import, rarely needed
 
-    checked = checker.check_folder(
+    result = checker.check_folder(
         check_options.catalog, output.show_progress, _shown_severities(check_options)
     )
-    return CheckResult(checked.problems, checked.file_count, checked.catalog.about.rules)
-
-
-def _add_history(
-    check_options: CheckOptions, verdict: CheckResult
-) -> tuple[Sequence[Problem], frozenset[str]]:
-    """The problems with those that only a revision before can tell, and the paths that have changed
-    since, as they are shown. What protects against a change is not silenced by that change.
-    """
-    from toolcatalog.catalog import folder  # noqa: PLC0415 - only here are they all needed
-    from toolcatalog.history import base_suppressions, targets  # noqa: PLC0415
-    from toolcatalog.validation import checker  # noqa: PLC0415
-
-    since = targets.check_against_revision(
-        check_options.catalog, check_options.against or "", f"{datetime.now(UTC):%Y-%m-%d}"
-    )
-    changed = frozenset(
-        folder.display_path(check_options.catalog, path) for path in since.changed_paths
-    )
-    rules = base_suppressions.protect_severities(
-        check_options.catalog, since.base, verdict.rules, check_options.accept
-    )
-    lowered = base_suppressions.find_lowered_rules(rules, verdict.rules)
-    found = base_suppressions.check_security(
-        check_options.catalog,
-        since.base,
-        since.changed_paths,
-        everywhere=bool(lowered & base_suppressions.SECURITY_RULES),
-    )
-    more = base_suppressions.locate_unsuppressed(
-        check_options.catalog, since.base, [*since.findings, *found], check_options.accept
-    )
-    kept = [problem for problem in verdict.problems if problem.rule not in lowered]
-    more = [
-        base_suppressions.explain_lowered(problem, since.base)
-        if problem.rule in lowered
-        else problem
-        for problem in more
-    ]
-    weighed = checker.apply_severities(rules, [*kept, *more])
-    return [
-        problem for problem in weighed if problem.severity in _shown_severities(check_options)
-    ], changed
+    return CheckResult(result.problems, result.file_count, result.catalog.about.rules)
 
 
 def _selected_paths(check_options: CheckOptions) -> list[str]:
-    """The paths whose problems are shown, as they are shown; none: all."""
+    """Return the selected paths as problems name them. An empty list selects all."""
     parent = check_options.catalog.resolve().parent
     for path in check_options.paths:
         if not path.resolve().is_relative_to(check_options.catalog.resolve()):
             raise UsageError(
-                f"{path} is not in {check_options.catalog}: name files or folders of the catalog, or "
-                "another one with --catalog."
+                f"{path} is not in {check_options.catalog}: name files or folders of the catalog,"
+                " or another one with --catalog."
             )
     return [str(path.resolve().relative_to(parent)) for path in check_options.paths]
 
 
 def _is_selected(path: str, selected: Sequence[str]) -> bool:
-    return not selected or any(path == one or path.startswith(f"{one}/") for one in selected)
+    return not selected or any(
+        path == prefix or path.startswith(f"{prefix}/") for prefix in selected
+    )
 
 
 def _shown_severities(check_options: CheckOptions) -> Sequence[str]:
-    """Those that are shown."""
-    return _SEVERITIES[: _SEVERITIES.index(check_options.least) + 1]
+    """Return the severities to show."""
+    return _SEVERITIES[: _SEVERITIES.index(check_options.minimum_severity) + 1]
 
 
-def _rename_files(check_options: CheckOptions) -> None:
-    """Rename files whose names are probably meant otherwise, such as `.yml`."""
-    from toolcatalog.catalog import folder  # noqa: PLC0415 - only here are they needed
-    from toolcatalog.validation import fixes  # noqa: PLC0415
-
-    root = check_options.catalog.resolve()
-    within = _selected_paths(check_options)
-    for path in folder.list_paths(root)[0]:
-        target = fixes.suggest_path(path)
-        if target is None or not _is_selected(folder.display_path(root, path), within):
-            continue
-        if os.path.lexists(root / target):
-            output.print_message(f"{path} stays: {target} is there already.")
-            continue
-        for name in (path, target):
-            files.require_no_links(root / name, root)
-        _move_file(root, path, target)
-        output.print_message(f"Renamed {path} to {target}")
-
-
-def _move_file(root: Path, path: str, target: str) -> None:
-    """Move a file within the catalog, and remove the folders that are empty then."""
-    try:
-        (root / target).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).rename(root / target)
-    except OSError as error:
-        raise UsageError(
-            f"Cannot rename {root / path} ({error.strerror}): {remedy(error)}, and check again."
-        ) from None
-    for parent in Path(path).parents:
-        with suppress(OSError):
-            (root / parent).rmdir()
-
-
-def _apply_fixes(check_options: CheckOptions, problems: Sequence[Problem]) -> Counter[str]:
-    """Fix files, and return the number of problems fixed in each.
-
-    A file that becomes no better stays as it was.
-    """
-    from toolcatalog.validation import checker, fixes  # noqa: PLC0415 - only here is it needed
-
-    catalog, unsafe = check_options.catalog, check_options.unsafe
-    fix_counts: Counter[str] = Counter()
-    paths = {
-        problem.path: None
-        for problem in problems
-        if fixes.select_fix(problem, unsafe=unsafe) is not None
-    }
-    for path in paths:
-        files.require_no_links(catalog.resolve().parent / path, catalog.resolve())
-    for path in paths:
-        file, name = catalog.resolve().parent / path, path.partition("/")[2]
-        before = file.read_bytes()
-        old = Counter(problem.rule for problem in checker.check_file(catalog, name).problems)
-        fixed = fixes.fix_until_stable(
-            before,
-            [problem for problem in problems if problem.path == path],
-            partial(_check_file, catalog, name),
-            unsafe=unsafe,
-        )
-        new = Counter(problem.rule for problem in _check_file(catalog, name, fixed.data))
-        if new - old or (new == old and fixed.error_count):
-            _write_file(file, before)
-        else:
-            fix_counts[path] = fixed.fix_count
-    return fix_counts
-
-
-def _check_file(catalog: Path, name: str, data: bytes) -> Sequence[Problem]:
-    """The problems of one file, once it holds these bytes."""
-    from toolcatalog.validation import checker  # noqa: PLC0415 - only here is it needed
-
-    _write_file(catalog.resolve() / name, data)
-    return checker.check_file(catalog, name).problems
-
-
-def _write_file(file: Path, data: bytes) -> None:
-    try:
-        files.write_if_changed(file, data)
-    except OSError as error:
-        raise UsageError(
-            f"Cannot write {file} ({error.strerror}): {remedy(error)}, and check again."
-        ) from None
-
-
-def _print_result(shown: ShownProblems, check_options: CheckOptions) -> None:
-    match check_options.form:
+def _print_result(report: ShownProblems, check_options: CheckOptions) -> None:
+    match check_options.output_format:
         case "json":
             rows = [
                 {name: getattr(problem, name) for name in _JSON_FIELDS}
-                for problem in shown.problems
+                for problem in report.problems
             ]
             click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
         case "concise":
             click.echo(
                 "".join(
                     f"{_format_location(problem)}: {problem.rule}: {problem.message}\n"
-                    for problem in shown.problems
+                    for problem in report.problems
                 ),
                 nl=False,
             )
         case "full":
-            output.print_problems(shown.problems, shown.files, _summarize_hidden(shown))
+            output.print_problems(report.problems, report.files, _summarize_hidden(report))
         case _:
-            _print_report(shown, check_options)
+            _print_report(report, check_options)
 
 
-def _summarize_hidden(shown: ShownProblems) -> str:
-    return f"{shown.hidden_count:,} elsewhere in the catalog." if shown.hidden_count else ""
+def _summarize_hidden(report: ShownProblems) -> str:
+    return f"{report.hidden_count:,} elsewhere in the catalog." if report.hidden_count else ""
 
 
 def _format_location(problem: Problem) -> str:
     return f"{problem.path}:{problem.line}:{problem.column}"
 
 
-def _print_report(shown: ShownProblems, check_options: CheckOptions) -> None:
-    """What other programs read. Paths are relative to the root of the repository, as those expect
-    it.
-    """
-    from toolcatalog.validation import reports, rule_pages  # noqa: PLC0415 - only here are they needed
+def _print_report(report: ShownProblems, check_options: CheckOptions) -> None:
+    """Print a report for another program, with paths relative to the root of the repository."""
+    from toolcatalog.validation import reports, rule_pages  # noqa: PLC0415 - slow import
 
     root = _repository_prefix(check_options.catalog.resolve().parent)
-    problems = [replace(problem, path=f"{root}{problem.path}") for problem in shown.problems]
-    changed = {f"{root}{path}" for path in shown.changed_paths}
-    if check_options.form == "sarif":
+    problems = [replace(problem, path=f"{root}{problem.path}") for problem in report.problems]
+    changed = {f"{root}{path}" for path in report.changed_paths}
+    if check_options.output_format == "sarif":
         rules = {
             rule: reports.RuleDescription(
                 rule_pages.load_summary(rule),
@@ -394,19 +271,20 @@ def _print_report(shown: ShownProblems, check_options: CheckOptions) -> None:
             )
             for rule in {problem.rule for problem in problems}
         }
-        click.echo(reports.render_sarif(problems, shown.files, changed, rules))
-    elif check_options.form == "junit":
-        click.echo(reports.render_junit(problems, shown.files, changed), nl=False)
+        click.echo(reports.render_sarif(problems, report.files, changed, rules))
+    elif check_options.output_format == "junit":
+        click.echo(reports.render_junit(problems, report.files, changed), nl=False)
     else:
-        click.echo(reports.render_github(problems, shown.files, changed), nl=False)
+        click.echo(reports.render_github(problems, report.files, changed), nl=False)
         if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
             with Path(summary).open("a", encoding="utf-8") as page:
-                page.write(reports.render_summary(problems, shown.files, changed))
+                page.write(reports.render_summary(problems, report.files, changed))
 
 
 def _repository_prefix(folder: Path) -> str:
-    """The path of a folder in its repository, with a slash behind it; empty where it is the root,
-    or in no repository.
+    """Return the path of a folder in its repository, with a final slash.
+
+    It is empty for the root, and outside a repository.
     """
     root = next(
         (parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), folder

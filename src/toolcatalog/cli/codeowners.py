@@ -1,8 +1,8 @@
 """`toolcatalog codeowners`: owners of toolkits as GitHub's CODEOWNERS.
 
-Owners are words. Only those that look like an account (`@name`), a team (`@organization/team`) or
-an e-mail address are owners for GitHub; a line with anything else would be an error there, and
-nobody would be asked.
+Owners are free text. GitHub accepts only accounts (`@name`), teams (`@organization/team`) and
+e-mail addresses; it rejects a line with anything else, and requests no review. So all other owners
+are left out.
 """
 
 import re
@@ -22,7 +22,8 @@ Examples:
   toolcatalog codeowners > .github/CODEOWNERS
   toolcatalog codeowners --check .github/CODEOWNERS     in a workflow: is it up to date?
 
-Run it where the repository begins. Exits with 1 where --check finds that the file is not up to date.
+Run it where the repository begins. Exits with 1 where --check finds that the file is not up to
+date.
 """
 # anything else would mean something in a pattern of CODEOWNERS
 _SAFE_PATH = re.compile("[A-Za-z0-9._/-]+")
@@ -32,18 +33,18 @@ _SAFE_PATH = re.compile("[A-Za-z0-9._/-]+")
 @options.catalog
 @click.option(
     "--check",
-    "checked",
+    "expected_file",
     type=click.Path(dir_okay=False, path_type=Path),
     help="A file that must hold these lines.",
 )
-def command(catalog: Path, checked: Path | None) -> int:
+def command(catalog: Path, expected_file: Path | None) -> int:
     """Print who GitHub asks to review which toolkit, from the `owners` of the toolkits.
 
     Owners that begin with `@`, and e-mail addresses, are told to GitHub; others are no accounts.
     """
     toolkits = _load_toolkits(catalog)
     lines = render_codeowners(toolkits, _relative_folder(catalog))
-    if checked is None:
+    if expected_file is None:
         click.echo(lines, nl=False)
         if unowned := find_unowned(toolkits):
             output.print_message(
@@ -51,29 +52,30 @@ def command(catalog: Path, checked: Path | None) -> int:
                 f"e-mail address): {', '.join(unowned)}"
             )
         return 0
-    if contains_lines(_read_text(checked), lines):
-        output.print_message(f"{checked} is up to date.")
+    if contains_lines(_read_text(expected_file), lines):
+        output.print_message(f"{expected_file} is up to date.")
         return 0
     output.print_error(
-        f"{checked} is not what the owners of the toolkits say: put in it what `toolcatalog "
+        f"{expected_file} is not what the owners of the toolkits say: put in it what `toolcatalog "
         "codeowners` prints, and commit it."
     )
     return 1
 
 
 def _load_toolkits(catalog: Path) -> list[Toolkit]:
-    """The toolkits of a catalog. Raises InvalidCatalog where one of their files has problems: its
-    owners may be among them.
+    """Return the toolkits of a catalog.
+
+    Raises InvalidCatalog if one of their files has problems.
     """
     paths, _, _ = folder.list_layout(catalog)
-    examined = [check_file(catalog, path) for path in paths if path.endswith("/toolkit.yaml")]
-    if problems := sorted(problem for one in examined for problem in one.problems):
-        raise InvalidCatalog(problems, len(examined))
-    return [one.record for one in examined if isinstance(one.record, Toolkit)]
+    results = [check_file(catalog, path) for path in paths if path.endswith("/toolkit.yaml")]
+    if problems := sorted(problem for result in results for problem in result.problems):
+        raise InvalidCatalog(problems, len(results))
+    return [result.record for result in results if isinstance(result.record, Toolkit)]
 
 
 def _relative_folder(catalog: Path) -> str:
-    """The catalog's folder as the repository sees it, which is where the command runs."""
+    """Return the catalog's folder relative to the repository's root, the working directory."""
     try:
         folder = catalog.resolve().relative_to(Path.cwd()).as_posix()
     except ValueError:
@@ -90,7 +92,7 @@ def _relative_folder(catalog: Path) -> str:
 
 
 def _read_text(file: Path) -> str:
-    """What a file says; nothing where there is none yet."""
+    """Return the content of a file, or an empty string if it does not exist."""
     try:
         return file.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -105,28 +107,31 @@ _ACCOUNT = "[A-Za-z0-9][A-Za-z0-9_-]*"
 _OWNER = re.compile(
     rf"@{_ACCOUNT}(?:/[A-Za-z0-9_.-]+)?|[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+"
 )
-_HEADER = "# Who is asked to review a toolkit: its `owners`. Made by `toolcatalog codeowners`; lines of your own may stand above or below."
+_HEADER = (
+    "# Who is asked to review a toolkit: its `owners`. Made by `toolcatalog codeowners`; lines of"
+    " your own may stand above or below."
+)
 
 
 def render_codeowners(toolkits: Iterable[Toolkit], folder: str) -> str:
-    """The lines of a CODEOWNERS file, sorted by toolkit; `folder` is the catalog's, relative to the
-    repository's root.
+    """Return the lines of a CODEOWNERS file, sorted by toolkit.
 
-    GitHub takes the last line that fits. A toolkit that it can ask nobody for has no line, so that
-    a new one does not make a file stale.
+    `folder` is the catalog's folder, relative to the repository's root. GitHub uses the last line
+    that matches. A toolkit without an owner that GitHub accepts has no line, so a new one does not
+    make a file outdated.
     """
-    found = sorted((_owned_path(toolkit), _valid_owners(toolkit)) for toolkit in toolkits)
-    lines = [f"/{folder}/{place}/ {' '.join(owners)}" for place, owners in found if owners]
+    entries = sorted((_owned_path(toolkit), _valid_owners(toolkit)) for toolkit in toolkits)
+    lines = [f"/{folder}/{path}/ {' '.join(owners)}" for path, owners in entries if owners]
     return "".join(f"{line}\n" for line in (_HEADER, *lines))
 
 
 def find_unowned(toolkits: Iterable[Toolkit]) -> list[str]:
-    """The slugs of the toolkits that GitHub can ask nobody for."""
+    """Return the slugs of the toolkits without an owner that GitHub accepts."""
     return sorted(toolkit.slug for toolkit in toolkits if not _valid_owners(toolkit))
 
 
 def contains_lines(file: str, lines: str) -> bool:
-    """Whether a CODEOWNERS file has these lines, together and in this order."""
+    """Return whether a CODEOWNERS file contains these lines, together and in this order."""
     return f"\n{lines}" in f"\n{file.rstrip()}\n"
 
 

@@ -10,16 +10,18 @@ from toolcatalog.catalog import folder, yaml_editor, yaml_reader
 from toolcatalog.catalog.file_schemas import SCHEMAS
 from toolcatalog.catalog.folder import ToolFolder
 from toolcatalog.cli import options, output
-from toolcatalog.errors import UsageError, remedy
+from toolcatalog.errors import UsageError, write_error
 from toolcatalog.system import files
 
 _EPILOG = """\b
 Examples:
   toolcatalog deprecate GITHUB_CREATE_ISSUE --replaced-by GITHUB_CREATE_ISSUE_FROM_FORM
-  toolcatalog deprecate GITHUB_CREATE_ISSUE --reason "The API it calls goes away." --sunset 2026-06-30
+  toolcatalog deprecate GITHUB_CREATE_ISSUE --reason "The API it calls goes away." --sunset \
+2026-06-30
   toolcatalog deprecate GITHUB_CREATE_ISSUE --undo
 
-Only the deprecation is written; all else in the file stays as it is, comments too. What it said before stays unless it is said anew.
+Only the deprecation is written; all else in the file stays as it is, comments too. What it said
+before stays unless it is said anew.
 """
 _DEPRECATION_KEY = "deprecation"
 _DATE_TYPE = click.DateTime(["%Y-%m-%d"])
@@ -51,44 +53,45 @@ def command(slug: str, catalog: Path, all_versions: bool, undo: bool, **values: 
     """Say that the tool SLUG should not be used any more: in its newest version, which is in force
     where none is pinned.
     """
-    told = {
+    fields = {
         key: f"{value:%Y-%m-%d}" if hasattr(value, "strftime") else value
         for key, value in values.items()
         if value
     }
-    if undo and told:
+    if undo and fields:
         raise UsageError("--undo takes the whole deprecation back: give it alone.")
-    home = folder.get_tool(catalog, slug)
-    if "replaced_by" in told:
-        _check_replacement(catalog, slug, home, told["replaced_by"])
-    chosen = home.versions if all_versions else home.versions[-1:]
+    tool = folder.get_tool(catalog, slug)
+    if "replaced_by" in fields:
+        _check_replacement(catalog, slug, tool, fields["replaced_by"])
+    selected = tool.versions if all_versions else tool.versions[-1:]
     texts = {
-        home.version_path(version): _read_file(catalog, home.version_path(version))
-        for version in chosen
+        tool.version_path(version): _read_file(catalog, tool.version_path(version))
+        for version in selected
     }
     changed = {
-        path: _update_deprecation(catalog / path, data, None if undo else told)
+        path: _update_deprecation(catalog / path, data, None if undo else fields)
         for path, data in texts.items()
     }
     _write_files(catalog, {path: data for path, data in changed.items() if data != texts[path]})
-    left = len(home.versions) - len(chosen)
-    if left and not undo:
-        others = "1 older version is" if left == 1 else f"{left:,} older versions are"
+    remaining = len(tool.versions) - len(selected)
+    if remaining and not undo:
+        older_versions = (
+            "1 older version is" if remaining == 1 else f"{remaining:,} older versions are"
+        )
         output.print_message(
-            f"{others} as before, for whoever has pinned one: --all-versions deprecates those too."
+            f"{older_versions} as before, for whoever has pinned one: --all-versions deprecates"
+            " those too."
         )
 
 
-def _check_replacement(catalog: Path, slug: str, home: ToolFolder, replacement: str) -> None:
-    """Raises UsageError where a tool cannot be replaced by another: that is not there, or of
-    another kind, or deprecated itself.
-    """
+def _check_replacement(catalog: Path, slug: str, tool: ToolFolder, replacement: str) -> None:
+    """Raise UsageError unless the replacement exists, has the same kind and is not deprecated."""
     if replacement == slug:
         raise UsageError(
             f"{slug} cannot replace itself: name another tool, or leave --replaced-by out."
         )
     other = folder.get_tool(catalog, replacement)
-    if other.is_meta_tool != home.is_meta_tool:
+    if other.is_meta_tool != tool.is_meta_tool:
         raise UsageError(
             "A meta tool is replaced by a meta tool, and any other tool by one that is none: "
             "name another."
@@ -97,10 +100,10 @@ def _check_replacement(catalog: Path, slug: str, home: ToolFolder, replacement: 
     value = yaml_reader.parse(_read_file(catalog, path)).value
     block = value.get(_DEPRECATION_KEY) if isinstance(value, dict) else None
     if block is not None:
-        instead = block.get("replaced_by") if isinstance(block, dict) else None
+        successor = block.get("replaced_by") if isinstance(block, dict) else None
         help = (
-            f"name {instead}, which replaces it."
-            if instead and instead != slug
+            f"name {successor}, which replaces it."
+            if successor and successor != slug
             else "name one that is not."
         )
         raise UsageError(f"{replacement} is deprecated itself: {help}")
@@ -114,16 +117,17 @@ def _read_file(catalog: Path, path: str) -> bytes:
 
 
 def _update_deprecation(file: Path, data: bytes, deprecation: Mapping[str, str] | None) -> bytes:
-    """The text of a file with its deprecation as told beside what it said before; None: without.
+    """Return the text of a file with its deprecation updated, or removed if it is None.
+
     Raises UsageError.
     """
     try:
         if deprecation is None:
             return yaml_editor.remove_key(data, (_DEPRECATION_KEY,))
         value = yaml_reader.parse(data).value
-        before = value.get(_DEPRECATION_KEY) if isinstance(value, dict) else None
+        previous = value.get(_DEPRECATION_KEY) if isinstance(value, dict) else None
         block = {
-            **(before if isinstance(before, dict) else {"since": options.today_iso()}),
+            **(previous if isinstance(previous, dict) else {"since": options.today_iso()}),
             **deprecation,
         }
         if "since" in block and "sunset" in block and str(block["sunset"]) < str(block["since"]):
@@ -131,18 +135,18 @@ def _update_deprecation(file: Path, data: bytes, deprecation: Mapping[str, str] 
                 f"A tool that is deprecated since {block['since']} cannot go on "
                 f"{block['sunset']}: give a later --sunset."
             )
-        ordered = {
+        sorted_block = {
             key: block[key]
             for key in (*SCHEMAS["tool"]["properties"][_DEPRECATION_KEY]["properties"], *block)
             if key in block
         }
         return (
             data
-            if ordered == before
-            else yaml_editor.set_value(data, (_DEPRECATION_KEY,), ordered, _PRECEDING_KEYS)
+            if sorted_block == previous
+            else yaml_editor.set_value(data, (_DEPRECATION_KEY,), sorted_block, _PRECEDING_KEYS)
         )
-    except yaml_editor.UnsafeEdit as reason:
-        raise UsageError(f"{file} is left as it is, for {reason}. Edit it by hand.") from None
+    except yaml_editor.UnsafeEdit as error:
+        raise UsageError(f"{file} is left as it is, for {error}. Edit it by hand.") from None
 
 
 def _write_files(catalog: Path, changed: Mapping[str, bytes]) -> None:
@@ -153,9 +157,7 @@ def _write_files(catalog: Path, changed: Mapping[str, bytes]) -> None:
             files.write_if_changed(catalog / path, data)
             click.echo(catalog / path)
     except OSError as error:
-        raise UsageError(
-            f"Cannot write {error.filename or catalog} ({error.strerror}): {remedy(error)}."
-        ) from None
+        raise write_error(error.filename or catalog, error) from None
     output.print_message(
         "Next: `toolcatalog check`, `git add`, `git commit`."
         if changed

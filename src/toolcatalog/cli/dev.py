@@ -15,8 +15,8 @@ Examples:
   toolcatalog dev
   toolcatalog dev --catalog my-catalog --port 9000
 
-Builds and serves the site; after each change of a file it builds again and the browser loads the page again. Problems are shown in the
-page, with file and line. Stops with Ctrl-C.
+Builds and serves the site; after each change of a file it builds again and the browser loads the
+page again. Problems are shown in the page, with file and line. Stops with Ctrl-C.
 """
 
 
@@ -37,13 +37,14 @@ def command(catalog: Path, out: Path, site: Path, host: str, port: int) -> None:
     listener = serve_options.open_listener(host, port)  # before the long work
     digest = build(catalog, out, site, output.show_progress, available_cpus()).digest
 
-    def again() -> str:
+    def rebuild() -> str:
         # by one process: others cannot be forked beside a running server
         return build(catalog, out, site).digest
 
-    app = dev.create_dev_app(catalog, site, again, digest, output.print_message, host)
+    app = dev.create_dev_app(catalog, site, rebuild, digest, output.print_message, host)
     output.print_message(
-        f"The site is at {serve_options.listener_url(listener)}/ and follows {catalog}. Stop with Ctrl-C."
+        f"The site is at {serve_options.listener_url(listener)}/ and follows {catalog}. Stop with"
+        " Ctrl-C."
     )
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
     uvicorn.Server(config).run(sockets=[listener])

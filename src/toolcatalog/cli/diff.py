@@ -3,14 +3,14 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+import orjson
 
 from toolcatalog.cli import options
-
-if TYPE_CHECKING:
-    from toolcatalog.diff.comparison import Comparison
+from toolcatalog.diff import report
+from toolcatalog.diff.comparison import Comparison
+from toolcatalog.history import targets
 
 _EPILOG = """\b
 Examples:
@@ -32,18 +32,18 @@ _COLORS = {
 
 
 @click.command("diff", epilog=_EPILOG)
-@click.argument("before", metavar="A")
-@click.argument("after", metavar="[B]", required=False)
+@click.argument("old", metavar="A")
+@click.argument("new", metavar="[B]", required=False)
 @options.catalog
 @click.option(
     "--format",
-    "form",
+    "output_format",
     type=click.Choice(["text", "markdown", "json"]),
     default="text",
     show_default=True,
     help="For a terminal, a pull request comment, or programs.",
 )
-def command(before: str, after: str | None, catalog: Path, form: str) -> None:
+def command(old: str, new: str | None, catalog: Path, output_format: str) -> None:
     """Tell what differs between A and B, each change breaking, scope, additive or text, the worst
     first.
 
@@ -51,40 +51,34 @@ def command(before: str, after: str | None, catalog: Path, form: str) -> None:
     two git revisions (without B: the working tree), or two builds (folders with `current`, or of a
     snapshot). Where a name is two of these, SLUG@, ./FOLDER and refs/heads/BRANCH say which.
     """
-    from toolcatalog.diff import report  # noqa: PLC0415 - not for `--help`
-    from toolcatalog.history import targets  # noqa: PLC0415
-
-    found = targets.compare_targets(catalog, before, after)
-    if form == "json":
-        import orjson  # noqa: PLC0415
-
-        click.echo(orjson.dumps(report.to_values(found), option=orjson.OPT_INDENT_2))
-    elif form == "markdown":
-        click.echo(report.render_markdown(found), nl=False)
+    comparison = targets.compare_targets(catalog, old, new)
+    if output_format == "json":
+        click.echo(orjson.dumps(report.to_values(comparison), option=orjson.OPT_INDENT_2))
+    elif output_format == "markdown":
+        click.echo(report.render_markdown(comparison), nl=False)
     else:
         click.echo(
-            "".join(f"{line}\n" for line in _format_lines(found)),
+            "".join(f"{line}\n" for line in _format_lines(comparison)),
             nl=False,
             color=False if os.environ.get("NO_COLOR") else None,
         )
 
 
-def _format_lines(comparison: "Comparison") -> Iterator[str]:
-    """The comparison for a person: toolkits, what happened in them, and each change."""
-    from toolcatalog.diff import report  # noqa: PLC0415
-
+def _format_lines(comparison: Comparison) -> Iterator[str]:
+    """Yield the lines of a comparison: toolkits, their tools, and each change."""
     for toolkit, entries in comparison.by_toolkit.items():
         yield click.style(report.display_text(toolkit) or "other files", bold=True)
         for entry in entries:
-            name, what = report.format_heading(entry)
+            name, action = report.format_heading(entry)
             colour = _COLORS[entry.kind]
-            why = f": {report.display_text(entry.reason)}" if entry.reason else ""
-            yield f"  {click.style(report.display_text(name), fg=colour)}  {what}{why}"
+            reason = f": {report.display_text(entry.reason)}" if entry.reason else ""
+            yield f"  {click.style(report.display_text(name), fg=colour)}  {action}{reason}"
             for change in entry.changes:
-                place, said = (
-                    report.display_text(change.place),
-                    report.display_text(change.what, report.MAX_LENGTH),
+                location, text = (
+                    report.display_text(change.location),
+                    report.display_text(change.text, report.MAX_LENGTH),
                 )
-                yield f"    {click.style(f'{change.kind:<8}', fg=_COLORS[change.kind])}  {place}  {said}"
+                kind = click.style(f"{change.kind:<8}", fg=_COLORS[change.kind])
+                yield f"    {kind}  {location}  {text}"
         yield ""
     yield report.format_summary(comparison)

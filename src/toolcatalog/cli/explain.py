@@ -11,7 +11,8 @@ Examples:
   toolcatalog explain description-short  what it means, why it matters and how to mend it
   toolcatalog explain | grep error
 
-The severity is the usual one; `rules:` in catalog.yaml changes it, but for rules that are errors always.
+The severity is the usual one; `rules:` in catalog.yaml changes it, but for rules that are errors
+always.
 """
 _COLORS = {"error": "red", "warning": "yellow", "note": "cyan"}
 

@@ -22,14 +22,17 @@ Examples:
   toolcatalog export mcp --session trs_demo
   toolcatalog export json-schema GITHUB_CREATE_ISSUE@20250715_00
 
-A name that is too long for the provider is shortened, and a description cut: standard error says so. Exits with 1 where a tool is left
-out because the provider would refuse it, and all others with it.
+A name that is too long for the provider is shortened, and a description cut: standard error says
+so. Exits with 1 where a tool is left out because the provider would refuse it, and all others with
+it.
 """
 
 
 @click.command("export", epilog=_EPILOG)
 @click.argument(
-    "form", metavar="openai|anthropic|mcp|json-schema", type=click.Choice(definitions.FORMATS)
+    "output_format",
+    metavar="openai|anthropic|mcp|json-schema",
+    type=click.Choice(definitions.FORMATS),
 )
 @click.argument("slugs", metavar="[SLUG[@V]]...", nargs=-1)
 @click.option(
@@ -47,14 +50,19 @@ out because the provider would refuse it, and all others with it.
 )
 @click.option(
     "--version",
-    "at",
+    "at_version",
     metavar="V",
     default="",
     help="Each tool as it was at this version.  [default: the newest]",
 )
 @options.build
 def command(
-    form: str, slugs: tuple[str, ...], toolkits: tuple[str, ...], session: str, at: str, build: Path
+    output_format: str,
+    slugs: tuple[str, ...],
+    toolkits: tuple[str, ...],
+    session: str,
+    at_version: str,
+    build: Path,
 ) -> int:
     """Print tools as a model provider, or an MCP server, takes them: a JSON array on standard
     output.
@@ -67,7 +75,7 @@ def command(
             "Say which tools: their slugs, or --toolkit SLUG, or --session ID. A whole "
             "catalog is more than a model can read."
         )
-    if session and (slugs or toolkits or at):
+    if session and (slugs or toolkits or at_version):
         raise UsageError(
             "A session has its own tools: give --session alone, or slugs and --toolkit without it."
         )
@@ -75,31 +83,34 @@ def command(
     documents = (
         _read_session_documents(store, session)
         if session
-        else [store.read_document(one)[0] for one in select_tool_ids(store, slugs, toolkits, at)]
+        else [
+            store.read_document(tool_id)[0]
+            for tool_id in select_tool_ids(store, slugs, toolkits, at_version)
+        ]
     )
-    return _print_definitions(form, documents)
+    return _print_definitions(output_format, documents)
 
 
 def _read_session_documents(store: Store, id: str) -> list[bytes]:
     """The documents of a session's meta tools."""
-    found = store.get_session(id)
-    if found is None:
+    session = store.get_session(id)
+    if session is None:
         raise UsageError(
             f"There is no session {id} in this build: its sessions are the files in "
             "`sessions/` of the catalog."
         )
-    return [orjson.dumps(item) for item in orjson.loads(found.answer)["items"]]
+    return [orjson.dumps(item) for item in orjson.loads(session.answer)["items"]]
 
 
-def _print_definitions(form: str, documents: Iterable[bytes | memoryview]) -> int:
+def _print_definitions(output_format: str, documents: Iterable[bytes | memoryview]) -> int:
     lines, missing = [], 0
     for document in documents:
-        made = providers.fit_definitions(
+        result = providers.fit_definitions(
             snapshot_format.tool_from_document(orjson.loads(document), None)
-        )[form]
-        for note in made.notes:
+        )[output_format]
+        for note in result.notes:
             output.print_message(note)
-        lines += [encoding.dump_json(made.definition)] if made.definition else []
-        missing += made.definition is None
+        lines += [encoding.dump_json(result.definition)] if result.definition else []
+        missing += result.definition is None
     click.echo(providers.render_json_array(lines), nl=False)
     return 1 if missing else 0

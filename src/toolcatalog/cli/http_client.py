@@ -1,7 +1,6 @@
 """HTTP client: get tools from a server, with limits on time and size.
 
-Whatever is no
-clear answer is a UsageError.
+Every response other than a tool or a clear "not found" is a UsageError.
 """
 
 import ipaddress
@@ -32,7 +31,7 @@ _FAILURE = "the tools could not be verified"
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follows nothing: the key is for the server that was named, and for no other."""
+    """Redirect handler that follows no redirect: the key is only for the server that was named."""
 
     def redirect_request(
         self,
@@ -43,15 +42,15 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         headers: HTTPMessage,
         newurl: str,
     ) -> None:
-        """Nowhere."""
+        """Return no request, so that the redirect is an error."""
 
 
 def open_server_source(base_url: str, key: str) -> DocumentSource:
-    """The documents that a server answers to the holder of a key; `base` is its address as clients
-    are given it.
+    """Return the source of the documents of a server, for the holder of a key.
 
-    Raises UsageError where the address is none, where the key would cross a network in the clear,
-    and for each answer that is neither a tool nor the server's word that there is none.
+    `base_url` is the server's address as clients use it. Raises UsageError if it is invalid or if
+    the key would cross a network unencrypted, and for every response that is neither a tool nor a
+    "not found" of the server.
     """
     base_url = _validate_base_url(base_url.rstrip("/"), key)
     opener = urllib.request.build_opener(_NoRedirect)
@@ -61,13 +60,13 @@ def open_server_source(base_url: str, key: str) -> DocumentSource:
         **({"x-api-key": key} if key else {}),
     }
 
-    def look(slug: str, version: str) -> Document | MissingReason:
+    def get_document(slug: str, version: str) -> Document | MissingReason:
         url = f"{base_url}/api/v3/tools/{slug}?version={version}"
-        request = urllib.request.Request(url, headers=headers)  # noqa: S310 - http or https: see _validate_base_url
+        request = urllib.request.Request(url, headers=headers)  # noqa: S310 - http or https
         status, body, _ = _fetch(opener, request, _MAX_BODY_SIZE, _FAILURE)
         return _parse_response(url, status, body, slug, version)
 
-    return look
+    return get_document
 
 
 def download(url: str, max_size: int) -> bytes:
@@ -129,9 +128,9 @@ def _fetch(
     max_size: int,
     failure: str,
 ) -> tuple[int, bytes, str]:
-    """Return the status, the body and the redirect target of an answer.
+    """Return the status, the body and the redirect target of a response.
 
-    `failure` ends the message if there is no answer.
+    `failure` ends the message if there is no response.
     """
     end = time.monotonic() + _TIMEOUT
     try:
@@ -160,7 +159,7 @@ def _fetch(
 def _parse_response(
     url: str, status: int, body: bytes, slug: str, version: str
 ) -> Document | MissingReason:
-    """The document, or that there is none, in an answer."""
+    """Return the document in a response, or the reason why there is none."""
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -178,18 +177,18 @@ def _parse_response(
         return _GONE_BY_SLUG[error["slug"]]
     if status in (401, 403):
         raise UsageError(
-            f"The server refuses the key ({status}): {_FAILURE}. Set {KEY_VARIABLE} to a key that may "
-            "see these tools."
+            f"The server refuses the key ({status}): {_FAILURE}. Set {KEY_VARIABLE} to a key that"
+            " may see these tools."
         )
-    said = f": {error['message']}" if isinstance(error.get("message"), str) else ""
+    detail = f": {error['message']}" if isinstance(error.get("message"), str) else ""
     raise UsageError(
         f"{url} answers {status}, which is no answer of a tool catalog's API to "
-        f"that{said[:200]}: {_FAILURE}."
+        f"that{detail[:200]}: {_FAILURE}."
     )
 
 
 def _is_document(value: Any) -> bool:
-    """Tell whether a value has all that a digest is made from."""
+    """Return whether a value has all fields that a digest covers."""
     if not isinstance(value, Mapping) or not isinstance(value.get("toolkit"), Mapping):
         return False
     return (

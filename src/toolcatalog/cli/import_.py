@@ -20,11 +20,12 @@ import click
 from toolcatalog import errors
 from toolcatalog.catalog import folder as catalog_folder
 from toolcatalog.catalog import loader, model, schema
-from toolcatalog.cli import options, output
-from toolcatalog.errors import UsageError, remedy
-from toolcatalog.importers import documents, writer
+from toolcatalog.cli import http_client, options, output
+from toolcatalog.errors import UsageError, write_error
+from toolcatalog.importers import bundle, documents, mcp, mcp_client, openapi, wire, writer
 from toolcatalog.importers.existing import UNDATED_VERSION, ReadRecord
 from toolcatalog.system import files
+from toolcatalog.validation import import_rules
 
 MAX_FILE_SIZE = 64 * 1024 * 1024  # bytes of a file that is imported
 _CHANGED_HINT = "a published version does not change, so give a new one with --version."
@@ -103,8 +104,6 @@ def add_to_catalog(
     catalog: Path, tools: Iterable[writer.ImportedTool], toolkit: str, version: str
 ) -> None:
     """Write what of these tools is new to a catalog, all or nothing, and report the result."""
-    from toolcatalog.validation import import_rules  # noqa: PLC0415 - loads all rules, and help needs none
-
     read = _record_reader(catalog)
     about = read("catalog.yaml") if catalog.is_dir() else None
     overrides = about.rules if isinstance(about, model.About) else {}
@@ -150,10 +149,7 @@ def _write_files(catalog: Path, new: Mapping[str, bytes]) -> None:
                 advance(1)
     except OSError as error:
         _undo_writes(catalog, new, written)
-        where = error.filename or catalog
-        raise UsageError(
-            f"Cannot write {where} ({error.strerror}): {remedy(error)}, or name another folder."
-        ) from None
+        raise write_error(error.filename or catalog, error, ", or name another folder") from None
 
 
 def _require_unchanged(catalog: Path, new: Mapping[str, bytes]) -> None:
@@ -229,9 +225,9 @@ Examples:
   toolcatalog import mcp -- npx -y @acme/weather-server --units metric
   toolcatalog import mcp "python weather_server.py"
 
-A file is read, and a URL is asked over streamable HTTP. Anything else is a command, and so is everything after `--`:
-it is started, asked for its tools, and stopped. A URL and a command need `pip install 'toolcatalog[mcp]'`.
-Exits with 2, and writes nothing, if there is no list of tools.
+A file is read, and a URL is asked over streamable HTTP. Anything else is a command, and so is
+everything after `--`: it is started, asked for its tools, and stopped. A URL and a command need
+`pip install 'toolcatalog[mcp]'`. Exits with 2, and writes nothing, if there is no list of tools.
 """
 _MCP_TOOL_LIST = "what an MCP server answers to tools/list"
 _DEFAULT_TIMEOUT = 60.0  # a command may first download its server
@@ -289,8 +285,6 @@ def import_mcp(
     starts a server that speaks over standard input and output. Hints (readOnlyHint and the like)
     become tags.
     """
-    from toolcatalog.importers import mcp  # noqa: PLC0415 - each command loads its own importer
-
     is_command = bool(ctx.meta[_AFTER_DASHES])
     if headers and (is_command or not _URL.match(source[0])):
         raise UsageError("--header is for a URL: a command has its own options.")
@@ -305,8 +299,6 @@ def _read_mcp_source(
     """Return the JSON value of a file, or what a server answers."""
     if len(source) == 1 and not is_command:
         if _URL.match(source[0]):
-            from toolcatalog.importers import mcp_client  # noqa: PLC0415 - only for live servers
-
             parsed = mcp_client.parse_headers(headers)
             return mcp_client.fetch_tools_from_url(source[0], parsed, timeout)
         if source[0] == "-" or Path(source[0]).is_file():
@@ -318,8 +310,6 @@ def _read_mcp_source(
             f"{no_file} program {words[0]}: name a file of MCP tools, the URL of a server, or the "
             "command that starts one, after `--`."
         )
-    from toolcatalog.importers import mcp_client  # noqa: PLC0415 - only for live servers
-
     return mcp_client.fetch_tools_from_command(words, timeout)
 
 
@@ -364,7 +354,7 @@ Examples:
   toolcatalog import wire github.json --toolkit github --version 20251027_00
   curl -H "x-api-key: $KEY" "$URL/api/v3/tools?limit=1000" | toolcatalog import wire -
 
-Exits with 2, and writes nothing, if a definition is not valid or a file of the catalog would change.
+Exits with 2, and writes nothing, if a definition is not valid or a catalog file would change.
 """
 _OPENAPI_EPILOG = """\b
 Examples:
@@ -407,8 +397,6 @@ def import_wire(file: Path, catalog: Path, toolkit: str, version: str) -> None:
     FILE is a JSON array of definitions or a page of a list ({"items": [...]}); `-` reads standard
     input. Everything that the catalog format can hold is kept; the rest is listed.
     """
-    from toolcatalog.importers import wire  # noqa: PLC0415 - each command loads its own importer
-
     with report_deep_nesting(str(file), _WIRE_DEFINITIONS):
         tools = wire.import_tools(read_json(file, _WIRE_DEFINITIONS))
         add_to_catalog(catalog, tools, toolkit, version)
@@ -451,8 +439,6 @@ def import_openapi(
     standard input. A URL is downloaded only with --allow-network, and references to other URLs are
     not followed. --name and --logo are for a toolkit that is not there yet.
     """
-    from toolcatalog.importers import openapi  # noqa: PLC0415 - each command loads its own importer
-
     with report_deep_nesting(source, _OPENAPI_DOCUMENT):
         document = _read_openapi_source(source, allow_network=allow_network)
         tools = openapi.import_tools(document, toolkit, name, logo, no_auth=no_auth)
@@ -461,16 +447,12 @@ def import_openapi(
 
 def _read_openapi_source(source: str, *, allow_network: bool) -> documents.SourceDocument:
     """Return the document in a file, with the files that it refers to, or at a URL."""
-    from toolcatalog.importers import bundle  # noqa: PLC0415 - as above
-
     if _URL.match(source):
         if not allow_network:
             raise UsageError(
                 f"{source} is not downloaded: add --allow-network, or save it first, for example "
                 f"with `curl -o openapi.json {source}`."
             )
-        from toolcatalog.cli import http_client  # noqa: PLC0415 - only here is it needed
-
         return documents.read_document(http_client.download(source, MAX_FILE_SIZE), source)
     path = Path(source)
     document = documents.read_document(read_input_file(path, _OPENAPI_DOCUMENT), source)

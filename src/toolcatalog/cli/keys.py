@@ -10,6 +10,7 @@ import click
 from toolcatalog import names
 from toolcatalog.cli import options, output
 from toolcatalog.keys import api_keys
+from toolcatalog.keys.redis import RedisAddress, RedisKeyStorage, merge_keys
 from toolcatalog.keys.storage import FileKeyStorage, KeyStorage
 
 _EPILOG = """\b
@@ -21,8 +22,9 @@ Examples:
   toolcatalog keys revoke key_4Fq0aZ9b
   toolcatalog keys list --redis redis://10.0.0.5:6379
 
-A key is shown once, when it is made; the file keeps only its hash. A running server takes a change over within a second. With --redis
-the keys are those of all servers that were started with the same --redis, which have a change within two seconds.
+A key is shown once, when it is made; the file keeps only its hash. A running server takes a change
+over within a second. With --redis the keys are those of all servers that were started with the same
+--redis, which have a change within two seconds.
 """
 _CREATE_EPILOG = """\b
 Examples:
@@ -133,11 +135,12 @@ def create(
             "a key must live for a while: leave the option out for a key without end",
             param_hint="--expires",
         )
-    place = _open_storage(keys_file, redis)
-    secret, key = api_keys.create(place, project.strip(), toolkits, expires)
+    storage = _open_storage(keys_file, redis)
+    secret, key = api_keys.create(storage, project.strip(), toolkits, expires)
     click.echo(secret)
     output.print_message(
-        f"{_describe_key(key)} Kept as a hash in {place.location}: store the key now, it is not shown again."
+        f"{_describe_key(key)} Kept as a hash in {storage.location}: store the key now, it is not"
+        " shown again."
     )
 
 
@@ -207,34 +210,32 @@ def revoke(id: str, keys_file: Path | None, redis: str | None) -> None:
 @options.keys
 @options.redis
 def push(keys_file: Path | None, redis: str | None) -> None:
-    """Add the keys of a file to those in Redis; nothing that was revoked on either side comes back."""
-    from toolcatalog.keys.redis import merge_keys  # noqa: PLC0415 - the other commands do without
-
+    """Add the keys of a file to those in Redis; nothing that was revoked on either side comes
+    back.
+    """
     if not redis:
         raise click.MissingParameter(param_hint="'--redis'", param_type="option")
-    remote, ours = (
+    remote, file_keys = (
         _open_storage(None, redis),
         api_keys.load_keys(keys_file or api_keys.default_key_file()),
     )
 
-    def grown(before: bytes | None) -> tuple[bytes, int]:
+    def add_keys(data: bytes | None) -> tuple[bytes, int]:
         all_keys = merge_keys(
-            api_keys.parse_keys(before, remote) if before is not None else (), ours
+            api_keys.parse_keys(data, remote) if data is not None else (), file_keys
         )
         return api_keys.serialize_keys(all_keys), len(all_keys)
 
     output.print_message(
-        f"{remote.update(grown):,} keys are in {remote.location} now, {len(ours):,} of them from "
-        "the file."
+        f"{remote.update(add_keys):,} keys are in {remote.location} now, {len(file_keys):,} of them"
+        " from the file."
     )
 
 
 def _open_storage(keys_file: Path | None, redis: str | None) -> KeyStorage:
-    """Where the keys are that a command is about."""
+    """Return the storage that the options select."""
     if not redis:
         return FileKeyStorage(keys_file or api_keys.default_key_file())
-    from toolcatalog.keys.redis import RedisAddress, RedisKeyStorage  # noqa: PLC0415 - only where it is asked for
-
     return RedisKeyStorage(RedisAddress(redis))
 
 
@@ -242,5 +243,5 @@ def _describe_key(key: api_keys.ApiKey) -> str:
     toolkits = (
         "all toolkits" if key.toolkits is None else f"toolkits {', '.join(key.toolkits) or 'none'}"
     )
-    ends = f"until {key.expires[:16].replace('T', ' ')} UTC" if key.expires else "without end"
-    return f"Key {key.id} for project {key.project}, {toolkits}, {ends}."
+    expiry = f"until {key.expires[:16].replace('T', ' ')} UTC" if key.expires else "without end"
+    return f"Key {key.id} for project {key.project}, {toolkits}, {expiry}."

@@ -9,7 +9,7 @@ import orjson
 from toolcatalog import lockfile
 from toolcatalog.cli import document_sources, options, output
 from toolcatalog.cli.selection import select_tool_ids
-from toolcatalog.errors import UsageError, remedy
+from toolcatalog.errors import UsageError, write_error
 from toolcatalog.lockfile import Lock, LockedTool, MissingReason
 from toolcatalog.store.open import open_build
 from toolcatalog.store.store import Store
@@ -22,7 +22,8 @@ Examples:
   toolcatalog lock --toolkit github --lock agent.lock
   toolcatalog lock                             every tool in the file to its newest version
 
-Each change is told. Exits with 1, and writes nothing, where a locked tool is gone or was changed under the same version.
+Each change is told. Exits with 1, and writes nothing, where a locked tool is gone or was changed
+under the same version.
 """
 
 
@@ -44,26 +45,26 @@ def command(slugs: tuple[str, ...], toolkits: tuple[str, ...], lock_file: Path, 
     Tools that are named are added to the file, or renewed in it; the others stay as they are.
     Without any, all in the file are renewed.
     """
-    before = read_lock_file(lock_file) if lock_file.exists() else {}
+    previous = read_lock_file(lock_file) if lock_file.exists() else {}
     store = open_build(build)
-    if not (slugs or toolkits or before):
+    if not (slugs or toolkits or previous):
         raise UsageError(
             f"There is no tool in {lock_file} yet: name those that the application uses, or "
             "a toolkit with --toolkit SLUG."
         )
-    found = (
+    requested = (
         _lock_named(store, slugs, toolkits)
         if slugs or toolkits
-        else {slug: _lock_newest(store, slug) for slug in before}
+        else {slug: _lock_newest(store, slug) for slug in previous}
     )
-    changes = {slug: entry for slug, entry in found.items() if isinstance(entry, LockedTool)}
-    upgraded = _upgrade_entries(store, before, found)
-    faults = [*_find_differences(store, before, {**found, **upgraded})]
+    changes = {slug: entry for slug, entry in requested.items() if isinstance(entry, LockedTool)}
+    upgraded = _upgrade_entries(store, previous, requested)
+    faults = [*_find_differences(store, previous, {**requested, **upgraded})]
     output.print_message(
         "\n".join(
             faults
             or [
-                _describe_change(slug, before.get(slug), entry)
+                _describe_change(slug, previous.get(slug), entry)
                 for slug, entry in sorted(changes.items())
             ]
         )
@@ -73,18 +74,18 @@ def command(slugs: tuple[str, ...], toolkits: tuple[str, ...], lock_file: Path, 
             f"{lock_file} was not written: mend what stands above, or remove those entries from it."
         )
         return 1
-    kept = {slug: entry for slug, entry in upgraded.items() if isinstance(entry, LockedTool)}
-    if lockfile.is_old(before):
+    unchanged = {slug: entry for slug, entry in upgraded.items() if isinstance(entry, LockedTool)}
+    if lockfile.is_old(previous):
         output.print_message(
-            f"{lock_file} had format 1, which does not see the order of parameters: all in it is as "
-            f"it was locked, and now it has format {lockfile.FORMAT}."
+            f"{lock_file} had format 1, which does not see the order of parameters: all in it is as"
+            f" it was locked, and now it has format {lockfile.FORMAT}."
         )
-    _write_lock_file(lock_file, {**before, **kept, **changes})
+    _write_lock_file(lock_file, {**previous, **unchanged, **changes})
     return 0
 
 
 def read_lock_file(file: Path) -> dict[str, LockedTool]:
-    """The entries of a lock file. Raises UsageError where it cannot be read, or is none."""
+    """Return the entries of a lock file. Raises UsageError if it is unreadable or invalid."""
     try:
         return lockfile.load(file.read_bytes(), str(file))
     except OSError as error:
@@ -101,14 +102,14 @@ def _lock_named(
         orjson.loads(store.read_document(number)[0])
         for number in select_tool_ids(store, slugs, toolkits)
     )
-    found: dict[str, LockedTool | MissingReason] = {}
+    entries: dict[str, LockedTool | MissingReason] = {}
     for document in documents:
-        if document["slug"] in found:
+        if document["slug"] in entries:
             raise UsageError(
                 f"{document['slug']} is named in two versions: a lock holds one of each tool."
             )
-        found[document["slug"]] = lockfile.lock_tool(document)
-    return found
+        entries[document["slug"]] = lockfile.lock_tool(document)
+    return entries
 
 
 def _lock_newest(store: Store, slug: str) -> LockedTool | MissingReason:
@@ -121,54 +122,56 @@ def _lock_newest(store: Store, slug: str) -> LockedTool | MissingReason:
 
 
 def _upgrade_entries(
-    store: Store, before: Lock, found: Mapping[str, LockedTool | MissingReason]
+    store: Store, previous: Lock, requested: Mapping[str, LockedTool | MissingReason]
 ) -> dict[str, LockedTool | MissingReason]:
-    """The entries of format 1 that are not renewed, in the format of today, each in its version."""
-    look = document_sources.make_store_source(store)
+    """Return the entries of format 1 that are not locked again, in the current format."""
+    get_document = document_sources.make_store_source(store)
     documents = {
-        slug: look(slug, entry.version)
-        for slug, entry in before.items()
-        if entry.is_sorted and slug not in found
+        slug: get_document(slug, entry.version)
+        for slug, entry in previous.items()
+        if entry.is_sorted and slug not in requested
     }
     return {
-        slug: one if isinstance(one, MissingReason) else lockfile.lock_tool(one)
-        for slug, one in documents.items()
+        slug: document if isinstance(document, MissingReason) else lockfile.lock_tool(document)
+        for slug, document in documents.items()
     }
 
 
 def _find_differences(
-    store: Store, before: Lock, entries: Mapping[str, LockedTool | MissingReason]
+    store: Store, previous: Lock, entries: Mapping[str, LockedTool | MissingReason]
 ) -> list[str]:
-    """What is wrong with the tools to be renewed, as they were locked: that must be seen before a
-    newer version hides it. A version that is gone matters only where it is to be kept.
+    """Return the differences of the tools to be locked again from their previous entries.
+
+    They are reported before a newer version hides them. A missing version only matters if it is to
+    be kept.
     """
-    look = document_sources.make_store_source(store)
+    get_document = document_sources.make_store_source(store)
     differences = [
-        lockfile.find_difference(slug, before[slug], look(slug, before[slug].version))
+        lockfile.find_difference(slug, previous[slug], get_document(slug, previous[slug].version))
         for slug in entries
-        if slug in before
+        if slug in previous
     ]
     return [
-        f"{one.slug}: {one.message} {one.help}"
-        for one in differences
-        if one
+        f"{difference.slug}: {difference.message} {difference.help}"
+        for difference in differences
+        if difference
         and (
-            one.rule in ("changed", MissingReason.TOOL.value)
+            difference.rule in ("changed", MissingReason.TOOL.value)
             or (
-                one.rule == MissingReason.VERSION.value
-                and entries[one.slug] is MissingReason.VERSION
+                difference.rule == MissingReason.VERSION.value
+                and entries[difference.slug] is MissingReason.VERSION
             )
         )
     ]
 
 
-def _describe_change(slug: str, before: LockedTool | None, after: LockedTool) -> str:
-    if before is None:
-        return f"{slug}: added, {after.version}"
+def _describe_change(slug: str, previous: LockedTool | None, entry: LockedTool) -> str:
+    if previous is None:
+        return f"{slug}: added, {entry.version}"
     return (
-        f"{slug}: unchanged, {after.version}"
-        if before.version == after.version
-        else f"{slug}: {before.version} -> {after.version}"
+        f"{slug}: unchanged, {entry.version}"
+        if previous.version == entry.version
+        else f"{slug}: {previous.version} -> {entry.version}"
     )
 
 
@@ -176,7 +179,5 @@ def _write_lock_file(file: Path, lock: Lock) -> None:
     try:
         files.write_unsynced(file, lockfile.dump(lock))
     except OSError as error:
-        raise UsageError(
-            f"Cannot write {file} ({error.strerror}): {remedy(error)}, or name another with --lock."
-        ) from None
+        raise write_error(file, error, ", or name another with --lock") from None
     output.print_message(f"{len(lock):,} tools in {file}.")

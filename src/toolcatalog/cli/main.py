@@ -1,7 +1,7 @@
 """The command line: the commands, the error boundary and the exit codes.
 
-Exit codes: 0 fine, 1 problems in the catalog, 2 a wrong call or something that cannot be used, 3 a
-bug of ours, 130 interrupted.
+Exit codes: 0 success, 1 problems in the catalog, 2 wrong usage or something that cannot be used, 3
+a bug in this program, 130 interrupted.
 """
 
 import errno
@@ -13,11 +13,11 @@ import click
 
 from toolcatalog import __version__, names
 from toolcatalog.cli import output
-from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, ToolcatalogError, remedy
+from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, ToolcatalogError, write_error
 from toolcatalog.system import threads
 from toolcatalog.system.signals import exit_on_interrupt
 
-_COMMAND_TABLE = {  # name: (module, what it does, the heading it stands under)
+_COMMAND_TABLE = {  # name: (module, summary, heading in the help)
     "build": ("build", "Validate the catalog and build its snapshot and site.", "Catalog"),
     "check": ("check", "Validate the catalog; write nothing.", "Catalog"),
     "explain": ("explain", "Tell what a rule means and how to mend what it finds.", "Catalog"),
@@ -72,12 +72,16 @@ Examples:
 
 
 class _LazyGroup(click.Group):
-    """Loads a command's room only when it is called, so that `--help` and completion stay quick."""
+    """Group that imports a command's module when it is called, so `--help` is fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return [*_COMMAND_TABLE]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        cmd_name: str,
+    ) -> click.Command | None:
         if cmd_name not in _COMMAND_TABLE:
             return None
         with exit_on_interrupt():
@@ -89,15 +93,22 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with the nearest name for one that is not there: click knows only commands
-        that are loaded.
+        """Resolve a command as click does, and suggest the nearest name for an unknown one.
+
+        click itself knows only the commands that were imported.
         """
-        near = names.find_nearest(args[0], _COMMAND_TABLE) if args[0] not in _COMMAND_TABLE else []
-        if near and not ctx.resilient_parsing:
-            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        nearest = (
+            names.find_nearest(args[0], _COMMAND_TABLE) if args[0] not in _COMMAND_TABLE else []
+        )
+        if nearest and not ctx.resilient_parsing:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {nearest[0]!r}?")
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        formatter: click.HelpFormatter,
+    ) -> None:
         for heading in dict.fromkeys(row[2] for row in _COMMAND_TABLE.values()):
             with formatter.section(heading):
                 formatter.write_dl(
@@ -115,11 +126,11 @@ def cli() -> None:
     """A catalog of tools for AI agents: YAML in git, an immutable snapshot, a small read API."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one line for each way to end
-    """Run one command and tell its exit code. Nothing but a bug of ours ever shows a traceback."""
+def main(argv: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one return per exit code
+    """Run one command and return its exit code. Only a bug in this program shows a traceback."""
     try:
         code = cli.main(args=argv, prog_name="toolcatalog", standalone_mode=False)
-        sys.stdout.flush()  # here it can still be told that nobody took it
+        sys.stdout.flush()  # an error of writing can still be reported here
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except (click.Abort, KeyboardInterrupt):
@@ -135,31 +146,30 @@ def main(argv: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one line 
         return 1 if isinstance(error, ShrunkCatalog) else 2
     except OSError as error:
         return _report_os_error(error)
-    # click, when whoever reads our output has gone; `serve`, when it is told to stop
+    # from click if the reader of the output is gone, from `serve` when it is told to stop
     except SystemExit:
         return 0
-    except Exception as bug:  # noqa: BLE001 - whatever it is, it is told as ours
+    except Exception as bug:  # noqa: BLE001 - every other exception is a bug
         return _report_thread_limit() if threads.is_limit_error(bug) else _report_bug(bug)
     return code if isinstance(code, int) else 0
 
 
 def _report_os_error(error: OSError) -> int:
-    """What a disk refuses is no bug, wherever it is met: most often the one that our output is
-    written to.
+    """Report an error of a disk, most often of the one that the output is written to.
+
+    It is not a bug, wherever it is raised.
     """
-    if isinstance(error, BrokenPipeError):  # whoever reads our output has gone
+    if isinstance(error, BrokenPipeError):  # the reader of the output is gone
         return 0
     if error.errno not in _DISK_ERRORS:
         return _report_bug(error)
-    output.print_error(
-        f"Cannot write {error.filename or 'standard output'} ({error.strerror}): "
-        f"{remedy(error)}, and run this again."
-    )
+    path = error.filename or "standard output"
+    output.print_error(str(write_error(path, error, ", and run this again")))
     return 2
 
 
 def _report_thread_limit() -> int:
-    """A thread that a library may not begin is no bug."""
+    """Report that a library could not start a thread, which is not a bug."""
     output.print_error(threads.LIMIT_MESSAGE)
     return 2
 

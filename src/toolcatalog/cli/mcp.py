@@ -1,7 +1,7 @@
 """`toolcatalog mcp`"""
 
 import importlib.util
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
 
 import click
@@ -13,7 +13,7 @@ from toolcatalog.keys import api_keys
 from toolcatalog.server import reload, supervisor
 from toolcatalog.server.mcp.tools import CatalogAccess
 from toolcatalog.server.state import AppState
-from toolcatalog.store import open as store_open
+from toolcatalog.store.open import open_build
 from toolcatalog.store.store import Store
 
 _EPILOG = """\b
@@ -22,8 +22,8 @@ Examples:
   toolcatalog mcp --toolkits github,slack
   toolcatalog mcp --session trs_support_desk
 
-A host of agents starts it by itself. What it needs to know:
-  {"mcpServers": {"toolcatalog": {"command": "toolcatalog", "args": ["mcp", "--build", "/srv/catalog/build"]}}}
+A host of agents starts it by itself. What it needs to know:   {"mcpServers": {"toolcatalog":
+{"command": "toolcatalog", "args": ["mcp", "--build", "/srv/catalog/build"]}}}
 
 No key is asked for: who can start this can read the build. Ends when its standard input does.
 """
@@ -49,70 +49,61 @@ def command(build: Path, session: str, toolkits: str) -> None:
     """
     require_mcp()
     supervisor.configure_logging()
-    named = reload.read_current_identity(build)
-    store = store_open.open_build(build)
-    shown = _parse_toolkits(store, toolkits)
-    _require_session(store, session, shown)
-    live = AppState(api_keys.KeyRing(None), store)
+    identity = reload.read_current_identity(build)
+    store = open_build(build)
+    visible_toolkits = _parse_toolkits(store, toolkits)
+    _require_session(store, session, visible_toolkits)
+    state = AppState(api_keys.KeyRing(None), store)
     del store  # the next one takes its place
-    reload.SnapshotReloader(live, build, named).start()
+    reload.SnapshotReloader(state, build, identity).start()
 
-    def look() -> CatalogAccess:
-        assert live.current
-        return CatalogAccess(live.current.store, shown)
+    def get_access() -> CatalogAccess:
+        assert state.current
+        return CatalogAccess(state.current.store, visible_toolkits)
 
-    _serve_stdio(look, session)
+    from toolcatalog.cli import mcp_stdio  # noqa: PLC0415 - loads the optional extra
+
+    mcp_stdio.serve_stdio(get_access, session)
 
 
 def require_mcp() -> None:
-    """Raise UsageError, which says what to install, where the extra is not there."""
+    """Raise UsageError with install instructions if the extra is not installed."""
     if importlib.util.find_spec("mcp") is None:
         raise UsageError("MCP is spoken by the package mcp: run `pip install 'toolcatalog[mcp]'`.")
 
 
 def _parse_toolkits(store: Store, toolkits: str) -> tuple[str, ...] | None:
-    """The toolkits to show; None for all."""
-    wanted = tuple(dict.fromkeys(slug.strip() for slug in toolkits.split(",") if slug.strip()))
-    for slug in wanted:
+    """Return the toolkits to show; None for all."""
+    slugs = tuple(dict.fromkeys(slug.strip() for slug in toolkits.split(",") if slug.strip()))
+    for slug in slugs:
         if store.get_toolkit_versions(slug) is None:
-            near = names.find_nearest(slug, store.nearby_names("toolkit", slug, 500))
-            meant = (
-                f" Did you mean {near[0]}?" if near else " `toolcatalog stats` tells what there is."
+            nearest = names.find_nearest(slug, store.nearby_names("toolkit", slug, 500))
+            suggestion = (
+                f" Did you mean {nearest[0]}?"
+                if nearest
+                else " `toolcatalog stats` tells what there is."
             )
-            raise UsageError(f"There is no toolkit {slug} in this build.{meant}")
-    return wanted or None
+            raise UsageError(f"There is no toolkit {slug} in this build.{suggestion}")
+    return slugs or None
 
 
-def _require_session(store: Store, session: str, shown: Collection[str] | None) -> None:
-    """Raise UsageError where there is no such session, or where it allows toolkits that are not
-    shown.
-    """
+def _require_session(store: Store, session: str, visible_toolkits: Collection[str] | None) -> None:
+    """Raise UsageError if there is no such session, or if it allows toolkits that are not shown."""
     if not session:
         return
-    found = store.get_session(session)
-    if found is None:
+    stored_session = store.get_session(session)
+    if stored_session is None:
         raise UsageError(
             f"There is no session {session} in this build: its sessions are the files in "
             "`sessions/` of the catalog."
         )
-    hidden = [] if shown is None else [slug for slug in found.toolkits if slug not in shown]
-    if hidden:
+    hidden_toolkits = (
+        []
+        if visible_toolkits is None
+        else [slug for slug in stored_session.toolkits if slug not in visible_toolkits]
+    )
+    if hidden_toolkits:
         raise UsageError(
             f"Session {session} allows toolkits that --toolkits does not name: "
-            f"{', '.join(hidden)}. Name them too, or leave --toolkits out."
+            f"{', '.join(hidden_toolkits)}. Name them too, or leave --toolkits out."
         )
-
-
-def _serve_stdio(get_access: Callable[[], CatalogAccess], session: str) -> None:
-    """Speak until the standard input ends."""
-    import anyio  # noqa: PLC0415 - both come with the extra
-    from mcp import stdio_server  # noqa: PLC0415
-
-    from toolcatalog.server.mcp import protocol  # noqa: PLC0415
-
-    async def speak() -> None:
-        server = protocol.create_server(get_access, session)
-        async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
-
-    anyio.run(speak)

@@ -17,8 +17,8 @@ Examples:
   toolcatalog mirror /srv/mirror --build /srv/catalog/build --toolkits github,slack
   toolcatalog mirror /srv/mirror --sessions trs_playground,trs_support_desk
 
-A mirror asks for no key: whoever reaches its host reads all of it. Sessions belong to projects, so none is in it unless it is named.
-docs/mirror.md has the settings of nginx, object stores and CDNs.
+A mirror asks for no key: whoever reaches its host reads all of it. Sessions belong to projects, so
+none is in it unless it is named. docs/mirror.md has the settings of nginx, object stores and CDNs.
 """
 
 
@@ -28,18 +28,18 @@ class _NamesType(click.ParamType[tuple[str, ...]]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, ...]:
-        found = (
+        selected = (
             tuple(name.strip() for name in value.split(",") if name.strip())
             if isinstance(value, str)
             else value
         )
-        if not found:
+        if not selected:
             self.fail(
                 "nothing is named: write names with commas between, or leave the option out",
                 param,
                 ctx,
             )
-        return tuple(found)
+        return tuple(selected)
 
 
 @click.command("mirror", epilog=_EPILOG)
@@ -59,14 +59,19 @@ def command(
 ) -> None:
     """Write a build as files from which any static host answers the read API."""
     store = open_build(build)
-    choice = static_mirror.make_selection(
+    selection = static_mirror.make_selection(
         store, toolkits, None if sessions == _ALL_NAMES else sessions or ()
     )
-    done = static_mirror.update_mirror(store, to, choice, int(time.time()), output.show_progress)
-    what = f"{'all' if choice.toolkits is None else len(choice.toolkits)} toolkits and {len(choice.sessions)} sessions"
+    result = static_mirror.update_mirror(
+        store, to, selection, int(time.time()), output.show_progress
+    )
+    subject = (
+        f"{'all' if selection.toolkits is None else len(selection.toolkits)} toolkits and"
+        f" {len(selection.sessions)} sessions"
+    )
     output.print_message(
-        f"{'Mirrored' if done.changed else 'Nothing has changed:'} {what} of snapshot "
+        f"{'Mirrored' if result.changed else 'Nothing has changed:'} {subject} of snapshot "
         f"{store.digest[:12]} in {to}."
     )
     output.print_message("It asks for no key: whoever reaches its host reads all of it.")
-    click.echo(done.tree)
+    click.echo(result.tree)

@@ -7,22 +7,28 @@ from typing import Any
 
 import click
 
+from toolcatalog.catalog import file_schemas, folder, loader, scaffold, schema
+from toolcatalog.catalog.model import ROUTER, About
 from toolcatalog.cli import options, output
-from toolcatalog.errors import UsageError, remedy
+from toolcatalog.errors import UsageError, write_error
+from toolcatalog.system import files
 
 _NOTE = """
-At a terminal it asks for what is missing. The path of the new file is printed on standard output; a file that is there is never changed.
-A new catalog also gets the schemas for editors, `.schemas`; an existing one gets nothing but the new file.
+At a terminal it asks for what is missing. The path of the new file is printed on standard output; a
+file that is there is never changed. A new catalog also gets the schemas for editors, `.schemas`; an
+existing one gets nothing but the new file.
 """
 _TOOLKIT_EPILOG = """\b
 Examples:
   toolcatalog new toolkit github
-  toolcatalog new toolkit github --name GitHub --logo https://github.com/favicon.ico --owner @octo-team
+  toolcatalog new toolkit github --name GitHub --logo https://github.com/favicon.ico --owner \
+@octo-team
 """
 _TOOL_EPILOG = """\b
 Examples:
   toolcatalog new tool GITHUB_CREATE_ISSUE
-  toolcatalog new tool GITHUB_CREATE_ISSUE --name "Create an issue" --description "Open a new issue in a repository."
+  toolcatalog new tool GITHUB_CREATE_ISSUE --name "Create an issue" --description "Open a new \
+issue in a repository."
 """
 _EPILOG = """\b
 Examples:
@@ -62,8 +68,6 @@ def command() -> None:
 @click.option("--no-auth", is_flag=True, help="Its tools need no authentication.")
 def new_toolkit(slug: str, catalog: Path, **fields: Any) -> None:
     """Begin the toolkit SLUG, such as `github`."""
-    from toolcatalog.catalog import scaffold  # noqa: PLC0415 - it loads what reads YAML and checks it, and help needs neither
-    from toolcatalog.catalog.model import ROUTER  # noqa: PLC0415
 
     path = f"toolkits/{slug}/toolkit.yaml"
     if slug == ROUTER:
@@ -110,12 +114,13 @@ def new_tool(
     slug: str, catalog: Path, toolkit: str | None, version: str | None, **fields: Any
 ) -> None:
     """Begin the tool SLUG, such as `GITHUB_CREATE_ISSUE`."""
-    from toolcatalog.catalog import folder, scaffold  # noqa: PLC0415 - as above
 
-    path = f"toolkits/{_choose_toolkit(catalog, slug, toolkit)}/{slug}/{version or f'{options.today_compact()}_00'}.yaml"
+    toolkit = _choose_toolkit(catalog, slug, toolkit)
+    version = version or f"{options.today_compact()}_00"
+    path = f"toolkits/{toolkit}/{slug}/{version}.yaml"
     scaffold.render_file(path, {})
-    if there := folder.find_tool(catalog, slug):
-        newest = catalog / there.version_path(there.versions[-1])
+    if existing := folder.find_tool(catalog, slug):
+        newest = catalog / existing.version_path(existing.versions[-1])
         raise UsageError(
             f"{slug} is there already, its newest version in {newest}: begin the next one "
             f"with `toolcatalog bump {slug}`."
@@ -138,8 +143,6 @@ def new_schemas(catalog: Path) -> None:
 
     They belong into git: commit them once, and again after an update.
     """
-    from toolcatalog.catalog import scaffold  # noqa: PLC0415 - as above
-
     if not catalog.is_dir():
         raise UsageError(
             f"No catalog at {catalog}: create one with `toolcatalog new toolkit SLUG`."
@@ -156,62 +159,64 @@ def _require_absent(file: Path, hint: str) -> None:
 
 
 def _choose_toolkit(catalog: Path, slug: str, requested: str | None) -> str:
-    """The toolkit of a new tool. Raises UsageError where there is none."""
-    from toolcatalog.catalog import folder  # noqa: PLC0415 - as above
+    """Return the toolkit of a new tool. Raises UsageError if there is none."""
 
-    known = folder.list_toolkits(catalog)
-    if requested in known:
+    toolkits = folder.list_toolkits(catalog)
+    if requested in toolkits:
         return requested
-    found = "" if requested else folder.guess_toolkit(slug, known)
-    if found:
-        return found
-    wanted = requested or slug.partition("_")[0].lower()
-    near = folder.nearest_slug(wanted, known)
-    what = (
+    guessed = "" if requested else folder.guess_toolkit(slug, toolkits)
+    if guessed:
+        return guessed
+    slug_to_suggest = requested or slug.partition("_")[0].lower()
+    nearest = folder.nearest_slug(slug_to_suggest, toolkits)
+    problem = (
         f"There is no toolkit {requested} in {catalog}"
         if requested
         else f"{slug} begins with the slug of no toolkit in {catalog}"
     )
-    meant = (
-        f"did you mean {near}? Name it with --toolkit, or"
-        if near
+    suggestion = (
+        f"did you mean {nearest}? Name it with --toolkit, or"
+        if nearest
         else "name one with --toolkit, or"
-        if known
+        if toolkits
         else "first"
     )
-    raise UsageError(f"{what}: {meant} make one with `toolcatalog new toolkit {wanted}`.")
+    raise UsageError(
+        f"{problem}: {suggestion} make one with `toolcatalog new toolkit {slug_to_suggest}`."
+    )
 
 
 def _complete_fields(
     path: str, fields: Mapping[str, Any], prompts: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The fields of a new file; what is missing of `asked`, each with an answer to offer, is asked
-    for where a person is there.
+    """Return the fields of a new file. At a terminal, prompt for those that are missing.
 
-    Raises UsageError where a field cannot be as it is, or is missing and nobody is there to say it.
+    `prompts` has the default answer of each field to prompt for. Raises UsageError if a field is
+    invalid, or if it is missing and there is no terminal.
     """
-    from toolcatalog.catalog import scaffold  # noqa: PLC0415 - as above
 
-    told = {
+    values = {
         key: [*value] if isinstance(value, tuple) else value
         for key, value in fields.items()
         if value not in (None, ())
     }
-    missing = [key for key in prompts if key not in told]
+    missing = [key for key in prompts if key not in values]
     if sys.stdin.isatty():
         for key in missing:
-            told[key] = _prompt_field(path, told, key, prompts[key])
-    elif needed := [_option_name(key) for key in missing if key in scaffold.required_fields(path)]:
-        missed = (
-            f"{needed[0]} is missing: give it"
-            if len(needed) == 1
-            else f"{' and '.join(needed)} are missing: give them"
+            values[key] = _prompt_field(path, values, key, prompts[key])
+    elif required := [
+        _option_name(key) for key in missing if key in scaffold.required_fields(path)
+    ]:
+        problem = (
+            f"{required[0]} is missing: give it"
+            if len(required) == 1
+            else f"{' and '.join(required)} are missing: give them"
         )
-        raise UsageError(f"{missed}, or run this at a terminal, where it asks.")
-    for key in told:
-        if wrong := _find_field_problem(path, told, key):
-            raise UsageError(f"{_option_name(key)}: {wrong}.")
-    return told
+        raise UsageError(f"{problem}, or run this at a terminal, where it asks.")
+    for key in values:
+        if field_problem := _find_field_problem(path, values, key):
+            raise UsageError(f"{_option_name(key)}: {field_problem}.")
+    return values
 
 
 def _option_name(key: str) -> str:
@@ -219,36 +224,34 @@ def _option_name(key: str) -> str:
 
 
 def _prompt_field(path: str, values: Mapping[str, Any], key: str, default: str) -> str:
-    """What a person answers, asked again until it fits."""
-    from toolcatalog.catalog import scaffold  # noqa: PLC0415 - as above
+    """Prompt for a field until the answer is valid, and return it."""
 
-    needed = key in scaffold.required_fields(path)
+    is_required = key in scaffold.required_fields(path)
 
-    def fit(answer: str) -> str:
-        if wrong := _find_field_problem(path, {**values, key: answer}, key):
-            raise click.BadParameter(wrong)
+    def validate(answer: str) -> str:
+        if problem := _find_field_problem(path, {**values, key: answer}, key):
+            raise click.BadParameter(problem)
         return answer
 
-    question = key.capitalize() if needed else f"{key.capitalize()} (or nothing)"
+    question = key.capitalize() if is_required else f"{key.capitalize()} (or nothing)"
     answer: str = click.prompt(
         question,
-        default or (None if needed else ""),
+        default or (None if is_required else ""),
         show_default=bool(default),
-        value_proc=fit,
+        value_proc=validate,
         err=True,
     )
     return answer
 
 
 def _find_field_problem(path: str, values: Mapping[str, Any], key: str) -> str:
-    """Why a field cannot be as it is told; empty where it can."""
-    from toolcatalog.catalog import scaffold  # noqa: PLC0415 - as above
+    """Return why a field is invalid, or an empty string."""
 
     if not values[key]:
         return (
             "it is empty, and should say something" if key in scaffold.required_fields(path) else ""
         )
-    found = next(
+    finding = next(
         (
             one
             for one in scaffold.validate_file(path, scaffold.render_file(path, values))
@@ -257,31 +260,29 @@ def _find_field_problem(path: str, values: Mapping[str, Any], key: str) -> str:
         None,
     )
     return (
-        "" if found is None else ", expected ".join(filter(None, (found.message, found.expected)))
+        ""
+        if finding is None
+        else ", expected ".join(filter(None, (finding.message, finding.expected)))
     )
 
 
 def _write_new_file(catalog: Path, path: str, fields: Mapping[str, Any]) -> None:
     """Write a new file, and in a new catalog first its `catalog.yaml` and the schemas for editors.
 
-    The file comes last: as long as it is not there, the command can be run again.
+    The new file comes last: as long as it does not exist, the command can be run again.
     """
-    from toolcatalog.catalog import scaffold  # noqa: PLC0415 - as above
-
     is_new_catalog = not (catalog / "catalog.yaml").exists()
-    new: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     if is_new_catalog:
         comments = scaffold.render_schema_comments("catalog.yaml", "")
         title = {"title": _prompt_title(catalog)}
-        new = {
-            "catalog.yaml": scaffold.render_file("catalog.yaml", title, comments),
-            **scaffold.render_schemas(),
-        }
+        about = scaffold.render_file("catalog.yaml", title, comments)
+        contents = {"catalog.yaml": about, **scaffold.render_schemas()}
     comments = _schema_comments(catalog, path, is_new_catalog=is_new_catalog)
-    _write_files(catalog, {**new, path: scaffold.render_file(path, fields, comments)})
+    _write_files(catalog, {**contents, path: scaffold.render_file(path, fields, comments)})
     if is_new_catalog:
-        about = catalog / "catalog.yaml"
-        output.print_message(f"Started a new catalog in {catalog}: say in {about} what it is.")
+        about_file = catalog / "catalog.yaml"
+        output.print_message(f"Started a new catalog in {catalog}: say in {about_file} what it is.")
     elif not comments:
         output.print_message(
             "Editors complete its keys after `toolcatalog new schemas`, once for a catalog."
@@ -295,35 +296,27 @@ def _schema_comments(catalog: Path, path: str, *, is_new_catalog: bool) -> str:
 
     Only a schema that is there is named, so that a new tool is one new file in git.
     """
-    from toolcatalog.catalog import file_schemas, loader, model, scaffold, schema  # noqa: PLC0415 - as above
-
     if is_new_catalog or (catalog / file_schemas.SCHEMA_FOLDER).is_dir():
         return scaffold.render_schema_comments(path, "")
     document, _ = loader.load_file(catalog, "catalog.yaml")
     about = schema.validate(document)[0] if document and document.is_readable else None
-    home = about.home if isinstance(about, model.About) else ""
+    home = about.home if isinstance(about, About) else ""
     return scaffold.render_schema_comments(path, home) if home else ""
 
 
-def _write_files(catalog: Path, new: Mapping[str, bytes]) -> None:
+def _write_files(catalog: Path, contents: Mapping[str, bytes]) -> None:
     """Write files in their order, and nothing through a link. Raises UsageError."""
-    from toolcatalog.system import files  # noqa: PLC0415 - as above
-
-    for name in new:
+    for name in contents:
         files.require_no_links(catalog / name, catalog)
     try:
-        for name, data in new.items():
+        for name, data in contents.items():
             files.write_if_changed(catalog / name, data)
     except OSError as error:
-        raise UsageError(
-            f"Cannot write {error.filename or catalog} ({error.strerror}): {remedy(error)}, "
-            "or name another folder."
-        ) from None
+        raise write_error(error.filename or catalog, error, ", or name another folder") from None
 
 
 def _prompt_title(catalog: Path) -> str:
-    """The title of a new catalog: as it is answered, or after the folder."""
-    from toolcatalog.catalog import scaffold  # noqa: PLC0415 - as above
+    """Return the title of a new catalog: the user's answer, or one made from the folder's name."""
 
     folder = catalog.resolve()
     hint = (

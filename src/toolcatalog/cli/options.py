@@ -57,8 +57,9 @@ def complete_slugs(
     parameter: click.Parameter,  # noqa: ARG001 - the signature that click wants
     incomplete: str,
 ) -> list[str]:
-    """The slugs of tools that begin with what is typed, for the completion of a shell: from the
-    names of folders, quick in any catalog.
+    """Return the slugs of tools that begin with a text, for shell completion.
+
+    They come from the names of folders, so this is fast in any catalog.
     """
     folder = Path(context.params.get("catalog") or "catalog") / "toolkits"
     return sorted(
@@ -67,10 +68,10 @@ def complete_slugs(
 
 
 def today_compact() -> str:
-    """Today, as versions begin: 20251027."""
+    """Return the current date as the beginning of a version: 20251027."""
     return f"{datetime.now().astimezone():%Y%m%d}"
 
 
 def today_iso() -> str:
-    """Today, as dates are written: 2025-10-27."""
+    """Return the current date in ISO format: 2025-10-27."""
     return f"{datetime.now().astimezone():%Y-%m-%d}"

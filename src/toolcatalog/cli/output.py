@@ -1,7 +1,8 @@
 """Terminal output: messages, and problems with source line and caret.
 
-There may be ten thousand of them, so nothing here needs rich, which takes longer to load, and
-longest for each line, than all the rest; but for the widths of characters beyond ASCII.
+There can be ten thousand problems. Loading rich, and formatting a line with it, takes longer than
+everything else, so this module uses it only for colors, progress bars and the widths of characters
+beyond ASCII.
 """
 
 import importlib
@@ -17,14 +18,12 @@ from toolcatalog.progress import Advance
 
 
 def print_message(text: str) -> None:
-    """A plain line for people."""
+    """Print a plain line to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
 def print_lines(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
-    """Lines of pieces with styles, on standard output: what was asked for, in colours where a
-    person reads it.
-    """
+    """Print lines of styled text to standard output, with colors on a terminal."""
     if sys.stdout.isatty():
         _load_rich_output().print_rich_lines(lines)
     else:
@@ -33,14 +32,12 @@ def print_lines(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
 
 
 def print_error(text: str) -> None:
-    """One sentence that says what is wrong and what to do."""
+    """Print an error: one sentence that says what is wrong and what to do."""
     _load_rich_output().print_rich_error(text)
 
 
 def print_problems(problems: Sequence[Problem], file_count: int, note: str = "") -> None:
-    """Every problem as a compiler would show it, and a line that counts them, with the rest that
-    there is to say behind it.
-    """
+    """Print every problem as a compiler would, and a summary line that ends with `note`."""
     if not problems:
         print_message(f"All is well in {file_count:,} files. {note}".rstrip())
     elif sys.stderr.isatty() or os.environ.get("FORCE_COLOR"):
@@ -52,8 +49,9 @@ def print_problems(problems: Sequence[Problem], file_count: int, note: str = "")
 
 @contextmanager
 def show_progress(label: str, total: int) -> Iterator[Advance]:
-    """Show how far a stage of work is, at which rate and how much time is left; where there is no
-    terminal, one line for each stage.
+    """Show the progress, rate and remaining time of a stage of work.
+
+    Without a terminal, print one line for the stage.
     """
     if not total:
         yield lambda _: None
@@ -78,9 +76,7 @@ StyledText = tuple[str, str]  # a text and its style; none: plain
 def format_problems(
     problems: Sequence[Problem], file_count: int, note: str, width: int = MAX_WIDTH
 ) -> Iterator[StyledText]:
-    """Every problem with an empty line behind it, and a line that counts them, with the rest that
-    there is to say.
-    """
+    """Yield every problem with an empty line after it, and a summary line that ends with `note`."""
     for problem in problems:
         yield from format_problem(problem, width)
         yield "\n", ""
@@ -90,44 +86,45 @@ def format_problems(
         for severity in _SEVERITY_COLORS
         if severities[severity]
     )
-    places = len({problem.path for problem in problems})
+    path_count = len({problem.path for problem in problems})
     yield (
-        f"{counts} in {_pluralize(places, 'file')}, of {_pluralize(file_count, 'file')} read. {note}".rstrip()
+        f"{counts} in {_pluralize(path_count, 'file')}, of {_pluralize(file_count, 'file')} read."
+        f" {note}".rstrip()
         + "\n",
         "bold",
     )
 
 
 def format_problem(problem: Problem, width: int = MAX_WIDTH) -> list[StyledText]:
-    """One problem: place, rule, what was found, the source line with a caret, what was expected and
-    what to do.
+    """Return one problem: location, rule, message, source line with caret, expectation and help.
 
-    Lines of the source are cut to `room` cells, so that the caret stays below its place; sentences
-    are left to wrap.
+    Source lines are cut to `width` cells, so that the caret stays below its position. Sentences may
+    wrap.
     """
-    colour = _SEVERITY_COLORS[problem.severity]
+    color = _SEVERITY_COLORS[problem.severity]
     gutter = " " * len(str(problem.line))
     pieces = [
         (f"{problem.path}:{problem.line}:{problem.column}", "bold"),
         (": ", ""),
-        (problem.severity, f"bold {colour}"),
-        (f"[{problem.rule}]", colour),
+        (problem.severity, f"bold {color}"),
+        (f"[{problem.rule}]", color),
         (f" {problem.message}\n", ""),
     ]
     if problem.excerpt.strip():
         before, marked, after = _cut_source_line(problem, width - len(gutter) - 4)
         caret = " " * _cell_width(before) + "^" * max(1, _cell_width(marked))
         pieces += [(f" {gutter} |\n {problem.line} | ", "blue"), (f"{before}{marked}{after}\n", "")]
-        pieces += [(f" {gutter} | ", "blue"), (f"{caret}\n", f"bold {colour}")]
-    for label, said in (("expected", problem.expected), ("help", problem.help)):
-        if said:
-            pieces += [(f" {gutter} = ", "blue"), (f"{label}: ", "bold"), (f"{said}\n", "")]
+        pieces += [(f" {gutter} | ", "blue"), (f"{caret}\n", f"bold {color}")]
+    for label, text in (("expected", problem.expected), ("help", problem.help)):
+        if text:
+            pieces += [(f" {gutter} = ", "blue"), (f"{label}: ", "bold"), (f"{text}\n", "")]
     return pieces
 
 
 def _cut_source_line(problem: Problem, width: int) -> tuple[str, str, str]:
-    """The source line as far as there is room, one printable character for each of it: before the
-    place, at it, after it.
+    """Return the source line within `width` cells: before the position, at it, and after it.
+
+    Unprintable characters are replaced one by one.
     """
     line = (
         problem.excerpt
@@ -148,26 +145,29 @@ def _cut_source_line(problem: Problem, width: int) -> tuple[str, str, str]:
 
 
 def _printable_char(char: str) -> str:
-    """A character, or something of its width in place of one that cannot be printed."""
+    """Return a character, or one of the same width if it is unprintable."""
     return char if char.isprintable() else ("\N{REPLACEMENT CHARACTER}" if char != "\t" else " ")
 
 
 def _truncate(text: str, width: int) -> str:
-    """The text, or as much of it as fits before an ellipsis."""
+    """Return the text, cut to a width in cells with an ellipsis at the end."""
     if _cell_width(text) <= width:
         return text
-    from rich.cells import set_cell_size  # noqa: PLC0415 - see above
-
-    return f"{set_cell_size(text, width - 1)}\N{HORIZONTAL ELLIPSIS}" if width > 0 else ""
+    if width <= 0:
+        return ""
+    return f"{_load_rich_cells().set_cell_size(text, width - 1)}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _cell_width(text: str) -> int:
-    """How many cells of a terminal a printable text takes."""
+    """Return the number of terminal cells of a printable text."""
     if text.isascii():
         return len(text)
-    from rich.cells import cell_len  # noqa: PLC0415 - see above
+    width: int = _load_rich_cells().cell_len(text)
+    return width
 
-    return cell_len(text)
+
+def _load_rich_cells() -> ModuleType:
+    return importlib.import_module("rich.cells")
 
 
 def _pluralize(number: int, noun: str) -> str:

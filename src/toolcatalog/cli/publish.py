@@ -5,10 +5,14 @@ from pathlib import Path
 import click
 
 from toolcatalog.cli import options, output
+from toolcatalog.publish import upload
+from toolcatalog.publish.object_store import ObjectStorage
+from toolcatalog.publish.signatures import SigningKey
 
 _EPILOG = """\b
 Examples:
-  toolcatalog publish s3://tools/catalog                   what `build` made, for all who follow that address
+  toolcatalog publish s3://tools/catalog                   what `build` made, for all who follow \
+that address
   toolcatalog publish s3://tools/catalog --build /srv/build
   toolcatalog publish s3://tools/catalog --keep 10         and old snapshots out of the store
   AWS_ENDPOINT_URL=https://minio.example.com toolcatalog publish s3://tools/catalog
@@ -55,28 +59,25 @@ def command(url: str, build: Path, jobs: int, keep: int | None, key_file: Path |
     needs is removed, but nothing that was written within a day. Prints the digest on standard
     output.
     """
-    from toolcatalog.publish import upload  # noqa: PLC0415 - numpy, and the library of the store
-    from toolcatalog.publish.object_store import ObjectStorage  # noqa: PLC0415
-    from toolcatalog.publish.signatures import SigningKey  # noqa: PLC0415
 
     key = SigningKey(key_file) if key_file else None
     objects = ObjectStorage(url)
-    sent = upload.upload_snapshot(objects, build, jobs, output.show_progress, key)
-    if sent.object_count:
-        output.print_message(f"Sent {sent.object_count:,} objects, {sent.bytes_sent:,} bytes.")
-    elif sent.pointer_moved:
+    result = upload.upload_snapshot(objects, build, jobs, output.show_progress, key)
+    if result.object_count:
+        output.print_message(f"Sent {result.object_count:,} objects, {result.bytes_sent:,} bytes.")
+    elif result.pointer_moved:
         output.print_message("Nothing to send but the pointer.")
     else:
         output.print_message("Nothing to send: this snapshot is published already.")
-    if sent.signature_removed:
+    if result.signature_removed:
         output.print_message(
             "The snapshot before was signed and this one is not: servers with --verify-key refuse "
             "it. Publish again with --sign KEYFILE."
         )
     if keep is not None:
-        swept = upload.prune_storage(objects, keep)
+        pruned = upload.prune_storage(objects, keep)
         output.print_message(
-            f"Removed {swept.snapshot_count:,} snapshots, {swept.object_count:,} objects, "
-            f"{swept.bytes_freed:,} bytes."
+            f"Removed {pruned.snapshot_count:,} snapshots, {pruned.object_count:,} objects, "
+            f"{pruned.bytes_freed:,} bytes."
         )
-    click.echo(sent.digest)
+    click.echo(result.digest)

@@ -1,9 +1,7 @@
-"""Colors and progress bars, with rich; loaded only when needed.
+"""Colors and progress bars, with rich.
 
-The room with rich.
-
-Only `terminal` loads this, and only when there is something to draw: rich takes longer to load than
-the rest of a command. In a pipe the words are the same, without colours.
+Only `output` imports this module, and only when it is needed: importing rich takes longer than the
+rest of a command. Without a terminal the text is the same, without colors.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,20 +30,21 @@ def _create_console() -> Console:
 
 
 def print_rich_lines(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
-    """Lines of pieces with styles, on standard output."""
+    """Print lines of styled text to standard output."""
     console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
     for line in lines:
         console.print(Text.assemble(*line))
 
 
 def print_rich_error(text: str) -> None:
-    """One sentence that says what is wrong and what to do."""
+    """Print an error: one sentence that says what is wrong and what to do."""
     _create_console().print(Text.assemble(("error: ", "bold red"), text))
 
 
 def print_rich_problems(problems: Sequence[Problem], file_count: int, note: str) -> None:
-    """Every problem as a compiler would show it, and a line that counts them; lines of the source
-    as wide as the terminal.
+    """Print every problem as a compiler would, and a summary line.
+
+    Source lines are as wide as the terminal.
     """
     console = _create_console()
     pieces = output.format_problems(
@@ -61,7 +60,7 @@ def print_rich_problems(problems: Sequence[Problem], file_count: int, note: str)
 
 @contextmanager
 def rich_progress_bar(label: str, total: int) -> Iterator[Advance]:
-    """A progress bar for a stage of work, with its rate and the time that is left."""
+    """Show a progress bar for a stage of work, with its rate and the remaining time."""
     columns = (
         TextColumn("{task.description:24}"),
         BarColumn(),
@@ -75,7 +74,7 @@ def rich_progress_bar(label: str, total: int) -> Iterator[Advance]:
 
 
 class _RateColumn(ProgressColumn):
-    """How many items a second."""
+    """The number of items per second."""
 
     def render(self, task: Task) -> Text:
         return Text(f"{task.speed:,.0f}/s" if task.speed else "", style="progress.data.speed")

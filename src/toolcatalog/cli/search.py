@@ -43,7 +43,7 @@ Ranks as the API does. Exits with 0 where something is found and with 1 where no
 @click.option("--explain", is_flag=True, help="Show what each word gave, by field.")
 @click.option(
     "--format",
-    "form",
+    "output_format",
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
@@ -55,7 +55,7 @@ def command(
     limit: int,
     toolkits: tuple[str, ...],
     explain: bool,
-    form: str,
+    output_format: str,
 ) -> int:
     """Find the tools that a sentence asks for, best first."""
     store, text = open_build(build), " ".join(query).strip()
@@ -67,18 +67,18 @@ def command(
             )
     if not text:
         raise UsageError("The query is empty: say what the tool should do.")
-    found = store.search(Filters(query=text, toolkits=toolkits or None), VersionPins())
-    rows = [*_search_rows(store, text, found, limit)]
-    if form == "json":
+    result = store.search(Filters(query=text, toolkits=toolkits or None), VersionPins())
+    rows = [*_search_rows(store, text, result, limit)]
+    if output_format == "json":
         click.echo(
             orjson.dumps([_explanation_to_dict(*row) for row in rows], option=orjson.OPT_INDENT_2)
         )
     else:
-        for document, why in rows:
+        for document, explanation in rows:
             click.echo(f"{document['slug']}  {click.style(document['name'], dim=True)}")
             if explain:
-                click.echo("".join(f"    {line}\n" for line in _format_explanation(why)))
-        _print_summary(store, text, len(found.tool_ids), len(rows))
+                click.echo("".join(f"    {line}\n" for line in _format_explanation(explanation)))
+        _print_summary(store, text, len(result.tool_ids), len(rows))
     return 0 if rows else 1
 
 
@@ -103,28 +103,38 @@ def _explanation_to_dict(document: Mapping[str, Any], explanation: Explanation) 
         else {"words": explanation.text_score, "meaning": explanation.semantic_score}
     )
     words = [
-        {"word": one.spelling, "points": one.points, "fields": one.fields}
-        for one in explanation.contributions
+        {
+            "word": contribution.spelling,
+            "points": contribution.points,
+            "fields": contribution.fields,
+        }
+        for contribution in explanation.contributions
     ]
     tool = {"slug": document["slug"], "version": document["version"], "name": document["name"]}
     return {**tool, "score": explanation.score, "made_of": parts, "words": words}
 
 
 def _format_explanation(explanation: Explanation) -> Iterator[str]:
-    for one in explanation.contributions:
+    for contribution in explanation.contributions:
         fields = ", ".join(
             f"{field} {points:.2f}"
-            for field, points in sorted(one.fields.items(), key=lambda item: -item[1])
+            for field, points in sorted(contribution.fields.items(), key=lambda item: -item[1])
         )
-        yield f"{one.spelling:16} {one.points:6.2f}  {fields}"
+        yield f"{contribution.spelling:16} {contribution.points:6.2f}  {fields}"
     parts = [
-        f"name {explanation.name_coverage:.0%} covered, toolkit {explanation.toolkit_coverage:.0%}: {explanation.query_score:.2f} of the best"
+        (
+            f"name {explanation.name_coverage:.0%} covered, "
+            f"toolkit {explanation.toolkit_coverage:.0%}: {explanation.query_score:.2f} of the best"
+        )
     ]
     parts += (
         [f"best sentence {explanation.sentence_score:.2f}"] if explanation.sentence_score else []
     )
     if explanation.semantic_score is not None:
-        yield f"{'words':16} {explanation.text_score:6.2f}  {' + '.join(parts)}, on a scale from 0 to 1"
+        yield (
+            f"{'words':16} {explanation.text_score:6.2f}  {' + '.join(parts)}, on a scale from 0"
+            " to 1"
+        )
         yield f"{'meaning':16} {explanation.semantic_score:6.2f}  on a scale from 0 to 1"
         parts = [f"words and meaning by halves {explanation.score - explanation.slug_bonus:.2f}"]
     parts += [f"typed {explanation.slug_bonus:.0f}"] if explanation.slug_bonus else []

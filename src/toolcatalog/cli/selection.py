@@ -3,73 +3,66 @@
 from collections.abc import Iterator, Sequence
 
 from toolcatalog import names, versions
-from toolcatalog.errors import UsageError
+from toolcatalog.errors import UsageError, raise_all
 from toolcatalog.store.store import Filters, Store, ToolEntry, VersionPins
-
-_MAX_ERRORS = 10  # faults told at once
 
 
 def select_tool_ids(
     store: Store, slugs: Sequence[str], toolkits: Sequence[str], at_version: str = ""
 ) -> list[int]:
-    """The numbers of tool versions: those named, in this order, and then those of the toolkits by
-    slug; each once.
+    """Return the ids of the selected tool versions, each once.
 
-    A slug may name its version (`SLUG@V`); else it is the newest or, with `at`, the newest that is
-    not newer than that. Raises UsageError, a sentence for each, where one is not there.
+    Named tools come first, in this order, then those of the toolkits by slug. A slug may name its
+    version (`SLUG@V`). Otherwise the version is the newest one that is not newer than `at_version`,
+    if that is set. Raises UsageError with one line for each missing tool or toolkit.
     """
     if at_version and not versions.is_version(at_version):
         raise UsageError(
             f"`{at_version}` is not a version: it needs eight digits, `_` and two digits, such as "
             "20251027_00."
         )
-    faults = [*_unknown_toolkit_messages(store, toolkits)]
-    numbers: list[int] = []
+    messages = [*_unknown_toolkit_messages(store, toolkits)]
+    tool_ids: list[int] = []
     for name in slugs:
         slug, _, version = name.partition("@")
         entry = store.get_tool(slug)
-        found = entry and (
-            (version if version in entry.versions else None)
-            if version
-            else entry.version_at(at_version or None)
-        )
-        if entry and found:
-            numbers.append(entry.tool_id(found))
+        selected_version = _select_version(entry, version, at_version) if entry else None
+        if entry and selected_version:
+            tool_ids.append(entry.tool_id(selected_version))
         else:
-            faults.append(_missing_tool_message(store, slug, version or at_version, entry))
-    if faults:
-        more = (
-            [f"... and {len(faults) - _MAX_ERRORS:,} more like these."]
-            if len(faults) > _MAX_ERRORS
-            else []
-        )
-        raise UsageError("\n".join([*faults[:_MAX_ERRORS], *more]))
+            messages.append(_missing_tool_message(store, slug, version or at_version, entry))
+    raise_all(messages)
     if toolkits:
-        found_there = store.search(
-            Filters(toolkits=toolkits), VersionPins(default=at_version or None)
-        )
-        numbers += store.select_page(
-            found_there, "slug", False, 0, len(found_there.tool_ids)
-        ).tolist()
-    return [*dict.fromkeys(numbers)]
+        result = store.search(Filters(toolkits=toolkits), VersionPins(default=at_version or None))
+        tool_ids += store.select_page(result, "slug", False, 0, len(result.tool_ids)).tolist()
+    return [*dict.fromkeys(tool_ids)]
+
+
+def _select_version(entry: ToolEntry, version: str, at_version: str) -> str | None:
+    if version:
+        return version if version in entry.versions else None
+    return entry.version_at(at_version or None)
 
 
 def _unknown_toolkit_messages(store: Store, toolkits: Sequence[str]) -> Iterator[str]:
     for toolkit in toolkits:
         if store.get_toolkit_versions(toolkit) is None:
-            near = names.find_nearest(toolkit, store.nearby_names("toolkit", toolkit, 500))
-            yield f"There is no toolkit {toolkit}{_did_you_mean(near)}."
+            nearest = names.find_nearest(toolkit, store.nearby_names("toolkit", toolkit, 500))
+            yield f"There is no toolkit {toolkit}{_did_you_mean(nearest)}."
 
 
 def _missing_tool_message(store: Store, slug: str, version: str, entry: ToolEntry | None) -> str:
     if entry:
         return f"{slug} has no version {version}: it has {', '.join(entry.versions)}."
-    near = (
+    nearest = (
         names.find_nearest(slug, store.similar_slugs(slug, None))
         if names.is_valid(names.TOOL_SLUG, slug.upper())
         else []
     )
-    return f"There is no tool {slug}{_did_you_mean(near)}: `toolcatalog search` finds tools by what they do."
+    return (
+        f"There is no tool {slug}{_did_you_mean(nearest)}: `toolcatalog search` finds tools by what"
+        " they do."
+    )
 
 
 def _did_you_mean(matches: Sequence[str]) -> str:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import click
 
+from toolcatalog.cli import mcp as mcp_command
 from toolcatalog.cli import options, output, serve_options
-from toolcatalog.cli.mcp import require_mcp as need_mcp
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.storage import FileKeyStorage
-from toolcatalog.server import access_log as server_access_log
 from toolcatalog.server import connection_limit, process, supervisor
+from toolcatalog.server.access_log import check_writable
 from toolcatalog.server.process import ServerSettings
 from toolcatalog.server.rate_limit import Rate
 from toolcatalog.store.store import Store
@@ -25,7 +25,8 @@ Examples:
   toolcatalog serve --from s3://tools/catalog --verify-key verify.pem --max-snapshot-size 20GiB
   toolcatalog serve --metrics 127.0.0.1:9100 --access-log /var/log/toolcatalog/access.log
 
-Takes a new build over by itself. Stops with SIGTERM or Ctrl-C after the requests under way are answered.
+Takes a new build over by itself. Stops with SIGTERM or Ctrl-C after the requests under way are
+answered.
 """
 
 
@@ -79,7 +80,7 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
     cache: Path | None,
     key_file: Path | None,
     allow_rollback: bool,
-    most: int | None,
+    max_size: int | None,
     site: Path,
     host: str,
     port: int,
@@ -95,29 +96,31 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
     """Answer the read API, and the site, from a build."""
     connection_limit.check_limit()
     if mcp:
-        need_mcp()
+        mcp_command.require_mcp()
     serve_options.check_rate_options(rate, workers, redis)
-    verify_keys = serve_options.load_verify_keys(url, most, key_file, allow_rollback=allow_rollback)
-    beside = None
+    verify_keys = serve_options.load_verify_keys(
+        url, max_size, key_file, allow_rollback=allow_rollback
+    )
+    follower_counts = None
     if url:
         supervisor.configure_logging()
-        build, beside = serve_options.start_follower(
-            url, cache, max_bytes=most, keys=verify_keys, allow_rollback=allow_rollback
+        build, follower_counts = serve_options.start_follower(
+            url, cache, max_bytes=max_size, keys=verify_keys, allow_rollback=allow_rollback
         )
     store = process.open_or_wait(build, verify_keys, wait_for_build=url is not None)
     file = _resolve_key_file(keys_file, redis)
     listener = serve_options.open_listener(host, port)
-    scraped = (
+    metrics_listener = (
         serve_options.open_listener(*serve_options.parse_address(metrics), "--metrics")
         if metrics
         else None
     )
     if access_log:
-        server_access_log.check_writable(access_log)
+        check_writable(access_log)
     pages = site if (site / "index.html").is_file() else None
     _print_startup(store, listener, pages)
-    if scraped:
-        output.print_message(f"Metrics at {serve_options.listener_url(scraped)}/metrics.")
+    if metrics_listener:
+        output.print_message(f"Metrics at {serve_options.listener_url(metrics_listener)}/metrics.")
     del store  # each process opens its own
     settings = ServerSettings(
         build=build,
@@ -127,18 +130,20 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
         drain_seconds=drain,
         mcp=mcp,
         access_log=access_log,
-        separate_metrics=scraped is not None,
+        separate_metrics=metrics_listener is not None,
         rate=rate,
         redis=redis,
         wait_for_build=url is not None,
         verify_keys=verify_keys,
     )
-    supervisor.run_server(settings, listener, scraped, beside)
+    supervisor.run_server(settings, listener, metrics_listener, follower_counts)
 
 
 def _resolve_key_file(keys_file: Path | None, redis: str | None) -> Path:
-    """The file that was named, which must be there and whole; the default file, or with Redis any,
-    may come later.
+    """Return the key file.
+
+    A file that the user named must exist and be valid. The default file, or any file if Redis is
+    used, may be created later.
     """
     file = keys_file or api_keys.default_key_file()
     if FileKeyStorage(file).read() is not None or (keys_file and not redis):
@@ -152,10 +157,11 @@ def _resolve_key_file(keys_file: Path | None, redis: str | None) -> Path:
 
 
 def _print_startup(store: Store | None, listener: socket.socket, pages: Path | None) -> None:
-    what = "API and site" if pages else "API (no site was built)"
+    subject = "API and site" if pages else "API (no site was built)"
     origin = f"snapshot {store.digest[:12]}" if store else "what is being fetched"
     output.print_message(
-        f"Serving {what} at {serve_options.listener_url(listener)} from {origin}. Stop with Ctrl-C."
+        f"Serving {subject} at {serve_options.listener_url(listener)} from {origin}. Stop with"
+        " Ctrl-C."
     )
     if store and store.is_model_missing:
         output.print_message(

@@ -1,6 +1,4 @@
-"""Options of `toolcatalog serve`: listening socket, rate limits, Redis and a followed object
-store.
-"""
+"""Options of `toolcatalog serve`: socket, rate limit, Redis and an object store to follow."""
 
 import errno
 import os
@@ -15,6 +13,7 @@ from click.core import ParameterSource
 from toolcatalog.cli import output
 from toolcatalog.errors import UsageError
 from toolcatalog.keys.redis import RedisAddress
+from toolcatalog.publish.follower import MAX_SNAPSHOT_SIZE, Follower, default_cache
 from toolcatalog.publish.signatures import VerifyKeys
 from toolcatalog.server.metrics import prometheus
 from toolcatalog.server.metrics.counters import (
@@ -30,12 +29,12 @@ class _RateType(click.ParamType[Rate]):
     name = "rate"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Rate:
-        found = value if isinstance(value, Rate) else parse_rate(value)
-        if found is None:
+        rate = value if isinstance(value, Rate) else parse_rate(value)
+        if rate is None:
             self.fail(
                 f"{value!r} is not a rate: write a number and /s, /m or /h, as in 100/s", param, ctx
             )
-        return found
+        return rate
 
 
 rate_option = click.option(
@@ -47,9 +46,7 @@ rate_option = click.option(
 
 
 def check_rate_options(rate: Rate | None, workers: int, redis: str | None) -> None:
-    """Raises UsageError where a worker's share of the rate would be nothing, or where Redis cannot
-    be asked.
-    """
+    """Raise UsageError if a worker's share of the rate would be zero, or if Redis is unusable."""
     if rate and rate.limit < workers:
         raise UsageError(
             f"--rate must be at least 1 for each of {workers} workers: they share it, also "
@@ -90,7 +87,7 @@ class _SizeType(click.ParamType[int]):
 
 max_size_option = click.option(
     "--max-snapshot-size",
-    "most",
+    "max_size",
     type=_SizeType(),
     metavar="SIZE",
     help="Refuse to fetch a snapshot that is larger, as in 20GiB.  [default: 8GiB]",
@@ -117,8 +114,9 @@ cache_option = click.option(
 def load_verify_keys(
     url: str | None, max_bytes: int | None, key_file: Path | None, *, allow_rollback: bool
 ) -> VerifyKeys | None:
-    """The keys of `--verify-key`. Raises UsageError where there are none in the file, or where an
-    option has nothing to go with.
+    """Return the keys of `--verify-key`.
+
+    Raises UsageError if the file has none, or if an option needs another one.
     """
     if allow_rollback and not key_file:
         raise UsageError(
@@ -138,23 +136,20 @@ def start_follower(
     keys: VerifyKeys | None = None,
     allow_rollback: bool = False,
 ) -> tuple[Path, prometheus.ReadCounts]:
-    """The folder of a build that follows the URL from now on, as long as this process lives, and
-    what tells how that goes. `most`, in bytes, `keys` and `allow_rollback` are as `Follower` takes
-    them.
+    """Start to follow a URL; return the folder of the build and a function that returns counters.
 
-    There may be no snapshot in it yet. Raises UsageError where that is in vain: no such address, or
-    no library for it.
+    The follower runs as long as this process. `max_bytes`, `keys` and `allow_rollback` are passed
+    to `Follower`. The folder may have no snapshot yet. Raises UsageError if the address is invalid
+    or the library for it is not installed.
     """
-    from toolcatalog.publish import follower as publish_follower  # noqa: PLC0415 - it is needed only here
-
     if click.get_current_context().get_parameter_source("build") == ParameterSource.COMMANDLINE:
         raise UsageError(
             "A server has one source: give --build DIR, or --from URL and --cache DIR."
         )
-    follower = publish_follower.Follower(
+    follower = Follower(
         url,
-        folder or publish_follower.default_cache(url),
-        max_size=max_bytes or publish_follower.MAX_SNAPSHOT_SIZE,
+        folder or default_cache(url),
+        max_size=max_bytes or MAX_SNAPSHOT_SIZE,
         keys=keys,
         allow_rollback=allow_rollback,
     )
@@ -164,7 +159,7 @@ def start_follower(
         )
     follower.start()
 
-    def counted() -> CounterValues:
+    def read_counts() -> CounterValues:
         return CounterValues(
             events={
                 REFUSED_SNAPSHOTS: follower.snapshots_rejected,
@@ -173,23 +168,24 @@ def start_follower(
             }
         )
 
-    return follower.cache, counted
+    return follower.cache, read_counts
 
 
 _BACKLOG = 2048  # connections that may wait to be taken
 
 
 def open_listener(host: str, port: int, option_names: str = "--port or --host") -> socket.socket:
-    """A listening socket; port 0 takes a free one. Raises UsageError with the reason where there is
-    none to be had, and these flags.
+    """Return a listening socket; port 0 takes a free one.
+
+    Raises UsageError with the reason and `option_names` if the socket cannot be opened.
     """
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         # errors of name look-up have numbers of their own
-        known = error.errno is not None and error.errno > 0
-        reason = os.strerror(error.errno or 0) if known else error.strerror
+        has_errno = error.errno is not None and error.errno > 0
+        reason = os.strerror(error.errno or 0) if has_errno else error.strerror
         if error.errno == errno.EADDRINUSE:
             reason = "the port is in use"
         raise UsageError(
@@ -198,7 +194,7 @@ def open_listener(host: str, port: int, option_names: str = "--port or --host") 
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """A host and a port that were written as `HOST:PORT`, or `[HOST]:PORT`. Raises UsageError."""
+    """Parse `HOST:PORT` or `[HOST]:PORT`. Raises UsageError."""
     host, colon, port = text.rpartition(":")
     if not (colon and host and re.fullmatch("[0-9]{1,5}", port) and int(port) <= 65535) or (
         ":" in host and not host.startswith("[")
@@ -210,6 +206,6 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 def listener_url(listener: socket.socket) -> str:
-    """The address of a listening socket, as one types it into a browser."""
+    """Return the URL of a listening socket, as a user enters it in a browser."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -34,13 +34,13 @@ _NEARBY_NAMES = 5  # names that are compared with a wrong one
 @click.option("--version", default="", metavar="V", help="The version.  [default: the newest]")
 @click.option(
     "--format",
-    "form",
+    "output_format",
     type=click.Choice(["text", "json", "markdown"]),
     default="text",
     show_default=True,
     help="How it is shown.",
 )
-def command(slug: str, build: Path, version: str, form: str) -> None:
+def command(slug: str, build: Path, version: str, output_format: str) -> None:
     """Show the tool, or the toolkit, SLUG of a build: text for people, the very document that the
     API answers, or Markdown.
     """
@@ -48,11 +48,11 @@ def command(slug: str, build: Path, version: str, form: str) -> None:
     folder = build / "snapshots" / store.digest
     entry, versions = store.get_tool(slug), store.get_toolkit_versions(slug)
     if entry is not None:
-        chosen = _choose_version(slug, version, entry.versions)
-        data = bytes(store.read_document(entry.tool_id(chosen))[0])
-        _show_tool(folder, data, entry.toolkit, form)
+        chosen_version = _choose_version(slug, version, entry.versions)
+        data = bytes(store.read_document(entry.tool_id(chosen_version))[0])
+        _show_tool(folder, data, entry.toolkit, output_format)
     elif versions is not None:
-        _show_toolkit(store, folder, slug, _choose_version(slug, version, versions), form)
+        _show_toolkit(store, folder, slug, _choose_version(slug, version, versions), output_format)
     else:
         raise UsageError(
             f"There is no tool and no toolkit {slug} in {build}: {_suggest_name(store, slug)}"
@@ -60,7 +60,7 @@ def command(slug: str, build: Path, version: str, form: str) -> None:
 
 
 def _choose_version(slug: str, version: str, versions: list[str]) -> str:
-    """The version to show. Raises UsageError where there is none."""
+    """Return the version to show. Raises UsageError if there is none."""
     if not versions:
         raise UsageError(
             f"The toolkit {slug} has no tools yet: begin one with `toolcatalog new tool`."
@@ -72,43 +72,46 @@ def _choose_version(slug: str, version: str, versions: list[str]) -> str:
 
 
 def _suggest_name(store: Store, slug: str) -> str:
-    near = [
+    candidates = [
         *store.nearby_names("toolkit", slug.lower(), _NEARBY_NAMES),
         *store.similar_slugs(slug, None),
     ]
-    found = folder.nearest_slug(slug, near)
-    return f"did you mean {found}?" if found else "look for it with `toolcatalog search`."
+    nearest = folder.nearest_slug(slug, candidates)
+    return f"did you mean {nearest}?" if nearest else "look for it with `toolcatalog search`."
 
 
-def _show_tool(folder: Path, data: bytes, toolkit: str, form: str) -> None:
+def _show_tool(folder: Path, data: bytes, toolkit: str, output_format: str) -> None:
     document = orjson.loads(data)
     index = _read_toolkit_index(folder, toolkit, document["version"])
     row = next(row for row in index["tools"] if row["slug"] == document["slug"])
-    tool, kit = (
+    tool, toolkit_facts = (
         snapshot_format.tool_from_document(document, row["deprecation"], row.get("source")),
         _parse_toolkit(index),
     )
-    if form == "json":
+    if output_format == "json":
         click.echo(data)
-    elif form == "markdown":
-        click.echo(markdown_pages.render_tool_markdown(tool, kit), nl=False)
+    elif output_format == "markdown":
+        click.echo(markdown_pages.render_tool_markdown(tool, toolkit_facts), nl=False)
     else:
         output.print_lines(
-            tool_view.format_tool(tool, kit, [*_tool_links(folder, tool)], _line_width())
+            tool_view.format_tool(tool, toolkit_facts, [*_tool_links(folder, tool)], _line_width())
         )
 
 
-def _show_toolkit(store: Store, folder: Path, slug: str, version: str, form: str) -> None:
+def _show_toolkit(store: Store, folder: Path, slug: str, version: str, output_format: str) -> None:
     index = _read_toolkit_index(folder, slug, version)
-    if form == "json":
+    if output_format == "json":
         click.echo(
             files.read_plain_file(folder / snapshot_format.toolkit_index_path(slug, version))
         )
-    elif form == "markdown":
-        kit = _parse_toolkit(index)
+    elif output_format == "markdown":
+        toolkit = _parse_toolkit(index)
         for piece in markdown_pages.render_llms_full_txt(
-            kit,
-            (markdown_pages.to_markdown(tool, kit) for tool in _read_tools(store, index["tools"])),
+            toolkit,
+            (
+                markdown_pages.to_markdown(tool, toolkit)
+                for tool in _read_tools(store, index["tools"])
+            ),
         ):
             click.echo(piece, nl=False)
     else:
@@ -135,8 +138,9 @@ def _parse_toolkit(index: Mapping[str, Any]) -> Toolkit:
 
 
 def _read_toolkit_index(folder: Path, toolkit: str, version: str) -> dict[str, Any]:
-    """The index of a toolkit at a version, which says why a tool is deprecated: its document does
-    not.
+    """Return the index of a toolkit at a version.
+
+    Unlike a tool's document, it has the reason for a deprecation.
     """
     path = snapshot_format.toolkit_index_path(toolkit, version)
     try:
@@ -149,12 +153,12 @@ def _read_toolkit_index(folder: Path, toolkit: str, version: str) -> dict[str, A
 
 
 def _tool_links(folder: Path, tool: Tool) -> Iterator[str]:
-    home = orjson.loads((folder / snapshot_format.MANIFEST).read_bytes())["about"].get("home")
-    if home:
-        yield f"{home.rstrip('/')}/tools/{tool.slug}/index.html"
+    base_url = orjson.loads((folder / snapshot_format.MANIFEST).read_bytes())["about"].get("home")
+    if base_url:
+        yield f"{base_url.rstrip('/')}/tools/{tool.slug}/index.html"
     yield f"GET /api/v3/tools/{tool.slug}?version={tool.version}"
 
 
 def _line_width() -> int | None:
-    """How wide a line may be; None where nobody looks."""
+    """Return the width of a line, or None without a terminal."""
     return min(shutil.get_terminal_size().columns, 120) if sys.stdout.isatty() else None

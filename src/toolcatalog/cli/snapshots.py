@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 import orjson
@@ -30,23 +31,26 @@ _USE_EPILOG = """\b
 Example:
   toolcatalog snapshots use 8ee378de73cc
 
-Every byte of the snapshot is verified first; where it is not whole, nothing changes. A running server takes it over by itself. The pages
-of the site stay those of the last build, and the next build moves forward again to what the catalog says.
+Every byte of the snapshot is verified first; where it is not whole, nothing changes. A running
+server takes it over by itself. The pages of the site stay those of the last build, and the next
+build moves forward again to what the catalog says.
 """
 _PRUNE_EPILOG = """\b
 Examples:
   toolcatalog snapshots prune
   toolcatalog snapshots prune --keep 10 --dry-run
 
-The snapshot in force is never removed, nor are the newest others; half snapshots, and what killed builds have left, always are. A server
-that still has one open goes on reading it: its room on the disk becomes free when the server lets go of it.
+The snapshot in force is never removed, nor are the newest others; half snapshots, and what killed
+builds have left, always are. A server that still has one open goes on reading it: its room on the
+disk becomes free when the server lets go of it.
 """
 _VERIFY_EPILOG = """\b
 Examples:
   toolcatalog snapshots verify
   toolcatalog snapshots verify 8ee378de73cc e13c728aaa30 --build /srv/catalog/build
 
-Holds every file against its size and SHA-256, and tells what should not be there. Exits with 1 where anything is wrong.
+Holds every file against its size and SHA-256, and tells what should not be there. Exits with 1
+where anything is wrong.
 """
 
 
@@ -59,44 +63,57 @@ def command() -> None:
 @options.build
 @click.option(
     "--format",
-    "form",
+    "output_format",
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
     help="How they are shown.",
 )
-def list_(build: Path, form: str) -> None:
+def list_(build: Path, output_format: str) -> None:
     """List the snapshots, the newest first, and which of them is in force."""
-    held = retention.list_snapshots(build)
-    if form == "json":
+    snapshots = retention.list_snapshots(build)
+    if output_format == "json":
         click.echo(
             orjson.dumps(
-                [asdict(one) for one in held],
+                [_to_values(snapshot) for snapshot in snapshots],
                 option=orjson.OPT_INDENT_2 | orjson.OPT_OMIT_MICROSECONDS,
             )
         )
         return
-    for line in _format_table(held):
+    for line in _format_table(snapshots):
         click.echo(line)
-    for one in held:
-        if one.wrong:
-            output.print_message(one.wrong)
+    for snapshot in snapshots:
+        if snapshot.problem:
+            output.print_message(snapshot.problem)
+
+
+def _to_values(snapshot: StoredSnapshot) -> dict[str, Any]:
+    keys = {"installed": "placed", "problem": "wrong"}  # others have the name of the field
+    return {keys.get(name, name): value for name, value in asdict(snapshot).items()}
 
 
 def _format_table(snapshots: Sequence[StoredSnapshot]) -> list[str]:
     rows: list[tuple[str, ...]] = [
         ("DIGEST", "PUT THERE (UTC)", "TOOLS", "VERSIONS", "TOOLKITS", "SIZE", "")
     ]
-    for digest, one in zip(
-        retention.shorten_digests([one.digest for one in snapshots]), snapshots, strict=True
+    for digest, snapshot in zip(
+        retention.shorten_digests([snapshot.digest for snapshot in snapshots]),
+        snapshots,
+        strict=True,
     ):
         counts = (
-            f"{count:,}" if one.tool_versions or not one.state else "-"
-            for count in (one.tools, one.tool_versions, one.toolkits)
+            f"{count:,}" if snapshot.tool_versions or not snapshot.state else "-"
+            for count in (snapshot.tools, snapshot.tool_versions, snapshot.toolkits)
         )
-        state = ", ".join(filter(None, ("current" if one.current else "", one.state)))
+        state = ", ".join(filter(None, ("current" if snapshot.current else "", snapshot.state)))
         rows.append(
-            (digest, f"{one.placed:%Y-%m-%d %H:%M}", *counts, _format_size(one.size), state)
+            (
+                digest,
+                f"{snapshot.installed:%Y-%m-%d %H:%M}",
+                *counts,
+                _format_size(snapshot.size),
+                state,
+            )
         )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     aligned = [str.ljust, str.ljust, str.rjust, str.rjust, str.rjust, str.rjust, str.ljust]
@@ -113,23 +130,24 @@ def _format_table(snapshots: Sequence[StoredSnapshot]) -> list[str]:
 @options.build
 def use(digest: str, build: Path) -> None:
     """Roll back, or forward, to another snapshot."""
-    moved = retention.switch_current(build, digest, output.show_progress)
-    if moved.previous == moved.current:
+    change = retention.switch_current(build, digest, output.show_progress)
+    if change.previous == change.current:
         output.print_message(f"{build / 'current'} names this snapshot already, and it is whole.")
     else:
-        was = (
-            f"was {moved.previous[: retention.SHORT_DIGEST_LENGTH]}"
-            if moved.previous
+        previous = (
+            f"was {change.previous[: retention.SHORT_DIGEST_LENGTH]}"
+            if change.previous
             else "was none"
         )
         output.print_message(
-            f"The snapshot in force {was}, and is {moved.current[: retention.SHORT_DIGEST_LENGTH]} now. The site "
-            "is still that of the last build."
+            f"The snapshot in force {previous}, and is"
+            f" {change.current[: retention.SHORT_DIGEST_LENGTH]} now. The site is still that of the"
+            " last build."
         )
         output.print_message(
             "The next `toolcatalog build` moves forward again: mend the catalog before that."
         )
-    click.echo(moved.current)
+    click.echo(change.current)
 
 
 @command.command(epilog=_PRUNE_EPILOG)
@@ -144,17 +162,20 @@ def use(digest: str, build: Path) -> None:
 @options.build
 def prune(keep: int, dry_run: bool, build: Path) -> None:
     """Remove old snapshots: never the one in force, nor the newest others."""
-    gone, left_over = (
+    removed, leftover_count = (
         PruneResult(retention.list_prunable(build, keep), 0)
         if dry_run
         else retention.prune_snapshots(build, keep)
     )
-    for one in gone:
-        click.echo(one.digest)
-    what = f"{_format_count(len(gone))} ({_format_size(sum(one.size for one in gone))})"
-    rest = f", and what {left_over:,} killed builds had left" if left_over else ""
+    for snapshot in removed:
+        click.echo(snapshot.digest)
+    summary = (
+        f"{_format_count(len(removed))}"
+        f" ({_format_size(sum(snapshot.size for snapshot in removed))})"
+    )
+    leftovers = f", and what {leftover_count:,} killed builds had left" if leftover_count else ""
     output.print_message(
-        f"{'Would remove' if dry_run else 'Removed'} {what}{rest}; the one in force stays."
+        f"{'Would remove' if dry_run else 'Removed'} {summary}{leftovers}; the one in force stays."
     )
 
 
@@ -163,19 +184,19 @@ def prune(keep: int, dry_run: bool, build: Path) -> None:
 @options.build
 def verify(digests: tuple[str, ...], build: Path) -> int:
     """Hold every file of these snapshots, or of all, against what was written."""
-    every = [one.digest for one in retention.list_snapshots(build)]
-    chosen = dict.fromkeys(
+    all_digests = [problem.digest for problem in retention.list_snapshots(build)]
+    selected = dict.fromkeys(
         retention.resolve_digest(build, digest) for digest in digests
-    ) or dict.fromkeys(every)
-    broken = 0
-    for digest in chosen:
-        wrong = _find_problems(build, digest)
-        broken += bool(wrong)
-        for one in wrong:
-            output.print_message(f"{digest[: retention.SHORT_DIGEST_LENGTH]}: {one}")
-    told = f"{broken:,} not whole." if broken else "all are whole."
-    output.print_message(f"{_format_count(len(chosen))} verified: {told}")
-    return 1 if broken else 0
+    ) or dict.fromkeys(all_digests)
+    invalid_count = 0
+    for digest in selected:
+        problems = _find_problems(build, digest)
+        invalid_count += bool(problems)
+        for problem in problems:
+            output.print_message(f"{digest[: retention.SHORT_DIGEST_LENGTH]}: {problem}")
+    verdict = f"{invalid_count:,} not whole." if invalid_count else "all are whole."
+    output.print_message(f"{_format_count(len(selected))} verified: {verdict}")
+    return 1 if invalid_count else 0
 
 
 def _find_problems(build: Path, digest: str) -> list[str]:

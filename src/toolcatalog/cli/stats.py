@@ -24,21 +24,21 @@ Examples:
 @options.build
 @click.option(
     "--format",
-    "form",
+    "output_format",
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
     help="How it is shown.",
 )
-def command(build: Path, form: str) -> None:
+def command(build: Path, output_format: str) -> None:
     """Tell what there is in a build, in numbers: of the newest version of each tool."""
-    found = stats.compute_stats(open_build(build), output.show_progress)
-    if form == "json":
-        click.echo(orjson.dumps(asdict(found), option=orjson.OPT_INDENT_2))
+    catalog_stats = stats.compute_stats(open_build(build), output.show_progress)
+    if output_format == "json":
+        click.echo(orjson.dumps(asdict(catalog_stats), option=orjson.OPT_INDENT_2))
     else:
         output.print_lines(
-            [(f"{what:24}", "dim"), (said, "")] if what or said else []
-            for what, said in _format_rows(found)
+            [(f"{label:24}", "dim"), (text, "")] if label or text else []
+            for label, text in _format_rows(catalog_stats)
         )
 
 
@@ -47,19 +47,17 @@ def _format_rows(stats: CatalogStats) -> Iterator[tuple[str, str]]:
     yield "Tools", f"{stats.tools:,} in {stats.versions:,} versions"
     yield "Deprecated", _format_share(stats.deprecated, stats.tools)
     yield "Important", _format_share(stats.important, stats.tools)
-    for what, count, most in (
+    for label, count, most_common in (
         ("Scopes", stats.scopes, stats.most_scopes),
         ("Tags", stats.tags, stats.most_tags),
     ):
-        yield (
-            what,
-            f"{count:,}{': ' if most else ''}{', '.join(f'{escape_hidden(name)} {tools:,}' for name, tools in most)}",
-        )
+        examples = ", ".join(f"{escape_hidden(name)} {tools:,}" for name, tools in most_common)
+        yield label, f"{count:,}: {examples}" if examples else f"{count:,}"
     yield "Definitions", f"{stats.bytes_whole:,} bytes in all, {stats.bytes_median:,} in the middle"
-    for place, (slug, size, tokens) in enumerate(stats.largest):
-        yield "" if place else "Largest", f"{slug}  {size:,} bytes, about {tokens:,} tokens"
-    for place, (slug, version) in enumerate(stats.newest):
-        yield "" if place else "Newest", f"{slug}  {version}"
+    for index, (slug, size, tokens) in enumerate(stats.largest):
+        yield "" if index else "Largest", f"{slug}  {size:,} bytes, about {tokens:,} tokens"
+    for index, (slug, version) in enumerate(stats.newest):
+        yield "" if index else "Newest", f"{slug}  {version}"
     yield "", ""
     if stats.sampled < stats.tools:
         yield f"Of {stats.sampled:,} tools,", "evenly spread over all"

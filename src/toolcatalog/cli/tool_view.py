@@ -1,8 +1,7 @@
 """Tools and toolkits as text for a terminal.
 
-What a catalog says cannot move the cursor or change colours: characters that cannot be seen are
-named. Text is broken at `width`, where there is one, so that it stays within its branch of the
-tree.
+A catalog's content cannot move the cursor or change colors, because hidden characters are shown by
+name. Text is wrapped at `width`, if it is set, within its branch of the tree.
 """
 
 import textwrap
@@ -34,7 +33,7 @@ _MAX_VALUES_LENGTH = 200  # characters of a list of values
 def format_tool(
     tool: Tool, toolkit: Toolkit, links: Sequence[str] = (), width: int | None = None
 ) -> Lines:
-    """Everything about a version of a tool; `links` lead to more."""
+    """Yield the lines for a version of a tool; `links` lead to more information."""
     yield [(tool.slug, "bold cyan"), ("  ", ""), (tool.version, "dim")]
     yield [(_single_line(tool.name), "bold"), (f"  {_single_line(toolkit.name)}", "dim")]
     if badges := _format_badges(tool):
@@ -45,13 +44,13 @@ def format_tool(
         yield from ([], *_format_deprecation(tool.deprecation, width))
     yield []
     yield from _format_facts(tool)
-    for title, none, described in (
+    for title, empty_note, parameters in (
         ("Inputs", "none", tool.input_parameters),
         ("Outputs", "not described", tool.output_parameters),
     ):
         yield []
-        yield [(title, "bold")] if described else [(title, "bold"), (f"  {none}", "dim")]
-        yield from _format_parameters(described, "", width)
+        yield [(title, "bold")] if parameters else [(title, "bold"), (f"  {empty_note}", "dim")]
+        yield from _format_parameters(parameters, "", width)
     if links:
         yield from ([], *([(link, "dim")] for link in links))
 
@@ -59,7 +58,7 @@ def format_tool(
 def format_toolkit(
     toolkit: Toolkit, version: str, tools: Iterable[Mapping[str, Any]], width: int | None = None
 ) -> Lines:
-    """A toolkit at a version, and a line for each of its tools; `tools` are rows of its index."""
+    """Yield the lines for a toolkit at a version; `tools` are the rows of its index."""
     rows = [*tools]
     yield [(toolkit.slug, "bold cyan"), ("  ", ""), (version, "dim")]
     yield [
@@ -69,32 +68,32 @@ def format_toolkit(
     if toolkit.description:
         yield from ([], *_wrap_text(toolkit.description, "", "", width))
     yield []
-    for what, said in (
+    for label, values in (
         ("Categories", toolkit.categories),
         ("Owners", toolkit.owners),
         ("Homepage", [toolkit.homepage] if toolkit.homepage else []),
     ):
-        if said:
-            yield _format_fact(what, ", ".join(map(_single_line, said)))
+        if values:
+            yield _format_fact(label, ", ".join(map(_single_line, values)))
     yield _format_fact("Versions", _format_versions(toolkit.versions))
     yield _format_fact("Tools", f"{len(rows):,}")
     yield []
     longest = max((len(row["slug"]) for row in rows), default=0)
     for row in rows:
-        mark = [("  deprecated", "yellow")] if row["deprecation"] is not None else []
+        suffix = [("  deprecated", "yellow")] if row["deprecation"] is not None else []
         yield [
             (f"{row['slug']:{longest}}", "cyan"),
             ("  ", ""),
             (_single_line(row["name"]), ""),
-            *mark,
+            *suffix,
         ]
 
 
 def _format_badges(tool: Tool) -> list[StyledText]:
-    found = [("deprecated", "yellow")] if tool.deprecation is not None else []
-    found += [(tag, style) for tag, style in _BADGES.items() if tag in tool.tags]
-    found += [("no auth", "green")] if tool.no_auth else []
-    return [piece for badge in found for piece in ((f"[{badge[0]}]", badge[1]), (" ", ""))][:-1]
+    badges = [("deprecated", "yellow")] if tool.deprecation is not None else []
+    badges += [(tag, style) for tag, style in _BADGES.items() if tag in tool.tags]
+    badges += [("no auth", "green")] if tool.no_auth else []
+    return [piece for badge in badges for piece in ((f"[{badge[0]}]", badge[1]), (" ", ""))][:-1]
 
 
 def _format_deprecation(deprecation: Mapping[str, str], width: int | None) -> Lines:
@@ -110,9 +109,13 @@ def _format_deprecation(deprecation: Mapping[str, str], width: int | None) -> Li
 
 
 def _format_facts(tool: Tool) -> Lines:
-    for what, said in (("Toolkit", [tool.toolkit]), ("Scopes", tool.scopes), ("Tags", tool.tags)):
-        if said:
-            yield _format_fact(what, ", ".join(map(_single_line, said)))
+    for label, values in (
+        ("Toolkit", [tool.toolkit]),
+        ("Scopes", tool.scopes),
+        ("Tags", tool.tags),
+    ):
+        if values:
+            yield _format_fact(label, ", ".join(map(_single_line, values)))
     yield _format_fact("Auth", "none needed" if tool.no_auth else "needed")
     yield _format_fact("Versions", _format_versions(tool.available_versions))
     yield _format_fact(
@@ -125,32 +128,36 @@ def _format_fact(label: str, text: str) -> Line:
 
 
 def _format_versions(versions: Sequence[str]) -> str:
-    """How many there are, and the newest of them, newest first."""
-    more = f", ... ({len(versions):,} in all)" if len(versions) > _MAX_VERSIONS else ""
-    return (", ".join(versions[: -_MAX_VERSIONS - 1 : -1]) or "none") + more
+    """Return the newest versions, newest first, and how many there are if some are left out."""
+    suffix = f", ... ({len(versions):,} in all)" if len(versions) > _MAX_VERSIONS else ""
+    return (", ".join(versions[: -_MAX_VERSIONS - 1 : -1]) or "none") + suffix
 
 
 # Parameters, as a tree
 
 
-def _format_parameters(described: Mapping[str, Any], stem: str, width: int | None) -> Lines:
-    named = sorted(described.items(), key=lambda item: not item[1].get("required"))
-    yield from _format_branches([(_format_name(name), it) for name, it in named], stem, width)
+def _format_parameters(parameters: Mapping[str, Any], stem: str, width: int | None) -> Lines:
+    items = sorted(parameters.items(), key=lambda item: not item[1].get("required"))
+    yield from _format_branches(
+        [(_format_name(name), parameter) for name, parameter in items], stem, width
+    )
 
 
 def _format_branches(
     items: Sequence[tuple[StyledText, Mapping[str, Any]]], stem: str, width: int | None
 ) -> Lines:
-    for place, (name, it) in enumerate(items, 1):
-        fork, deeper = ("└── ", "    ") if place == len(items) else ("├── ", "│   ")
-        yield [(f"{stem}{fork}", "dim"), name, ("  ", ""), *_format_type(it)]
-        inner = _nested_parameters(it)
-        yield from _format_description(it, f"{stem}{deeper}{'│   ' if inner else '    '}", width)
+    for index, (name, parameter) in enumerate(items, 1):
+        fork, deeper = ("└── ", "    ") if index == len(items) else ("├── ", "│   ")
+        yield [(f"{stem}{fork}", "dim"), name, ("  ", ""), *_format_type(parameter)]
+        inner = _nested_parameters(parameter)
+        yield from _format_description(
+            parameter, f"{stem}{deeper}{'│   ' if inner else '    '}", width
+        )
         yield from _format_branches(inner, f"{stem}{deeper}", width)
 
 
 def _nested_parameters(parameter: Mapping[str, Any]) -> list[tuple[StyledText, Mapping[str, Any]]]:
-    """List what a description contains, each with its label."""
+    """Return the parameters directly within a description, each with its label."""
     return [(_format_child_label(child), child.description) for child in children(parameter)]
 
 
@@ -182,23 +189,23 @@ def _format_limits(parameter: Mapping[str, Any]) -> Iterator[str]:
         yield f"limits: {', '.join(limits)}"
     if "default" in parameter:
         yield f"default: {_format_value(parameter['default'])}"
-    for what, key in (("one of", "enum"), ("examples", "examples")):
+    for label, key in (("one of", "enum"), ("examples", "examples")):
         if parameter.get(key):
-            yield f"{what}: {_format_values(parameter[key])}"
+            yield f"{label}: {_format_values(parameter[key])}"
     if parameter.get("additionalProperties") is False:
         yield "no other properties"
 
 
 def _format_values(values: Sequence[Any]) -> str:
-    """As many values as are read, and how many there are more."""
-    told: list[str] = []
+    """Return the first values, and how many more there are."""
+    shown: list[str] = []
     length = 0
     for value in map(_format_value, values):
         length += len(value) + 2
-        if told and length > _MAX_VALUES_LENGTH:
-            return f"{', '.join(told)}, ... ({len(values) - len(told):,} more)"
-        told.append(value)
-    return ", ".join(told)
+        if shown and length > _MAX_VALUES_LENGTH:
+            return f"{', '.join(shown)}, ... ({len(values) - len(shown):,} more)"
+        shown.append(value)
+    return ", ".join(shown)
 
 
 def _format_value(value: Any) -> str:
@@ -210,15 +217,13 @@ def _single_line(text: str) -> str:
 
 
 def _wrap_text(text: str, stem: str, style: str, width: int | None) -> Lines:
-    """A text behind the stem of its branch, in lines as it is written, broken where they are too
-    long.
-    """
-    room = max(width - len(stem), _MIN_TEXT_WIDTH) if width else None
-    for written in text.strip().splitlines():
-        shown = escape_hidden(written.rstrip())
+    """Yield a text with the stem of its branch, line by line; wrap the lines that are too long."""
+    text_width = max(width - len(stem), _MIN_TEXT_WIDTH) if width else None
+    for source_line in text.strip().splitlines():
+        visible = escape_hidden(source_line.rstrip())
         for line in (
-            textwrap.wrap(shown, room, break_on_hyphens=False)
-            if room and len(shown) > room
-            else [shown]
+            textwrap.wrap(visible, text_width, break_on_hyphens=False)
+            if text_width and len(visible) > text_width
+            else [visible]
         ):
             yield [(stem, "dim"), (line, style)] if stem else [(line, style)]

@@ -7,7 +7,7 @@ import click
 import orjson
 
 from toolcatalog import lockfile
-from toolcatalog.cli import options, output
+from toolcatalog.cli import catalog_source, document_sources, http_client, options, output
 from toolcatalog.cli.document_sources import DocumentSource
 from toolcatalog.cli.lock import read_lock_file
 from toolcatalog.errors import UsageError
@@ -20,8 +20,9 @@ Examples:
   toolcatalog verify --catalog catalog --lock agent.lock
   {KEY_VARIABLE}=tc_... toolcatalog verify --url https://tools.example.com --format json
 
-Exits with 0 where all is as it was locked (a deprecated tool is a note), with 1 where a tool was changed under the same version or is
-gone, and with 2 where that could not be found out. What a server does not show to this key is gone for it.
+Exits with 0 where all is as it was locked (a deprecated tool is a note), with 1 where a tool was
+changed under the same version or is gone, and with 2 where that could not be found out. What a
+server does not show to this key is gone for it.
 """
 
 
@@ -36,17 +37,17 @@ gone, and with 2 where that could not be found out. What a server does not show 
 )
 @click.option(
     "--format",
-    "form",
+    "output_format",
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
     help="How problems are shown.",
 )
 def command(
-    lock_file: Path, build: Path | None, catalog: Path | None, url: str | None, form: str
+    lock_file: Path, build: Path | None, catalog: Path | None, url: str | None, output_format: str
 ) -> int:
     """Tell whether the tools in a lock file are still what they were when they were locked."""
-    if sum(one is not None for one in (build, catalog, url)) > 1:
+    if sum(source is not None for source in (build, catalog, url)) > 1:
         raise UsageError(
             "Give one of --build, --catalog and --url: one place is looked into at a time."
         )
@@ -56,12 +57,12 @@ def command(
             f"{lock_file} locks no tool, so there is nothing to verify: add those that are "
             "used with `toolcatalog lock`."
         )
-    look = _open_source(build, catalog, url)
-    found: list[Difference] = []
+    get_document = _open_source(build, catalog, url)
+    differences: list[Difference] = []
     with output.show_progress("Verifying", len(lock)) as advance:
         for slug, entry in sorted(lock.items()):
-            one = lockfile.find_difference(slug, entry, look(slug, entry.version))
-            found += [one] if one else []
+            difference = lockfile.find_difference(slug, entry, get_document(slug, entry.version))
+            differences += [difference] if difference else []
             advance(1)
     if lockfile.is_old(lock):
         slug, entry = next(iter(sorted(lock.items())))
@@ -70,31 +71,32 @@ def command(
             f"`toolcatalog lock {slug}@{entry.version}` writes it in format {lockfile.FORMAT}, "
             "with the same versions."
         )
-    return _print_differences(found, len(lock), form)
+    return _print_differences(differences, len(lock), output_format)
 
 
 def _open_source(build: Path | None, catalog: Path | None, url: str | None) -> DocumentSource:
     if url is not None:
-        from toolcatalog.cli import http_client  # noqa: PLC0415 - a build is read without what asks servers
-
         return http_client.open_server_source(url, os.environ.get(KEY_VARIABLE, "").strip())
-    from toolcatalog.cli import document_sources  # noqa: PLC0415
-
     return (
-        document_sources.open_catalog_source(catalog)
+        catalog_source.open_catalog_source(catalog)
         if catalog
         else document_sources.open_build_source(build or Path("build"))
     )
 
 
-def _print_differences(differences: list[Difference], total: int, form: str) -> int:
-    errors = sum(one.severity == "error" for one in differences)
-    if form == "json":
-        click.echo(orjson.dumps([one._asdict() for one in differences], option=orjson.OPT_INDENT_2))
+def _print_differences(differences: list[Difference], total: int, output_format: str) -> int:
+    errors = sum(difference.severity == "error" for difference in differences)
+    if output_format == "json":
+        click.echo(
+            orjson.dumps(
+                [difference._asdict() for difference in differences], option=orjson.OPT_INDENT_2
+            )
+        )
     else:
-        for one in differences:
+        for difference in differences:
             output.print_message(
-                f"{one.severity}[{one.rule}] {one.slug}: {one.message}\n  help: {one.help}"
+                f"{difference.severity}[{difference.rule}] {difference.slug}:"
+                f" {difference.message}\n  help: {difference.help}"
             )
     output.print_message(
         f"{total:,} tools verified: {errors:,} changed or gone."

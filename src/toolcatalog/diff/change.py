@@ -23,33 +23,33 @@ class Change(NamedTuple):
     """
 
     kind: Kind
-    place: str
-    what: str
+    location: str
+    text: str
 
 
-def describe_text_change(before: str, after: str) -> str:
+def describe_text_change(old: str, new: str) -> str:
     """Return how a text for people changed."""
-    return "was reworded" if before and after else "was added" if after else "was removed"
+    return "was reworded" if old and new else "was added" if new else "was removed"
 
 
-def describe_keyword_change(key: str, before: Any, after: Any) -> str:
+def describe_keyword_change(key: str, old: Any, new: Any) -> str:
     """Return a clause on the change of a keyword or field; ABSENT means that it is not set."""
-    was, now = (
+    old_text, new_text = (
         "" if value is ABSENT else str(value) if key == "type" else format_value(value)
-        for value in (before, after)
+        for value in (old, new)
     )
     return (
-        f"has {key} {now} now"
-        if not was
-        else f"no longer has {key} {was}"
-        if not now
-        else f"{key} {was} became {now}"
+        f"has {key} {new_text} now"
+        if not old_text
+        else f"no longer has {key} {old_text}"
+        if not new_text
+        else f"{key} {old_text} became {new_text}"
     )
 
 
-def describe_value_change(before: Any, after: Any) -> str:
+def describe_value_change(old: Any, new: Any) -> str:
     """Return a clause on the change of a plain value."""
-    return f"{format_value(before)} became {format_value(after)}"
+    return f"{format_value(old)} became {format_value(new)}"
 
 
 def format_value(value: Any) -> str:
@@ -63,8 +63,10 @@ def format_value(value: Any) -> str:
 
 def quote_values(values: Sequence[Any]) -> str:
     """Return values in backquotes; if there are many, only the first of them."""
-    shown = ", ".join(quote_value(value) for value in values[:_MAX_VALUES])
-    return shown if len(values) <= _MAX_VALUES else f"{shown} and {len(values) - _MAX_VALUES} more"
+    quoted = ", ".join(quote_value(value) for value in values[:_MAX_VALUES])
+    return (
+        quoted if len(values) <= _MAX_VALUES else f"{quoted} and {len(values) - _MAX_VALUES} more"
+    )
 
 
 def quote_value(value: Any) -> str:
@@ -99,21 +101,19 @@ def format_name(name: str) -> str:
     return name if is_plain else orjson.dumps(name).decode().replace("`", "\\u0060")
 
 
-def are_equal(before: Any, after: Any) -> bool:
+def are_equal(old: Any, new: Any) -> bool:
     """Return whether two values are equal in JSON, where 1 equals 1.0 but not true."""
-    if before is after or ABSENT in (before, after):
-        return before is after
+    if old is new or ABSENT in (old, new):
+        return old is new
     # fast path: most equal values are written the same way
-    return orjson.dumps(before) == orjson.dumps(after) or to_canonical(before) == to_canonical(
-        after
-    )
+    return orjson.dumps(old) == orjson.dumps(new) or to_canonical(old) == to_canonical(new)
 
 
-def are_identical(before: Any, after: Any) -> bool:
+def are_identical(old: Any, new: Any) -> bool:
     """Return whether two values are served as the same bytes; the order of keys matters."""
-    if before is after or ABSENT in (before, after):
-        return before is after
-    return orjson.dumps(before) == orjson.dumps(after)
+    if old is new or ABSENT in (old, new):
+        return old is new
+    return orjson.dumps(old) == orjson.dumps(new)
 
 
 def to_canonical(value: Any) -> bytes:

@@ -106,21 +106,21 @@ class Entry(NamedTuple):
 class Comparison(NamedTuple):
     """All differences, the most severe first; `before` and `after` are titles of the two sides."""
 
-    before: str
-    after: str
+    old_title: str
+    new_title: str
     entries: tuple[Entry, ...]
 
     @property
     def status_counts(self) -> dict[str, int]:
         """The number of entries of each status."""
-        counted = Counter(entry.status for entry in self.entries)
-        return {what: counted[what] for what in STATUSES}
+        counter = Counter(entry.status for entry in self.entries)
+        return {status: counter[status] for status in STATUSES}
 
     @property
     def kind_counts(self) -> dict[str, int]:
         """The number of changes of each kind."""
-        counted = Counter(change.kind for entry in self.entries for change in entry.changes)
-        return {kind: counted[kind] for kind in KINDS}
+        counter = Counter(change.kind for entry in self.entries for change in entry.changes)
+        return {kind: counter[kind] for kind in KINDS}
 
     @property
     def by_toolkit(self) -> dict[str, list[Entry]]:
@@ -128,26 +128,25 @@ class Comparison(NamedTuple):
 
         Entries outside all toolkits are under an empty name.
         """
-        found: dict[str, list[Entry]] = {}
+        entries: dict[str, list[Entry]] = {}
         for entry in self.entries:
-            found.setdefault(entry.toolkit, []).append(entry)
-        return found
+            entries.setdefault(entry.toolkit, []).append(entry)
+        return entries
 
 
 def compare_sides(
-    before: Side,
-    after: Side,
+    old: Side,
+    new: Side,
     titles: tuple[str, str] = ("before", "after"),
     extra_entries: Iterable[Entry] = (),
 ) -> Comparison:
     """Compare two sides, and add `extra_entries` that are already known."""
     tools = chain.from_iterable(
-        _compare_tool(*tool, before, after)
-        for tool in sorted({*before.versions} | {*after.versions})
+        _compare_tool(*tool, old, new) for tool in sorted({*old.versions} | {*new.versions})
     )
     files = (
-        _compare_file(path, before.files.get(path), after.files.get(path))
-        for path in sorted({*before.files} | {*after.files})
+        _compare_file(path, old.files.get(path), new.files.get(path))
+        for path in sorted({*old.files} | {*new.files})
     )
     return Comparison(
         *titles,
@@ -157,20 +156,22 @@ def compare_sides(
     )
 
 
-def predecessors(before: Versions, after: Versions) -> dict[ToolVersionKey, ToolVersionKey]:
+def predecessors(
+    old_versions: Versions, new_versions: Versions
+) -> dict[ToolVersionKey, ToolVersionKey]:
     """Return each new version of an existing tool with the version to compare it with.
 
     That is the version directly before it, on either side.
     """
-    found = {}
-    for (toolkit, slug), old in before.items():
-        new = after.get((toolkit, slug), ())
+    result = {}
+    for (toolkit, slug), old in old_versions.items():
+        new = new_versions.get((toolkit, slug), ())
         for version in {*new} - {*old}:
-            if earlier := [one for one in (*old, *new) if one < version]:
-                found[ToolVersionKey(toolkit, slug, version)] = ToolVersionKey(
+            if earlier := [other for other in (*old, *new) if other < version]:
+                result[ToolVersionKey(toolkit, slug, version)] = ToolVersionKey(
                     toolkit, slug, max(earlier)
                 )
-    return found
+    return result
 
 
 def _sort_key(entry: Entry) -> tuple[int, str, int, str, str, str]:
@@ -188,42 +189,44 @@ def _sort_key(entry: Entry) -> tuple[int, str, int, str, str, str]:
 # Tools
 
 
-def _compare_tool(toolkit: str, slug: str, before: Side, after: Side) -> Iterator[Entry]:
-    old, new = before.versions.get((toolkit, slug), ()), after.versions.get((toolkit, slug), ())
+def _compare_tool(toolkit: str, slug: str, old_side: Side, new_side: Side) -> Iterator[Entry]:
+    old, new = (
+        old_side.versions.get((toolkit, slug), ()),
+        new_side.versions.get((toolkit, slug), ()),
+    )
     if not new:
         newest = ToolVersionKey(toolkit, slug, old[-1])
-        yield _removal_entry("removed", newest, before.tools.get(newest), "tool", "was removed")
+        yield _removal_entry("removed", newest, old_side.tools.get(newest), "tool", "was removed")
     elif not old:
         *older, newest = (ToolVersionKey(toolkit, slug, version) for version in new)
         yield _make_entry(
-            "added", newest, after.tools.get(newest), (Change("additive", "tool", "is new"),)
+            "added", newest, new_side.tools.get(newest), (Change("additive", "tool", "is new"),)
         )
-        yield from (
-            _make_entry("added", key, tool, ())
-            for key in older
-            if isinstance(tool := after.tools.get(key), Unreadable)
-        )
+        for key in older:
+            tool = new_side.tools.get(key)
+            if isinstance(tool, Unreadable):
+                yield _make_entry("added", key, tool, ())
     else:
-        yield from _compare_versions(toolkit, slug, before, after)
+        yield from _compare_versions(toolkit, slug, old_side, new_side)
 
 
-def _compare_versions(toolkit: str, slug: str, before: Side, after: Side) -> Iterator[Entry]:
-    old, new = ({*side.versions[toolkit, slug]} for side in (before, after))
+def _compare_versions(toolkit: str, slug: str, old_side: Side, new_side: Side) -> Iterator[Entry]:
+    old, new = ({*side.versions[toolkit, slug]} for side in (old_side, new_side))
     reference = predecessors({(toolkit, slug): sorted(old)}, {(toolkit, slug): sorted(new)})
     for version in sorted(old | new):
         key = ToolVersionKey(toolkit, slug, version)
         if version not in new:
             yield _removal_entry(
-                "version removed", key, before.tools.get(key), "version", "was removed"
+                "version removed", key, old_side.tools.get(key), "version", "was removed"
             )
         elif version not in old:
-            yield _new_version_entry(key, reference.get(key), before, after)
-        elif key in before.tools and key in after.tools:
-            yield from _compare_same_version(key, before.tools[key], after.tools[key])
+            yield _new_version_entry(key, reference.get(key), old_side, new_side)
+        elif key in old_side.tools and key in new_side.tools:
+            yield from _compare_same_version(key, old_side.tools[key], new_side.tools[key])
 
 
 def _removal_entry(
-    status: Status, key: ToolVersionKey, tool: Tool | Unreadable | None, place: str, clause: str
+    status: Status, key: ToolVersionKey, tool: Tool | Unreadable | None, location: str, clause: str
 ) -> Entry:
     """Return the entry of something removed.
 
@@ -231,7 +234,7 @@ def _removal_entry(
     """
     deprecation = tool.deprecation if isinstance(tool, Tool) else None
     sunset = (deprecation or {}).get("sunset", "")
-    said = (
+    announcement = (
         f", announced for {sunset}"
         if sunset
         else ", and was deprecated without a sunset"
@@ -242,7 +245,7 @@ def _removal_entry(
         status,
         key.path,
         *key,
-        changes=(Change("breaking", place, f"{clause}{said}"),),
+        changes=(Change("breaking", location, f"{clause}{announcement}"),),
         sunset=sunset,
     )
 
@@ -252,17 +255,17 @@ def _make_entry(
     key: ToolVersionKey,
     tool: Tool | Unreadable | None,
     changes: tuple[Change, ...],
-    before: str = "",
+    compared_with: str = "",
 ) -> Entry:
     if isinstance(tool, Unreadable):
         return Entry("not compared", key.path, *key, reason=tool.reason)
-    return Entry(status, key.path, *key, compared_with=before, changes=changes)
+    return Entry(status, key.path, *key, compared_with=compared_with, changes=changes)
 
 
 def _new_version_entry(
-    key: ToolVersionKey, reference: ToolVersionKey | None, before: Side, after: Side
+    key: ToolVersionKey, reference: ToolVersionKey | None, old_side: Side, new_side: Side
 ) -> Entry:
-    tool = after.tools.get(key)
+    tool = new_side.tools.get(key)
     if reference is None:
         return _make_entry(
             "new version",
@@ -270,7 +273,7 @@ def _new_version_entry(
             tool,
             (Change("additive", "version", "is new, and older than all others"),),
         )
-    old = after.tools.get(reference) or before.tools.get(reference)
+    old = new_side.tools.get(reference) or old_side.tools.get(reference)
     if isinstance(tool, Tool) and isinstance(old, Unreadable):
         return Entry(
             "not compared",
@@ -298,20 +301,29 @@ def _compare_same_version(
         yield Entry("not compared", key.path, *key, reason=_unreadable_reasons(old, new))
         return
     changes = tool_changes.compare_tools(old, new)
-    said = tuple(change for change in changes if change.place == "deprecation")
-    if other := tuple(change for change in changes if change.place != "deprecation"):
-        yield Entry("changed", key.path, *key, changes=other)
-    if said:
+    deprecation_changes = tuple(change for change in changes if change.location == "deprecation")
+    if other_changes := tuple(change for change in changes if change.location != "deprecation"):
+        yield Entry("changed", key.path, *key, changes=other_changes)
+    if deprecation_changes:
         is_new = old.deprecation is None
-        yield Entry("deprecated" if is_new else "deprecation", key.path, *key, changes=said)
+        yield Entry(
+            "deprecated" if is_new else "deprecation", key.path, *key, changes=deprecation_changes
+        )
 
 
 def _unreadable_reasons(old: object, new: object) -> str:
-    sides = ((old, "before"), (new, "after"))
-    return "; ".join(f"{when}: {one.reason}" for one, when in sides if isinstance(one, Unreadable))
+    labeled_sides = ((old, "before"), (new, "after"))
+    return "; ".join(
+        f"{when}: {side.reason}" for side, when in labeled_sides if isinstance(side, Unreadable)
+    )
 
 
 # Toolkits and other files
+
+
+def is_meta_tool(path: str) -> bool:
+    """Return whether this is the path of a version of a meta tool."""
+    return path.startswith("meta_tools/") and path.count("/") > 1
 
 
 def _compare_file(
@@ -320,14 +332,22 @@ def _compare_file(
     toolkit = path.split("/")[1] if path.startswith("toolkits/") else ""
     if isinstance(new, Unreadable) or (isinstance(old, Unreadable) and new is not None):
         return Entry("not compared", path, toolkit, reason=_unreadable_reasons(old, new))
-    whole = "toolkit" if toolkit else "file"
+    subject = "toolkit" if toolkit else "file"
     if new is None:
-        return Entry("removed", path, toolkit, changes=(Change("breaking", whole, "was removed"),))
+        removal = Change("breaking", subject, "was removed")
+        return Entry("removed", path, toolkit, changes=(removal,), sunset=_announced_end(old))
     if old is None:
-        return Entry("added", path, toolkit, changes=(Change("additive", whole, "is new"),))
+        return Entry("added", path, toolkit, changes=(Change("additive", subject, "is new"),))
     assert not isinstance(old, Unreadable)
     changes = tuple(_compare_fields(path, old, new))
     return Entry("changed", path, toolkit, changes=changes) if changes else None
+
+
+def _announced_end(fields: FileFields | Unreadable | None) -> str:
+    """Return the `sunset` of a meta tool; empty for any other file."""
+    template = {} if isinstance(fields, Unreadable) else (fields or {}).get("template", {})
+    sunset: str = (template.get("deprecation") or {}).get("sunset", "")
+    return sunset
 
 
 def _identity(value: Any) -> Any:
@@ -341,12 +361,15 @@ def _compare_fields(path: str, old: FileFields, new: FileFields) -> Iterator[Cha
     analyzed; the order of their parameters is served, so it matters.
     """
     kind = path.partition("/")[0]
-    form = repr if kind == "meta_tools" else _identity
-    keys = (key for key in old.keys() | new.keys() if form(old.get(key)) != form(new.get(key)))
+    old, new = (fields.get("template", fields) for fields in (old, new))
+    normalize = repr if kind == "meta_tools" else _identity
+    keys = (
+        key for key in old.keys() | new.keys() if normalize(old.get(key)) != normalize(new.get(key))
+    )
     for key in sorted(keys):
         if kind in ("sessions", "auth_configs"):
             yield Change("scope", key, "is another: it says what may be used")
-        elif kind == "meta_tools" and not path.endswith("/toolkit.yaml"):
+        elif is_meta_tool(path) and key != "deprecation":
             yield Change("breaking", key, "changed in a way that is not looked into")
         elif key == "no_auth":
             yield Change(

@@ -9,6 +9,7 @@ it.
 Each keyword has a rule. A difference without a rule is breaking, so every change is reported.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -36,9 +37,15 @@ _TYPE_INDEPENDENT = frozenset(
     ("required", "nullable", "default", *_ANNOTATIONS)
 )  # keywords that apply to values of any type
 _IMPLIED_VALUES = {  # the meaning of a keyword that is not set
-    "required": False, "nullable": False, "uniqueItems": False, "minLength": 0, "minItems": 0, "additionalProperties": True,
-    "description": "", "properties": {},
-}  # fmt: skip
+    "required": False,
+    "nullable": False,
+    "uniqueItems": False,
+    "minLength": 0,
+    "minItems": 0,
+    "additionalProperties": True,
+    "description": "",
+    "properties": {},
+}
 
 
 class Direction(NamedTuple):
@@ -57,34 +64,34 @@ OUTPUT = Direction("additive", "breaking", "is no longer", "may be")
 class _Difference(NamedTuple):
     """A keyword that differs between two descriptions; `ABSENT` where it is not set."""
 
-    place: str
+    location: str
     key: str
-    before: Any
-    after: Any
+    old: Any
+    new: Any
     direction: Direction
 
-    def narrowing(self, what: str) -> Change:
-        return Change(self.direction.narrower, self.place, what)
+    def narrowing(self, text: str) -> Change:
+        return Change(self.direction.narrower, self.location, text)
 
-    def widening(self, what: str) -> Change:
-        return Change(self.direction.wider, self.place, what)
+    def widening(self, text: str) -> Change:
+        return Change(self.direction.wider, self.location, text)
 
-    def text_change(self, what: str) -> Change:
-        return Change("text", self.place, what)
+    def text_change(self, text: str) -> Change:
+        return Change("text", self.location, text)
 
     def describe(self) -> str:
-        return describe_keyword_change(self.key, self.before, self.after)
+        return describe_keyword_change(self.key, self.old, self.new)
 
 
-def ensure_change(place: str, changes: Iterable[Change]) -> list[Change]:
+def ensure_change(location: str, changes: Iterable[Change]) -> list[Change]:
     """Return the changes that a rule found for two values that differ, or an unknown change."""
-    return [*changes] or [Change("breaking", place, _UNKNOWN_CHANGE)]
+    return [*changes] or [Change("breaking", location, _UNKNOWN_CHANGE)]
 
 
 def compare_parameters(
     prefix: str,
-    before: Mapping[str, Description],
-    after: Mapping[str, Description],
+    old: Mapping[str, Description],
+    new: Mapping[str, Description],
     direction: Direction,
 ) -> Iterator[Change]:
     """Yield the changes between two sets of parameters or properties.
@@ -92,81 +99,83 @@ def compare_parameters(
     `prefix` is the beginning of their places. The order of those on both sides is compared too,
     because the author chose it and it is served.
     """
-    for name in sorted(before.keys() | after.keys()):
-        place = prefix + format_name(name)
-        if name not in after:
-            yield Change("breaking", place, "was removed")
-        elif name not in before:
-            yield _added_parameter(place, after[name], direction)
-        elif not are_identical(before[name], after[name]):
-            yield from _compare_descriptions(place, before[name], after[name], direction)
-    if [name for name in before if name in after] != [name for name in after if name in before]:
-        what = "parameters" if prefix.endswith(" ") else "properties"
-        yield Change("text", prefix.rstrip(" ."), f"lists its {what} in another order")
+    for name in sorted(old.keys() | new.keys()):
+        location = prefix + format_name(name)
+        if name not in new:
+            yield Change("breaking", location, "was removed")
+        elif name not in old:
+            yield _added_parameter(location, new[name], direction)
+        elif not are_identical(old[name], new[name]):
+            yield from _compare_descriptions(location, old[name], new[name], direction)
+    if [name for name in old if name in new] != [name for name in new if name in old]:
+        noun = "parameters" if prefix.endswith(" ") else "properties"
+        yield Change("text", prefix.rstrip(" ."), f"lists its {noun} in another order")
 
 
-def _added_parameter(place: str, description: Description, direction: Direction) -> Change:
+def _added_parameter(location: str, description: Description, direction: Direction) -> Change:
     if direction is OUTPUT:
-        return Change("additive", place, "is new")
+        return Change("additive", location, "is new")
     required = bool(description.get("required"))
     return Change(
         "breaking" if required else "additive",
-        place,
+        location,
         f"is new and {'required' if required else 'optional'}",
     )
 
 
 def _compare_descriptions(
-    place: str, before: Description, after: Description, direction: Direction
+    location: str, old_description: Description, new_description: Description, direction: Direction
 ) -> list[Change]:
     """Return the changes in a description that differs."""
-    old, new = _without_served_type(before), _without_served_type(after)
-    keys, found = old.keys() | new.keys(), []
+    old, new = _without_served_type(old_description), _without_served_type(new_description)
+    keys, changes = old.keys() | new.keys(), []
     # keywords for one type cannot be compared with keywords for another
     if _has_other_type(old, new):
         keys &= _TYPE_INDEPENDENT
-        found.append(_type_change(place, old, new, direction))
+        changes.append(_type_change(location, old, new, direction))
     for key in sorted(keys):
-        found += _compare_keyword(place, key, old, new, direction)
-    if not found and are_equal(before, after):
-        found.append(Change("text", place, "is written in another way"))
-    return ensure_change(place, found)
+        changes += _compare_keyword(location, key, old, new, direction)
+    if not changes and are_equal(old_description, new_description):
+        changes.append(Change("text", location, "is written in another way"))
+    return ensure_change(location, changes)
 
 
 def _without_served_type(description: Description) -> Description:
     """Return a description without the type that is only derived from its branches."""
-    rest = {key: value for key, value in description.items() if key != "type"}
-    has_branches = any(rest.get(key) for key in BRANCHES)
+    without_type = {key: value for key, value in description.items() if key != "type"}
+    has_branches = any(without_type.get(key) for key in BRANCHES)
     return (
-        rest
-        if has_branches and "type" in description and type_of(rest) == description["type"]
+        without_type
+        if has_branches and "type" in description and type_of(without_type) == description["type"]
         else description
     )
 
 
-def _has_other_type(before: Description, after: Description) -> bool:
-    if any((key in before) != (key in after) for key in BRANCHES):
+def _has_other_type(old: Description, new: Description) -> bool:
+    if any((key in old) != (key in new) for key in BRANCHES):
         return True
-    types = {before.get("type", ""), after.get("type", "")}
+    types = {old.get("type", ""), new.get("type", "")}
     return len(types) == 2 and "" not in types and types != {"integer", "number"}
 
 
 def _type_change(
-    place: str, before: Description, after: Description, direction: Direction
+    location: str, old_description: Description, new_description: Description, direction: Direction
 ) -> Change:
     """Return the change of a type.
 
     It is wider only if the old type, unchanged, is among the branches of the new one.
     """
-    old, new = _alternatives(before), _alternatives(after)
+    old, new = _alternatives(old_description), _alternatives(new_description)
     if old == new:
-        return Change("text", place, "is written in another way")
+        return Change("text", location, "is written in another way")
     kind = direction.wider if old < new else direction.narrower if new < old else "breaking"
-    was, now = _type_names(before), _type_names(after)
+    old_type, new_type = _type_names(old_description), _type_names(new_description)
     return Change(
         kind,
-        place,
-        f"type {was} became {now}" if was != now else "is described by other alternatives",
+        location,
+        f"type {old_type} became {new_type}"
+        if old_type != new_type
+        else "is described by other alternatives",
     )
 
 
@@ -175,10 +184,12 @@ def _alternatives(description: Description) -> set[bytes]:
 
     The branches of `anyOf` are alternatives only if no other keyword restricts the value.
     """
-    asked = {key: value for key, value in description.items() if key not in _TYPE_INDEPENDENT}
+    constraints = {key: value for key, value in description.items() if key not in _TYPE_INDEPENDENT}
     return {
-        to_canonical(_without_annotations(one))
-        for one in (asked["anyOf"] if asked.keys() == {"anyOf"} else [asked])
+        to_canonical(_without_annotations(alternative))
+        for alternative in (
+            constraints["anyOf"] if constraints.keys() == {"anyOf"} else [constraints]
+        )
     }
 
 
@@ -193,9 +204,9 @@ def _without_annotations(description: Description) -> dict[str, Any]:
 
 def _value_without_annotations(key: str, value: Any) -> Any:
     if key == "properties":
-        return {name: _without_annotations(one) for name, one in value.items()}
+        return {name: _without_annotations(description) for name, description in value.items()}
     if key in BRANCHES:
-        return [_without_annotations(one) for one in value]
+        return [_without_annotations(description) for description in value]
     return (
         _without_annotations(value)
         if key in ("items", "additionalProperties") and isinstance(value, Mapping)
@@ -212,24 +223,37 @@ def _type_names(description: Description) -> str:
 
 
 def _compare_keyword(
-    place: str, key: str, before: Description, after: Description, direction: Direction
+    location: str,
+    key: str,
+    old_description: Description,
+    new_description: Description,
+    direction: Direction,
 ) -> list[Change]:
-    old, new = (said.get(key, _IMPLIED_VALUES.get(key, ABSENT)) for said in (before, after))
+    old, new = (
+        description.get(key, _IMPLIED_VALUES.get(key, ABSENT))
+        for description in (old_description, new_description)
+    )
     is_equal = are_identical if key in NESTING else are_equal
     if not is_equal(old, new):
         return ensure_change(
-            place,
-            _KEYWORD_RULES.get(key, _compare_unknown)(_Difference(place, key, old, new, direction)),
+            location,
+            _KEYWORD_RULES.get(key, _compare_unknown)(
+                _Difference(location, key, old, new, direction)
+            ),
         )
-    if (key in before) == (key in after):
+    if (key in old_description) == (key in new_description):
         return []
-    if key in after:
-        return [Change("text", place, f"says {key} {format_value(new)} now, as it meant before")]
-    return [Change("text", place, f"no longer says {key} {format_value(old)}, and still means it")]
+    if key in new_description:
+        return [Change("text", location, f"says {key} {format_value(new)} now, as it meant before")]
+    return [
+        Change("text", location, f"no longer says {key} {format_value(old)}, and still means it")
+    ]
 
 
 def _compare_unknown(difference: _Difference) -> Iterator[Change]:
-    yield Change("breaking", difference.place, f"{quote_value(difference.key)} {_UNKNOWN_CHANGE}")
+    yield Change(
+        "breaking", difference.location, f"{quote_value(difference.key)} {_UNKNOWN_CHANGE}"
+    )
 
 
 # Keywords
@@ -238,7 +262,7 @@ def _compare_unknown(difference: _Difference) -> Iterator[Change]:
 def _compare_required(difference: _Difference) -> Iterator[Change]:
     yield (
         difference.narrowing("is required now")
-        if difference.after
+        if difference.new
         else difference.widening("is optional now")
     )
 
@@ -246,7 +270,7 @@ def _compare_required(difference: _Difference) -> Iterator[Change]:
 def _compare_nullable(difference: _Difference) -> Iterator[Change]:
     yield (
         difference.widening("may now be null")
-        if difference.after
+        if difference.new
         else difference.narrowing("may no longer be null")
     )
 
@@ -254,14 +278,14 @@ def _compare_nullable(difference: _Difference) -> Iterator[Change]:
 def _compare_unique_items(difference: _Difference) -> Iterator[Change]:
     yield (
         difference.narrowing("no item may repeat now")
-        if difference.after
+        if difference.new
         else difference.widening("items may repeat now")
     )
 
 
 def _compare_type(difference: _Difference) -> Iterator[Change]:
     """Yield a change between integer and number, or of a type next to branches."""
-    is_wider = difference.after is ABSENT or difference.before == "integer"
+    is_wider = difference.new is ABSENT or difference.old == "integer"
     yield (
         difference.widening(difference.describe())
         if is_wider
@@ -270,8 +294,8 @@ def _compare_type(difference: _Difference) -> Iterator[Change]:
 
 
 def _compare_lower_bound(difference: _Difference) -> Iterator[Change]:
-    is_narrower = difference.before is ABSENT or (
-        difference.after is not ABSENT and difference.after > difference.before
+    is_narrower = difference.old is ABSENT or (
+        difference.new is not ABSENT and difference.new > difference.old
     )
     yield (
         difference.narrowing(difference.describe())
@@ -281,8 +305,8 @@ def _compare_lower_bound(difference: _Difference) -> Iterator[Change]:
 
 
 def _compare_upper_bound(difference: _Difference) -> Iterator[Change]:
-    is_narrower = difference.before is ABSENT or (
-        difference.after is not ABSENT and difference.after < difference.before
+    is_narrower = difference.old is ABSENT or (
+        difference.new is not ABSENT and difference.new < difference.old
     )
     yield (
         difference.narrowing(difference.describe())
@@ -295,22 +319,23 @@ def _compare_pattern_or_format(difference: _Difference) -> Iterator[Change]:
     """Yield the change of a pattern or format; whether a new one allows more is unknown."""
     kind = (
         difference.direction.narrower
-        if difference.before is ABSENT
+        if difference.old is ABSENT
         else difference.direction.wider
-        if difference.after is ABSENT
+        if difference.new is ABSENT
         else "breaking"
     )
-    yield Change(kind, difference.place, difference.describe())
+    yield Change(kind, difference.location, difference.describe())
 
 
 def _compare_enum(difference: _Difference) -> Iterator[Change]:
-    if difference.before is ABSENT:
+    if difference.old is ABSENT:
         yield difference.narrowing(
-            f"{difference.direction.more_phrase} only {quote_values(difference.after)} now"
+            f"{difference.direction.more_phrase} only {quote_values(difference.new)} now"
         )
-    elif difference.after is ABSENT:
+    elif difference.new is ABSENT:
         yield difference.widening(
-            f"{difference.direction.more_phrase} other values than {quote_values(difference.before)} now"
+            f"{difference.direction.more_phrase} other values than"
+            f" {quote_values(difference.old)} now"
         )
     else:
         yield from _compare_enum_values(difference)
@@ -318,15 +343,15 @@ def _compare_enum(difference: _Difference) -> Iterator[Change]:
 
 def _compare_enum_values(difference: _Difference) -> Iterator[Change]:
     old, new = (
-        {to_canonical(value): value for value in difference.before},
-        {to_canonical(value): value for value in difference.after},
+        {to_canonical(value): value for value in difference.old},
+        {to_canonical(value): value for value in difference.new},
     )
-    if gone := [value for text, value in old.items() if text not in new]:
-        yield difference.narrowing(f"{difference.direction.less_phrase} {quote_values(gone)}")
-    if come := [value for text, value in new.items() if text not in old]:
+    if removed := [value for text, value in old.items() if text not in new]:
+        yield difference.narrowing(f"{difference.direction.less_phrase} {quote_values(removed)}")
+    if added := [value for text, value in new.items() if text not in old]:
         unknown = ", which callers may not know" if difference.direction is OUTPUT else ""
         yield difference.widening(
-            f"{difference.direction.more_phrase} {quote_values(come)} now{unknown}"
+            f"{difference.direction.more_phrase} {quote_values(added)} now{unknown}"
         )
     if old.keys() == new.keys():
         yield difference.text_change("lists its values in another way")
@@ -338,30 +363,30 @@ def _compare_default(difference: _Difference) -> Iterator[Change]:
     Callers who omit the value get another one if the default changes, and an undefined one if it is
     removed. A new default breaks nobody, because nothing was promised before.
     """
-    if difference.before is ABSENT:
-        yield Change("additive", difference.place, difference.describe())
+    if difference.old is ABSENT:
+        yield Change("additive", difference.location, difference.describe())
     else:
         yield Change(
             "breaking",
-            difference.place,
+            difference.location,
             f"{difference.describe()}: it counts wherever the value is left out",
         )
 
 
 def _compare_items(difference: _Difference) -> Iterator[Change]:
-    if difference.before is ABSENT:
+    if difference.old is ABSENT:
         yield difference.narrowing("items may no longer be anything")
-    elif difference.after is ABSENT:
+    elif difference.new is ABSENT:
         yield difference.widening("items may be anything now")
     else:
         yield from _compare_descriptions(
-            f"{difference.place}[]", difference.before, difference.after, difference.direction
+            f"{difference.location}[]", difference.old, difference.new, difference.direction
         )
 
 
 def _compare_properties(difference: _Difference) -> Iterator[Change]:
     yield from compare_parameters(
-        f"{difference.place}.", difference.before, difference.after, difference.direction
+        f"{difference.location}.", difference.old, difference.new, difference.direction
     )
 
 
@@ -370,15 +395,15 @@ def _compare_additional_properties(difference: _Difference) -> Iterator[Change]:
 
     As with names, allowing them is additive and forbidding them breaking on both sides.
     """
-    if isinstance(difference.before, Mapping) and isinstance(difference.after, Mapping):
+    if isinstance(difference.old, Mapping) and isinstance(difference.new, Mapping):
         yield from _compare_descriptions(
-            f"{difference.place}.*", difference.before, difference.after, difference.direction
+            f"{difference.location}.*", difference.old, difference.new, difference.direction
         )
-    elif difference.after is False:
-        yield Change("breaking", difference.place, "may no longer have other properties")
-    elif difference.before is False:
-        yield Change("additive", difference.place, "may have other properties now")
-    elif difference.before is True:
+    elif difference.new is False:
+        yield Change("breaking", difference.location, "may no longer have other properties")
+    elif difference.old is False:
+        yield Change("additive", difference.location, "may have other properties now")
+    elif difference.old is True:
         yield difference.narrowing("other properties may no longer be anything")
     else:
         yield difference.widening("other properties may be anything now")
@@ -386,55 +411,52 @@ def _compare_additional_properties(difference: _Difference) -> Iterator[Change]:
 
 def _compare_branches(difference: _Difference) -> Iterator[Change]:
     """Yield changes of branches; branches with the same meaning are paired, others by order."""
-    pairs = _pair_branches(difference.before, difference.after)
+    pairs = _pair_branches(difference.old, difference.new)
     for old, new in pairs:
-        if not are_identical(difference.before[old], difference.after[new]):
+        if not are_identical(difference.old[old], difference.new[new]):
             yield from _compare_descriptions(
-                f"{difference.place}.{difference.key}[{new}]",
-                difference.before[old],
-                difference.after[new],
+                f"{difference.location}.{difference.key}[{new}]",
+                difference.old[old],
+                difference.new[new],
                 difference.direction,
             )
-    for at in sorted({*range(len(difference.before))} - {old for old, _ in pairs}):
+    for index in sorted({*range(len(difference.old))} - {old for old, _ in pairs}):
         yield Change(
             difference.direction.narrower,
-            f"{difference.place}.{difference.key}[{at}]",
-            f"was removed: {_type_names(difference.before[at])}",
+            f"{difference.location}.{difference.key}[{index}]",
+            f"was removed: {_type_names(difference.old[index])}",
         )
-    for at in sorted({*range(len(difference.after))} - {new for _, new in pairs}):
+    for index in sorted({*range(len(difference.new))} - {new for _, new in pairs}):
         yield Change(
             difference.direction.wider,
-            f"{difference.place}.{difference.key}[{at}]",
-            f"is new: {_type_names(difference.after[at])}",
+            f"{difference.location}.{difference.key}[{index}]",
+            f"is new: {_type_names(difference.new[index])}",
         )
     order = [new for _, new in sorted(pairs)]
     if order != sorted(order):
         yield difference.text_change(f"{difference.key} is in another order")
 
 
-def _pair_branches(
-    before: Sequence[Description], after: Sequence[Description]
-) -> list[tuple[int, int]]:
+def _pair_branches(old: Sequence[Description], new: Sequence[Description]) -> list[tuple[int, int]]:
     """Return pairs of old and new branch indexes.
 
     Identical branches are paired first, then those that differ only in annotations, then the rest
     in order.
     """
-    olds, news = [*range(len(before))], [*range(len(after))]
     pairs: list[tuple[int, int]] = []
-    for form in (dict, _without_annotations):
-        places: dict[bytes, list[int]] = {}
-        for new in news:
-            places.setdefault(to_canonical(form(after[new])), []).append(new)
-        found = {
-            old: alike.pop(0)
-            for old in olds
-            if (alike := places.get(to_canonical(form(before[old])), []))
-        }
-        olds = [old for old in olds if old not in found]
-        news = [new for new in news if new not in found.values()]
-        pairs += found.items()
-    return [*pairs, *zip(olds, news, strict=False)]
+    unpaired_old, unpaired_new = [*range(len(old))], [*range(len(new))]
+    for normalize in (dict, _without_annotations):
+        new_by_value: defaultdict[bytes, list[int]] = defaultdict(list)
+        for index in unpaired_new:
+            new_by_value[to_canonical(normalize(new[index]))].append(index)
+        for index in unpaired_old:
+            matches = new_by_value[to_canonical(normalize(old[index]))]
+            if matches:
+                pairs.append((index, matches.pop(0)))
+        paired_old, paired_new = {pair[0] for pair in pairs}, {pair[1] for pair in pairs}
+        unpaired_old = [index for index in unpaired_old if index not in paired_old]
+        unpaired_new = [index for index in unpaired_new if index not in paired_new]
+    return [*pairs, *zip(unpaired_old, unpaired_new, strict=False)]
 
 
 def _compare_annotation(difference: _Difference) -> Iterator[Change]:
@@ -444,7 +466,7 @@ def _compare_annotation(difference: _Difference) -> Iterator[Change]:
         yield difference.text_change("has other examples")
     else:
         yield difference.text_change(
-            f"description {describe_text_change(difference.before, difference.after)}"
+            f"description {describe_text_change(difference.old, difference.new)}"
         )
 
 

@@ -32,13 +32,13 @@ def format_summary(comparison: Comparison) -> str:
     """Return the differences in numbers, on one line."""
     if not comparison.entries:
         return "No change."
-    whats = [
-        f"{many:,} {(_SINGULAR if many == 1 else _PLURAL).get(what, what)}"
-        for what, many in comparison.status_counts.items()
-        if many
+    statuses = [
+        f"{count:,} {(_SINGULAR if count == 1 else _PLURAL).get(status, status)}"
+        for status, count in comparison.status_counts.items()
+        if count
     ]
-    kinds = [f"{many:,} {kind}" for kind, many in comparison.kind_counts.items() if many]
-    return f"{', '.join(whats)}. Changes: {', '.join(kinds) or 'none'}."
+    kinds = [f"{count:,} {kind}" for kind, count in comparison.kind_counts.items() if count]
+    return f"{', '.join(statuses)}. Changes: {', '.join(kinds) or 'none'}."
 
 
 def format_heading(entry: Entry) -> tuple[str, str]:
@@ -58,10 +58,8 @@ def format_heading(entry: Entry) -> tuple[str, str]:
         if entry.version and entry.status not in ("added", "removed")
         else ""
     )
-    return (
-        name,
-        f"{version}{entry.status.removeprefix('version ').replace('deprecation', 'has another deprecation')}",
-    )
+    status = entry.status.removeprefix("version ")
+    return name, version + status.replace("deprecation", "has another deprecation")
 
 
 def render_markdown(comparison: Comparison) -> str:
@@ -69,27 +67,30 @@ def render_markdown(comparison: Comparison) -> str:
 
     The numbers come first, then each toolkit, folded if the report is long.
     """
-    head = f"**{format_summary(comparison)}**\n\nFrom {_code_span(comparison.before)} to {_code_span(comparison.after)}.\n"
+    head = (
+        f"**{format_summary(comparison)}**\n\nFrom {_code_span(comparison.old_title)} to"
+        f" {_code_span(comparison.new_title)}.\n"
+    )
     is_long = sum(1 + len(entry.changes) for entry in comparison.entries) > _FOLD_ABOVE
-    found, room, left = [head], MAX_LENGTH - len(head) - _RESERVED, 0
+    parts, remaining, omitted_count = [head], MAX_LENGTH - len(head) - _RESERVED, 0
     for toolkit, entries in comparison.by_toolkit.items():
-        begin, end = _render_frame(toolkit, entries, is_long)
-        kept = [*_select_fitting(entries, room - len(begin) - len(end))]
-        left += len(entries) - len(kept)
-        if kept:
-            found += [begin, *kept, end]
-            room -= sum(map(len, (begin, *kept, end)))
-    if left:
-        found.append(f"\nAnd {left:,} more: run `toolcatalog diff` to see all.\n")
-    return "".join(found)
+        opening, closing = _render_frame(toolkit, entries, is_long)
+        fitting = [*_select_fitting(entries, remaining - len(opening) - len(closing))]
+        omitted_count += len(entries) - len(fitting)
+        if fitting:
+            parts += [opening, *fitting, closing]
+            remaining -= sum(map(len, (opening, *fitting, closing)))
+    if omitted_count:
+        parts.append(f"\nAnd {omitted_count:,} more: run `toolcatalog diff` to see all.\n")
+    return "".join(parts)
 
 
-def _select_fitting(entries: Sequence[Entry], room: int) -> Iterator[str]:
-    """Yield the first entries that fit into `room` characters."""
+def _select_fitting(entries: Sequence[Entry], remaining: int) -> Iterator[str]:
+    """Yield the first entries that fit into `remaining` characters."""
     for entry in entries:
         text = _render_entry(entry)
-        room -= len(text)
-        if room < 0:
+        remaining -= len(text)
+        if remaining < 0:
             return
         yield text
 
@@ -108,25 +109,25 @@ def _render_frame(toolkit: str, entries: Sequence[Entry], is_long: bool) -> tupl
 
 
 def _render_entry(entry: Entry) -> str:
-    name, what = format_heading(entry)
-    why = f": {_code_span(entry.reason)}" if entry.reason else ""
+    name, action = format_heading(entry)
+    reason = f": {_code_span(entry.reason)}" if entry.reason else ""
     lines = [
-        f"- {_code_span(name)} {what}{why}",
+        f"- {_code_span(name)} {action}{reason}",
         *(f"  - {_render_change(change)}" for change in entry.changes[:_MAX_CHANGES]),
     ]
-    if (more := len(entry.changes) - _MAX_CHANGES) > 0:
-        lines.append(f"  - and {more:,} more")
+    if (omitted_count := len(entry.changes) - _MAX_CHANGES) > 0:
+        lines.append(f"  - and {omitted_count:,} more")
     return "".join(f"{line}\n" for line in lines)
 
 
 def _render_change(change: Change) -> str:
     """Render a change; its parts in backquotes come from the catalog."""
-    pieces = change.what.split("`")
-    said = "".join(
-        _code_span(piece) if place % 2 else _escape_words(piece)
-        for place, piece in enumerate(pieces)
+    pieces = change.text.split("`")
+    text = "".join(
+        _code_span(piece) if index % 2 else _escape_words(piece)
+        for index, piece in enumerate(pieces)
     )
-    return f"**{change.kind}** {_code_span(change.place)} {said}"
+    return f"**{change.kind}** {_code_span(change.location)} {text}"
 
 
 def _escape_words(text: str) -> str:
@@ -171,13 +172,16 @@ def to_values(comparison: Comparison) -> dict[str, Any]:
             "version": entry.version,
             "compared_with": entry.compared_with,
             "why": entry.reason,
-            "changes": [change._asdict() for change in entry.changes],
+            "changes": [
+                {"kind": change.kind, "place": change.location, "what": change.text}
+                for change in entry.changes
+            ],
         }
         for entry in comparison.entries
     ]
     return {
-        "before": comparison.before,
-        "after": comparison.after,
+        "before": comparison.old_title,
+        "after": comparison.new_title,
         "totals": totals,
         "entries": entries,
     }

@@ -91,25 +91,25 @@ def output_schema(parameters: Mapping[str, ServedParameter]) -> Schema:
 
 
 def _properties_schema(parameters: Mapping[str, ServedParameter]) -> Schema:
-    required = [name for name, described in parameters.items() if described.get("required")]
-    properties = {name: _parameter_schema(described) for name, described in parameters.items()}
+    required = [name for name, description in parameters.items() if description.get("required")]
+    properties = {name: _parameter_schema(description) for name, description in parameters.items()}
     return {"properties": properties, **({"required": required} if required else {})}
 
 
-def _parameter_schema(described: ServedParameter) -> Schema:
+def _parameter_schema(description: ServedParameter) -> Schema:
     schema: Schema = {}
-    for key, value in described.items():
+    for key, value in description.items():
         if key == "properties":
             schema |= _properties_schema(value)
         elif key in _NESTED_KEYS:
             schema[key] = _nested_schema(key, value)
         elif key not in _OMITTED_KEYS and not (key == "description" and value == ""):
             schema[key] = value
-    if _has_derived_type(described):
+    if _has_derived_type(description):
         del schema["type"]
     if schema.get("type") == "array":
         schema.setdefault("items", {})
-    return _make_nullable(schema) if described.get("nullable") else schema
+    return _make_nullable(schema) if description.get("nullable") else schema
 
 
 def _nested_schema(key: str, value: Any) -> Any:
@@ -122,15 +122,15 @@ def _nested_schema(key: str, value: Any) -> Any:
     )
 
 
-def _has_derived_type(described: ServedParameter) -> bool:
+def _has_derived_type(description: ServedParameter) -> bool:
     """Return whether the type is only derived from the branches.
 
     If the branches have different types, it is that of the first and would reject the others.
     """
-    if not (described.get("anyOf") or described.get("oneOf")):
+    if not (description.get("anyOf") or description.get("oneOf")):
         return False
-    rest = {key: value for key, value in described.items() if key != "type"}
-    return "type" in described and type_of(rest) == described["type"]
+    without_type = {key: value for key, value in description.items() if key != "type"}
+    return "type" in description and type_of(without_type) == description["type"]
 
 
 def _make_nullable(schema: Schema) -> Schema:
@@ -140,20 +140,20 @@ def _make_nullable(schema: Schema) -> Schema:
     `oneOf` is wrapped as a whole.
     """
     if "oneOf" in schema:
-        said = {key: schema[key] for key in _ANNOTATIONS if key in schema}
+        annotations = {key: schema[key] for key in _ANNOTATIONS if key in schema}
         return {
-            **said,
+            **annotations,
             "anyOf": [
-                {key: value for key, value in schema.items() if key not in said},
+                {key: value for key, value in schema.items() if key not in annotations},
                 {"type": "null"},
             ],
         }
-    more: Schema = {"type": [schema["type"], "null"]} if "type" in schema else {}
+    nullable: Schema = {"type": [schema["type"], "null"]} if "type" in schema else {}
     if "enum" in schema and None not in schema["enum"]:
-        more["enum"] = [*schema["enum"], None]
+        nullable["enum"] = [*schema["enum"], None]
     if "anyOf" in schema:
-        more["anyOf"] = [*schema["anyOf"], {"type": "null"}]
-    return {**schema, **more}
+        nullable["anyOf"] = [*schema["anyOf"], {"type": "null"}]
+    return {**schema, **nullable}
 
 
 # Definitions
@@ -191,13 +191,13 @@ def to_all_formats(tool: Tool) -> dict[str, dict[str, Any]]:
     They share one input schema, because creating it is most of the work.
     """
     inputs = input_schema(tool.input_parameters)
-    made = (
+    results = (
         _openai_definition(tool, inputs),
         _anthropic_definition(tool, inputs),
         _mcp_definition(tool, inputs),
         _json_schema_definition(tool, inputs),
     )
-    return dict(zip(FORMATS, made, strict=True))
+    return dict(zip(FORMATS, results, strict=True))
 
 
 def _openai_definition(tool: Tool, inputs: Schema) -> dict[str, Any]:
@@ -290,71 +290,73 @@ def sample_arguments(parameters: Mapping[str, ServedParameter]) -> dict[str, Any
 
 def _sample_required(parameters: Mapping[str, ServedParameter], max_items: int) -> dict[str, Any]:
     return {
-        name: _example_value(described, max_items)
-        for name, described in parameters.items()
-        if described.get("required")
+        name: _example_value(description, max_items)
+        for name, description in parameters.items()
+        if description.get("required")
     }
 
 
-def _example_value(described: ServedParameter, max_items: int) -> Any:
-    said = [
-        *described.get("examples", ())[:1],
-        *([described["default"]] if "default" in described else []),
-        *described.get("enum", ())[:1],
+def _example_value(description: ServedParameter, max_items: int) -> Any:
+    candidates = [
+        *description.get("examples", ())[:1],
+        *([description["default"]] if "default" in description else []),
+        *description.get("enum", ())[:1],
     ]
-    return said[0] if said else _generate_value(described, max_items)
+    return candidates[0] if candidates else _generate_value(description, max_items)
 
 
-def _generate_value(described: ServedParameter, max_items: int) -> Any:
-    branches = described.get("anyOf") or described.get("oneOf")
-    first = _example_value(_narrow_branch(branches[0], described), max_items) if branches else None
-    kind = described["type"]
+def _generate_value(description: ServedParameter, max_items: int) -> Any:
+    branches = description.get("anyOf") or description.get("oneOf")
+    first = (
+        _example_value(_narrow_branch(branches[0], description), max_items) if branches else None
+    )
+    kind = description["type"]
     if kind == "object":
-        return _sample_required(described.get("properties", {}), max_items) | (
+        return _sample_required(description.get("properties", {}), max_items) | (
             first if isinstance(first, dict) else {}
         )
     if branches:
         return first
     if kind == "array":
-        return _generate_items(described, max_items)
+        return _generate_items(description, max_items)
     return (
         True
         if kind == "boolean"
-        else _generate_text(described)
+        else _generate_text(description)
         if kind == "string"
-        else _generate_number(described)
+        else _generate_number(description)
     )
 
 
-def _narrow_branch(branch: ServedParameter, described: ServedParameter) -> ServedParameter:
+def _narrow_branch(branch: ServedParameter, description: ServedParameter) -> ServedParameter:
     """Return a branch with the bounds of its parent; of two bounds the narrower one."""
     lower = {
-        key: max(described[key], branch.get(key, described[key]))
+        key: max(description[key], branch.get(key, description[key]))
         for key in LOWER_BOUNDS
-        if key in described
+        if key in description
     }
     upper = {
-        key: min(described[key], branch.get(key, described[key]))
+        key: min(description[key], branch.get(key, description[key]))
         for key in UPPER_BOUNDS
-        if key in described
+        if key in description
     }
     return {**branch, **lower, **upper}
 
 
-def _generate_text(described: ServedParameter) -> str:
-    known = _FORMAT_EXAMPLES.get(str(described.get("format")))
-    if known:
-        return known
-    least: int = min(described.get("minLength", 0), _MAX_TEXT_LENGTH)
-    length: int = max(least, min(4, described.get("maxLength", 4)))
+def _generate_text(description: ServedParameter) -> str:
+    example = _FORMAT_EXAMPLES.get(str(description.get("format")))
+    if example:
+        return example
+    minimum: int = min(description.get("minLength", 0), _MAX_TEXT_LENGTH)
+    length: int = max(minimum, min(4, description.get("maxLength", 4)))
     return ("text" * (length // 4 + 1))[:length]
 
 
-def _generate_number(described: ServedParameter) -> float:
+def _generate_number(description: ServedParameter) -> float:
     """Return 1 if that fits, else a number at, next to or between bounds, else 1."""
-    lows = [described[key] for key in ("minimum", "exclusiveMinimum") if key in described]
-    highs = [described[key] for key in ("maximum", "exclusiveMaximum") if key in described]
-    tries: list[float] = [
+    lows = [description[key] for key in ("minimum", "exclusiveMinimum") if key in description]
+    highs = [description[key] for key in ("maximum", "exclusiveMaximum") if key in description]
+    candidates: list[float] = [
         1,
         0,
         *lows,
@@ -362,44 +364,58 @@ def _generate_number(described: ServedParameter) -> float:
         *highs,
         *(high - 1 for high in highs),
     ]
-    tries += [low + (high - low) / 2 for low in lows for high in highs]
-    if described["type"] == "integer":
-        tries = [
-            round_to(one)
-            for one in tries
-            if abs(one) < 2**53
+    candidates += [low + (high - low) / 2 for low in lows for high in highs]
+    if description["type"] == "integer":
+        candidates = [
+            round_to(number)
+            for number in candidates
+            if abs(number) < 2**53
             for round_to in (math.floor, math.ceil)
         ]
-    return next((one for one in tries if math.isfinite(one) and _fits_bounds(one, described)), 1)
-
-
-def _fits_bounds(value: float, described: ServedParameter) -> bool:
-    return (
-        described.get("minimum", value) <= value <= described.get("maximum", value)
-        and not value <= described.get("exclusiveMinimum", -math.inf)
-        and not value >= described.get("exclusiveMaximum", math.inf)
+    return next(
+        (
+            number
+            for number in candidates
+            if math.isfinite(number) and _fits_bounds(number, description)
+        ),
+        1,
     )
 
 
-def _generate_items(described: ServedParameter, max_items: int) -> list[Any]:
+def _fits_bounds(value: float, description: ServedParameter) -> bool:
+    return (
+        description.get("minimum", value) <= value <= description.get("maximum", value)
+        and not value <= description.get("exclusiveMinimum", -math.inf)
+        and not value >= description.get("exclusiveMaximum", math.inf)
+    )
+
+
+def _generate_items(description: ServedParameter, max_items: int) -> list[Any]:
     """Return as many items as required, at least one if allowed, and at most `max_items`.
 
     The items are the author's enum values or examples, or else generated; they differ if they must
     be unique.
     """
-    item = described.get("items", {"type": "string"})
+    item = description.get("items", {"type": "string"})
     count = max(
         0,
-        min(max(described.get("minItems", 1), 1), described.get("maxItems", max_items), max_items),
+        min(
+            max(description.get("minItems", 1), 1),
+            description.get("maxItems", max_items),
+            max_items,
+        ),
     )
-    known = (
+    values = (
         item.get("enum")
         or item.get("examples")
         or [_example_value(item, max_items // max(count, 1))]
     )
-    if "enum" in item or not described.get("uniqueItems"):
-        return [known[at % len(known)] for at in range(count)]
-    return [*known[:count], *(_make_distinct(known[0], at) for at in range(len(known), count))]
+    if "enum" in item or not description.get("uniqueItems"):
+        return [values[index % len(values)] for index in range(count)]
+    return [
+        *values[:count],
+        *(_make_distinct(values[0], index) for index in range(len(values), count)),
+    ]
 
 
 def _make_distinct(value: Any, number: int) -> Any:
@@ -419,10 +435,10 @@ def build_usage(tool: Tool, base_url: str = DEFAULT_BASE_URL) -> Usage:
 
     The definitions, which are most of the work, are created once for both.
     """
-    form = to_all_formats(tool)
+    definitions_by_format = to_all_formats(tool)
     return Usage(
-        [*request_snippets(tool, base_url), *_definition_snippets(tool, form)],
-        _estimate_definition_tokens(form["openai"]),
+        [*request_snippets(tool, base_url), *_definition_snippets(tool, definitions_by_format)],
+        _estimate_definition_tokens(definitions_by_format["openai"]),
     )
 
 
@@ -439,27 +455,28 @@ def request_snippets(tool: Tool, base_url: str = DEFAULT_BASE_URL) -> list[Snipp
     ]
 
 
-def _definition_snippets(tool: Tool, form: Mapping[str, Any]) -> list[Snippet]:
+def _definition_snippets(tool: Tool, definitions_by_format: Mapping[str, Any]) -> list[Snippet]:
     call = {"name": tool.slug, "arguments": sample_arguments(tool.input_parameters)}
-    made = (
-        ("openai", "OpenAI function", form["openai"]),
-        ("anthropic", "Anthropic tool", form["anthropic"]),
-        ("mcp", "MCP tool", form["mcp"]),
+    rows = (
+        ("openai", "OpenAI function", definitions_by_format["openai"]),
+        ("anthropic", "Anthropic tool", definitions_by_format["anthropic"]),
+        ("mcp", "MCP tool", definitions_by_format["mcp"]),
         (
             "mcp-call",
             "MCP call",
             {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call},
         ),
-        ("json-schema", "JSON Schema", form["json-schema"]),
+        ("json-schema", "JSON Schema", definitions_by_format["json-schema"]),
     )
     return [
         Snippet(name, title, "json", orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
-        for name, title, value in made
+        for name, title, value in rows
     ]
 
 
 def _curl_code(tool: Tool, base_url: str) -> str:
-    url = f"{base_url}/api/v3/tools/{quote(tool.slug, safe='')}?version={quote(tool.version, safe='')}"
+    slug, version = quote(tool.slug, safe=""), quote(tool.version, safe="")
+    url = f"{base_url}/api/v3/tools/{slug}?version={version}"
     return f'curl -H "x-api-key: ${KEY_VARIABLE}" {shlex.quote(url)}'
 
 
@@ -469,8 +486,10 @@ def _python_code(tool: Tool, base_url: str) -> str:
         "",
         "from composio_client import Composio",
         "",
-        f'client = Composio(base_url={_string_literal(base_url)}, api_key=os.environ["{KEY_VARIABLE}"])',
-        f"tool = client.tools.retrieve({_string_literal(tool.slug)}, version={_string_literal(tool.version)})",
+        f"client = Composio(base_url={_string_literal(base_url)},"
+        f' api_key=os.environ["{KEY_VARIABLE}"])',
+        f"tool = client.tools.retrieve({_string_literal(tool.slug)},"
+        f" version={_string_literal(tool.version)})",
         "print(tool.to_json())",
     )
 
@@ -479,11 +498,10 @@ def _typescript_code(tool: Tool, base_url: str) -> str:
     return _join_lines(
         'import { Composio } from "@composio/client";',
         "",
-        f"const client = new Composio({{ baseURL: {_string_literal(base_url)}, apiKey: process.env.{KEY_VARIABLE} }});",
-        (
-            f"const tool = await client.tools.retrieve({_string_literal(tool.slug)}, {{ version: "
-            f"{_string_literal(tool.version)} }});"
-        ),
+        f"const client = new Composio({{ baseURL: {_string_literal(base_url)}, apiKey:"
+        f" process.env.{KEY_VARIABLE} }});",
+        f"const tool = await client.tools.retrieve({_string_literal(tool.slug)}, {{ version: "
+        f"{_string_literal(tool.version)} }});",
         "console.log(JSON.stringify(tool, null, 2));",
     )
 

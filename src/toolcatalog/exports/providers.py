@@ -49,8 +49,8 @@ class ProviderDefinition(NamedTuple):
 def fit_definitions(tool: Tool) -> dict[str, ProviderDefinition]:
     """Return the definitions of a tool by the names in `definitions.FORMATS`."""
     return {
-        form: _fit_definition(tool, form, definition)
-        for form, definition in definitions.to_all_formats(tool).items()
+        format_name: _fit_definition(tool, format_name, definition)
+        for format_name, definition in definitions.to_all_formats(tool).items()
     }
 
 
@@ -59,12 +59,11 @@ def provider_name(slug: str, provider: str) -> str:
 
     It is the slug, or the beginning and a digest of the slug if that is too long.
     """
-    most = _LIMITS[provider].name or len(slug)
-    return (
-        slug
-        if len(slug) <= most
-        else f"{slug[: most - _DIGEST_LENGTH - 1]}_{sha256_hex(slug.encode())[:_DIGEST_LENGTH]}"
-    )
+    max_length = _LIMITS[provider].name or len(slug)
+    if len(slug) <= max_length:
+        return slug
+    digest = sha256_hex(slug.encode())[:_DIGEST_LENGTH]
+    return f"{slug[: max_length - _DIGEST_LENGTH - 1]}_{digest}"
 
 
 def render_json_array(definitions: Iterable[bytes]) -> bytes:
@@ -78,50 +77,50 @@ def render_json_array(definitions: Iterable[bytes]) -> bytes:
 
 def _fit_definition(tool: Tool, provider: str, definition: dict[str, Any]) -> ProviderDefinition:
     limits = _LIMITS[provider]
-    refused = [
+    invalid_names = [
         name
         for name in tool.input_parameters
         if limits.argument and not limits.argument.fullmatch(name)
     ]
-    if refused:
-        return ProviderDefinition(
-            None,
-            (
-                f"{tool.slug} is left out: {provider} refuses the name of its argument {refused[0]!r}.",
-            ),
+    if invalid_names:
+        note = (
+            f"{tool.slug} is left out: {provider} refuses the name of its argument"
+            f" {invalid_names[0]!r}."
         )
+        return ProviderDefinition(None, (note,))
     name, text = provider_name(tool.slug, provider), _truncate(tool.description, limits.description)
-    notes = (
-        [f"{name} stands for {tool.slug}: {provider} takes names of {limits.name} characters."]
-        if name != tool.slug
-        else []
-    )
+    notes = []
+    if name != tool.slug:
+        notes.append(
+            f"{name} stands for {tool.slug}: {provider} takes names of {limits.name} characters."
+        )
     if text != tool.description:
         notes.append(
-            f"{tool.slug} has its description cut: {provider} takes {limits.description:,} characters."
+            f"{tool.slug} has its description cut: {provider} takes {limits.description:,}"
+            " characters."
         )
     if provider == "json-schema":
-        definition = {
-            "$schema": definitions.JSON_SCHEMA_DIALECT,
-            "$id": f"{tool.slug}@{tool.version}",
-            **definition,
-        }
+        head = {"$schema": definitions.JSON_SCHEMA_DIALECT, "$id": f"{tool.slug}@{tool.version}"}
+        definition = {**head, **definition}
     elif notes or not text:
-        within = definition.get("function")
-        definition = (
-            {**definition, "function": _set_name_and_description(within, name, text)}
-            if within
-            else _set_name_and_description(definition, name, text)
-        )
+        definition = _rename(definition, name, text)
     return ProviderDefinition(definition, tuple(notes))
+
+
+def _rename(definition: dict[str, Any], name: str, text: str) -> dict[str, Any]:
+    """Return the definition, or one that contains it as `function`, with this name and text."""
+    function = definition.get("function")
+    if function:
+        return {**definition, "function": _set_name_and_description(function, name, text)}
+    return _set_name_and_description(definition, name, text)
 
 
 def _set_name_and_description(
     definition: Mapping[str, Any], name: str, text: str
 ) -> dict[str, Any]:
     """Return the definition with this name and description; an empty description is left out."""
-    said = {**definition, "name": name, "description": text}
-    return said if text else {key: value for key, value in said.items() if key != "description"}
+    result = {**definition, "name": name, "description": text}
+    return result if text else {key: value for key, value in result.items() if key != "description"}
 
 
 def _truncate(text: str, max_length: int) -> str:

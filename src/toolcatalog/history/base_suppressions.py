@@ -63,10 +63,10 @@ def protect_severities(
     For each protected rule that is not in `accepted_rules`, the result is the stricter of the
     base's and the change's severity.
     """
-    before = _read_overrides(root, base)
+    base_overrides = _read_overrides(root, base)
     return {**overrides} | {
         rule: min(
-            severity.effective_severity(rule, before),
+            severity.effective_severity(rule, base_overrides),
             severity.effective_severity(rule, overrides),
             key=_LEVELS.index,
         )
@@ -78,8 +78,8 @@ def _read_overrides(root: Path, base: FileSet) -> Mapping[str, str]:
     if "catalog.yaml" not in base.object_ids:
         return {}
     data = base.read(["catalog.yaml"])["catalog.yaml"]
-    about = from_files.load_record(root, "catalog.yaml", data)
-    return about.rules if isinstance(about, About) else {}
+    record = from_files.load_record(root, "catalog.yaml", data)
+    return record.rules if isinstance(record, About) else {}
 
 
 def find_lowered_rules(
@@ -106,25 +106,25 @@ def check_security(
     if not everywhere:
         folders = {_parent_folder(path) for path in changed if from_files.key_for_path(path)}
         paths = [path for path in paths if path in changed or _parent_folder(path) in folders]
-    examined = [*checker.check_files(root, paths)]
+    files = [*checker.check_files(root, paths)]
     newest = {_parent_folder(path): path for path in sorted(paths)}
-    new = [finding for one in examined if one.path in changed for finding in one.findings]
+    file_findings = [finding for file in files if file.path in changed for finding in file.findings]
     catalog = checker.build_catalog(
         [
-            (one.path, one.record)
-            for one in examined
-            if one.record
-            and (one.path in base.object_ids or newest[_parent_folder(one.path)] == one.path)
+            (file.path, file.record)
+            for file in files
+            if file.record
+            and (file.path in base.object_ids or newest[_parent_folder(file.path)] == file.path)
         ]
     )
-    broken = {one.path for one in examined if one.problems}
-    surveyed = severity.iter_catalog_findings(catalog, SECURITY_RULES)
-    said = [
-        *checker.select_findings(examined),
-        *new,
-        *(finding for finding in surveyed if finding.path not in broken),
+    invalid_paths = {file.path for file in files if file.problems}
+    catalog_findings = severity.iter_catalog_findings(catalog, SECURITY_RULES)
+    findings = [
+        *checker.select_findings(files).findings,
+        *file_findings,
+        *(finding for finding in catalog_findings if finding.path not in invalid_paths),
     ]
-    return [finding for finding in dict.fromkeys(said) if finding.rule in SECURITY_RULES]
+    return [finding for finding in dict.fromkeys(findings) if finding.rule in SECURITY_RULES]
 
 
 def locate_unsuppressed(
@@ -135,16 +135,16 @@ def locate_unsuppressed(
     A new comment does not suppress a protected rule, unless the rule is in `accepted_rules`.
     """
     problems: list[Problem] = []
-    doubtful: list[tuple[Finding, Problem]] = []
-    for path, some in suppressions.group_by_path(findings).items():
-        placed, said = loader.locate_in_file(root, path, some)
-        silenced = comments.suppressed_lines(said)
-        for finding, problem in zip(some, placed, strict=True):
-            if (problem.rule, problem.line) not in silenced:
+    suppressed: list[tuple[Finding, Problem]] = []
+    for path, file_findings in suppressions.group_by_path(findings).items():
+        located, suppressions_in_file = loader.locate_in_file(root, path, file_findings)
+        suppressed_lines = comments.suppressed_lines(suppressions_in_file)
+        for finding, problem in zip(file_findings, located, strict=True):
+            if (problem.rule, problem.line) not in suppressed_lines:
                 problems.append(problem)
             elif finding.rule in PROTECTED_RULES and finding.rule not in accepted_rules:
-                doubtful.append((finding, problem))
-    return problems + _reject_new_suppressions(root, base, doubtful)
+                suppressed.append((finding, problem))
+    return problems + _reject_new_suppressions(root, base, suppressed)
 
 
 def _reject_new_suppressions(
@@ -152,14 +152,16 @@ def _reject_new_suppressions(
 ) -> list[Problem]:
     """Return the problems of suppressed findings whose comment is not in the base."""
     candidates = _base_paths(base, {finding.path for finding, _ in suppressed})
-    contents = base.read([*dict.fromkeys(path for some in candidates.values() for path in some)])
-    before = {path: _ParsedFile.parse(data) for path, data in contents.items()}
-    after = {path: _ParsedFile.parse(folder.read_file(root, path)) for path in candidates}
+    contents = base.read(
+        [*dict.fromkeys(path for base_paths in candidates.values() for path in base_paths)]
+    )
+    base_files = {path: _ParsedFile.parse(data) for path, data in contents.items()}
+    current_files = {path: _ParsedFile.parse(folder.read_file(root, path)) for path in candidates}
     return [
         replace(problem, help=_acceptance_help(problem, base))
         for finding, problem in suppressed
         if not any(
-            _is_suppressed_in_base(finding, path, before[path], after[finding.path])
+            _is_suppressed_in_base(finding, path, base_files[path], current_files[finding.path])
             for path in candidates[finding.path]
         )
     ]
@@ -189,13 +191,15 @@ def _parent_folder(path: str) -> str:
 
 
 def _is_suppressed_in_base(
-    finding: Finding, path: str, before: _ParsedFile, after: _ParsedFile
+    finding: Finding, path: str, base_file: _ParsedFile, current_file: _ParsedFile
 ) -> bool:
-    if not before.has_suppression_for(finding):
+    if not base_file.has_suppression_for(finding):
         return False
     if finding.rule not in SECURITY_RULES:
         return path == finding.path
-    return _value_at(before.value, finding.pointer) == _value_at(after.value, finding.pointer)
+    return _value_at(base_file.value, finding.pointer) == _value_at(
+        current_file.value, finding.pointer
+    )
 
 
 def _value_at(value: Any, pointer: Pointer) -> tuple[int, bytes]:

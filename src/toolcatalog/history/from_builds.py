@@ -39,38 +39,50 @@ class _ToolkitIndexes(NamedTuple):
     toolkits: dict[str, FileFields]
 
 
-def load_sides(before: Path, after: Path) -> tuple[Side, Side]:
+def load_sides(old_folder: Path, new_folder: Path) -> tuple[Side, Side]:
     """Return the sides for two snapshot folders.
 
     Raises SnapshotError if one of them cannot be used.
     """
-    old, new = _open_build(before), _open_build(after)
-    differing = {
+    old_build, new_build = _open_build(old_folder), _open_build(new_folder)
+    changed_paths = {
         path
-        for path in old.listing.keys() | new.listing.keys()
-        if old.listing.get(path) != new.listing.get(path)
+        for path in old_build.listing.keys() | new_build.listing.keys()
+        if old_build.listing.get(path) != new_build.listing.get(path)
     }
-    toolkits = {path.split("/")[1] for path in differing if path.startswith("toolkits/")}
-    old_kits, new_kits = _read_indexes(old, toolkits), _read_indexes(new, toolkits)
+    toolkits = {path.split("/")[1] for path in changed_paths if path.startswith("toolkits/")}
+    old_indexes, new_indexes = (
+        _read_indexes(old_build, toolkits),
+        _read_indexes(new_build, toolkits),
+    )
     keys = {
         key
-        for key in old_kits.rows.keys() | new_kits.rows.keys()
-        if _is_different(old_kits.rows.get(key), new_kits.rows.get(key))
+        for key in old_indexes.rows.keys() | new_indexes.rows.keys()
+        if _is_different(old_indexes.rows.get(key), new_indexes.rows.get(key))
     }
-    old_versions, new_versions = _list_versions(old_kits, keys), _list_versions(new_kits, keys)
+    old_versions, new_versions = (
+        _list_versions(old_indexes, keys),
+        _list_versions(new_indexes, keys),
+    )
     references = {*comparison.predecessors(old_versions, new_versions).values()}
-    others = {path for path in differing if not path.startswith("toolkits/")}
+    other_paths = {path for path in changed_paths if not path.startswith("toolkits/")}
     return (
-        _make_side(old, old_kits, old_versions, keys | (references - new_kits.rows.keys()), others),
-        _make_side(new, new_kits, new_versions, keys | references, others),
+        _make_side(
+            old_build,
+            old_indexes,
+            old_versions,
+            keys | (references - new_indexes.rows.keys()),
+            other_paths,
+        ),
+        _make_side(new_build, new_indexes, new_versions, keys | references, other_paths),
     )
 
 
 def _open_build(folder: Path) -> _OpenBuild:
     store = open_snapshot(folder)
     manifest = verify.read_manifest(folder)
-    listed = verify.list_files(folder, manifest)
-    listing = {path: said.sha256 for path, said in listed.items() if "/" in path}
+    files = verify.list_files(folder, manifest)
+    listing = {path: file.sha256 for path, file in files.items() if "/" in path}
     return _OpenBuild(folder, store, manifest.about, listing)
 
 
@@ -84,29 +96,30 @@ def _read_verified(folder: Path, path: str, digest: str) -> bytes:
         ) from None
     if hashlib.sha256(data).hexdigest() != digest:
         raise SnapshotError(
-            f"The build in {folder} is damaged ({path} has other bytes than were written): {REBUILD_HINT}"
+            f"The build in {folder} is damaged ({path} has other bytes than were written):"
+            f" {REBUILD_HINT}"
         )
     return data
 
 
 def _read_indexes(build: _OpenBuild, toolkits: Collection[str]) -> _ToolkitIndexes:
-    found = _ToolkitIndexes({}, {})
+    indexes = _ToolkitIndexes({}, {})
     for path in sorted(
         path
         for path in build.listing
         if path.startswith("toolkits/") and path.split("/")[1] in toolkits
     ):
-        index = orjson.loads(_read_verified(build.folder, path, build.listing[path]))
-        toolkit = index["toolkit"]["slug"]
-        found.toolkits[toolkit] = {
+        document = orjson.loads(_read_verified(build.folder, path, build.listing[path]))
+        toolkit = document["toolkit"]["slug"]
+        indexes.toolkits[toolkit] = {
             name: value
-            for name, value in index["toolkit"].items()
+            for name, value in document["toolkit"].items()
             if name not in ("slug", "versions")
         }
-        found.rows.update(
-            {ToolVersionKey(toolkit, row["slug"], row["version"]): row for row in index["tools"]}
+        indexes.rows.update(
+            {ToolVersionKey(toolkit, row["slug"], row["version"]): row for row in document["tools"]}
         )
-    return found
+    return indexes
 
 
 def _is_different(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> bool:
@@ -118,13 +131,13 @@ def _is_different(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) 
 
 
 def _list_versions(
-    kits: _ToolkitIndexes, keys: Iterable[ToolVersionKey]
+    indexes: _ToolkitIndexes, keys: Iterable[ToolVersionKey]
 ) -> dict[tuple[str, str], list[str]]:
     tools = {key[:2] for key in keys}
-    found: dict[tuple[str, str], list[str]] = {}
-    for key in sorted(key for key in kits.rows if key[:2] in tools):
-        found.setdefault(key[:2], []).append(key.version)
-    return found
+    tool_versions: dict[tuple[str, str], list[str]] = {}
+    for key in sorted(key for key in indexes.rows if key[:2] in tools):
+        tool_versions.setdefault(key[:2], []).append(key.version)
+    return tool_versions
 
 
 def _make_side(
@@ -132,7 +145,7 @@ def _make_side(
     indexes: _ToolkitIndexes,
     versions: comparison.Versions,
     keys: Collection[ToolVersionKey],
-    others: Collection[str],
+    other_paths: Collection[str],
 ) -> Side:
     tools = {
         key: _load_tool(build.store, key, indexes.rows[key]) for key in keys if key in indexes.rows
@@ -142,7 +155,7 @@ def _make_side(
     }
     files |= {
         path.removesuffix(".json"): {"answer": build.listing[path]}
-        for path in others
+        for path in other_paths
         if path in build.listing
     }
     return Side(versions, tools, {**files, "catalog.yaml": build.about})

@@ -21,47 +21,50 @@ _PATH_FIELDS = ("path", "slug", "id")  # fields of records that come from the pa
 Records = Mapping[str, schema.Record | Unreadable]
 
 
-def find_changed_paths(before: FileSet, after: FileSet) -> set[str]:
+def find_changed_paths(old: FileSet, new: FileSet) -> set[str]:
     """Return the paths of the files that differ between the two sides."""
-    paths = before.object_ids.keys() | after.object_ids.keys()
+    paths = old.object_ids.keys() | new.object_ids.keys()
     return {
         path
         for path in paths
-        if not before.object_ids.get(path) or before.object_ids[path] != after.object_ids.get(path)
+        if not old.object_ids.get(path) or old.object_ids[path] != new.object_ids.get(path)
     }
 
 
-def load_sides(root: Path, before: FileSet, after: FileSet) -> tuple[Side, Side]:
+def load_sides(root: Path, old_files: FileSet, new_files: FileSet) -> tuple[Side, Side]:
     """Return the sides for two states of a catalog.
 
     `root` is the catalog's folder, for messages about files that cannot be read.
     """
-    differing = {
+    changed_paths = {
         path
-        for path in find_changed_paths(before, after)
-        if _is_catalog_path(path) or path in after.object_ids
+        for path in find_changed_paths(old_files, new_files)
+        if _is_catalog_path(path) or path in new_files.object_ids
     }
-    tools = {key[:2] for path in differing if (key := key_for_path(path))}
-    old_versions, new_versions = _list_versions(before, tools), _list_versions(after, tools)
+    keys = [key for key in map(key_for_path, changed_paths) if key]
+    tools = {(key.toolkit, key.slug) for key in keys}
+    old_versions, new_versions = _list_versions(old_files, tools), _list_versions(new_files, tools)
     references = {key.path for key in comparison.predecessors(old_versions, new_versions).values()}
-    kits = {f"toolkits/{toolkit}/toolkit.yaml" for toolkit, _ in tools}
-    wanted = differing | (references - after.object_ids.keys()), differing | references
-    old, new = (
-        _load_records(root, files, some | kits)
-        for files, some in zip((before, after), wanted, strict=True)
-    )
-    both = {**old, **new}
-    return _make_side(old_versions, wanted[0], differing, old, both), _make_side(
-        new_versions, wanted[1], differing, new, both
+    toolkit_paths = {f"toolkits/{toolkit}/toolkit.yaml" for toolkit, _ in tools}
+    old_paths = changed_paths | (references - new_files.object_ids.keys())
+    new_paths = changed_paths | references
+    old_records = _load_records(root, old_files, old_paths | toolkit_paths)
+    new_records = _load_records(root, new_files, new_paths | toolkit_paths)
+    all_records = {**old_records, **new_records}
+    return (
+        _make_side(old_versions, old_paths, changed_paths, old_records, all_records),
+        _make_side(new_versions, new_paths, changed_paths, new_records, all_records),
     )
 
 
 def key_for_path(path: str) -> ToolVersionKey | None:
     """Return the key of the tool version with this path, or None if it is another path."""
-    place = loader.classify_path(path)
-    if isinstance(place, Finding) or place.kind != "tool":
+    location = loader.classify_path(path)
+    if isinstance(location, Finding) or location.kind != "tool":
         return None
-    return ToolVersionKey(place.names["toolkit"], place.names["tool"], place.names["version"])
+    return ToolVersionKey(
+        location.names["toolkit"], location.names["tool"], location.names["version"]
+    )
 
 
 def load_record(root: Path, path: str, data: bytes | Finding) -> schema.Record | Unreadable:
@@ -74,7 +77,8 @@ def load_record(root: Path, path: str, data: bytes | Finding) -> schema.Record |
     record, findings = schema.validate(document)
     if record is None:
         return Unreadable(
-            f"line {loader.find_line(data, findings[0])}: {folder.make_problem(root, findings[0]).message}"
+            f"line {loader.find_line(data, findings[0])}:"
+            f" {folder.make_problem(root, findings[0]).message}"
         )
     return record
 
@@ -84,8 +88,10 @@ def to_tool(record: ToolVersion, toolkit: object) -> Tool:
 
     If `toolkit` could not be read, its defaults are empty.
     """
-    described = toolkit if isinstance(toolkit, Toolkit) else Toolkit(slug=record.toolkit, name="")
-    return resolve.resolve_tool(record, described, (record.version,))
+    toolkit_record = (
+        toolkit if isinstance(toolkit, Toolkit) else Toolkit(slug=record.toolkit, name="")
+    )
+    return resolve.resolve_tool(record, toolkit_record, (record.version,))
 
 
 def _is_catalog_path(path: str) -> bool:
@@ -96,11 +102,11 @@ def _list_versions(
     files: FileSet, tools: Collection[tuple[str, str]]
 ) -> dict[tuple[str, str], list[str]]:
     folders = {f"toolkits/{toolkit}/{slug}" for toolkit, slug in tools}
-    found: dict[tuple[str, str], list[str]] = {}
+    tool_versions: dict[tuple[str, str], list[str]] = {}
     for path in sorted(path for path in files.object_ids if path.rpartition("/")[0] in folders):
         if key := key_for_path(path):
-            found.setdefault((key.toolkit, key.slug), []).append(key.version)
-    return found
+            tool_versions.setdefault((key.toolkit, key.slug), []).append(key.version)
+    return tool_versions
 
 
 def _load_records(
@@ -117,20 +123,18 @@ def _make_side(
     records: Records,
     toolkits: Records,
 ) -> Side:
+    keys = {path: key_for_path(path) for path in {*paths, *changed_paths} & records.keys()}
     tools = {
         key: _to_tool(records[path], toolkits.get(_toolkit_path(key)))
-        for path in paths
-        if path in records and (key := key_for_path(path))
+        for path, key in keys.items()
+        if key and path in paths
     }
-    return Side(
-        versions,
-        tools,
-        {
-            path: _file_fields(records[path])
-            for path in changed_paths
-            if path in records and key_for_path(path) is None
-        },
-    )
+    files = {
+        path: _file_fields(records[path])
+        for path, key in keys.items()
+        if key is None and path in changed_paths
+    }
+    return Side(versions, tools, files)
 
 
 def _to_tool(record: schema.Record | Unreadable, toolkit: object) -> Tool | Unreadable:

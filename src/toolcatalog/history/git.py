@@ -51,10 +51,11 @@ _ENVIRONMENT = {
 _REMOVED_VARIABLES = frozenset(
     f"GIT_{name}"
     for name in (
-        "ALTERNATE_OBJECT_DIRECTORIES", "COMMON_DIR", "CONFIG", "CONFIG_PARAMETERS", "DIR", "GLOB_PATHSPECS", "ICASE_PATHSPECS",
-        "IMPLICIT_WORK_TREE", "INDEX_FILE", "NAMESPACE", "NOGLOB_PATHSPECS", "OBJECT_DIRECTORY", "PREFIX", "REPLACE_REF_BASE",
-        "SHALLOW_FILE", "WORK_TREE",
-    )
+        "ALTERNATE_OBJECT_DIRECTORIES", "COMMON_DIR", "CONFIG", "CONFIG_PARAMETERS", "DIR",
+    "GLOB_PATHSPECS", "ICASE_PATHSPECS", "IMPLICIT_WORK_TREE", "INDEX_FILE", "NAMESPACE",
+    "NOGLOB_PATHSPECS", "OBJECT_DIRECTORY", "PREFIX", "REPLACE_REF_BASE", "SHALLOW_FILE",
+    "WORK_TREE",
+)
 )  # fmt: skip
 _DOT_GIT, _GITDIR_PREFIX = ".git", "gitdir: "
 _REVISION_MODIFIER = re.compile("[~^@:]")  # what may follow a name in a revision
@@ -98,28 +99,30 @@ def open_repository(catalog: Path) -> Repository:
     """
     if not catalog.is_dir():
         raise UsageError(f"No catalog at {catalog}: name its folder with --catalog.")
-    real = Path(os.path.realpath(catalog))
-    top = next((path for path in (real, *real.parents) if os.path.lexists(path / _DOT_GIT)), None)
-    done = _run_git(
+    real_path = Path(os.path.realpath(catalog))
+    top = next(
+        (path for path in (real_path, *real_path.parents) if os.path.lexists(path / _DOT_GIT)), None
+    )
+    result = _run_git(
         "-C",
-        str(real),
+        str(real_path),
         "rev-parse",
         "--show-toplevel",
         "--absolute-git-dir",
         "--show-prefix",
         "--show-object-format",
     )
-    if top and b"safe.bareRepository" in done.stderr:
+    if top and b"safe.bareRepository" in result.stderr:
         _raise_embedded_repository(
-            top, os.fsdecode(done.stderr).partition("'")[2].partition("'")[0]
+            top, os.fsdecode(result.stderr).partition("'")[2].partition("'")[0]
         )
-    if done.returncode:
-        _raise_no_repository(catalog, done.stderr)
-    shown, folder, inside, algorithm = os.fsdecode(done.stdout).rsplit("\n", 4)[:4]
-    if top is None or not (_is_same_folder(shown, top) and _is_own_repository(folder, top)):
-        _raise_embedded_repository(top or real, folder)
+    if result.returncode:
+        _raise_no_repository(catalog, result.stderr)
+    top_folder, folder, inside, algorithm = os.fsdecode(result.stdout).rsplit("\n", 4)[:4]
+    if top is None or not (_is_same_folder(top_folder, top) and _is_own_repository(folder, top)):
+        _raise_embedded_repository(top or real_path, folder)
     _require_no_link(catalog, top)
-    return Repository(catalog, shown, folder, inside, algorithm)
+    return Repository(catalog, top_folder, folder, inside, algorithm)
 
 
 def _is_same_folder(path: str, other: Path) -> bool:
@@ -135,11 +138,11 @@ def _is_own_repository(folder: str, top: Path) -> bool:
     It is either the folder `.git` itself or, in a worktree or submodule, the folder outside the
     working tree that the file `.git` points to.
     """
-    own = top / _DOT_GIT
-    if not own.is_file():
-        return _is_same_folder(folder, own)
+    git_path = top / _DOT_GIT
+    if not git_path.is_file():
+        return _is_same_folder(folder, git_path)
     try:
-        target = os.fsdecode(own.read_bytes()).removeprefix(_GITDIR_PREFIX).rstrip("\r\n")
+        target = os.fsdecode(git_path.read_bytes()).removeprefix(_GITDIR_PREFIX).rstrip("\r\n")
     except OSError:
         return False
     return _is_same_folder(folder, top / target) and not Path(folder).is_relative_to(top)
@@ -168,15 +171,34 @@ def _require_no_link(catalog: Path, top: Path) -> None:
             )
 
 
+def require_own_history(repository: Repository, revision: str) -> None:
+    """Raise UsageError if an outer repository has files at a revision where this one is now.
+
+    A change that replaces the folder by a submodule would bring a history of its own.
+    """
+    top = Path(repository.top)
+    if not any(os.path.lexists(path / _DOT_GIT) for path in top.parents):
+        return
+    outer = open_repository(top.parent)
+    commit = _find_commit(outer, revision)
+    path = f"{outer.prefix}{top.name}"
+    references = _run_git_in(outer, "ls-tree", "-d", commit, path).stdout if commit else b""
+    if references and not references.startswith(_SUBMODULE.encode()):
+        raise UsageError(
+            f"{top} is a repository of its own, such as a submodule, and at {revision} it was a "
+            f"folder of the repository in {outer.top}: put the files themselves there."
+        )
+
+
 def resolve_commit(repository: Repository, revision: str) -> str:
     """Return the full ID of the commit that a revision refers to.
 
     Raises UsageError, with a way to fix it, if git does not know the revision.
     """
-    found = _find_commit(repository, revision)
-    if found is None:
+    commit = _find_commit(repository, revision)
+    if commit is None:
         _raise_unknown_revision(repository, revision)
-    return found
+    return commit
 
 
 def find_merge_base(repository: Repository, revision: str) -> str:
@@ -213,7 +235,7 @@ def files_at_commit(repository: Repository, commit: str, title: str) -> FileSet:
             f"Git cannot list the files of {title} ({_first_line(done.stderr)}): try `git "
             "fsck`, or clone anew."
         )
-    entries = [*_entries(done.stdout, len(repository.prefix))]
+    entries = [*_parse_entries(done.stdout, len(repository.prefix))]
     for mode, _, path in entries:
         if mode == _SUBMODULE:
             _nested(f"{repository.prefix}{path}", f" at {title}")
@@ -236,12 +258,14 @@ def files_in_working_tree(repository: Repository, title: str = "the working tree
     for folder in _folders(paths):
         if os.path.lexists(f"{root}/{folder}/{_DOT_GIT}"):
             _nested(catalog_folder.display_path(root, folder))
-    named = {
+    object_ids = {
         path: _object_id(catalog_folder.read_file(root, path), repository.hash_algorithm)
         for path in paths
     }
     return FileSet(
-        title, named, lambda paths: {path: catalog_folder.read_file(root, path) for path in paths}
+        title,
+        object_ids,
+        lambda paths: {path: catalog_folder.read_file(root, path) for path in paths},
     )
 
 
@@ -277,7 +301,10 @@ def _run_git(*arguments: str, stdin: bytes = b"") -> "subprocess.CompletedProces
 
 def _raise_no_repository(catalog: Path, stderr: bytes) -> NoReturn:
     if b"dubious ownership" in stderr:
-        advice = f"run `git config --global --add safe.directory {catalog.resolve()}`, with the top folder of the repository"
+        advice = (
+            f"run `git config --global --add safe.directory {catalog.resolve()}`, with the top"
+            " folder of the repository"
+        )
         raise UsageError(
             f"Git does not read the repository of {catalog}, because it belongs to another "
             f"user: {advice}."
@@ -315,15 +342,15 @@ def _find_commit(repository: Repository, revision: str) -> str | None:
 
 
 def _raise_unknown_revision(repository: Repository, revision: str) -> NoReturn:
-    def said(*arguments: str) -> str:
+    def run(*arguments: str) -> str:
         return os.fsdecode(_run_git_in(repository, *arguments).stdout).strip()
 
-    if not said("rev-list", "--all", "--max-count=1"):
+    if not run("rev-list", "--all", "--max-count=1"):
         raise UsageError(
             f"The git repository in {repository.top} has no commits yet: make the first with "
             "`git commit`."
         )
-    if said("rev-parse", "--is-shallow-repository") == "true":
+    if run("rev-parse", "--is-shallow-repository") == "true":
         advice = (
             "`git fetch --unshallow`, or `fetch-depth: 0` for actions/checkout, brings all of it"
         )
@@ -331,25 +358,23 @@ def _raise_unknown_revision(repository: Repository, revision: str) -> NoReturn:
             f"Git does not know the revision `{revision}` in {repository.top}, a clone "
             f"without its whole history: {advice}."
         )
-    known = said(
+    references = run(
         "for-each-ref", f"--count={_MAX_NAMES}", "--sort=-creatordate", "--format=%(refname:short)"
     ).splitlines()
-    near = names.find_nearest(revision, known)
     advice = (
-        f"did you mean `{near[0]}`?"
-        if near
-        else "`git branch --all` and `git tag` list names, and `git fetch` brings new ones."
+        names.suggest(revision, references)
+        or "`git branch --all` and `git tag` list names, and `git fetch` brings new ones."
     )
     raise UsageError(f"Git knows no revision `{revision}` in {repository.top}: {advice}")
 
 
-def _entries(listed: bytes, skipped: int) -> Iterator[tuple[str, str, str]]:
+def _parse_entries(output: bytes, prefix_length: int) -> Iterator[tuple[str, str, str]]:
     """Yield mode, object ID and path of each catalog file, and of each submodule at such a path."""
-    for line in os.fsdecode(listed).split("\0")[:-1]:
-        about, _, path = line.partition("\t")
-        mode, _, name = about.split(" ")
-        if catalog_folder.is_catalog_file(path[skipped:]):
-            yield mode, name, path[skipped:]
+    for line in os.fsdecode(output).split("\0")[:-1]:
+        attributes, _, path = line.partition("\t")
+        mode, _, name = attributes.split(" ")
+        if catalog_folder.is_catalog_file(path[prefix_length:]):
+            yield mode, name, path[prefix_length:]
 
 
 def _folders(paths: Iterable[str]) -> set[str]:
@@ -377,12 +402,12 @@ def _resolve_links(
 
     Links that do not point to catalog files have an empty ID.
     """
-    read = ((path, targets[name]) for path, name in links.items())
+    link_targets = ((path, targets[name]) for path, name in links.items())
     return {
         path: files.get(catalog_folder.target_of(path, os.fsdecode(target)), _NO_OBJECT)
         if isinstance(target, bytes)
         else _NO_OBJECT
-        for path, target in read
+        for path, target in link_targets
     }
 
 
@@ -411,41 +436,49 @@ def _read_objects(repository: Repository, object_ids: Collection[str]) -> dict[s
 
     Objects larger than a catalog file may be are not read, because they may be huge.
     """
-    sizes, said = _cat_file(repository, object_ids, "--batch-check=%(objectname) %(objectsize)")
-    pairs = (line.split(" ") for line in sizes.decode().splitlines())
-    known = {name: int(size) for name, size in pairs if size.isdecimal()}
-    found: dict[str, bytes | str] = dict.fromkeys(object_ids, _missing_reason(said))
-    found |= {
+    size_lines, errors = _cat_file(
+        repository, object_ids, "--batch-check=%(objectname) %(objectsize)"
+    )
+    pairs = (line.split(" ") for line in size_lines.decode().splitlines())
+    sizes_by_id = {name: int(size) for name, size in pairs if size.isdecimal()}
+    objects: dict[str, bytes | str] = dict.fromkeys(object_ids, _missing_reason(errors))
+    objects |= {
         name: "more than 1 MiB"
-        for name, size in known.items()
+        for name, size in sizes_by_id.items()
         if size > catalog_folder.MAX_FILE_SIZE
     }
-    wanted = [name for name, size in known.items() if size <= catalog_folder.MAX_FILE_SIZE]
-    data, said = _cat_file(repository, wanted, "--batch=%(objectname)")
+    readable = [name for name, size in sizes_by_id.items() if size <= catalog_folder.MAX_FILE_SIZE]
+    data, errors = _cat_file(repository, readable, "--batch=%(objectname)")
     start = 0
-    for name in wanted:
+    for name in readable:
         first = start + len(name) + 1
-        start = first + known[name] + 1
+        start = first + sizes_by_id[name] + 1
         is_whole = (
             len(data) >= start and data[first - len(name) - 1 : first] == f"{name}\n".encode()
         )
-        found[name] = data[first : start - 1] if is_whole else _missing_reason(said)
-    return found
+        objects[name] = data[first : start - 1] if is_whole else _missing_reason(errors)
+    return objects
 
 
 def _cat_file(
-    repository: Repository, object_ids: Collection[str], form: str
+    repository: Repository, object_ids: Collection[str], output_format: str
 ) -> tuple[bytes, bytes]:
-    done = _run_git_in(
-        repository, "cat-file", form, stdin=b"".join(f"{name}\n".encode() for name in object_ids)
+    result = _run_git_in(
+        repository,
+        "cat-file",
+        output_format,
+        stdin=b"".join(f"{name}\n".encode() for name in object_ids),
     )
-    return done.stdout, done.stderr
+    return result.stdout, result.stderr
 
 
 def _missing_reason(stderr: bytes) -> str:
     if stderr and b"lazy fetching" not in stderr and b"promisor" not in stderr:
         return f"git cannot read it ({_first_line(stderr)})"
-    return "git does not have its content, as in a partial clone: `git fetch --refetch --no-filter` brings it"
+    return (
+        "git does not have its content, as in a partial clone: `git fetch --refetch --no-filter`"
+        " brings it"
+    )
 
 
 def _object_id(content: bytes | Finding, algorithm: str) -> str:

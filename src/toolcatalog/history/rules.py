@@ -10,7 +10,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from toolcatalog.diff.change import Change
-from toolcatalog.diff.comparison import Comparison, Entry, ToolVersionKey
+from toolcatalog.diff.comparison import Comparison, Entry, ToolVersionKey, is_meta_tool
 from toolcatalog.errors import Finding, Pointer
 
 _MAX_LISTED_CHANGES = 5  # changes listed in a message
@@ -23,13 +23,14 @@ class HistoryContext:
 
     `comparison` contains the differences since a revision, and `published` the versions at that
     revision of the tools that differ. `deprecated` contains the current deprecation of each
-    deprecated version. `invalid` are the tool versions that cannot be read now; `check` reports
-    why.
+    deprecated version; `announced` those at that revision. `invalid` are the tool versions that
+    cannot be read now; `check` reports why.
     """
 
     comparison: Comparison
     published: Mapping[tuple[str, str], Sequence[str]]
     deprecated: Mapping[ToolVersionKey, Mapping[str, str]] = field(default_factory=dict)
+    announced: Mapping[ToolVersionKey, Mapping[str, str]] = field(default_factory=dict)
     invalid: Collection[ToolVersionKey] = ()
     today: str  # as YYYY-MM-DD
 
@@ -55,7 +56,7 @@ def check_version_unchanged(history: HistoryContext) -> Iterator[Finding]:
     for entry in _entries_with(history, "changed"):
         if not entry.slug:
             continue
-        broken = (
+        consequence = (
             "and breaks who calls it" if _breaking_changes(entry) else "if only for who reads it"
         )
         yield Finding(
@@ -63,13 +64,39 @@ def check_version_unchanged(history: HistoryContext) -> Iterator[Finding]:
             pointer=_field_pointer(entry.changes[0]),
             at_key=True,
             rule="history-version-changed",
-            message=f"this version is published, and it changed, {broken}: {_format_changes(entry.changes)}",
-            expected=f"the file as it is in {history.comparison.before}, apart from `deprecation`",
+            message=(
+                f"this version is published, and it changed, {consequence}:"
+                f" {_format_changes(entry.changes)}"
+            ),
+            expected=(
+                f"the file as it is in {history.comparison.old_title}, apart from `deprecation`"
+            ),
             help=(
                 "put that one back, and make the change in a new version: `toolcatalog bump "
                 f"{entry.slug}`"
             ),
         )
+
+
+def check_meta_tool_unchanged(history: HistoryContext) -> Iterator[Finding]:
+    """Check that a version of a meta tool does not change, apart from its deprecation."""
+    for entry in _entries_with(history, "changed"):
+        changes = [change for change in entry.changes if change.location != "deprecation"]
+        if is_meta_tool(entry.path) and changes:
+            yield Finding(
+                path=entry.path,
+                pointer=(changes[0].location,),
+                at_key=True,
+                rule="history-version-changed",
+                message=(
+                    "this version of a meta tool is published, and it changed: "
+                    f"{_format_changes(changes)}"
+                ),
+                expected=(
+                    f"the file as it is in {history.comparison.old_title}, apart from `deprecation`"
+                ),
+                help="put that one back, and make the change in a new file with a later version",
+            )
 
 
 def check_version_order(history: HistoryContext) -> Iterator[Finding]:
@@ -106,16 +133,70 @@ def check_version_removed(history: HistoryContext) -> Iterator[Finding]:
             )
 
 
+def check_meta_tool_removed(history: HistoryContext) -> Iterator[Finding]:
+    """Check that a version of a meta tool is not removed before its announced date."""
+    for entry in _entries_with(history, "removed"):
+        if is_meta_tool(entry.path) and not _has_passed_sunset(entry, history.today):
+            yield Finding(
+                path=entry.path,
+                rule="history-version-removed",
+                message="this version of a meta tool was removed before an announced end",
+                expected="a deprecation with a `sunset`, and that day to have come",
+                help=(
+                    f"put it back ({_restore_hint(history, entry.path)}), and announce its end by "
+                    "`deprecation` with a `sunset`"
+                ),
+            )
+
+
+def check_sunset_ahead(history: HistoryContext) -> Iterator[Finding]:
+    """Check that a change announces no end that has already come."""
+    for entry in _entries_with(history, "deprecated", "deprecation", "new version"):
+        key = ToolVersionKey(entry.toolkit, entry.slug, entry.version)
+        sunset = history.deprecated.get(key, {}).get("sunset", "")
+        previous = history.announced.get(key, {}).get("sunset", "")
+        if sunset and sunset <= history.today and sunset != previous:
+            yield Finding(
+                path=entry.path,
+                pointer=("deprecation", "sunset"),
+                rule="history-sunset-past",
+                message=f"`sunset` is {sunset}, which has come, and was not announced before",
+                expected=f"a day after {history.today}",
+                help="give those who use this version time: choose a later day",
+            )
+
+
+def check_toolkit_auth(history: HistoryContext) -> Iterator[Finding]:
+    """Report a toolkit that needs authentication from now on, or no longer.
+
+    That changes all published versions of its tools that do not say otherwise.
+    """
+    for entry in _entries_with(history, "changed"):
+        for change in entry.changes:
+            if not entry.slug and change.location == "no_auth" and not is_meta_tool(entry.path):
+                yield Finding(
+                    path=entry.path,
+                    pointer=("no_auth",),
+                    at_key=True,
+                    rule="history-no-auth",
+                    message=(
+                        f"`no_auth` {change.text}. Published versions of its tools change with it"
+                    ),
+                    expected=f"`no_auth` as it is in {history.comparison.old_title}",
+                    help="put that one back, and say `no_auth` in new versions of the tools",
+                )
+
+
 def check_tool_removed(history: HistoryContext) -> Iterator[Finding]:
     """Check that a published tool is not removed before its announced date.
 
     `check_toolkit_removed` covers tools of a toolkit that is removed as a whole.
     """
-    gone = _removed_toolkits(history)
+    removed_toolkits = _removed_toolkits(history)
     for entry in _entries_with(history, "removed"):
         if (
             entry.slug
-            and entry.toolkit not in gone
+            and entry.toolkit not in removed_toolkits
             and not _has_passed_sunset(entry, history.today)
         ):
             yield _removal_finding(
@@ -127,16 +208,16 @@ def check_toolkit_removed(history: HistoryContext) -> Iterator[Finding]:
     """Check that a published toolkit is not removed before the announced dates of all its tools."""
     tools = [entry for entry in _entries_with(history, "removed") if entry.slug]
     for toolkit, path in _removed_toolkits(history).items():
-        early = [
+        too_early = [
             entry
             for entry in tools
             if entry.toolkit == toolkit and not _has_passed_sunset(entry, history.today)
         ]
-        if early:
+        if too_early:
             count = (
-                f"{len(early):,} of its tools, `{early[0].slug}` first,"
-                if len(early) > 1
-                else f"its tool `{early[0].slug}`"
+                f"{len(too_early):,} of its tools, `{too_early[0].slug}` first,"
+                if len(too_early) > 1
+                else f"its tool `{too_early[0].slug}`"
             )
             yield Finding(
                 path=path,
@@ -156,20 +237,25 @@ def check_toolkit_removed(history: HistoryContext) -> Iterator[Finding]:
 def check_breaking_announced(history: HistoryContext) -> Iterator[Finding]:
     """Check that the version before a breaking one is deprecated with a sunset."""
     for entry in _entries_with(history, "new version"):
-        before = ToolVersionKey(entry.toolkit, entry.slug, entry.compared_with)
-        if (broken := _breaking_changes(entry)) and not history.deprecated.get(before, {}).get(
+        previous = ToolVersionKey(entry.toolkit, entry.slug, entry.compared_with)
+        if (breaking := _breaking_changes(entry)) and not history.deprecated.get(previous, {}).get(
             "sunset"
         ):
             yield Finding(
                 path=entry.path,
-                pointer=_field_pointer(broken[0]),
+                pointer=_field_pointer(breaking[0]),
                 at_key=True,
                 rule="history-breaking",
-                message=f"this version breaks callers of {entry.compared_with}: {_format_changes(broken)}",
-                expected=f"changes that no caller notices, or an announced end of {entry.compared_with}",
+                message=(
+                    f"this version breaks callers of {entry.compared_with}:"
+                    f" {_format_changes(breaking)}"
+                ),
+                expected=(
+                    f"changes that no caller notices, or an announced end of {entry.compared_with}"
+                ),
                 help=(
-                    f"keep what callers rely on, or say in {entry.compared_with}.yaml, by `deprecation` "
-                    "with a `sunset`, how long that one stays"
+                    f"keep what callers rely on, or say in {entry.compared_with}.yaml, by"
+                    " `deprecation` with a `sunset`, how long that one stays"
                 ),
             )
 
@@ -192,7 +278,7 @@ def check_all_compared(history: HistoryContext) -> Iterator[Finding]:
                 path=entry.path,
                 rule="history-not-compared",
                 message=(
-                    f"this version could not be compared with {history.comparison.before}: "
+                    f"this version could not be compared with {history.comparison.old_title}: "
                     f"{entry.reason}"
                 ),
                 help="look at the difference yourself: what was published must not change",
@@ -201,10 +287,14 @@ def check_all_compared(history: HistoryContext) -> Iterator[Finding]:
 
 RULES = (
     HistoryRule("history-version-changed", "error", check_version_unchanged),
+    HistoryRule("history-version-changed", "error", check_meta_tool_unchanged),
     HistoryRule("history-version-back", "error", check_version_order),
     HistoryRule("history-version-removed", "error", check_version_removed),
+    HistoryRule("history-version-removed", "error", check_meta_tool_removed),
     HistoryRule("history-tool-removed", "error", check_tool_removed),
     HistoryRule("history-toolkit-removed", "error", check_toolkit_removed),
+    HistoryRule("history-sunset-past", "error", check_sunset_ahead),
+    HistoryRule("history-no-auth", "warning", check_toolkit_auth),
     HistoryRule("history-breaking", "warning", check_breaking_announced),
     HistoryRule("history-not-compared", "warning", check_all_compared),
 )
@@ -227,8 +317,8 @@ def _has_passed_sunset(entry: Entry, today: str) -> bool:
     return bool(entry.sunset) and entry.sunset <= today
 
 
-def _removal_finding(rule: str, entry: Entry, what: str, history: HistoryContext) -> Finding:
-    announced = (
+def _removal_finding(rule: str, entry: Entry, subject: str, history: HistoryContext) -> Finding:
+    announcement = (
         f"its `sunset` is {entry.sunset}, which has not come"
         if entry.sunset
         else "nothing had announced that, by a `sunset`"
@@ -236,17 +326,17 @@ def _removal_finding(rule: str, entry: Entry, what: str, history: HistoryContext
     return Finding(
         path=entry.path,
         rule=rule,
-        message=f"{what} was removed, and {announced}",
+        message=f"{subject} was removed, and {announcement}",
         expected="a deprecation with a `sunset`, and that day to have come",
         help=(
-            f"put it back ({_restore_hint(history, entry.path)}), and announce its end: `toolcatalog "
-            f"deprecate {entry.slug} --sunset DATE`"
+            f"put it back ({_restore_hint(history, entry.path)}), and announce its end:"
+            f" `toolcatalog deprecate {entry.slug} --sunset DATE`"
         ),
     )
 
 
 def _restore_hint(history: HistoryContext, path: str) -> str:
-    return f"`git checkout {history.comparison.before} -- {path}` in the catalog's folder"
+    return f"`git checkout {history.comparison.old_title} -- {path}` in the catalog's folder"
 
 
 def _breaking_changes(entry: Entry) -> list[Change]:
@@ -254,15 +344,17 @@ def _breaking_changes(entry: Entry) -> list[Change]:
 
 
 def _format_changes(changes: Sequence[Change]) -> str:
-    said = "; ".join(f"{change.place} {change.what}" for change in changes[:_MAX_LISTED_CHANGES])
+    listed = "; ".join(
+        f"{change.location} {change.text}" for change in changes[:_MAX_LISTED_CHANGES]
+    )
     return (
-        said
+        listed
         if len(changes) <= _MAX_LISTED_CHANGES
-        else f"{said}; and {len(changes) - _MAX_LISTED_CHANGES} more"
+        else f"{listed}; and {len(changes) - _MAX_LISTED_CHANGES} more"
     )
 
 
 def _field_pointer(change: Change) -> Pointer:
     """Return the pointer of the file's field that a change is in."""
-    field = change.place.partition(" ")[0]
+    field = change.location.partition(" ")[0]
     return (_FIELD_NAMES.get(field, field),)

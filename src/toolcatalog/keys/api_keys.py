@@ -82,7 +82,10 @@ def hash_secret(secret: bytes) -> str:
 
 _FORMAT = 1
 _CHECK_INTERVAL = 0.5  # seconds
-_EDITED_HINT = "restore it from a backup or, where somebody has edited it and it is right as it is, remove its line `sha256`."
+_EDITED_HINT = (
+    "restore it from a backup or, where somebody has edited it and it is right as it is, remove its"
+    " line `sha256`."
+)
 _log = logging.getLogger("toolcatalog.keys")
 
 
@@ -118,20 +121,20 @@ class ApiKey:
 
 def default_key_file() -> Path:
     """Return the default key file: in the user's configuration folder, outside of checkouts."""
-    home = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    return Path(home) / "toolcatalog" / "keys.json"
+    config_folder = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    return Path(config_folder) / "toolcatalog" / "keys.json"
 
 
-def load_keys(storage: Path | KeyStorage) -> tuple[ApiKey, ...]:
+def load_keys(source: Path | KeyStorage) -> tuple[ApiKey, ...]:
     """Load the keys of a file or storage, oldest first.
 
     Raises KeyFileError if it cannot be read or is invalid.
     """
-    place = _as_storage(storage)
-    data = place.read()
+    storage = _as_storage(source)
+    data = storage.read()
     if data is None:
-        raise _missing_error(place)
-    return parse_keys(data, place)
+        raise _missing_error(storage)
+    return parse_keys(data, storage)
 
 
 def _as_storage(storage: Path | KeyStorage) -> KeyStorage:
@@ -140,7 +143,8 @@ def _as_storage(storage: Path | KeyStorage) -> KeyStorage:
 
 def _missing_error(storage: KeyStorage) -> KeyFileError:
     return KeyFileError(
-        f"There is no {storage}: run `toolcatalog keys create --project default {storage.cli_option}`."
+        f"There is no {storage}: run `toolcatalog keys create --project default"
+        f" {storage.cli_option}`."
     )
 
 
@@ -155,7 +159,8 @@ def parse_keys(data: bytes, storage: KeyStorage) -> tuple[ApiKey, ...]:
             raise KeyFileError(
                 f"The {storage} has format {value['format']}, this program reads {_FORMAT}."
             )
-        if value.get("sha256", sealed := _document_checksum(value["keys"])) != sealed:
+        checksum = _document_checksum(value["keys"])
+        if value.get("sha256", checksum) != checksum:
             raise KeyFileError(f"The {storage} is not as it was written: {_EDITED_HINT}")
         # otherwise a damaged name of the checksum would disable it
         if not value.keys() <= {"format", "sha256", "keys"}:
@@ -170,9 +175,9 @@ def parse_keys(data: bytes, storage: KeyStorage) -> tuple[ApiKey, ...]:
 
 def serialize_keys(keys: Sequence[ApiKey]) -> bytes:
     """Return the key document for these keys."""
-    kept = orjson.loads(orjson.dumps([asdict(key) for key in keys]))
+    rows = orjson.loads(orjson.dumps([asdict(key) for key in keys]))
     return orjson.dumps(
-        {"format": _FORMAT, "sha256": _document_checksum(kept), "keys": kept},
+        {"format": _FORMAT, "sha256": _document_checksum(rows), "keys": rows},
         option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE,
     )
 
@@ -225,55 +230,55 @@ def _derive_lifetime(fields: Mapping[str, Any]) -> int | None:
 
 
 def create(
-    storage: Path | KeyStorage,
+    source: Path | KeyStorage,
     project: str,
     toolkits: Sequence[str] | None,
     lifetime: timedelta | None,
 ) -> tuple[str, ApiKey]:
     """Create a key and store its hash; return the secret, which is not stored, and the record."""
-    now, place = datetime.now(UTC), _as_storage(storage)
-    life = None if lifetime is None else int(lifetime.total_seconds())
-    secret, key = _make_key(project, tuple(toolkits) if toolkits else None, life, now)
+    now, storage = datetime.now(UTC), _as_storage(source)
+    lifetime_seconds = None if lifetime is None else int(lifetime.total_seconds())
+    secret, key = _make_key(project, tuple(toolkits) if toolkits else None, lifetime_seconds, now)
 
-    def grown(before: bytes | None) -> tuple[bytes, None]:
+    def add_key(document: bytes | None) -> tuple[bytes, None]:
         return serialize_keys(
-            (*(parse_keys(before, place) if before is not None else ()), key)
+            (*(parse_keys(document, storage) if document is not None else ()), key)
         ), None
 
-    place.update(grown)
+    storage.update(add_key)
     return secret, key
 
 
-def rotate(storage: Path | KeyStorage, id: str, overlap: timedelta) -> tuple[str, ApiKey]:
+def rotate(source: Path | KeyStorage, id: str, overlap: timedelta) -> tuple[str, ApiKey]:
     """Create the successor of an active key, with its project, toolkits and lifetime.
 
     Returns the new secret and record. The old key ends after the overlap.
     """
-    now, place = datetime.now(UTC), _as_storage(storage)
+    now, storage = datetime.now(UTC), _as_storage(source)
 
-    def rotated(before: bytes | None) -> tuple[bytes, tuple[str, ApiKey]]:
-        keys, old = _find_active(before, id, now, place)
+    def rotate_key(document: bytes | None) -> tuple[bytes, tuple[str, ApiKey]]:
+        keys, old = _find_active(document, id, now, storage)
         secret, new = _make_key(old.project, old.toolkits, old.lifetime, now)
-        ends = _format_time(now + overlap)
-        ending = replace(old, expires=min(old.expires, ends) if old.expires else ends)
-        return serialize_keys((*(ending if key.id == id else key for key in keys), new)), (
+        end = _format_time(now + overlap)
+        expiring = replace(old, expires=min(old.expires, end) if old.expires else end)
+        return serialize_keys((*(expiring if key.id == id else key for key in keys), new)), (
             secret,
             new,
         )
 
-    return place.update(rotated)
+    return storage.update(rotate_key)
 
 
-def revoke(storage: Path | KeyStorage, id: str) -> ApiKey:
+def revoke(source: Path | KeyStorage, id: str) -> ApiKey:
     """Revoke a key at once and return its record."""
-    now, place = datetime.now(UTC), _as_storage(storage)
+    now, storage = datetime.now(UTC), _as_storage(source)
 
-    def without(before: bytes | None) -> tuple[bytes, ApiKey]:
-        keys, old = _find_active(before, id, now, place)
+    def revoke_key(document: bytes | None) -> tuple[bytes, ApiKey]:
+        keys, old = _find_active(document, id, now, storage)
         revoked = replace(old, revoked=_format_time(now))
         return serialize_keys([revoked if key.id == id else key for key in keys]), revoked
 
-    return place.update(without)
+    return storage.update(revoke_key)
 
 
 def _make_key(
@@ -293,15 +298,15 @@ def _make_key(
 
 
 def _find_active(
-    before: bytes | None, id: str, now: datetime, storage: KeyStorage
+    document: bytes | None, id: str, now: datetime, storage: KeyStorage
 ) -> tuple[tuple[ApiKey, ...], ApiKey]:
     """Return all keys of a document, and the active key with this id.
 
     Raises KeyFileError if there is no such key or if it is not active.
     """
-    if before is None:
+    if document is None:
         raise _missing_error(storage)
-    keys = parse_keys(before, storage)
+    keys = parse_keys(document, storage)
     for key in keys:
         if key.id == id:
             if (state := key.state(now)) != "active":
@@ -345,13 +350,13 @@ class KeyRing:
         """Return the active key with this SHA-256; None as for `find`."""
         if time.monotonic() - self._last_check >= _CHECK_INTERVAL:
             self._reload_if_changed()
-        key, until = self._keys.get(digest, _NO_KEY)
-        return key if hmac.compare_digest(digest, key.sha256) and time.time() < until else None
+        key, expiry = self._keys.get(digest, _NO_KEY)
+        return key if hmac.compare_digest(digest, key.sha256) and time.time() < expiry else None
 
     def _reload_if_changed(self) -> None:
         self._last_check = time.monotonic()
-        if self._file and (seen := _file_stamp(self._file)) != self._last_stamp:
-            self._last_stamp = seen
+        if self._file and (stamp := _file_stamp(self._file)) != self._last_stamp:
+            self._last_stamp = stamp
             try:
                 self._keys = _index_by_hash(load_keys(self._file))
                 _log.info("keys read again: %d", len(self._keys))

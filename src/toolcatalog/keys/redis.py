@@ -14,7 +14,6 @@ again), it is older, or somebody else's. It is rejected, and the log says so.
 """
 
 import contextlib
-import importlib
 import logging
 import secrets
 import threading
@@ -61,17 +60,25 @@ class RedisAddress:
                 "--redis takes redis://host:port, or rediss://host:port for TLS; "
                 "user:password@ may stand before the host."
             )
-        try:
-            importlib.import_module("redis")
-        except ImportError:
-            raise UsageError(
-                "Redis is reached through the package redis: run `pip install "
-                "'toolcatalog[redis]'`."
-            ) from None
+        _load_library()
         self.url = url
 
     def __str__(self) -> str:
         return f"Redis at {self._display}"
+
+
+def _load_library() -> Any:
+    """Import the package redis. Raises UsageError if it is not installed.
+
+    The result is Any, because the library's types do not say whether a result must be awaited.
+    """
+    try:
+        import redis  # noqa: PLC0415 - an optional extra
+    except ImportError:
+        raise UsageError(
+            "Redis is reached through the package redis: run `pip install 'toolcatalog[redis]'`."
+        ) from None
+    return redis
 
 
 def _format_address(parts: SplitResult) -> str:
@@ -108,8 +115,8 @@ class RedisKeyStorage:
         The version is new after each change. Raises KeyFileError.
         """
         with self._connect() as client:
-            found: bytes | None = client.hget(_REDIS_KEY, "version")
-        return found
+            version: bytes | None = client.hget(_REDIS_KEY, "version")
+        return version
 
     def read_versioned(self) -> tuple[bytes | None, bytes | None]:
         """Return the version and the document that belongs to it.
@@ -125,38 +132,33 @@ class RedisKeyStorage:
 
         Redis detects a concurrent change, and `transform` is called again.
         """
-        from redis import WatchError  # noqa: PLC0415
-
+        watch_error = _load_library().WatchError
         with self._connect() as client, client.pipeline() as pipe:
             for _ in range(_MAX_ATTEMPTS):
-                with contextlib.suppress(WatchError):
+                with contextlib.suppress(watch_error):
                     pipe.watch(_REDIS_KEY)
-                    data, told = transform(pipe.hget(_REDIS_KEY, "document"))
+                    data, result = transform(pipe.hget(_REDIS_KEY, "document"))
                     pipe.multi()
                     pipe.hset(
                         _REDIS_KEY, mapping={"document": data, "version": secrets.token_hex(8)}
                     )
                     pipe.execute()
-                    return told
+                    return result
         raise KeyFileError(f"Others are changing the {self} all the time: try again.")
 
     @contextlib.contextmanager
-    # Any, because the library's types do not say whether a result must be awaited
     def _connect(self) -> Iterator[Any]:
         """Open a connection for the block; errors become KeyFileError with one sentence."""
-        from redis import Redis, RedisError  # noqa: PLC0415
-        from redis.backoff import NoBackoff  # noqa: PLC0415
-        from redis.retry import Retry  # noqa: PLC0415
-
+        redis = _load_library()
         try:
-            with Redis.from_url(
+            with redis.Redis.from_url(
                 self.address.url,
                 socket_timeout=_TIMEOUT,
                 socket_connect_timeout=_TIMEOUT,
-                retry=Retry(NoBackoff(), 0),
+                retry=redis.retry.Retry(redis.backoff.NoBackoff(), 0),
             ) as client:
                 yield client
-        except (RedisError, OSError) as error:
+        except (redis.RedisError, OSError) as error:
             raise KeyFileError(
                 f"{self.address} does not do what is asked ({error}): is it there, and "
                 "--redis right?"
@@ -206,24 +208,27 @@ class KeySync(threading.Thread):
                 f"There is no {self._remote}: `toolcatalog keys push --redis URL` puts those "
                 "of a file there."
             )
-        theirs = api_keys.parse_keys(document, self._remote)
-        self._file.update(lambda ours: (self._next_document(ours, theirs), None))
+        remote_keys = api_keys.parse_keys(document, self._remote)
+        self._file.update(lambda current: (self._next_document(current, remote_keys), None))
         self._applied_version = version
-        _log.info("keys taken from %s: %d", self._remote.location, len(theirs))
+        _log.info("keys taken from %s: %d", self._remote.location, len(remote_keys))
 
     def _next_document(self, current: bytes | None, incoming: Sequence[ApiKey]) -> bytes:
         """Return the new document for the file.
 
         Raises KeyFileError if it would undo a change.
         """
-        before = api_keys.parse_keys(current, self._file) if current is not None else ()
-        if behind := find_rolled_back(before, incoming):
-            named = ", ".join(key.id for key in behind[:_MAX_NAMED_KEYS]) + (
-                ", ..." if len(behind) > _MAX_NAMED_KEYS else ""
+        current_keys = api_keys.parse_keys(current, self._file) if current is not None else ()
+        if rolled_back := find_rolled_back(current_keys, incoming):
+            ids = ", ".join(key.id for key in rolled_back[:_MAX_NAMED_KEYS]) + (
+                ", ..." if len(rolled_back) > _MAX_NAMED_KEYS else ""
             )
-            mend = f"`toolcatalog keys push {self._file.cli_option} --redis URL` joins both, or move the file away if Redis is right."
+            help = (
+                f"`toolcatalog keys push {self._file.cli_option} --redis URL` joins both, or move"
+                " the file away if Redis is right."
+            )
             raise KeyFileError(
-                f"The {self._remote} is older than the {self._file}, or another's ({named}): {mend}"
+                f"The {self._remote} is older than the {self._file}, or another's ({ids}): {help}"
             )
         return api_keys.serialize_keys(incoming)
 
@@ -235,21 +240,25 @@ class KeySync(threading.Thread):
         self._last_error = error
 
 
-def find_rolled_back(before: Iterable[ApiKey], after: Iterable[ApiKey]) -> list[ApiKey]:
-    """Return the keys of `before` that are missing in `after` or end later there.
+def find_rolled_back(current: Iterable[ApiKey], incoming: Iterable[ApiKey]) -> list[ApiKey]:
+    """Return the keys of `current` that are missing in `incoming` or end later there.
 
     No command does that.
     """
-    ends = {key.sha256: compute_expiry(key) for key in after}
+    expiries = {key.sha256: compute_expiry(key) for key in incoming}
     return [
-        key for key in before if key.sha256 not in ends or ends[key.sha256] > compute_expiry(key)
+        key
+        for key in current
+        if key.sha256 not in expiries or expiries[key.sha256] > compute_expiry(key)
     ]
 
 
 def merge_keys(first: Iterable[ApiKey], second: Iterable[ApiKey]) -> list[ApiKey]:
     """Return all keys of both, oldest first; of a key in both, the one that ends earlier."""
-    every: dict[str, ApiKey] = {}
+    keys_by_hash: dict[str, ApiKey] = {}
     for key in (*first, *second):
-        if key.sha256 not in every or compute_expiry(key) < compute_expiry(every[key.sha256]):
-            every[key.sha256] = key
-    return sorted(every.values(), key=lambda key: key.created)
+        if key.sha256 not in keys_by_hash or compute_expiry(key) < compute_expiry(
+            keys_by_hash[key.sha256]
+        ):
+            keys_by_hash[key.sha256] = key
+    return sorted(keys_by_hash.values(), key=lambda key: key.created)

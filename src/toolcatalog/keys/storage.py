@@ -86,9 +86,9 @@ class FileKeyStorage:
         """Replace the document; see `KeyStorage.update`."""
         with self._lock():
             files.remove_temporary_files(self._path.parent, self._path.name)
-            data, told = transform(self.read())
+            data, result = transform(self.read())
             files.write_synced(self._path, data, mode=0o600)
-        return told
+        return result
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
@@ -97,8 +97,8 @@ class FileKeyStorage:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with files.lock(
                 self._path.with_name(f".{self._path.name}.lock"), _LOCK_TIMEOUT
-            ) as got_it:
-                if not got_it:
+            ) as is_locked:
+                if not is_locked:
                     raise KeyFileError(
                         f"Another command is changing the {self}: try again when it is done."
                     )

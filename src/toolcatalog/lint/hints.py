@@ -17,9 +17,10 @@ _DESTRUCTIVE_VERBS = ("DELETE", "REMOVE", "DESTROY", "ERASE", "PURGE", "WIPE")
 _READING_VERBS = ("GET", "LIST", "SEARCH", "FETCH", "FIND", "RETRIEVE")
 # After one of these verbs another verb is not the action: CREATE_REMOVE_TOKEN removes nothing.
 _OTHER_VERBS = (
-    "ADD", "APPROVE", "BLOCK", "CANCEL", "CHANGE", "CLOSE", "COPY", "CREATE", "DISABLE", "EDIT", "ENABLE", "INSERT", "MARK", "MERGE",
-    "MODIFY", "MOVE", "PATCH", "POST", "PUT", "REJECT", "RENAME", "REPLACE", "REQUEST", "RESET", "RESTORE", "RUN", "SEND", "SET",
-    "START", "STOP", "SUBMIT", "SYNC", "TRASH", "UNBLOCK", "UNDO", "UPDATE", "UPLOAD", "UPSERT", "WRITE",
+    "ADD", "APPROVE", "BLOCK", "CANCEL", "CHANGE", "CLOSE", "COPY", "CREATE", "DISABLE", "EDIT",
+    "ENABLE", "INSERT", "MARK", "MERGE", "MODIFY", "MOVE", "PATCH", "POST", "PUT", "REJECT",
+    "RENAME", "REPLACE", "REQUEST", "RESET", "RESTORE", "RUN", "SEND", "SET", "START", "STOP",
+    "SUBMIT", "SYNC", "TRASH", "UNBLOCK", "UNDO", "UPDATE", "UPLOAD", "UPSERT", "WRITE",
 )  # fmt: skip
 _VERB_EFFECTS = {
     **dict.fromkeys(_DESTRUCTIVE_VERBS, "destroys"),
@@ -87,8 +88,12 @@ def _find_verb(toolkit: str, slug: str, name: str) -> str:
 
     Returns an empty string if there is none.
     """
-    behind = slug[len(toolkit) :] if slug.casefold().startswith(toolkit.casefold()) else slug
-    return _first_verb(behind.replace("-", "_").split("_")) or _first_verb(name.upper().split())
+    without_prefix = (
+        slug[len(toolkit) :] if slug.casefold().startswith(toolkit.casefold()) else slug
+    )
+    return _first_verb(without_prefix.replace("-", "_").split("_")) or _first_verb(
+        name.upper().split()
+    )
 
 
 def _first_verb(words: list[str]) -> str:
@@ -100,7 +105,10 @@ def check_important_none(catalog: Catalog) -> Iterator[Finding]:
     for toolkit, tools, important in _count_important(catalog):
         if not important:
             message = f"none of the {tools:,} tools is tagged `{IMPORTANT}`"
-            help = "tag those that most people need: clients that ask for a toolkit as a whole show only these"
+            help = (
+                "tag those that most people need: clients that ask for a toolkit as a whole show"
+                " only these"
+            )
             yield Finding(
                 path=f"toolkits/{toolkit}/toolkit.yaml",
                 rule="important-none",
@@ -139,9 +147,9 @@ def _count_important(catalog: Catalog) -> Iterator[tuple[str, int, int]]:
         if IMPORTANT in tool.tags:
             important[tool.toolkit] += 1
     return (
-        (one, tools[one], important[one])
-        for one in sorted(tools)
-        if tools[one] > _MIN_TOOLS and one in catalog.toolkits
+        (slug, tools[slug], important[slug])
+        for slug in sorted(tools)
+        if tools[slug] > _MIN_TOOLS and slug in catalog.toolkits
     )
 
 

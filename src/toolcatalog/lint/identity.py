@@ -64,18 +64,20 @@ def check_slug_length(view: ToolView) -> Iterator[Finding]:
 def check_similar_parameters(view: ToolView) -> Iterator[Finding]:
     """Parameters of one object differ in more than case and separators."""
     tool = view.tool
-    names = {place.name for place in view.inputs}
+    names = {node.name for node in view.inputs}
     if len({_without_separators(name) for name in names}) == len(names):
         return  # fast path for nearly all tools
-    seen: dict[tuple[Pointer, str], str] = {}
-    for place in view.inputs:
-        other = seen.setdefault((place.pointer[:-1], _without_separators(place.name)), place.name)
-        if other != place.name:
-            message = f"`{place.name}` differs from `{other}` only in case or separators"
+    first_names: dict[tuple[Pointer, str], str] = {}
+    for node in view.inputs:
+        other = first_names.setdefault(
+            (node.pointer[:-1], _without_separators(node.name)), node.name
+        )
+        if other != node.name:
+            message = f"`{node.name}` differs from `{other}` only in case or separators"
             help = "give one of them a name that says what is different"
             yield Finding(
                 path=tool.path,
-                pointer=place.pointer,
+                pointer=node.pointer,
                 at_key=True,
                 rule="parameter-twins",
                 message=message,
@@ -89,9 +91,9 @@ def _without_separators(name: str) -> str:
 
 def check_similar_toolkits(catalog: Catalog) -> Iterator[Finding]:
     """Slugs of toolkits differ in more than separators."""
-    seen: dict[str, str] = {}
+    first_slugs: dict[str, str] = {}
     for slug in sorted(catalog.toolkits):
-        other = seen.setdefault(_without_separators(slug), slug)
+        other = first_slugs.setdefault(_without_separators(slug), slug)
         if other != slug:
             message = f"the toolkit `{slug}` differs from `{other}` only in separators"
             yield Finding(
@@ -111,28 +113,31 @@ def check_similar_slugs(catalog: Catalog) -> Iterator[Finding]:
     toolkits: defaultdict[str, list[ToolSummary]] = defaultdict(list)
     for tool in iter_active(catalog):
         toolkits[tool.toolkit].append(tool)
-    near = _find_neighbors(
+    neighbors = _find_neighbors(
         sorted(
             {word for tools in toolkits.values() for tool in tools for word in _words(tool.slug)}
         )
     )
     for tools in toolkits.values():
         twins = {
-            **_find_misspellings(tools, near),
+            **_find_misspellings(tools, neighbors),
             **_find_collisions(tools, _canonical_words),
             **_find_collisions(tools, _without_separators),
         }
         for tool in tools if twins else ():
             if tool.slug in twins:
                 message = f"`{tool.slug}` is easily taken for `{twins[tool.slug]}`"
-                help = "rename one so that the difference shows, or deprecate one in favour of the other"
+                help = (
+                    "rename one so that the difference shows, or deprecate one in favour of the"
+                    " other"
+                )
                 yield Finding(path=tool.path, rule="slug-similar", message=message, help=help)
 
 
 def _find_collisions(tools: Iterable[ToolSummary], key: Callable[[str], str]) -> dict[str, str]:
     """Return slugs whose key equals that of an earlier slug, each with the earlier slug."""
-    seen: dict[str, str] = {}
-    pairs = ((tool.slug, seen.setdefault(key(tool.slug), tool.slug)) for tool in tools)
+    first_slugs: dict[str, str] = {}
+    pairs = ((tool.slug, first_slugs.setdefault(key(tool.slug), tool.slug)) for tool in tools)
     return {slug: other for slug, other in pairs if other != slug}
 
 
@@ -168,16 +173,16 @@ def _find_misspellings(
     Each is returned with the earlier slug. `neighbors` maps words to words that differ in one
     letter.
     """
-    found: dict[str, str] = {}
-    seen: set[str] = set()
+    misspellings: dict[str, str] = {}
+    seen_slugs: set[str] = set()
     for slug in (tool.slug for tool in tools):  # sorted by slug
-        for at, word in enumerate(words := _words(slug)):
+        for index, word in enumerate(words := _words(slug)):
             for other in sorted(neighbors.get(word, ())):
-                twin = "_".join((*words[:at], other, *words[at + 1 :]))
-                if twin in seen:
-                    found[slug] = twin
-        seen.add(slug)
-    return found
+                twin = "_".join((*words[:index], other, *words[index + 1 :]))
+                if twin in seen_slugs:
+                    misspellings[slug] = twin
+        seen_slugs.add(slug)
+    return misspellings
 
 
 def _find_neighbors(words: Iterable[str]) -> Mapping[str, Collection[str]]:
@@ -186,16 +191,16 @@ def _find_neighbors(words: Iterable[str]) -> Mapping[str, Collection[str]]:
     Words without neighbors are left out.
     """
     shapes: defaultdict[str, list[str]] = defaultdict(list)
-    long = (word for word in words if len(word) >= _MIN_WORD_LENGTH and word.isalpha())
-    for word in islice(long, _MAX_WORDS):
+    long_words = (word for word in words if len(word) >= _MIN_WORD_LENGTH and word.isalpha())
+    for word in islice(long_words, _MAX_WORDS):
         # the first letter is rarely mistyped
-        for shape in {word, *(word[:at] + word[at + 1 :] for at in range(1, len(word)))}:
+        for shape in {word, *(word[:index] + word[index + 1 :] for index in range(1, len(word)))}:
             shapes[shape].append(word)
-    near: defaultdict[str, set[str]] = defaultdict(set)
-    for alike in shapes.values():
-        for word in alike if len(alike) > 1 else ():
-            near[word].update(other for other in alike if other != word)
-    return near
+    neighbors: defaultdict[str, set[str]] = defaultdict(set)
+    for similar_words in shapes.values():
+        for word in similar_words if len(similar_words) > 1 else ():
+            neighbors[word].update(other for other in similar_words if other != word)
+    return neighbors
 
 
 def _words(slug: str) -> list[str]:

@@ -24,10 +24,10 @@ class ParameterNode(NamedTuple):
 
 def collect_nodes(parameters: Mapping[str, Description], root: str) -> Sequence[ParameterNode]:
     """Return the nodes of all descriptions in a map of parameters, parents before children."""
-    places: list[ParameterNode] = []
+    nodes: list[ParameterNode] = []
     for name, description in parameters.items():
-        _add_nodes(places, ParameterNode((root, name), name, description, 1))
-    return places
+        _add_nodes(nodes, ParameterNode((root, name), name, description, 1))
+    return nodes
 
 
 def _add_nodes(nodes: list[ParameterNode], node: ParameterNode) -> None:

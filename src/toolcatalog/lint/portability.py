@@ -54,21 +54,21 @@ def check_parameter_names(view: ToolView) -> Iterator[Finding]:
     """Names of inputs, nested ones too, have characters and a length that all providers accept."""
     tool = view.tool
     help = "take a plainer name, and let what runs the tool translate it"
-    for place in view.inputs:
-        if place.name and not _PORTABLE_NAME.fullmatch(place.name):
-            message = f"the parameter name `{place.name}` is not plain"
+    for node in view.inputs:
+        if node.name and not _PORTABLE_NAME.fullmatch(node.name):
+            message = f"the parameter name `{node.name}` is not plain"
             yield _finding_at_key(
                 tool,
-                place.pointer,
+                node.pointer,
                 "parameter-name",
                 message,
                 "ASCII letters, digits, `_`, `.` and `-` only",
                 help,
             )
-        elif len(place.name) > _MAX_NAME_LENGTH:
-            message = f"the parameter name has {len(place.name)} characters"
+        elif len(node.name) > _MAX_NAME_LENGTH:
+            message = f"the parameter name has {len(node.name)} characters"
             yield _finding_at_key(
-                tool, place.pointer, "parameter-name", message, f"at most {_MAX_NAME_LENGTH}", help
+                tool, node.pointer, "parameter-name", message, f"at most {_MAX_NAME_LENGTH}", help
             )
 
 
@@ -78,20 +78,20 @@ def check_nesting_depth(view: ToolView) -> Iterator[Finding]:
     Only the first value that is too deep is reported.
     """
     tool = view.tool
-    deep = next((place for place in view.inputs if place.depth > _MAX_DEPTH), None)
-    if deep:
-        message = f"this value lies in {deep.depth} objects within each other"
+    too_deep = next((node for node in view.inputs if node.depth > _MAX_DEPTH), None)
+    if too_deep:
+        message = f"this value lies in {too_deep.depth} objects within each other"
         help = "lift inner values up, or take a text that holds the inner structure"
         yield _finding_at_key(
-            tool, deep.pointer, "nesting-deep", message, f"at most {_MAX_DEPTH}", help
+            tool, too_deep.pointer, "nesting-deep", message, f"at most {_MAX_DEPTH}", help
         )
 
 
 def check_parameter_count(view: ToolView) -> Iterator[Finding]:
     """A tool has no more named inputs, including nested ones, than strict modes allow."""
     tool = view.tool
-    places = view.inputs
-    count = sum(1 for place in places if place.name) if len(places) > _MAX_PARAMETERS else 0
+    nodes = view.inputs
+    count = sum(1 for node in nodes if node.name) if len(nodes) > _MAX_PARAMETERS else 0
     if count > _MAX_PARAMETERS:
         message = f"the tool takes {count:,} parameters, nested ones counted"
         help = "split the tool by what people do with it, and leave out what nobody sets"
@@ -131,13 +131,13 @@ def check_enum_size(view: ToolView) -> Iterator[Finding]:
     tool = view.tool
     help = "say in the description which values there are, or offer a tool that lists them"
     total = 0
-    for place in view.inputs:
-        count = len(place.description.get("enum", ()))
+    for node in view.inputs:
+        count = len(node.description.get("enum", ()))
         total += count
         if count > _MAX_ENUM_VALUES:
             yield _finding_at_key(
                 tool,
-                (*place.pointer, "enum"),
+                (*node.pointer, "enum"),
                 "enum-large",
                 f"the enum has {count:,} values",
                 f"at most {_MAX_ENUM_VALUES}",
@@ -159,12 +159,12 @@ def check_enum_type(view: ToolView) -> Iterator[Finding]:
     """Only strings have an enum."""
     tool = view.tool
     help = "use `minimum` and `maximum`, or name the values in the description"
-    for place in view.inputs:
-        kind = place.description.get("type", "string")
-        if kind != "string" and "enum" in place.description:
+    for node in view.inputs:
+        kind = node.description.get("type", "string")
+        if kind != "string" and "enum" in node.description:
             yield _finding_at_key(
                 tool,
-                (*place.pointer, "enum"),
+                (*node.pointer, "enum"),
                 "enum-not-text",
                 f"an enum of type {kind}",
                 "an enum of type string",
@@ -175,12 +175,12 @@ def check_enum_type(view: ToolView) -> Iterator[Finding]:
 def check_array_items(view: ToolView) -> Iterator[Finding]:
     """An array among the inputs has `items`."""
     tool = view.tool
-    for place in view.inputs:
-        if place.description.get("type") == "array" and "items" not in place.description:
+    for node in view.inputs:
+        if node.description.get("type") == "array" and "items" not in node.description:
             message = "this array does not say what it is a list of"
             yield _finding_at_key(
                 tool,
-                place.pointer,
+                node.pointer,
                 "array-items",
                 message,
                 "`items` with a type",
@@ -191,21 +191,19 @@ def check_array_items(view: ToolView) -> Iterator[Finding]:
 def check_patterns(view: ToolView) -> Iterator[Finding]:
     """A pattern of an input uses no syntax that only some regular expression engines support."""
     tool = view.tool
-    for place in view.inputs:
-        odd = (
-            _find_rare_syntax(place.description["pattern"])
-            if "pattern" in place.description
-            else ""
+    for node in view.inputs:
+        rare_syntax = (
+            _find_rare_syntax(node.description["pattern"]) if "pattern" in node.description else ""
         )
-        if odd:
+        if rare_syntax:
             expected = (
                 "what every engine knows: characters, sets, plain groups, `|`, counts, `^` and `$`"
             )
             help = (
                 "write it without, or drop the pattern and say in the description what is allowed"
             )
-            pointer = (*place.pointer, "pattern")
-            message = f"the pattern has {odd}"
+            pointer = (*node.pointer, "pattern")
+            message = f"the pattern has {rare_syntax}"
             yield Finding(
                 path=tool.path,
                 pointer=pointer,
@@ -219,28 +217,28 @@ def check_patterns(view: ToolView) -> Iterator[Finding]:
 def _find_rare_syntax(pattern: str) -> str:
     """Return a description of syntax that not all engines support, or an empty string."""
     escapes = (_RARE_ESCAPES.get(escape[1], "") for escape in _ESCAPED.finditer(pattern))
-    bare = _CHARACTER_CLASS.sub(
+    without_classes = _CHARACTER_CLASS.sub(
         "", _ESCAPED.sub("", pattern)
     )  # a character class contains no groups
     extensions = (
-        _GROUP_EXTENSIONS.get(found[1], _UNKNOWN_EXTENSION)
-        for found in _GROUP_EXTENSION.finditer(bare)
+        _GROUP_EXTENSIONS.get(match[1], _UNKNOWN_EXTENSION)
+        for match in _GROUP_EXTENSION.finditer(without_classes)
     )
-    return next((odd for odd in chain(escapes, extensions) if odd), "")
+    return next((description for description in chain(escapes, extensions) if description), "")
 
 
 def check_formats(view: ToolView) -> Iterator[Finding]:
     """A format of an input is one that strict modes accept."""
     tool = view.tool
-    for place in view.inputs:
-        named = place.description.get("format")
-        if named is not None and named not in _FORMATS:
+    for node in view.inputs:
+        format_name = node.description.get("format")
+        if format_name is not None and format_name not in _FORMATS:
             message, expected = (
-                f"strict modes refuse the format `{named}`",
+                f"strict modes refuse the format `{format_name}`",
                 "one of " + ", ".join(_FORMATS),
             )
             help = "drop the format and say in the description what the text looks like"
-            pointer = (*place.pointer, "format")
+            pointer = (*node.pointer, "format")
             yield Finding(
                 path=tool.path,
                 pointer=pointer,

@@ -22,7 +22,8 @@ _MAX_LENGTH = 1024  # characters that OpenAI allows in a function's description
 _DESCRIPTION_POINTER = ("description",)
 _PUNCTUATION = dict.fromkeys(map(ord, string.punctuation + string.whitespace))
 _FILLER = re.compile(
-    r"\s*(this (tool|function|endpoint|action)\b|(a )?(tool|function) (to|for|that|which)\b|use this (tool|function) to\b"
+    r"\s*(this (tool|function|endpoint|action)\b|(a )?(tool|function) (to|for|that|which)\b|use"
+    r" this (tool|function) to\b"
     r"|(allows|enables|lets) (you|users|the user|an agent|agents)\b)",
     re.IGNORECASE,
 )
@@ -141,9 +142,9 @@ def check_description_long(view: ToolView) -> Iterator[Finding]:
 def check_description_filler(view: ToolView) -> Iterator[Finding]:
     """A tool's description does not begin with words that fit every tool."""
     tool = view.tool
-    found = _FILLER.match(tool.description)
-    if found:
-        message = f"the description begins with `{found[0].strip()}`, which is true of every tool"
+    match = _FILLER.match(tool.description)
+    if match:
+        message = f"the description begins with `{match[0].strip()}`, which is true of every tool"
         yield Finding(
             path=tool.path,
             pointer=_DESCRIPTION_POINTER,
@@ -161,7 +162,10 @@ def check_deprecation_unmarked(view: ToolView) -> Iterator[Finding]:
     for key, text in (("description", tool.description), ("name", tool.name)):
         if _DEPRECATED.match(text):
             message = f"the {key} calls the tool deprecated, but there is no `deprecation`"
-            help = "add `deprecation:` with `reason` and `replaced_by`; clients and the site go by that"
+            help = (
+                "add `deprecation:` with `reason` and `replaced_by`; clients and the site go by"
+                " that"
+            )
             yield Finding(
                 path=tool.path,
                 pointer=(key,),
@@ -175,8 +179,8 @@ def check_deprecation_unmarked(view: ToolView) -> Iterator[Finding]:
 def check_deprecation_unexplained(view: ToolView) -> Iterator[Finding]:
     """A deprecated tool has a reason or a replacement."""
     tool = view.tool
-    said = tool.deprecation
-    if said is not None and not said.reason.strip() and not said.replaced_by:
+    deprecation = tool.deprecation
+    if deprecation is not None and not deprecation.reason.strip() and not deprecation.replaced_by:
         message = "the tool is deprecated without a reason and without a replacement"
         help = "add `replaced_by`, or a `reason` that says what to do instead"
         yield Finding(
@@ -192,22 +196,22 @@ def check_deprecation_unexplained(view: ToolView) -> Iterator[Finding]:
 def check_parameters_described(view: ToolView) -> Iterator[Finding]:
     """Each named input, including nested ones, has a description."""
     tool = view.tool
-    for place in view.inputs:
-        if place.name and _lacks_description(place):
-            message = f"the parameter `{place.name}` has no description"
+    for node in view.inputs:
+        if node.name and _lacks_description(node):
+            message = f"the parameter `{node.name}` has no description"
             help = "say what the value means and what a good one looks like"
-            yield _finding_at(tool, place, "parameter-undescribed", message, help)
+            yield _finding_at(tool, node, "parameter-undescribed", message, help)
 
 
 def check_outputs_described(view: ToolView) -> Iterator[Finding]:
     """Each named output, including nested ones, has a description."""
     tool = view.tool
-    for place in view.outputs:
-        if place.name and _lacks_description(place):
-            message = f"the output `{place.name}` has no description"
+    for node in view.outputs:
+        if node.name and _lacks_description(node):
+            message = f"the output `{node.name}` has no description"
             yield _finding_at(
                 tool,
-                place,
+                node,
                 "output-undescribed",
                 message,
                 "say what the value means, so that an agent need not guess",
@@ -217,17 +221,17 @@ def check_outputs_described(view: ToolView) -> Iterator[Finding]:
 def check_parameter_repeats_name(view: ToolView) -> Iterator[Finding]:
     """The description of a named input is more than its name repeated."""
     tool = view.tool
-    for place in view.inputs:
-        text = place.description.get("description", "")
+    for node in view.inputs:
+        text = node.description.get("description", "")
         if (
-            place.name
+            node.name
             and text
-            and len(text) <= 2 * len(place.name) + 2
-            and _normalize(text) == _normalize(place.name)
+            and len(text) <= 2 * len(node.name) + 2
+            and _normalize(text) == _normalize(node.name)
         ):
-            message = f"the description of `{place.name}` only repeats the name"
+            message = f"the description of `{node.name}` only repeats the name"
             help = "say what the name does not: the form, the unit, where the value comes from"
-            yield _finding_at(tool, place, "parameter-repeats-name", message, help)
+            yield _finding_at(tool, node, "parameter-repeats-name", message, help)
 
 
 def _lacks_description(node: ParameterNode) -> bool:
@@ -239,10 +243,15 @@ def _finding_at(
     tool: ToolVersion, node: ParameterNode, rule: str, message: str, help: str
 ) -> Finding:
     """Return a finding at a parameter's description, or at its name if it has none."""
-    written = "description" in node.description
-    pointer = (*node.pointer, "description") if written else node.pointer
+    has_description = "description" in node.description
+    pointer = (*node.pointer, "description") if has_description else node.pointer
     return Finding(
-        path=tool.path, pointer=pointer, at_key=not written, rule=rule, message=message, help=help
+        path=tool.path,
+        pointer=pointer,
+        at_key=not has_description,
+        rule=rule,
+        message=message,
+        help=help,
     )
 
 
@@ -263,19 +272,19 @@ TOOL_RULES: tuple[ToolRule, ...] = (
 
 def check_replacement_not_deprecated(catalog: Catalog) -> Iterator[Finding]:
     """The replacement of a deprecated tool is not itself deprecated in its newest version."""
-    dead = {
+    deprecated_slugs = {
         tool.slug: tool.replaced_by for tool in iter_newest(catalog) if tool.replaced_by is not None
     }
     for tool in catalog.tools:
-        named = tool.replaced_by
-        if named and named != tool.slug and named in dead:
-            message, last = (
-                f"the replacement `{named}` is deprecated itself",
-                _final_replacement(named, dead),
+        replacement = tool.replaced_by
+        if replacement and replacement != tool.slug and replacement in deprecated_slugs:
+            message, final = (
+                f"the replacement `{replacement}` is deprecated itself",
+                _final_replacement(replacement, deprecated_slugs),
             )
             help = (
-                f"name `{last}`, which replaces it"
-                if last and last != tool.slug
+                f"name `{final}`, which replaces it"
+                if final and final != tool.slug
                 else "name a tool that is in use, or none"
             )
             pointer = ("deprecation", "replaced_by")

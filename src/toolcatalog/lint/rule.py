@@ -36,11 +36,26 @@ HISTORY_SEVERITIES: Mapping[str, str] = {
     "history-version-removed": "error",
     "history-tool-removed": "error",
     "history-toolkit-removed": "error",
+    "history-sunset-past": "error",
+    "history-no-auth": "warning",
     "history-breaking": "warning",
     "history-not-compared": "warning",
     # the severities of the rules in `history` are here because that package loads slowly and is
     # needed only to compare with an earlier revision
 }
+
+
+def iter_urls(catalog: Catalog) -> Iterator[tuple[str, str, str]]:
+    """Yield path, key and value of each URL that becomes a link or the address of pages."""
+    about = catalog.about
+    for key, url in (("home", about.home), ("repository", about.repository)):
+        yield "catalog.yaml", key, url
+    kits = [(f"toolkits/{kit.slug}/toolkit.yaml", kit) for kit in catalog.toolkits.values()]
+    if catalog.router:
+        kits.append(("meta_tools/toolkit.yaml", catalog.router))
+    for path, kit in kits:
+        for key, url in (("logo", kit.logo), ("homepage", kit.homepage)):
+            yield path, key, url
 
 
 def iter_newest(catalog: Catalog) -> Iterator[ToolSummary]:

@@ -15,7 +15,7 @@ from toolcatalog import textutils
 from toolcatalog.catalog.model import Catalog, ToolSummary
 from toolcatalog.errors import Finding
 from toolcatalog.lint import lookalikes
-from toolcatalog.lint.rule import CatalogRule, ToolRule
+from toolcatalog.lint.rule import CatalogRule, ToolRule, iter_urls
 from toolcatalog.lint.texts import KeywordMatcher, ToolView
 
 _MAX_LISTED = 3  # characters that a message names
@@ -29,7 +29,8 @@ _ONLY_LOOKALIKES = re.compile(rf"(?:[{lookalikes.LETTERS}]|[\W\d_]){{2,}}")
 
 _INSTRUCTION_WORDS = r"(?:instructions?|prompts?|guidelines|guardrails|directions|rules)"
 _PRIVATE_DATA = (
-    r"(?:conversation|chat (?:history|log)|(?:previous|prior|earlier) messages|system prompt|environment variables|credentials"
+    r"(?:conversation|chat (?:history|log)|(?:previous|prior|earlier) messages|system"
+    r" prompt|environment variables|credentials"
     r"|passwords?|(?:api|private|ssh)[ _-]?keys?|access[ _-]?tokens?)"
 )
 
@@ -40,15 +41,15 @@ class _InjectionPattern(NamedTuple):
     Every such text contains a keyword of each matcher.
     """
 
-    what: str
+    action: str
     keywords: Sequence[KeywordMatcher]
     pattern: re.Pattern[str]
 
 
 def _injection_pattern(
-    what: str, keywords: Sequence[KeywordMatcher], *pattern: str
+    action: str, keywords: Sequence[KeywordMatcher], *pattern: str
 ) -> _InjectionPattern:
-    return _InjectionPattern(what, keywords, re.compile("".join(pattern), re.IGNORECASE))
+    return _InjectionPattern(action, keywords, re.compile("".join(pattern), re.IGNORECASE))
 
 
 _INJECTION_PATTERNS = (
@@ -60,8 +61,10 @@ _INJECTION_PATTERNS = (
                 "instruction", "prompt", "guidelines", "guardrails", "directions", " rules"
             ),
         ),
-        r"\b(?:ignore|disregard|forget)\s+(?:(?:all|any|every|of|the|your|my|these|those|other)\s+){0,4}",
-        rf"(?:previous|prior|above|earlier|preceding|foregoing|system|developer)\s+{_INSTRUCTION_WORDS}\b",
+        r"\b(?:ignore|disregard|forget)\s+(?:(?:all|any|every|of|the|your|my|these|those|other)"
+        r"\s+){0,4}",
+        rf"(?:previous|prior|above|earlier|preceding|foregoing|system|developer)"
+        rf"\s+{_INSTRUCTION_WORDS}\b",
     ),
     _injection_pattern(
         "wants something kept from the user",
@@ -72,7 +75,8 @@ _INJECTION_PATTERNS = (
             ),
         ),
         r"\b(?:do\s+not|don['\u2019]?t|never|without|must\s+not|should\s+not)\s+(?:ever\s+)?",
-        r"(?:tell(?:ing)?|inform(?:ing)?|mention(?:ing)?|reveal(?:ing)?|disclos(?:e|ing))\s+(?:\w+\s+){0,3}?(?:to\s+)?the\s+(?:user|human)\b",
+        r"(?:tell(?:ing)?|inform(?:ing)?|mention(?:ing)?|reveal(?:ing)?|disclos(?:e|ing))\s+"
+        r"(?:\w+\s+){0,3}?(?:to\s+)?the\s+(?:user|human)\b",
     ),
     _injection_pattern(
         "pushes itself before other tools",
@@ -80,8 +84,10 @@ _INJECTION_PATTERNS = (
             KeywordMatcher("this tool", "this function", "this action"),
             KeywordMatcher("first", "before "),
         ),
-        r"\b(?:you|model|agent|assistant|llm|ai)\s+(?:must|should|shall|have\s+to|need\s+to)\s+(?:always\s+)?",
-        r"(?:call|use|invoke|run|execute)\s+this\s+(?:tool|function|action)\s+(?:first|before\s+(?:any|all|every|each)\b)",
+        r"\b(?:you|model|agent|assistant|llm|ai)\s+(?:must|should|shall|have\s+to|need\s+to)\s+"
+        r"(?:always\s+)?",
+        r"(?:call|use|invoke|run|execute)\s+this\s+(?:tool|function|action)\s+(?:first|before\s+"
+        r"(?:any|all|every|each)\b)",
     ),
     _injection_pattern(
         "has the marks of a prompt",
@@ -97,13 +103,15 @@ _INJECTION_PATTERNS = (
                 "[inst]",
             ),
         ),
-        r"<(?:important|system|instructions?|secret|hidden)>|<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id)\|>",
+        r"<(?:important|system|instructions?|secret|hidden)>|<\|(?:im_start|im_end|system|user"
+        r"|assistant|endoftext|eot_id)\|>",
         r"|<<SYS>>|\[INST\]",
     ),
     _injection_pattern(
         "asks for the model's own instructions",
         (KeywordMatcher("your "), KeywordMatcher("prompt", "instructions", "system message")),
-        r"\b(?:reveal|repeat|print|output|leak|expose|send|include|append|return|show)\s+(?:\w+\s+){0,2}?your\s+(?:\w+\s+)?",
+        r"\b(?:reveal|repeat|print|output|leak|expose|send|include|append|return|show)\s+(?:\w+"
+        r"\s+){0,2}?your\s+(?:\w+\s+)?",
         r"(?:system\s+(?:prompt|message)|instructions|prompt)\b",
     ),
     _injection_pattern(
@@ -122,7 +130,8 @@ _INJECTION_PATTERNS = (
                 "token",
             ),
         ),
-        rf"\b(?:send|post|upload|forward|transmit|leak|exfiltrate|append|copy)\b[^.!?\n]{{0,60}}\b{_PRIVATE_DATA}\b",
+        rf"\b(?:send|post|upload|forward|transmit|leak|exfiltrate|append|copy)\b[^.!?\n]{{0,60}}"
+        rf"\b{_PRIVATE_DATA}\b",
         r"[^.!?\n]{0,40}\b(?:to|at)\s+(?:https?://|www\.)",
     ),
     _injection_pattern(
@@ -142,9 +151,9 @@ def check_hidden_characters(view: ToolView) -> Iterator[Finding]:
     ):
         return
     for text in view.texts:
-        if found := [*dict.fromkeys(textutils.find_hidden(text.value))]:
+        if characters := [*dict.fromkeys(textutils.find_hidden(text.value))]:
             help = "remove it, or write what is meant: models read what people do not see"
-            yield text.make_finding(tool, "hidden-character", _not_seen(found), help)
+            yield text.make_finding(tool, "hidden-character", _hidden_message(characters), help)
 
 
 def remove_hidden_characters(text: str) -> str:
@@ -153,22 +162,22 @@ def remove_hidden_characters(text: str) -> str:
     return "".join(char for char in text if char not in hidden)
 
 
-def in_comment(path: str, line: int, characters: Sequence[str]) -> Finding:
+def make_comment_finding(path: str, line: int, characters: Sequence[str]) -> Finding:
     """Return a finding for a comment with hidden characters.
 
     Models do not read comments, but a reviewer may see another line than the file contains.
     """
     message, help = (
-        f"{_not_seen(characters)} in a comment",
+        f"{_hidden_message(characters)} in a comment",
         "remove it: it may hide what a line says",
     )
     return Finding(path=path, rule="hidden-character", line=line, message=message, help=help)
 
 
-def _not_seen(characters: Sequence[str]) -> str:
+def _hidden_message(characters: Sequence[str]) -> str:
     names = ", ".join(_character_name(char) for char in characters[:_MAX_LISTED])
-    more = f" and {len(characters) - _MAX_LISTED:,} more" if len(characters) > _MAX_LISTED else ""
-    return f"a reader does not see {names}{more}"
+    suffix = f" and {len(characters) - _MAX_LISTED:,} more" if len(characters) > _MAX_LISTED else ""
+    return f"a reader does not see {names}{suffix}"
 
 
 def _character_name(char: str) -> str:
@@ -222,25 +231,25 @@ def _has_only_lookalikes(text: str) -> bool:
 def check_instructions(view: ToolView) -> Iterator[Finding]:
     """No text gives instructions to the model that reads it, against the interest of its user."""
     tool = view.tool
-    orders = [
-        order
-        for order in _INJECTION_PATTERNS
-        if all(marks.matches(view.normalized_text) for marks in order.keywords)
+    patterns = [
+        pattern
+        for pattern in _INJECTION_PATTERNS
+        if all(matcher.matches(view.normalized_text) for matcher in pattern.keywords)
     ]
-    for text in view.texts if orders else ():
-        told = next(
-            (
-                (order.what, found[0])
-                for order in orders
-                if (found := order.pattern.search(text.value))
-            ),
-            None,
-        )
-        if told:
-            said = " ".join(told[1].split())
-            message = f"the text {told[0]}: `{said if len(said) <= _MAX_QUOTED else f'{said[: _MAX_QUOTED - 3]}...'}`"
-            help = "say what the tool does, not what a model is to do; a model takes this for an order of its user"
+    for text in view.texts if patterns else ():
+        matches = ((pattern, pattern.pattern.search(text.value)) for pattern in patterns)
+        pattern, match = next((pair for pair in matches if pair[1]), (None, None))
+        if pattern and match:
+            message = f"the text {pattern.action}: `{_shorten(' '.join(match[0].split()))}`"
+            help = (
+                "say what the tool does, not what a model is to do; a model takes this for an "
+                "order of its user"
+            )
             yield text.make_finding(tool, "instruction-like", message, help)
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MAX_QUOTED else f"{text[: _MAX_QUOTED - 3]}..."
 
 
 def check_scopes_grow(catalog: Catalog) -> Iterator[Finding]:
@@ -249,14 +258,17 @@ def check_scopes_grow(catalog: Catalog) -> Iterator[Finding]:
     If scopes are both added and removed, their names do not show whether the tool may do more or
     less; `diff` shows the change.
     """
-    for before, tool in _iter_newest_pairs(catalog):
-        grown = [scope for scope in tool.scopes if scope not in before.scopes]
-        if grown and {*before.scopes} <= {*tool.scopes}:
-            more = f" and {len(grown) - _MAX_LISTED:,} more" if len(grown) > _MAX_LISTED else ""
-            named = ", ".join(f"`{scope}`" for scope in grown[:_MAX_LISTED])
-            message = f"asks for {named}{more}, which {before.version} did not"
-            help = "ask for less, or say in the pull request what needs it: users grant these scopes without being asked again"
-            pointer = ("scopes", [*tool.scopes].index(grown[0]))
+    for previous, tool in _iter_newest_pairs(catalog):
+        added = [scope for scope in tool.scopes if scope not in previous.scopes]
+        if added and {*previous.scopes} <= {*tool.scopes}:
+            suffix = f" and {len(added) - _MAX_LISTED:,} more" if len(added) > _MAX_LISTED else ""
+            quoted = ", ".join(f"`{scope}`" for scope in added[:_MAX_LISTED])
+            message = f"asks for {quoted}{suffix}, which {previous.version} did not"
+            help = (
+                "ask for less, or say in the pull request what needs it: users grant these scopes"
+                " without being asked again"
+            )
+            pointer = ("scopes", [*tool.scopes].index(added[0]))
             yield Finding(
                 path=tool.path, pointer=pointer, rule="scopes-grow", message=message, help=help
             )
@@ -265,9 +277,9 @@ def check_scopes_grow(catalog: Catalog) -> Iterator[Finding]:
 def _iter_newest_pairs(catalog: Catalog) -> Iterator[tuple[ToolSummary, ToolSummary]]:
     """Yield the previous and the newest version of each tool with several versions."""
     last: tuple[ToolSummary, ToolSummary] | None = None
-    for before, tool in pairwise(catalog.tools):
-        if tool.slug == before.slug:
-            last = before, tool
+    for previous, tool in pairwise(catalog.tools):
+        if tool.slug == previous.slug:
+            last = previous, tool
         elif last:
             yield last
             last = None
@@ -281,4 +293,25 @@ TOOL_RULES: tuple[ToolRule, ...] = (
     ToolRule("lookalike-letters", "warning", check_lookalike_letters),
     ToolRule("instruction-like", "warning", check_instructions),
 )
-CATALOG_RULES: tuple[CatalogRule, ...] = (CatalogRule("scopes-grow", "warning", check_scopes_grow),)
+_URL_HOST = re.compile(r"https://([^/?#]*)")
+
+
+def check_punycode_hosts(catalog: Catalog) -> Iterator[Finding]:
+    """Report URLs whose host is in punycode, which shows nobody what a browser shows."""
+    for path, key, url in iter_urls(catalog):
+        match = _URL_HOST.match(url)
+        if match and any(label.startswith("xn--") for label in match[1].lower().split(".")):
+            yield Finding(
+                path=path,
+                pointer=(key,),
+                rule="lookalike-letters",
+                message=f"`{key}` has a host in punycode, in which nobody sees other letters",
+                expected="a host in its own letters, or one without others",
+                help="write the host as a browser shows it, and look at each letter",
+            )
+
+
+CATALOG_RULES: tuple[CatalogRule, ...] = (
+    CatalogRule("scopes-grow", "warning", check_scopes_grow),
+    CatalogRule("lookalike-letters", "warning", check_punycode_hosts),
+)

@@ -63,8 +63,15 @@ class LocatedText(NamedTuple):
         self, tool: ToolVersion, rule: str, message: str, help: str, expected: str = ""
     ) -> Finding:
         """Return a finding at this text."""
-        where = {"path": tool.path, "pointer": self.pointer, "at_key": self.at_key}
-        return Finding(**where, rule=rule, message=message, expected=expected, help=help)  # type: ignore[arg-type]  # `where` has the right types
+        return Finding(
+            path=tool.path,
+            pointer=self.pointer,
+            at_key=self.at_key,
+            rule=rule,
+            message=message,
+            expected=expected,
+            help=help,
+        )
 
 
 class ToolView:
@@ -120,8 +127,8 @@ class ToolView:
 
         Characters below U+0020 are not included, because JSON escapes them.
         """
-        rest = self._json.translate(None, _PRINTABLE_ASCII)
-        return rest.decode() if rest else ""
+        remaining = self._json.translate(None, _PRINTABLE_ASCII)
+        return remaining.decode() if remaining else ""
 
 
 class FileView(ToolView):
@@ -150,11 +157,11 @@ def _iter_texts(view: ToolView) -> Iterator[LocatedText]:
         yield LocatedText(("deprecation", "reason"), False, tool.deprecation.reason)
     for key, words in (("scopes", tool.scopes), ("tags", tool.tags)):
         yield from (LocatedText((key, index), False, word) for index, word in enumerate(words))
-    for described in (view.inputs, view.outputs):
-        for place in described:
-            if place.name:
-                yield LocatedText(place.pointer, True, place.name)
-            yield from _iter_description_texts(place.pointer, place.description)
+    for nodes in (view.inputs, view.outputs):
+        for node in nodes:
+            if node.name:
+                yield LocatedText(node.pointer, True, node.name)
+            yield from _iter_description_texts(node.pointer, node.description)
 
 
 def _iter_description_texts(pointer: Pointer, description: Description) -> Iterator[LocatedText]:
@@ -180,5 +187,5 @@ def _iter_value_texts(pointer: Pointer, value: Any, is_example: bool) -> Iterato
         inner = value.items()
     elif isinstance(value, Sequence):
         inner = enumerate(value)
-    for key, one in inner:
-        yield from _iter_value_texts((*pointer, key), one, is_example)
+    for key, item in inner:
+        yield from _iter_value_texts((*pointer, key), item, is_example)

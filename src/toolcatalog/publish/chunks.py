@@ -28,25 +28,25 @@ def split_chunks(data: bytes | mmap.mmap) -> Iterator[tuple[int, int]]:
     A chunk has MIN_CHUNK_SIZE to MAX_CHUNK_SIZE bytes, about 100 KB on average; the last may be
     smaller.
     """
-    begin = 0
+    start = 0
     for end in _find_boundaries(data):
-        while end - begin > MAX_CHUNK_SIZE:
-            yield begin, begin + MAX_CHUNK_SIZE
-            begin += MAX_CHUNK_SIZE
-        if end - begin >= MIN_CHUNK_SIZE:
-            yield begin, end
-            begin = end
-    while begin < len(data):
-        yield begin, min(begin + MAX_CHUNK_SIZE, len(data))
-        begin += MAX_CHUNK_SIZE
+        while end - start > MAX_CHUNK_SIZE:
+            yield start, start + MAX_CHUNK_SIZE
+            start += MAX_CHUNK_SIZE
+        if end - start >= MIN_CHUNK_SIZE:
+            yield start, end
+            start = end
+    while start < len(data):
+        yield start, min(start + MAX_CHUNK_SIZE, len(data))
+        start += MAX_CHUNK_SIZE
 
 
 def _find_boundaries(data: bytes | mmap.mmap) -> Iterator[int]:
     """Yield possible chunk ends; near the border of two blocks one may be repeated."""
     for start in range(0, len(data), _BLOCK_SIZE):
         block = data[start : start + _BLOCK_SIZE + _WINDOW_SIZE + _WORD_SIZE]
-        found = [_find_marks(block, offset) for offset in range(_WORD_SIZE)]
-        yield from (np.sort(np.concatenate(found)) + (start + _WINDOW_SIZE)).tolist()
+        marks = [_find_marks(block, offset) for offset in range(_WORD_SIZE)]
+        yield from (np.sort(np.concatenate(marks)) + (start + _WINDOW_SIZE)).tolist()
 
 
 def _find_marks(block: bytes, offset: int) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":

@@ -58,50 +58,62 @@ def download_snapshot(
     part = cache / "snapshots" / f"{digest}.part"
     files.remove(part)
     part.mkdir(parents=True)
+    display_folder = Path("snapshots", digest[:12])
+    help = f"publish to {storage.url} again, or wait until it is mended."
     try:
-        (part / snapshot_format.MANIFEST).write_bytes(
-            _read_object(storage, layout.manifest_path(digest), snapshot_format.MAX_MANIFEST_SIZE)
-        )
-        named = Path("snapshots", digest[:12])
-        mend = f"publish to {storage.url} again, or wait until it is mended."
-        manifest = verify.read_manifest(part, named, mend)
-        if manifest.digest != digest:
-            raise InvalidRemoteSnapshot(
-                f"The manifest of snapshot {digest[:12]} is that of {manifest.digest[:12]}: "
-                f"{_RETRY_HINT}"
-            )
+        manifest = _download_manifest(storage, digest, part, display_folder, help)
         _check_disk_space(part, manifest.files, max_size)
-        if manifest.files[snapshot_format.FILE_LIST].size > snapshot_format.MAX_FILE_LIST_SIZE:
-            raise InvalidRemoteSnapshot(
-                f"{snapshot_format.FILE_LIST} of snapshot {digest[:12]} has more than the "
-                f"{snapshot_format.MAX_FILE_LIST_SIZE:,} bytes that it can have: {_RETRY_HINT}"
-            )
+        _check_file_list_size(manifest)
         chunks = layout.parse_chunk_list(
             _read_object(storage, layout.chunk_list_path(digest), layout.MAX_CHUNK_LIST_SIZE)
         )
         source = _ChunkSource(storage, jobs)
         listing = {snapshot_format.FILE_LIST: manifest.files[snapshot_format.FILE_LIST]}
         _write_files(source, part, _check_chunk_sizes(chunks, listing), cache)
-        stated = verify.list_files(part, manifest)
-        _check_disk_space(part, stated, max_size)
+        file_infos = verify.list_files(part, manifest)
+        _check_disk_space(part, file_infos, max_size)
         # only the files of the snapshot: this list is stored, and read for each download
-        agreed = _check_chunk_sizes(chunks, stated)
-        rest = {
-            path: listed for path, listed in agreed.items() if path != snapshot_format.FILE_LIST
+        file_chunks = _check_chunk_sizes(chunks, file_infos)
+        remaining = {
+            path: chunks_of_file
+            for path, chunks_of_file in file_chunks.items()
+            if path != snapshot_format.FILE_LIST
         }
-        _write_files(source, part, rest, cache)
-        if wrong := verify.verify_snapshot(part):
+        _write_files(source, part, remaining, cache)
+        if problems := verify.verify_snapshot(part):
             raise InvalidRemoteSnapshot(
-                f"Snapshot {digest[:12]} is damaged in {storage.url} ({wrong[0]}): {_RETRY_HINT}"
+                f"Snapshot {digest[:12]} is damaged in {storage.url} ({problems[0]}): {_RETRY_HINT}"
             )
-        store_open.check(part, named, mend)
-        directory.install_snapshot(part, digest, stated)
+        store_open.check_snapshot(part, display_folder, help)
+        directory.install_snapshot(part, digest, file_infos)
         files.write_unsynced(
-            cache / _CHUNK_LISTS_FOLDER / f"{digest}.json", layout.render_chunk_list(agreed)
+            cache / _CHUNK_LISTS_FOLDER / f"{digest}.json", layout.render_chunk_list(file_chunks)
         )
     finally:
         files.remove(part)
     return DownloadResult(source.object_count, source.byte_count)
+
+
+def _download_manifest(
+    storage: ObjectStorage, digest: str, folder: Path, display_folder: Path, help: str
+) -> verify.Manifest:
+    data = _read_object(storage, layout.manifest_path(digest), snapshot_format.MAX_MANIFEST_SIZE)
+    (folder / snapshot_format.MANIFEST).write_bytes(data)
+    manifest = verify.read_manifest(folder, display_folder, help)
+    if manifest.digest != digest:
+        raise InvalidRemoteSnapshot(
+            f"The manifest of snapshot {digest[:12]} is that of {manifest.digest[:12]}: "
+            f"{_RETRY_HINT}"
+        )
+    return manifest
+
+
+def _check_file_list_size(manifest: verify.Manifest) -> None:
+    if manifest.files[snapshot_format.FILE_LIST].size > snapshot_format.MAX_FILE_LIST_SIZE:
+        raise InvalidRemoteSnapshot(
+            f"{snapshot_format.FILE_LIST} of snapshot {manifest.digest[:12]} has more than the "
+            f"{snapshot_format.MAX_FILE_LIST_SIZE:,} bytes that it can have: {_RETRY_HINT}"
+        )
 
 
 def remove_stale_chunk_lists(cache: Path) -> None:
@@ -113,7 +125,7 @@ def remove_stale_chunk_lists(cache: Path) -> None:
 
 def _read_object(storage: ObjectStorage, path: str, max_bytes: int) -> bytes:
     try:
-        found = storage.read(path, max_bytes)
+        content = storage.read(path, max_bytes)
     except ObjectNotFound:
         raise InvalidRemoteSnapshot(
             f"{layout.POINTER} in {storage.url} names a snapshot that is not there ({path}): "
@@ -121,8 +133,8 @@ def _read_object(storage: ObjectStorage, path: str, max_bytes: int) -> bytes:
         ) from None
     except TooLarge as error:
         raise InvalidRemoteSnapshot(str(error)) from None
-    assert found  # the read had no condition
-    return found.data
+    assert content  # the read had no condition
+    return content.data
 
 
 def _check_chunk_sizes(
@@ -133,12 +145,15 @@ def _check_chunk_sizes(
     The sizes must add up to those in the manifest, so that a wrong list cannot fill the disk or
     cause very many requests. Raises InvalidRemoteSnapshot otherwise.
     """
-    for path, said in expected.items():
-        if sum(chunk.size for chunk in chunks.get(path, ())) != said.size or (path not in chunks):
+    for path, file_info in expected.items():
+        if sum(chunk.size for chunk in chunks.get(path, ())) != file_info.size or (
+            path not in chunks
+        ):
             raise InvalidRemoteSnapshot(
-                f"The list of chunks does not make {path} of {said.size:,} bytes: {_RETRY_HINT}"
+                f"The list of chunks does not make {path} of {file_info.size:,} bytes:"
+                f" {_RETRY_HINT}"
             )
-        if len(chunks[path]) > said.size // layout.MIN_ACCEPTED_CHUNK_SIZE + 1:
+        if len(chunks[path]) > file_info.size // layout.MIN_ACCEPTED_CHUNK_SIZE + 1:
             raise InvalidRemoteSnapshot(
                 f"The list of chunks makes {path} of too many pieces: {_RETRY_HINT}"
             )
@@ -147,14 +162,14 @@ def _check_chunk_sizes(
 
 def _check_disk_space(folder: Path, file_infos: Mapping[str, FileInfo], max_size: int) -> None:
     """Raise InvalidRemoteSnapshot if the files exceed `max_size`, OSError if the disk is full."""
-    size = sum(said.size for said in file_infos.values())
+    size = sum(file_info.size for file_info in file_infos.values())
     if size > max_size:
         raise InvalidRemoteSnapshot(
-            f"Snapshot {folder.stem[:12]} has at least {size:,} bytes, and {max_size:,} are allowed: "
-            "raise --max-snapshot-size if it is meant."
+            f"Snapshot {folder.stem[:12]} has at least {size:,} bytes, and {max_size:,} are"
+            " allowed: raise --max-snapshot-size if it is meant."
         )
     folders = {path.rpartition("/")[0] for path in file_infos}
-    blocks = len(file_infos) + snapshot_format.MOST_FOLDERS * len(folders)
+    blocks = len(file_infos) + snapshot_format.MAX_FOLDER_DEPTH * len(folders)
     if shutil.disk_usage(folder).free < size * _DISK_MARGIN + _DISK_BLOCK_SIZE * blocks:
         raise OSError(28, f"No room for a snapshot of {size:,} bytes")
 
@@ -163,15 +178,15 @@ def _write_files(
     source: "_ChunkSource", folder: Path, chunks_by_path: Mapping[str, Sequence[Chunk]], cache: Path
 ) -> None:
     """Write files chunk by chunk, while the next chunks are downloaded."""
-    chunks = [chunk for some in chunks_by_path.values() for chunk in some]
+    chunks = [chunk for file_chunks in chunks_by_path.values() for chunk in file_chunks]
     pieces = source.read_chunks(
         chunks, _find_local_chunks(cache, {chunk.sha256 for chunk in chunks})
     )
-    for path, some in chunks_by_path.items():
+    for path, file_chunks in chunks_by_path.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         try:
             with (folder / path).open("xb") as file:
-                file.writelines(next(pieces) for _ in some)
+                file.writelines(next(pieces) for _ in file_chunks)
         except FileExistsError:  # on a case-insensitive file system
             raise InvalidRemoteSnapshot(
                 f"{path} has the name of another file on this disk: {_RETRY_HINT}"
@@ -204,19 +219,19 @@ class _ChunkSource:
     def _download_chunk(self, chunk: Chunk) -> bytes:
         path = layout.object_path(chunk.sha256)
         try:
-            found = self.storage.read(path, chunk.size)
+            content = self.storage.read(path, chunk.size)
         except ObjectNotFound:
             raise InvalidRemoteSnapshot(
                 f"{path} is not in {self.storage.url}: {_RETRY_HINT}"
             ) from None
         except TooLarge:
-            found = None
-        if found is None or encoding.sha256_hex(found.data) != chunk.sha256:
+            content = None
+        if content is None or encoding.sha256_hex(content.data) != chunk.sha256:
             raise InvalidRemoteSnapshot(
                 f"{path} in {self.storage.url} has other bytes than its name says: remove that "
                 "object, then publish again."
             )
-        return found.data
+        return content.data
 
 
 def _copy_local_chunk(location: _ChunkLocation | None, chunk: Chunk) -> bytes | None:
@@ -232,19 +247,19 @@ def _copy_local_chunk(location: _ChunkLocation | None, chunk: Chunk) -> bytes | 
     return data if encoding.sha256_hex(data) == chunk.sha256 else None
 
 
-def _find_local_chunks(cache: Path, wanted: Collection[str]) -> dict[str, _ChunkLocation]:
+def _find_local_chunks(cache: Path, digests: Collection[str]) -> dict[str, _ChunkLocation]:
     """Return the locations of the wanted chunks in the snapshots of this cache."""
-    found: dict[str, _ChunkLocation] = {}
-    for known in (cache / _CHUNK_LISTS_FOLDER).glob("*.json"):
-        folder = cache / "snapshots" / known.stem
+    locations: dict[str, _ChunkLocation] = {}
+    for chunk_list in (cache / _CHUNK_LISTS_FOLDER).glob("*.json"):
+        folder = cache / "snapshots" / chunk_list.stem
         try:
-            chunks = layout.parse_chunk_list(known.read_bytes())
+            chunks = layout.parse_chunk_list(chunk_list.read_bytes())
         except (OSError, InvalidRemoteSnapshot):
             continue
-        for path, some in chunks.items():
-            begin = 0
-            for chunk in some:
-                if chunk.sha256 in wanted:
-                    found[chunk.sha256] = _ChunkLocation(folder / path, begin)
-                begin += chunk.size
-    return found
+        for path, file_chunks in chunks.items():
+            offset = 0
+            for chunk in file_chunks:
+                if chunk.sha256 in digests:
+                    locations[chunk.sha256] = _ChunkLocation(folder / path, offset)
+                offset += chunk.size
+    return locations

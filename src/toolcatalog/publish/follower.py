@@ -29,7 +29,7 @@ from toolcatalog.publish.object_store import (
     StoreError,
 )
 from toolcatalog.publish.signatures import SignedStatement, VerifyKeys
-from toolcatalog.snapshot import directory, retention, verify
+from toolcatalog.snapshot import compression, directory, retention, verify
 from toolcatalog.store import open as store_open
 from toolcatalog.system import files, threads
 
@@ -51,8 +51,8 @@ _log = logging.getLogger("toolcatalog.following")
 
 def default_cache(url: str) -> Path:
     """Return the default cache of a store: in the user's cache folder, by a hash of the URL."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return home / "toolcatalog" / hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:16]
+    cache_folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache_folder / "toolcatalog" / hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:16]
 
 
 class _Backoff:
@@ -104,13 +104,13 @@ class _FailedDownloads:
         The next attempt is after `max_delay` seconds at the latest.
         """
         self._expire()
-        before = self._failures.pop(digest, None)
-        if before is None and len(self._failures) >= _MAX_REMEMBERED_FAILURES:
-            before = next(reversed(self._failures.values()))
+        previous = self._failures.pop(digest, None)
+        if previous is None and len(self._failures) >= _MAX_REMEMBERED_FAILURES:
+            previous = next(reversed(self._failures.values()))
             del self._failures[next(iter(self._failures))]
-        pause = min(max_delay, 2 * (before.delay if before else self._min_delay))
+        delay = min(max_delay, 2 * (previous.delay if previous else self._min_delay))
         self._failures[digest] = _FailedDownload(
-            reason, pause, time.monotonic() + _with_jitter(pause)
+            reason, delay, time.monotonic() + _with_jitter(delay)
         )
 
     def remove(self, digest: str) -> None:
@@ -228,49 +228,51 @@ class Follower:
 
     def _check_pointer(self) -> None:
         try:
-            read = self._storage.read(layout.POINTER, layout.MAX_POINTER_SIZE, self._pointer_tag)
+            content = self._storage.read(layout.POINTER, layout.MAX_POINTER_SIZE, self._pointer_tag)
         except StoreError as error:
             self._poll_backoff.fail()
             if isinstance(error, ObjectNotFound):
                 raise StoreError(f"Nothing is published in {self._storage.url} yet.") from None
             raise
         self._poll_backoff.reset()
-        if read:
-            self._activate(read)
-            self._pointer_tag = read.tag  # only now, so that a failed snapshot is tried again
+        if content:
+            self._activate(content)
+            self._pointer_tag = content.tag  # only now, so that a failed snapshot is tried again
 
-    def _activate(self, read: ObjectContent) -> None:
+    def _activate(self, content: ObjectContent) -> None:
         """Make `current` name the snapshot of a pointer; download it first if necessary.
 
         A snapshot that fails is not tried again for a while.
         """
-        digest = layout.parse_pointer(read.data)
-        signed = self._verify_signature(read.data)
+        digest = layout.parse_pointer(content.data)
+        signed = self._verify_signature(content.data)
         self._failures.check(digest)
         try:
             self._download(digest)
         except (ToolcatalogError, OSError) as error:
             is_refused = isinstance(error, InvalidRemoteSnapshot | SnapshotError)
             self.snapshots_rejected += is_refused
-            most = _MAX_REJECTION_DELAY if is_refused else _MAX_RETRY_DELAY
-            self._failures.add(digest, _format_error(error, self.cache), most)
+            max_delay = _MAX_REJECTION_DELAY if is_refused else _MAX_RETRY_DELAY
+            self._failures.add(digest, _format_error(error, self.cache), max_delay)
             raise
         self._failures.remove(digest)
+        self._compress_documents(digest)
         if signed:
-            trusted_pointers.record_accepted(read.data, signed, self.cache)
+            trusted_pointers.record_accepted(content.data, signed, self.cache)
         if directory.set_current(self.cache, digest):
             _log.info("Snapshot %s is here.", digest[:12])
         self._prune()
 
     def _verify_signature(self, pointer: bytes) -> SignedStatement | None:
-        """Return the signed statement of a pointer; None without keys.
+        """Return the signed statement of a pointer; None without keys, and where none were used.
 
         Raises InvalidRemoteSnapshot, which counts as a rejection once for each reason. Nothing is
         downloaded then.
         """
-        if self._keys is None:
-            return None
         try:
+            if self._keys is None:
+                trusted_pointers.require_no_signatures(self.cache)
+                return None
             return trusted_pointers.verify_pointer(
                 pointer, self._keys, self.cache, allow_rollback=self._allow_rollback
             )
@@ -282,13 +284,24 @@ class Follower:
         directory.remove_leftovers(self.cache)
         if not self._is_stored(digest):
             _log.info("Fetching snapshot %s.", digest[:12])
-            came = download.download_snapshot(
+            result = download.download_snapshot(
                 self._storage, digest, self.cache, _JOBS, self._max_size
             )
             self.snapshots_fetched, self.objects_fetched, self.bytes_fetched = (
                 self.snapshots_fetched + 1,
-                self.objects_fetched + came.object_count,
-                self.bytes_fetched + came.bytes_received,
+                self.objects_fetched + result.object_count,
+                self.bytes_fetched + result.bytes_received,
+            )
+
+    def _compress_documents(self, digest: str) -> None:
+        """Compress the documents of a downloaded snapshot; without them, answers are not
+        precompressed.
+        """
+        try:
+            compression.ensure_compressed_documents(self.cache, digest)
+        except (SnapshotError, OSError) as error:
+            _log.warning(
+                "The documents of snapshot %s cannot be compressed: %s", digest[:12], error
             )
 
     def _is_stored(self, digest: str) -> bool:
@@ -296,15 +309,15 @@ class Follower:
         try:
             if not folder.is_dir() or verify.verify_snapshot(folder):
                 return False
-            store_open.check(folder, folder, REBUILD_HINT)
+            store_open.check_snapshot(folder, folder, REBUILD_HINT)
         except SnapshotError:
             return False
         return True
 
     def _prune(self) -> None:
         """Remove all but the newest snapshots; a process that has one open can still read it."""
-        for held in retention.list_prunable(self.cache, KEPT_SNAPSHOTS - 1):
-            directory.remove_snapshot(self.cache, held.digest)
+        for snapshot in retention.list_prunable(self.cache, KEPT_SNAPSHOTS - 1):
+            directory.remove_snapshot(self.cache, snapshot.digest)
         download.remove_stale_chunk_lists(self.cache)
         trusted_pointers.remove_stale_signatures(self.cache)
 

@@ -93,20 +93,20 @@ def parse_signature(data: bytes) -> object:
 
 def _parse_pointer(data: bytes) -> tuple[str, object]:
     try:
-        said = orjson.loads(data)
-        form, digest = said["format"], said.get("digest")
+        pointer = orjson.loads(data)
+        format_number, digest = pointer["format"], pointer.get("digest")
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InvalidRemoteSnapshot(f"{POINTER} is damaged: publish again.") from None
-    _check_format(form, POINTER)
+    _check_format(format_number, POINTER)
     if not (isinstance(digest, str) and encoding.is_digest(digest)):
         raise InvalidRemoteSnapshot(f"{POINTER} names no snapshot: publish again.")
-    return digest, said.get("signed")
+    return digest, pointer.get("signed")
 
 
 def render_chunk_list(files: Mapping[str, Sequence[Chunk]]) -> bytes:
     """Return the bytes of `chunks.json` from the chunks of each file by path."""
-    listed = {path: [tuple(chunk) for chunk in some] for path, some in files.items()}
-    return orjson.dumps({"format": LAYOUT_FORMAT, "files": listed})
+    chunks_by_path = {path: [tuple(chunk) for chunk in chunks] for path, chunks in files.items()}
+    return orjson.dumps({"format": LAYOUT_FORMAT, "files": chunks_by_path})
 
 
 def parse_chunk_list(data: bytes) -> dict[str, list[Chunk]]:
@@ -159,10 +159,11 @@ def _next_position(data: bytes, position: int, end: bytes) -> int:
     return position + 1
 
 
-def _check_format(form: object, name: str) -> None:
-    if not isinstance(form, int) or isinstance(form, bool):
+def _check_format(format_number: object, name: str) -> None:
+    if not isinstance(format_number, int) or isinstance(format_number, bool):
         raise InvalidRemoteSnapshot(f"{name} is damaged: publish again.")
-    if form != LAYOUT_FORMAT:
+    if format_number != LAYOUT_FORMAT:
         raise InvalidRemoteSnapshot(
-            f"{name} has format {form}, this program reads {LAYOUT_FORMAT}: upgrade toolcatalog here."
+            f"{name} has format {format_number}, this program reads {LAYOUT_FORMAT}: upgrade"
+            " toolcatalog here."
         )

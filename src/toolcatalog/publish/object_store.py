@@ -24,6 +24,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from toolcatalog.errors import UsageError
 
+try:
+    from obstore import exceptions, store
+except ImportError:  # an optional extra
+    _IS_INSTALLED = False
+else:
+    _IS_INSTALLED = True
+
 if TYPE_CHECKING:
     from obstore import Attributes, PutMode
     from obstore.store import ObjectStore, RetryConfig
@@ -101,13 +108,11 @@ class ObjectStorage:
                 f"{url} is no address of a store: give one like s3://bucket/prefix "
                 f"({', '.join(SCHEMES)})."
             )
-        try:
-            from obstore import store  # noqa: PLC0415 - an optional dependency
-        except ImportError:
+        if not _IS_INSTALLED:
             raise StoreError(
                 "An object store is used through the package obstore: run `pip install "
                 "'toolcatalog[s3]'`."
-            ) from None
+            )
         with self._translate_errors("opened"):
             if url.startswith("file://"):
                 local = store.LocalStore.from_url(url, mkdir=True)
@@ -126,48 +131,50 @@ class ObjectStorage:
         if the object is missing, TooLarge if it has more bytes, and StoreError if the request
         fails.
         """
-        from obstore import exceptions  # noqa: PLC0415
-
         if self._folder:
             with self._translate_errors(f"read ({path})"):
                 return self._read_file(self._folder / path, path, max_bytes, unless_tag)
         try:
             with self._translate_errors(f"read ({path})"):
-                got = self._store.get(
+                response = self._store.get(
                     path,
                     options={"if_none_match": unless_tag.etag}
                     if unless_tag and unless_tag.etag
                     else None,
                 )
                 data = bytearray()
-                for piece in got.stream(_READ_SIZE):
-                    data += memoryview(piece)
+                for chunk in response.stream(_READ_SIZE):
+                    data += memoryview(chunk)
                     if len(data) > max_bytes:
                         raise self._too_large(path, max_bytes)
-                return ObjectContent(bytes(data), ObjectTag(got.meta["e_tag"], got.meta["version"]))
+                return ObjectContent(
+                    bytes(data), ObjectTag(response.meta["e_tag"], response.meta["version"])
+                )
         except exceptions.NotModifiedError:
             return None
 
     def _read_file(
-        self, file: Path, path: str, most: int, unless: ObjectTag | None
+        self, file: Path, path: str, max_bytes: int, unless_tag: ObjectTag | None
     ) -> ObjectContent | None:
         """Read an object of a folder, which may be any kind of file: opening a pipe would block."""
         with open(os.open(file, os.O_RDONLY | _NO_WAITING), "rb") as source:
-            about = os.fstat(source.fileno())
-            if not stat.S_ISREG(about.st_mode):
+            status = os.fstat(source.fileno())
+            if not stat.S_ISREG(status.st_mode):
                 raise StoreError(
                     f"{path} in {self.url} is not a regular file: remove it, then publish again."
                 )
-            tag = ObjectTag(f"{about.st_ino:x}-{about.st_mtime_ns:x}-{about.st_size:x}", None)
-            if tag == unless:
+            tag = ObjectTag(f"{status.st_ino:x}-{status.st_mtime_ns:x}-{status.st_size:x}", None)
+            if tag == unless_tag:
                 return None
-            data = source.read(most + 1)
-        if len(data) > most:
-            raise self._too_large(path, most)
+            data = source.read(max_bytes + 1)
+        if len(data) > max_bytes:
+            raise self._too_large(path, max_bytes)
         return ObjectContent(data, tag)
 
-    def _too_large(self, path: str, most: int) -> TooLarge:
-        return TooLarge(f"{path} in {self.url} has more than the {most:,} bytes that it can have.")
+    def _too_large(self, path: str, max_bytes: int) -> TooLarge:
+        return TooLarge(
+            f"{path} in {self.url} has more than the {max_bytes:,} bytes that it can have."
+        )
 
     def write(self, path: str, data: bytes, cache_control: str) -> None:
         """Write an object in one step, with its `Cache-Control`."""
@@ -182,16 +189,15 @@ class ObjectStorage:
         Raises ObjectConflict if another object is there by now. Stores without conditional writes
         just overwrite.
         """
-        from obstore import exceptions  # noqa: PLC0415
-
-        known = {
+        tag = {
             key: value
             for key, value in zip(("e_tag", "version"), expected_tag or (), strict=False)
             if value
         }
         try:
             with self._translate_errors(f"written to ({path})"):
-                self._put(path, data, cache_control, known if expected_tag else "create")  # type: ignore[arg-type] # some of its two keys
+                mode = tag if expected_tag else "create"
+                self._put(path, data, cache_control, mode)  # type: ignore[arg-type] # some keys
         except (exceptions.PreconditionError, exceptions.AlreadyExistsError):
             raise ObjectConflict(
                 f"{path} in {self.url} was changed by somebody else meanwhile: see what is "
@@ -202,18 +208,20 @@ class ObjectStorage:
             self.write(path, data, cache_control)
 
     def _put(self, path: str, data: bytes, cache_control: str, mode: "PutMode") -> None:
-        from obstore.store import LocalStore  # noqa: PLC0415
-
-        about: Attributes | None = (
-            None if isinstance(self._store, LocalStore) else {"Cache-Control": cache_control}
+        attributes: Attributes | None = (
+            None if isinstance(self._store, store.LocalStore) else {"Cache-Control": cache_control}
         )
-        self._store.put(path, data, attributes=about, mode=mode, use_multipart=False)
+        self._store.put(path, data, attributes=attributes, mode=mode, use_multipart=False)
 
     def list_folder(self, prefix: str) -> dict[str, ObjectInfo]:
         """Return all objects in the folder `prefix` by name."""
         with self._translate_errors("listed"):
-            found = [entry for page in self._store.list(prefix, chunk_size=1000) for entry in page]
-        return {entry["path"]: ObjectInfo(entry["size"], entry["last_modified"]) for entry in found}
+            entries = [
+                entry for page in self._store.list(prefix, chunk_size=1000) for entry in page
+            ]
+        return {
+            entry["path"]: ObjectInfo(entry["size"], entry["last_modified"]) for entry in entries
+        }
 
     def delete(self, paths: list[str]) -> None:
         """Remove objects; missing ones are no error."""
@@ -228,8 +236,6 @@ class ObjectStorage:
 
         Errors that matter to the calling method pass unchanged.
         """
-        from obstore import exceptions  # noqa: PLC0415
-
         try:
             yield
         except (
@@ -261,14 +267,20 @@ def _describe_error(error: Exception) -> str:
     if "builder error" in text:
         return "plain http is refused unless AWS_ALLOW_HTTP=true is set."
     if "169.254.169.254" in text:
-        return "there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run where the machine has a role."
-    said = (text.splitlines() or [""])[0].rpartition(" - ")[2].partition(": <")[0]
-    said = re.sub("^Generic .*? error: ", "", said)[:_MAX_REASON_LENGTH].strip()
+        return (
+            "there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run"
+            " where the machine has a role."
+        )
+    reason = (text.splitlines() or [""])[0].rpartition(" - ")[2].partition(": <")[0]
+    reason = re.sub("^Generic .*? error: ", "", reason)[:_MAX_REASON_LENGTH].strip()
     # a store may send anything, and this text goes to logs and terminals
-    said = "".join(character if character.isprintable() else "?" for character in said)
+    reason = "".join(character if character.isprintable() else "?" for character in reason)
     if re.search(r"\b40[13]\b|denied", text):
-        return f"it refuses these credentials ({said}); who publishes needs to list, get and put, who follows needs to get."
-    return f"{said.rstrip('.')}."
+        return (
+            f"it refuses these credentials ({reason}); who publishes needs to list, get and put,"
+            " who follows needs to get."
+        )
+    return f"{reason.rstrip('.')}."
 
 
 def run_parallel(
@@ -283,33 +295,33 @@ def run_parallel(
     needs: the tasks that were started and whose results were not consumed yet need at most 16 MiB,
     or as much as a single larger task.
     """
-    waiting: deque[tuple[Future[Result], int]] = deque()
-    under_way = 0
+    pending: deque[tuple[Future[Result], int]] = deque()
+    bytes_in_flight = 0
     queue: SimpleQueue[tuple[Future[Result], Task] | None] = SimpleQueue()
     # No ThreadPoolExecutor: Python waits for its threads at exit, and a store may never respond.
     pool: list[threading.Thread] = []
     try:
         for task in tasks:
-            while waiting and (
-                len(waiting) >= jobs * _TASKS_PER_THREAD
-                or under_way + size(task) > _MAX_BYTES_IN_FLIGHT
+            while pending and (
+                len(pending) >= jobs * _TASKS_PER_THREAD
+                or bytes_in_flight + size(task) > _MAX_BYTES_IN_FLIGHT
             ):
-                first, taken = waiting.popleft()
-                under_way -= taken
+                first, size_in_flight = pending.popleft()
+                bytes_in_flight -= size_in_flight
                 yield first.result()
             future: Future[Result] = Future()
-            waiting.append((future, size(task)))
+            pending.append((future, size(task)))
             queue.put((future, task))
             if len(pool) < jobs:
                 arguments = (work, queue)
                 thread = threading.Thread(target=_work, args=arguments, name="objects", daemon=True)
                 thread.start()
                 pool.append(thread)
-            under_way += size(task)
-        while waiting:
-            yield waiting.popleft()[0].result()
+            bytes_in_flight += size(task)
+        while pending:
+            yield pending.popleft()[0].result()
     finally:
-        for future, _ in waiting:
+        for future, _ in pending:
             future.cancel()
         for _ in pool:
             queue.put(None)

@@ -3,8 +3,7 @@
 A publisher signs a small statement with an Ed25519 key: the digest of the snapshot, a sequence
 number and the time. The digest authenticates the manifest, and the manifest every file, so the
 signature covers everything that is served. Sequence numbers only increase, so an older statement
-can be recognized. Keys are PEM files as OpenSSL writes them. Only this module uses the library
-cryptography (extra `sign`).
+can be recognized. Keys are PEM files as OpenSSL writes them.
 """
 
 import base64
@@ -13,7 +12,8 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -21,13 +21,13 @@ from toolcatalog import encoding
 from toolcatalog.errors import UsageError, remedy
 from toolcatalog.system import files
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric import ed25519
-
 _FORMAT = 1
 # Domain separation: signatures of this key for other purposes never fit a statement.
 _DOMAIN = b"toolcatalog: the snapshot in force, format 1\n"
 _MAX_SEQUENCE = 1 << 53
+# seconds by which a sequence number may be ahead of the clock: a larger one would make all later
+# snapshots look old
+_MAX_AHEAD = 366 * 24 * 3600
 _CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _MAX_FILE_SIZE = 1 << 16  # bytes of a key file
 _PEM_BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.DOTALL)
@@ -47,8 +47,8 @@ class SnapshotStatement(NamedTuple):
 
     def message(self) -> bytes:
         """Return the bytes to sign; equal statements have equal bytes."""
-        said = {"format": _FORMAT, **self._asdict()}
-        return _DOMAIN + orjson.dumps(said, option=orjson.OPT_SORT_KEYS)
+        fields = {"format": _FORMAT, **self._asdict()}
+        return _DOMAIN + orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)
 
 
 class SignedStatement(NamedTuple):
@@ -62,11 +62,7 @@ class SigningKey:
     """A private key; raises UsageError if the file has no usable one."""
 
     def __init__(self, file: Path) -> None:
-        _check_library()
-        from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
-        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
-        from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415
-
+        ed25519 = _load_library()
         data = _read_key_file(file, "--sign")
         if file.stat().st_mode & 0o077:
             raise UsageError(
@@ -79,20 +75,19 @@ class SigningKey:
                 f"{_CREATE_KEY_COMMAND}."
             )
         try:
-            key = serialization.load_pem_private_key(data, None)
+            key = ed25519.load_private_key(data)
         except TypeError:
             raise UsageError(
                 f"The signing key {file} is encrypted: write it without a password by "
                 f"`openssl pkey -in {file} -out sign.pem`."
             ) from None
-        except (ValueError, UnsupportedAlgorithm):
-            key = None
-        if not isinstance(key, ed25519.Ed25519PrivateKey):
+        if key is None:
             raise UsageError(
-                f"{file} holds no Ed25519 private key in PEM form: make one by {_CREATE_KEY_COMMAND}."
+                f"{file} holds no Ed25519 private key in PEM form: make one by "
+                f"{_CREATE_KEY_COMMAND}."
             )
-        self._key: ed25519.Ed25519PrivateKey = key
-        self.public = VerifyKeys((_public_bytes(key.public_key()),))
+        self._key = key
+        self.public = VerifyKeys((key.public_key().public_bytes_raw(),))
 
     def sign(self, statement: SnapshotStatement) -> SignedStatement:
         """Sign a statement."""
@@ -107,48 +102,25 @@ class VerifyKeys(NamedTuple):
     @classmethod
     def load(cls, file: Path) -> "VerifyKeys":
         """Load the public keys of a PEM file; raises UsageError if it contains anything else."""
-        _check_library()
-        from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
-        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
-        from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415
-
+        ed25519 = _load_library()
         data = _read_key_file(file, "--verify-key")
         if b"PRIVATE KEY-----" in data:
             raise UsageError(
                 f"{file} holds a private key, which no server needs: name its public half, made "
                 f"by {_EXPORT_KEY_COMMAND}."
             )
-        keys: list[bytes] = []
-        for block in _PEM_BLOCK.finditer(data):
-            try:
-                key = serialization.load_pem_public_key(block[0])
-            except (ValueError, UnsupportedAlgorithm):
-                key = None
-            if not isinstance(key, ed25519.Ed25519PublicKey):
-                keys = []
-                break
-            keys.append(_public_bytes(key))
-        if not keys:
+        keys = [ed25519.load_public_key(block[0]) for block in _PEM_BLOCK.finditer(data)]
+        if not keys or None in keys:
             raise UsageError(
                 f"{file} holds no Ed25519 public key in PEM form, or others too: make one by "
                 f"{_EXPORT_KEY_COMMAND}."
             )
         return cls(tuple(keys))
 
-    def is_valid(self, signed_statement: SignedStatement) -> bool:
+    def is_valid(self, signed: SignedStatement) -> bool:
         """Return whether the signature of the statement is by one of these keys."""
-        from cryptography.exceptions import InvalidSignature  # noqa: PLC0415
-        from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415
-
-        for key in self.keys:
-            try:
-                ed25519.Ed25519PublicKey.from_public_bytes(key).verify(
-                    signed_statement.signature, signed_statement.statement.message()
-                )
-            except (InvalidSignature, ValueError):
-                continue
-            return True
-        return False
+        ed25519, message = _load_library(), signed.statement.message()
+        return any(ed25519.is_valid(key, signed.signature, message) for key in self.keys)
 
 
 def next_statement(
@@ -158,13 +130,19 @@ def next_statement(
 
     The sequence number is the time in seconds since 1970, or the previous number plus one if that
     is higher. So a publisher needs no state, and numbers increase even if the previous statement is
-    lost. Two publishers that follow the same statement cannot both succeed, because the pointer is
-    replaced only if it is still the one that they read.
+    lost. A previous number that is far ahead does not count, because no follower accepts it. Two
+    publishers that follow the same statement cannot both succeed, because the pointer is replaced
+    only if it is still the one that they read.
     """
     sequence = int(now.timestamp())
-    if previous:
+    if previous and not is_far_ahead(previous.sequence + 1, now):
         sequence = max(sequence, previous.sequence + 1)
     return SnapshotStatement(digest, sequence, f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}")
+
+
+def is_far_ahead(sequence: int, now: datetime) -> bool:
+    """Return whether a sequence number is more than a year ahead of the time."""
+    return sequence > now.timestamp() + _MAX_AHEAD
 
 
 def dump_signed_statement(signed: SignedStatement) -> dict[str, Any]:
@@ -200,10 +178,6 @@ def parse_signed_statement(digest: str, value: object) -> SignedStatement | None
     return SignedStatement(SnapshotStatement(digest, sequence, created), data)
 
 
-def _public_bytes(key: "ed25519.Ed25519PublicKey") -> bytes:
-    return key.public_bytes_raw()
-
-
 def _read_key_file(file: Path, option: str) -> bytes:
     try:
         data = files.read_plain_file(file)
@@ -215,11 +189,13 @@ def _read_key_file(file: Path, option: str) -> bytes:
     return data[:_MAX_FILE_SIZE]
 
 
-def _check_library() -> None:
+def _load_library() -> ModuleType:
+    """Import the module that needs the extra. Raises UsageError if it is not installed."""
     try:
-        import cryptography  # noqa: F401, PLC0415 - an optional dependency
+        from toolcatalog.publish import ed25519  # noqa: PLC0415 - an optional extra
     except ImportError:
         raise UsageError(
             "Snapshots are signed and verified through the package cryptography: run `pip install "
             "'toolcatalog[sign]'`."
         ) from None
+    return ed25519

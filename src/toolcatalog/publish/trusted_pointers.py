@@ -8,6 +8,7 @@ with another key, and if another program has changed `current`.
 """
 
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,44 +37,62 @@ def verify_pointer(
     """Return the signed statement of a pointer that may be followed.
 
     Raises InvalidRemoteSnapshot if it has no signature, if the signature is not by one of the keys,
-    or if its sequence number is lower than the last accepted one. `allow_rollback` permits the
-    latter.
+    if its sequence number is lower than the last accepted one, or if it is more than a year ahead
+    of the clock, which would block all later ones. `allow_rollback` permits a lower one.
     """
-    digest, said = layout.parse_pointer(pointer), layout.parse_signature(pointer)
-    short = digest[:12]
-    if said is None:
+    digest, signature = layout.parse_pointer(pointer), layout.parse_signature(pointer)
+    short_digest = digest[:12]
+    if signature is None:
         raise InvalidRemoteSnapshot(
-            f"Snapshot {short} is not signed, and --verify-key is given: publish it with "
+            f"Snapshot {short_digest} is not signed, and --verify-key is given: publish it with "
             "--sign KEYFILE."
         )
-    signed = signatures.parse_signed_statement(digest, said)
+    signed = signatures.parse_signed_statement(digest, signature)
     if signed is None or not keys.is_valid(signed):
         raise InvalidRemoteSnapshot(
-            f"The signature of snapshot {short} is not by the key of --verify-key: publish it "
-            "with the private half of that key, or find out who has written to the store."
+            f"The signature of snapshot {short_digest} is not by the key of --verify-key: publish"
+            " it with the private half of that key, or find out who has written to the store."
         )
     last, sequence = _read_last_accepted(cache), signed.statement.sequence
+    if signatures.is_far_ahead(sequence, datetime.now(UTC)):
+        raise InvalidRemoteSnapshot(
+            f"Snapshot {short_digest} has the sequence number {sequence}, which is a time more than"
+            " a year ahead: check the clocks of this machine and of the publisher, then publish"
+            " again."
+        )
     if last and sequence == last.sequence and digest != last.digest:
         raise InvalidRemoteSnapshot(
-            f"Snapshot {short} has the sequence number {sequence}, as {last.digest[:12]} had "
-            "before: two have published at once, or the key is used elsewhere. Publish again."
+            f"Snapshot {short_digest} has the sequence number {sequence}, as {last.digest[:12]} had"
+            " before: two have published at once, or the key is used elsewhere. Publish again."
         )
     if last and sequence < last.sequence and not allow_rollback:
         raise InvalidRemoteSnapshot(
-            f"Snapshot {short} has the sequence number {sequence}, and {last.sequence} was "
+            f"Snapshot {short_digest} has the sequence number {sequence}, and {last.sequence} was "
             "accepted before: the store was put back. Publish again with --sign, or start once "
             "with --allow-rollback if it is meant."
         )
     return signed
 
 
+def require_no_signatures(cache: Path) -> None:
+    """Raise InvalidRemoteSnapshot if a server with a verify key uses this cache.
+
+    Otherwise a server without a key would change what the other one serves.
+    """
+    if (cache / _ACCEPTED_FILE).exists():
+        raise InvalidRemoteSnapshot(
+            f"{cache} has snapshots that were accepted by --verify-key, and this server has no key:"
+            f" start it with --verify-key or another --cache, or remove {cache / _ACCEPTED_FILE}."
+        )
+
+
 def record_accepted(pointer: bytes, signed: SignedStatement, cache: Path) -> None:
     """Record that this pointer was accepted and its snapshot is in the cache."""
     statement = signed.statement
     files.write_unsynced(cache / _SIGNATURES_FOLDER / f"{statement.digest}.json", pointer)
-    noted = {"digest": statement.digest, "sequence": statement.sequence}
+    record = {"digest": statement.digest, "sequence": statement.sequence}
     # flushed to disk: otherwise an older pointer could be accepted after a power failure
-    files.write_synced(cache / _ACCEPTED_FILE, orjson.dumps(noted))
+    files.write_synced(cache / _ACCEPTED_FILE, orjson.dumps(record))
 
 
 def require_signature(cache: Path, digest: str, keys: VerifyKeys) -> None:
@@ -123,10 +142,10 @@ def _read_last_accepted(cache: Path) -> _AcceptedPointer | None:
     """
     file = cache / _ACCEPTED_FILE
     try:
-        said = orjson.loads(files.read_plain_file(file))
-        found = _AcceptedPointer(said["digest"], said["sequence"])
-        if encoding.is_digest(found.digest) and isinstance(found.sequence, int):
-            return found
+        record = orjson.loads(files.read_plain_file(file))
+        accepted = _AcceptedPointer(record["digest"], record["sequence"])
+        if encoding.is_digest(accepted.digest) and isinstance(accepted.sequence, int):
+            return accepted
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError):

@@ -13,7 +13,7 @@ import contextlib
 import mmap
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -46,27 +46,31 @@ class StoragePruneResult(NamedTuple):
     bytes_freed: int
 
 
-def prune_storage(storage: ObjectStorage, keep: int) -> StoragePruneResult:
-    """Remove all snapshots except the current one, the `keep` newest others and recent ones.
+def prune_storage(storage: ObjectStorage, keep_count: int) -> StoragePruneResult:
+    """Remove all snapshots except the current one, the `keep_count` newest others and recent ones.
 
     Snapshots of the last day are recent. Chunks that no kept snapshot has are removed too, if they
     are older than a day. Raises StoreError if the store cannot be used, and InvalidRemoteSnapshot
     if the chunks of a kept snapshot are unknown; nothing is removed then.
     """
-    before = datetime.now(UTC) - MIN_AGE
+    oldest_recent = datetime.now(UTC) - MIN_AGE
     snapshots = _list_snapshots(storage)
-    kept = _select_kept(storage, snapshots, keep, before)
-    needed = {chunk for digest in kept for chunk in read_chunk_paths(storage, digest)}
-    gone = [path for digest, files in snapshots.items() if digest not in kept for path in files]
-    spare = {
+    kept_digests = _select_kept(storage, snapshots, keep_count, oldest_recent)
+    needed_paths = {chunk for digest in kept_digests for chunk in read_chunk_paths(storage, digest)}
+    removed_paths = [
+        path for digest, files in snapshots.items() if digest not in kept_digests for path in files
+    ]
+    unused = {
         path: entry
         for path, entry in storage.list_folder(layout.OBJECTS_FOLDER).items()
-        if path not in needed and entry.modified < before
+        if path not in needed_paths and entry.modified < oldest_recent
     }
     # snapshots first, so that no follower starts on one without its chunks
-    storage.delete([*gone, *spare])
+    storage.delete([*removed_paths, *unused])
     return StoragePruneResult(
-        len(snapshots) - len(kept), len(spare), sum(entry.size for entry in spare.values())
+        len(snapshots) - len(kept_digests),
+        len(unused),
+        sum(entry.size for entry in unused.values()),
     )
 
 
@@ -76,44 +80,48 @@ def read_chunk_paths(storage: ObjectStorage, digest: str) -> set[str]:
     Raises InvalidRemoteSnapshot if its chunk list is damaged.
     """
     try:
-        read = storage.read(layout.chunk_list_path(digest), layout.MAX_CHUNK_LIST_SIZE)
+        content = storage.read(layout.chunk_list_path(digest), layout.MAX_CHUNK_LIST_SIZE)
     except ObjectNotFound:
         return set()
     return (
         {
             layout.object_path(chunk.sha256)
-            for some in layout.parse_chunk_list(read.data).values()
-            for chunk in some
+            for chunks in layout.parse_chunk_list(content.data).values()
+            for chunk in chunks
         }
-        if read
+        if content
         else set()
     )
 
 
 def _list_snapshots(storage: ObjectStorage) -> dict[str, dict[str, ObjectInfo]]:
-    found: defaultdict[str, dict[str, ObjectInfo]] = defaultdict(dict)
+    snapshots: defaultdict[str, dict[str, ObjectInfo]] = defaultdict(dict)
     for path, entry in storage.list_folder(layout.SNAPSHOTS_FOLDER).items():
-        found[path.split("/")[1]][path] = entry
-    return found
+        snapshots[path.split("/")[1]][path] = entry
+    return snapshots
 
 
 def _select_kept(
     storage: ObjectStorage,
     snapshots: Mapping[str, Mapping[str, ObjectInfo]],
-    keep: int,
-    before: datetime,
+    keep_count: int,
+    oldest_recent: datetime,
 ) -> set[str]:
     pointer = storage.read(layout.POINTER, layout.MAX_POINTER_SIZE)
     assert pointer  # the read had no condition
     current = layout.parse_pointer(pointer.data)
-    written = {
+    modified_at = {
         digest: max(entry.modified for entry in files.values())
         for digest, files in snapshots.items()
     }
-    others = sorted(written.keys() - {current}, key=lambda digest: written[digest], reverse=True)
-    return {digest for digest in written if digest == current or written[digest] >= before} | {
-        *others[:keep]
-    }
+    other_digests = sorted(
+        modified_at.keys() - {current}, key=lambda digest: modified_at[digest], reverse=True
+    )
+    return {
+        digest
+        for digest in modified_at
+        if digest == current or modified_at[digest] >= oldest_recent
+    } | {*other_digests[:keep_count]}
 
 
 class UploadResult(NamedTuple):
@@ -151,40 +159,46 @@ def upload_snapshot(
     folder = Path(os.path.realpath(build / "current"))
     manifest = verify.read_manifest(folder, build)
     _verify_build(folder, build, progress)
-    before = _read_pointer(storage)
+    previous = _read_pointer(storage)
     files, objects_sent, size = _upload_chunks(
         storage,
         folder,
         [*verify.list_files(folder, manifest)],
-        _list_reusable_chunks(storage, before),
+        _list_reusable_chunks(storage, previous),
         jobs,
         progress,
     )
-    kept = storage.list_folder(f"{layout.SNAPSHOTS_FOLDER}/{manifest.digest}")
-    chunks = layout.render_chunk_list(files)
-    if len(chunks) > layout.MAX_CHUNK_LIST_SIZE:
-        raise InvalidRemoteSnapshot(
-            f"Snapshot {manifest.digest[:12]} is too large for a store: its list of chunks has "
-            f"{len(chunks):,} bytes, and {layout.MAX_CHUNK_LIST_SIZE:,} are read. Split the catalog."
-        )
-    for path, data in (
-        (layout.manifest_path(manifest.digest), (folder / snapshot_format.MANIFEST).read_bytes()),
-        (layout.chunk_list_path(manifest.digest), chunks),
-    ):
-        if path not in kept or kept[path].size != len(data):
+    metadata = {
+        layout.manifest_path(manifest.digest): (folder / snapshot_format.MANIFEST).read_bytes(),
+        layout.chunk_list_path(manifest.digest): _render_chunk_list(manifest.digest, files),
+    }
+    existing = storage.list_folder(f"{layout.SNAPSHOTS_FOLDER}/{manifest.digest}")
+    for path, data in metadata.items():
+        if path not in existing or existing[path].size != len(data):
             storage.write(path, data, layout.CACHE_FOREVER)
             objects_sent, size = objects_sent + 1, size + len(data)
-    moved = _move_pointer(storage, manifest.digest, before, key)
-    was_signed = moved and key is None and before is not None and _is_signed(before[0])
-    return UploadResult(manifest.digest, objects_sent, size, moved, was_signed)
+    pointer_moved = _move_pointer(storage, manifest.digest, previous, key)
+    was_signed = pointer_moved and key is None and previous is not None and _is_signed(previous[0])
+    return UploadResult(manifest.digest, objects_sent, size, pointer_moved, was_signed)
+
+
+def _render_chunk_list(digest: str, files: Mapping[str, Sequence[Chunk]]) -> bytes:
+    data = layout.render_chunk_list(files)
+    if len(data) > layout.MAX_CHUNK_LIST_SIZE:
+        raise InvalidRemoteSnapshot(
+            f"Snapshot {digest[:12]} is too large for a store: its list of chunks has"
+            f" {len(data):,} bytes, and {layout.MAX_CHUNK_LIST_SIZE:,} are read. Split the"
+            " catalog."
+        )
+    return data
 
 
 def _verify_build(folder: Path, build: Path, progress: Progress) -> None:
     with progress("Verifying bytes", verify.count_bytes(folder)) as advance:
-        wrong = verify.verify_snapshot(folder, advance)
-    if wrong:
+        problems = verify.verify_snapshot(folder, advance)
+    if problems:
         raise SnapshotError(
-            f"The build in {build} is damaged ({wrong[0]}), so nothing was sent: {REBUILD_HINT}"
+            f"The build in {build} is damaged ({problems[0]}), so nothing was sent: {REBUILD_HINT}"
         )
 
 
@@ -197,7 +211,7 @@ def _read_pointer(storage: ObjectStorage) -> tuple[bytes, ObjectTag] | None:
 
 
 def _list_reusable_chunks(
-    storage: ObjectStorage, before: tuple[bytes, ObjectTag] | None
+    storage: ObjectStorage, previous: tuple[bytes, ObjectTag] | None
 ) -> dict[str, int]:
     """Return the chunks that the store has and will keep for now, with their sizes.
 
@@ -206,44 +220,45 @@ def _list_reusable_chunks(
     served: set[str] = set()
     # a damaged pointer or chunk list does not say which chunks stay
     with contextlib.suppress(InvalidRemoteSnapshot):
-        served = read_chunk_paths(storage, layout.parse_pointer(before[0])) if before else served
-    since = datetime.now(UTC) - MIN_AGE / 2
-    listed = storage.list_folder(layout.OBJECTS_FOLDER)
+        served = (
+            read_chunk_paths(storage, layout.parse_pointer(previous[0])) if previous else served
+        )
+    oldest_usable = datetime.now(UTC) - MIN_AGE / 2
+    objects = storage.list_folder(layout.OBJECTS_FOLDER)
     return {
         path: entry.size
-        for path, entry in listed.items()
-        if path in served or entry.modified > since
+        for path, entry in objects.items()
+        if path in served or entry.modified > oldest_usable
     }
 
 
 def _move_pointer(
     storage: ObjectStorage,
     digest: str,
-    before: tuple[bytes, ObjectTag] | None,
+    previous: tuple[bytes, ObjectTag] | None,
     key: SigningKey | None,
 ) -> bool:
     """Move the pointer, and return whether it has changed.
 
-    It is unchanged if it already names this snapshot with the right signature.
+    With a key, it always gets a new sequence number: followers may have accepted a higher one than
+    that of a pointer that was put back. Without a key, it is unchanged if it names this snapshot.
     """
-    last = _read_statement(before[0], key) if before and key else None
-    if last and last.digest == digest:
-        return False
-    if before and not key and _is_pointer_to(before[0], digest):
+    last = _read_statement(previous[0], key) if previous and key else None
+    if previous and not key and _is_pointer_to(previous[0], digest):
         return False
     signed = None
     if key:
         statement = signatures.next_statement(digest, last, datetime.now(UTC))
         signed = signatures.dump_signed_statement(key.sign(statement))
-    wanted = layout.render_pointer(digest, signed)
+    pointer = layout.render_pointer(digest, signed)
     try:
         storage.replace(
-            layout.POINTER, wanted, layout.CACHE_REVALIDATE, before[1] if before else None
+            layout.POINTER, pointer, layout.CACHE_REVALIDATE, previous[1] if previous else None
         )
     except ObjectConflict:
-        now = _read_pointer(storage)
+        current = _read_pointer(storage)
         # Otherwise it was our own write: its response was lost, and the library tried again.
-        if not now or now[0] != wanted:
+        if not current or current[0] != pointer:
             raise
     return True
 
@@ -307,12 +322,12 @@ def _read_chunks(folder: Path, paths: list[str], existing: dict[str, int]) -> It
     """Yield all chunks of all files, with data only for the first occurrence of a missing chunk."""
     for path in paths:
         with _map_file(folder / path) as data:
-            for begin, end in chunks.split_chunks(data):
-                some = data[begin:end]
-                chunk = Chunk(encoding.sha256_hex(some), len(some))
-                has = existing.get(layout.object_path(chunk.sha256)) == chunk.size
+            for start, end in chunks.split_chunks(data):
+                content = data[start:end]
+                chunk = Chunk(encoding.sha256_hex(content), len(content))
+                is_present = existing.get(layout.object_path(chunk.sha256)) == chunk.size
                 existing[layout.object_path(chunk.sha256)] = chunk.size
-                yield _ChunkData(path, chunk, b"" if has else some)
+                yield _ChunkData(path, chunk, b"" if is_present else content)
 
 
 @contextlib.contextmanager

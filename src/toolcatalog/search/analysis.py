@@ -40,22 +40,26 @@ _MIN_PREFIX_RATIO = 0.6  # of a term's length: the shortest prefix that is relat
 
 _STOP_WORDS = frozenset(
     """
-    a about above after again all also am an and any are aren as at be because been before being below between both but by can could d did
-    do does doing don down during each few for from further had has have having he her here hers him his how i if in into is isn it its
-    itself just ll m me more most my myself no nor not now of off on once only or other our ours out over own re s same she should so some
-    such t than that the their theirs them then there these they this those through to too under until up ve very was we were what when
-    where which while who whom why will with would you your yours yourself
+    a about above after again all also am an and any are aren as at be because been before being
+    below between both but by can could d did do does doing don down during each few for from
+    further had has have having he her here hers him his how i if in into is isn it its itself just
+    ll m me more most my myself no nor not now of off on once only or other our ours out over own re
+    s same she should so some such t than that the their theirs them then there these they this
+    those through to too under until up ve very was we were what when where which while who whom why
+    will with would you your yours yourself
     """.split()  # noqa: SIM905 - easier to read, and to add to
 )
 
 FILLER_WORDS = frozenset(  # common in requests, with little meaning
     """
-    able additionally along assist back believe best brief called come considering curious currently ensure every finally find finding
-    first following gather get give go going good great hello help hey hi information interested kind know latest let like located look
-    looking lot love main make many maybe much named need needs new next offer old one past perform performing please popular possible
-    potential prefer preferably provide really recent recently recommend regarding related require required right second see show someone
-    something specifically stay suggest sure take tell thank thanks thing things think three today tomorrow trying two understand upcoming
-    us use using want way well wonder wondering
+    able additionally along assist back believe best brief called come considering curious currently
+    ensure every finally find finding first following gather get give go going good great hello help
+    hey hi information interested kind know latest let like located look looking lot love main make
+    many maybe much named need needs new next offer old one past perform performing please popular
+    possible potential prefer preferably provide really recent recently recommend regarding related
+    require required right second see show someone something specifically stay suggest sure take
+    tell thank thanks thing things think three today tomorrow trying two understand upcoming us use
+    using want way well wonder wondering
     """.split()  # noqa: SIM905 - easier to read, and to add to
 )
 
@@ -89,23 +93,28 @@ def words_in_piece(piece: str) -> tuple[Word, ...]:
     if len(piece) > _MAX_WORD_LENGTH:
         return _words_of_long(piece)
     return tuple(
-        Word(spelt, stem(spelt))
+        Word(spelling, stem(spelling))
         for run in split_runs(piece)
-        for spelt in _split_run(run)
-        if spelt not in _STOP_WORDS
+        for spelling in _split_run(run)
+        if spelling not in _STOP_WORDS
     )
 
 
 def _words_of_long(piece: str) -> tuple[Word, ...]:
     """Return the words of a piece of perhaps a million words; analyze each distinct one once."""
-    every = split_runs(piece)
-    spellings = {run: [*_split_run(run)] for run in dict.fromkeys(every)}
-    different = dict.fromkeys(chain.from_iterable(spellings.values()))
-    words = {spelt: Word(spelt, stem(spelt)) for spelt in different if spelt not in _STOP_WORDS}
-    of_run = {
-        run: [words[spelt] for spelt in some if spelt in words] for run, some in spellings.items()
+    runs = split_runs(piece)
+    spellings = {run: [*_split_run(run)] for run in dict.fromkeys(runs)}
+    distinct = dict.fromkeys(chain.from_iterable(spellings.values()))
+    words = {
+        spelling: Word(spelling, stem(spelling))
+        for spelling in distinct
+        if spelling not in _STOP_WORDS
     }
-    return tuple(chain.from_iterable(map(of_run.__getitem__, every)))
+    words_by_run = {
+        run: [words[spelling] for spelling in run_spellings if spelling in words]
+        for run, run_spellings in spellings.items()
+    }
+    return tuple(chain.from_iterable(map(words_by_run.__getitem__, runs)))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -157,8 +166,8 @@ def min_prefix_length(term: str) -> int:
 
 def _normalize(text: str) -> str:
     """Return the text in compatibility form (NFKD), without accents and other combining marks."""
-    apart = unicodedata.normalize("NFKD", _LIGATURES.sub(" ", text))
-    return unicodedata.normalize("NFC", apart.translate(_MARK_TABLE))
+    decomposed = unicodedata.normalize("NFKD", _LIGATURES.sub(" ", text))
+    return unicodedata.normalize("NFC", decomposed.translate(_MARK_TABLE))
 
 
 class _MarkTable(dict[int, int | None]):
@@ -176,7 +185,7 @@ def _split_run(run: str) -> Iterable[str]:
     if run.isascii() and run.islower():  # nearly all runs
         return (run[:_MAX_WORD_LENGTH],)
     if _IS_CJK.match(run):
-        return (run[place : place + 2] for place in range(max(1, len(run) - 1)))
+        return (run[index : index + 2] for index in range(max(1, len(run) - 1)))
     return (word.casefold()[:_MAX_WORD_LENGTH] for word in _CAMEL_CASE_BREAK.split(run))
 
 
@@ -192,16 +201,11 @@ def single_edits(word: str) -> set[str]:
 
     An edit leaves out, swaps, replaces or inserts one letter.
     """
-    halves = [(word[:place], word[place:]) for place in range(len(word) + 1)]
-    left_out = {before + after[1:] for before, after in halves if after}
-    swapped = {
-        before + after[1] + after[0] + after[2:] for before, after in halves if len(after) > 1
+    splits = [(word[:index], word[index:]) for index in range(len(word) + 1)]
+    deletions = {head + tail[1:] for head, tail in splits if tail}
+    transpositions = {head + tail[1] + tail[0] + tail[2:] for head, tail in splits if len(tail) > 1}
+    replacements = {
+        head + letter + tail[1:] for head, tail in splits if tail for letter in ascii_lowercase
     }
-    changed = {
-        before + letter + after[1:]
-        for before, after in halves
-        if after
-        for letter in ascii_lowercase
-    }
-    put_in = {before + letter + after for before, after in halves for letter in ascii_lowercase}
-    return (left_out | swapped | changed | put_in) - {word}
+    insertions = {head + letter + tail for head, tail in splits for letter in ascii_lowercase}
+    return (deletions | transpositions | replacements | insertions) - {word}

@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from string import punctuation
@@ -33,7 +34,9 @@ _BATCH_SIZE, _MAX_LENGTH_DIFFERENCE = 16, 8
 _INSTALL_HINT = "pip install 'toolcatalog[semantic]'"
 
 _FILLER_WORDS = frozenset(  # left out of queries, to leave room for words with more meaning
-    "a also an and can could i just like me my please so that the this would you your".split()  # noqa: SIM905 - easier to read
+    """
+    a also an and can could i just like me my please so that the this would you your
+    """.split()  # noqa: SIM905 - easier to read
 )
 
 Vectors = NDArray[np.float32]  # a row per text, normalized to length 1
@@ -79,8 +82,6 @@ def model_identity() -> str:
     Vectors of different identities must not be compared. Raises UsageError if the packages are not
     installed.
     """
-    from importlib import metadata  # noqa: PLC0415 - slow to import, and rarely needed
-
     _require_installed()
     return " ".join(
         [
@@ -94,7 +95,8 @@ def model_identity() -> str:
 def _require_installed() -> None:
     if not is_installed():
         raise UsageError(
-            f"Search by meaning needs more than is installed: {_INSTALL_HINT}, or leave out --semantic."
+            f"Search by meaning needs more than is installed: {_INSTALL_HINT}, or leave out"
+            " --semantic."
         )
 
 
@@ -110,10 +112,10 @@ def load_encoder() -> "Encoder":
 
 def _read_package_file(file: _PackageFile) -> bytes:
     """Return the bytes of a file of a package without importing the package."""
-    found = find_spec(file.package)
-    assert found is not None
-    assert found.submodule_search_locations
-    path = Path(found.submodule_search_locations[0]) / file.path
+    spec = find_spec(file.package)
+    assert spec is not None
+    assert spec.submodule_search_locations
+    path = Path(spec.submodule_search_locations[0]) / file.path
     try:
         data = path.read_bytes()
     except OSError:
@@ -149,13 +151,15 @@ class Encoder:
         """
         if not tools:
             return b""
-        whole = self._encode_texts(
+        tool_vectors = self._encode_texts(
             [
-                f"{_split_identifier(tool.toolkit)} {_join_name_and_description(tool, tool.description)} {_join_parameter_names(tool)}"
+                f"{_split_identifier(tool.toolkit)}"
+                f" {_join_name_and_description(tool, tool.description)}"
+                f" {_join_parameter_names(tool)}"
                 for tool in tools
             ]
         )
-        short = self._encode_texts(
+        summary_vectors = self._encode_texts(
             [
                 _join_name_and_description(
                     tool, next(textutils.split_sentences(tool.description), "")
@@ -163,7 +167,7 @@ class Encoder:
                 for tool in tools
             ]
         )
-        return quantize(_normalize(whole + short))
+        return quantize(_normalize(tool_vectors + summary_vectors))
 
     def encode_query(self, text: str) -> Vectors:
         """Return the vectors of a query: one per part and, if several, one for the whole."""
@@ -183,25 +187,25 @@ class Encoder:
         )
 
     def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        return [one.ids for one in self._tokenizer.encode_batch(texts)]
+        return [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
 
     def _encode_tokens(self, texts: Sequence[Sequence[int]]) -> Vectors:
         """Return a vector for each text, given as tokens."""
-        found = np.zeros((len(texts), DIMENSIONS), np.float32)
-        for places in group_by_length([*map(len, texts)]):
-            found[places] = self._run_model([texts[place] for place in places])
-        return found
+        vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
+        for positions in group_by_length([*map(len, texts)]):
+            vectors[positions] = self._run_model([texts[position] for position in positions])
+        return vectors
 
     def _run_model(self, texts: Sequence[Sequence[int]]) -> Vectors:
         ids, mask = np.zeros((2, len(texts), max(map(len, texts))), np.int64)
         for row, tokens in enumerate(texts):
             ids[row, : len(tokens)], mask[row, : len(tokens)] = tokens, 1
-        asked: dict[str, Any] = {
+        inputs: dict[str, Any] = {
             "input_ids": ids,
             "attention_mask": mask,
             "token_type_ids": np.zeros_like(ids),
         }
-        states: NDArray[np.float32] = self._session.run(None, asked)[0]  # one vector per token
+        states: NDArray[np.float32] = self._session.run(None, inputs)[0]  # one vector per token
         return _normalize((states * mask[..., None]).sum(1, dtype=np.float32))
 
 
@@ -211,7 +215,7 @@ def select_query_parts(query: str) -> list[str]:
     Returns all parts unchanged if nothing would be left.
     """
     parts = [part for part in analysis.split_query(query) if part.strip()]
-    telling = [
+    meaningful = [
         part
         for part in parts
         if any(word.spelling not in analysis.FILLER_WORDS for word in analysis.extract_words(part))
@@ -220,7 +224,7 @@ def select_query_parts(query: str) -> list[str]:
         " ".join(
             word for word in part.split() if word.casefold().strip(punctuation) not in _FILLER_WORDS
         )
-        for part in telling
+        for part in meaningful
     )
     return [part for part in shorter if part] or parts
 
@@ -228,15 +232,15 @@ def select_query_parts(query: str) -> list[str]:
 def quantize(vectors: Vectors) -> bytes:
     """Return the vectors as bytes, a signed byte per number; only the direction is kept."""
     largest = np.maximum(np.abs(vectors).max(1, keepdims=True), np.float32(1e-9))
-    found: NDArray[np.int8] = np.rint(vectors * (127 / largest)).astype(np.int8)
-    return found.tobytes()
+    quantized: NDArray[np.int8] = np.rint(vectors * (127 / largest)).astype(np.int8)
+    return quantized.tobytes()
 
 
 def _normalize(vectors: Vectors) -> Vectors:
-    found: Vectors = vectors / np.maximum(
+    normalized: Vectors = vectors / np.maximum(
         np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-9)
     )
-    return found
+    return normalized
 
 
 def _join_name_and_description(tool: ToolText, description: str) -> str:
@@ -275,11 +279,12 @@ def truncate_texts(
 def group_by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Yield groups of positions of texts to encode at once: few, and of similar length."""
     group: list[int] = []
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+    for position in sorted(range(len(lengths)), key=lengths.__getitem__):
         if group and (
-            len(group) == _BATCH_SIZE or lengths[place] > lengths[group[0]] + _MAX_LENGTH_DIFFERENCE
+            len(group) == _BATCH_SIZE
+            or lengths[position] > lengths[group[0]] + _MAX_LENGTH_DIFFERENCE
         ):
             yield group
             group = []
-        group.append(place)
+        group.append(position)
     yield from [group] if group else []

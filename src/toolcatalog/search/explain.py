@@ -72,55 +72,60 @@ def explain_result(
 ) -> Explanation:
     """Explain the rank of a tool among the reranked ones; `document` is the tool's document."""
     terms, best = ranking.expand_query(Lookup(index), query), ranking_result.top_ids
-    place = int(np.searchsorted(best, tool_id))
-    lift = float(ranking.compute_bonus(index, query, best, slug_matches)[place])
-    meaning = _semantic_similarity(ranking_result, tool_id)
+    position = int(np.searchsorted(best, tool_id))
+    bonus = float(ranking.compute_bonus(index, query, best, slug_matches)[position])
+    semantic_score = _semantic_similarity(ranking_result, tool_id)
     if not terms:
-        return Explanation((), 0.0, 0.0, 0.0, 0.0, lift, None if meaning is None else 0.0, meaning)
-    look, shares = ranking.rerank(index, terms, best), _field_shares(index, document)
+        return Explanation(
+            (), 0.0, 0.0, 0.0, 0.0, bonus, None if semantic_score is None else 0.0, semantic_score
+        )
+    details, shares = ranking.rerank(index, terms, best), _field_shares(index, document)
     words = (
         None
-        if meaning is None
-        else float(ranking.normalize_scores(look.scores[0] + look.sentence_boost)[place])
+        if semantic_score is None
+        else float(ranking.normalize_scores(details.scores[0] + details.sentence_boost)[position])
     )
-    given = []
-    for (term, weight, _), value in zip(terms, (look.values[:, place] >> 2).tolist(), strict=True):
+    contributions = []
+    for (term, weight, _), value in zip(
+        terms, (details.values[:, position] >> 2).tolist(), strict=True
+    ):
         points = value / snapshot_format.MAX_ENCODED_IMPACT * scoring.MAX_IMPACT * term.idf * weight
         if points:
-            given.append(
+            contributions.append(
                 TermContribution(
                     term.spelling,
                     points,
                     {field: points * share for field, share in shares[term.text].items()},
                 )
             )
-    name, toolkit, whole, sentence = (
-        float(column[place]) for column in (*look.coverage, look.scores[0], look.sentence_boost)
+    name, toolkit, query_score, sentence = (
+        float(column[position])
+        for column in (*details.coverage, details.scores[0], details.sentence_boost)
     )
     return Explanation(
-        sorted(given, key=lambda one: -one.points),
+        sorted(contributions, key=lambda contribution: -contribution.points),
         name,
         toolkit,
-        whole,
+        query_score,
         sentence,
-        lift,
+        bonus,
         words,
-        meaning,
+        semantic_score,
     )
 
 
 def _semantic_similarity(ranked: Ranking, number: int) -> float | None:
     """Return the similarity of tool and query from 0 to 1; None without semantic matches."""
-    near = dict(
+    similarities = dict(
         zip(ranked.neighbors.tool_ids.tolist(), ranked.neighbors.similarities.tolist(), strict=True)
     )
-    return near.get(number, 0.0) if near else None
+    return similarities.get(number, 0.0) if similarities else None
 
 
 def _field_shares(index: TextIndex, document: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     """Return, per term of a tool, the share of each field in its impact."""
     toolkit = document["toolkit"]["slug"], document["toolkit"]["name"]
-    said = term_counts.extract_fields(
+    tool_fields = term_counts.extract_fields(
         document["slug"],
         document["name"],
         document["description"],
@@ -129,7 +134,8 @@ def _field_shares(index: TextIndex, document: Mapping[str, Any]) -> dict[str, di
         is_newest=True,
     )
     fields = [
-        Counter(term for piece in field for term in terms_in_piece(piece)) for field in said.fields
+        Counter(term for piece in field for term in terms_in_piece(piece))
+        for field in tool_fields.fields
     ]
     lengths = np.array([[sum(counts.values()) for counts in fields]], np.uint32)
     factors = scoring.compute_field_weights(lengths, index.average_lengths)[0].tolist()

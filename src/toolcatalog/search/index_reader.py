@@ -3,6 +3,7 @@
 A query reads only the terms and postings that it needs.
 """
 
+import itertools
 import zlib
 from collections.abc import Iterable, Mapping
 from functools import lru_cache, partial
@@ -15,7 +16,8 @@ from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.search import analysis
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables
-from toolcatalog.snapshot.tables import Buffer, Table
+from toolcatalog.snapshot.mapped_files import Buffer, prefetch
+from toolcatalog.snapshot.tables import Table
 
 _TERM_CACHE_SIZE = 1 << 13  # cached terms, a few hundred bytes each
 _SIMILAR_CACHE_SIZE = 1 << 8  # unknown words whose similar terms are cached
@@ -66,7 +68,8 @@ class TextIndex:
         # sums of IDF over the terms of the name and of the toolkit's name
         self.name_idf_sums = covers[:2].view("<f4")
         self.name_checksums = covers[2].view("<u4")  # see `search.analysis.name_checksum`
-        self._data = memoryview(data[snapshot_format.POSTINGS])
+        self._postings = data[snapshot_format.POSTINGS]
+        self._data = memoryview(self._postings)
         self._tool_count = tool_count
         head = bytes(self._data[: snapshot_format.POSTINGS_HEADER.size])
         self.average_lengths = np.frombuffer(head[:-8], "<f8")  # mean length of each field
@@ -81,14 +84,14 @@ class TextIndex:
 
     def terms_with_prefix(self, prefix: str, limit: int) -> list[Term]:
         """Return the first terms that begin with `prefix`, at most `limit`."""
-        place = self._terms.bisect(prefix)
+        position = self._terms.bisect(prefix)
         return [
-            self.term_at(place + more)
-            for more, name in enumerate(self._terms.names(place, place + limit))
+            self.term_at(position + offset)
+            for offset, name in enumerate(self._terms.names(position, position + limit))
             if name.startswith(prefix)
         ]
 
-    def place(self, text: str) -> int:
+    def position_of(self, text: str) -> int:
         """Return the number of terms that sort before this text."""
         return self._terms.bisect(text)
 
@@ -116,12 +119,12 @@ class TextIndex:
         """
         if term.is_dense:
             return self._dense_values(term).take(tool_ids)
-        known, values = self._sparse_values(term)
-        places = known.searchsorted(tool_ids)
-        found: PostingValues = values.take(places, mode="clip") * (
-            known.take(places, mode="clip") == tool_ids
+        term_tools, values = self._sparse_values(term)
+        positions = term_tools.searchsorted(tool_ids)
+        result: PostingValues = values.take(positions, mode="clip") * (
+            term_tools.take(positions, mode="clip") == tool_ids
         )
-        return found
+        return result
 
     def _dense_values(self, term: Term) -> PostingValues:
         """Return a value for every tool."""
@@ -138,6 +141,7 @@ class TextIndex:
         """Return the postings of a term; the first read checks their checksum."""
         data = self._data[term.offset : term.offset + size + size % 4]
         if not self._verified[term.id]:
+            prefetch(self._postings, term.offset, len(data))
             if zlib.crc32(data) != term.checksum:
                 raise SnapshotError(
                     f"The postings of a word are not what was written: {REBUILD_HINT}"
@@ -148,8 +152,8 @@ class TextIndex:
 
 def _find_term(terms: Table, text: str) -> Term | None:
     """Return the term with this text; None if no tool contains it."""
-    found = terms.find(text)
-    return None if found is None else _parse_term(found[0], text, found[1])
+    match = terms.find(text)
+    return None if match is None else _parse_term(match[0], text, match[1])
 
 
 def _term_at(terms: Table, id: int) -> Term:
@@ -164,12 +168,25 @@ def _find_similar_terms(terms: Table, word: str) -> list[Term]:
         if len(word) <= analysis.MAX_CORRECTED_LENGTH
         else ()
     )
-    return sorted(term for text in texts if (term := _find_term(terms, text)))
+    return sorted(itertools.starmap(_parse_term, terms.find_all(texts)))
 
 
 def _parse_term(id: int, text: str, entry: bytes) -> Term:
-    first, held, check, rarity, is_row, kin, word = snapshot_format.TERM_HEADER.unpack_from(entry)
-    end = snapshot_format.TERM_HEADER.size + 4 * kin
+    first, document_frequency, checksum, rarity, is_row, related_count, word = (
+        snapshot_format.TERM_HEADER.unpack_from(entry)
+    )
+    end = snapshot_format.TERM_HEADER.size + 4 * related_count
     related = memoryview(entry)[snapshot_format.TERM_HEADER.size : end].cast("I")
     spellings = tuple(entry[end:].decode().split("\t"))
-    return Term(id, text, rarity, tuple(related), word, spellings, first, held, check, is_row)
+    return Term(
+        id,
+        text,
+        rarity,
+        tuple(related),
+        word,
+        spellings,
+        first,
+        document_frequency,
+        checksum,
+        is_row,
+    )

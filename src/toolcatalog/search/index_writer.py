@@ -56,7 +56,7 @@ class Lexicon:
         for word in words:
             self._numbers[word]
         self._cached = cached or {}
-        self._used: dict[str, TermNumbers] = {}
+        self._saved_numbers: dict[str, TermNumbers] = {}
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -67,38 +67,38 @@ class Lexicon:
 
     def numbers_for_batch(self, key: str, counts: TermCounts) -> TermNumbers:
         """Return the numbers of the words of a compiled batch, in its order."""
-        found = self._cached.get(key)
-        if found is None:
+        numbers = self._cached.get(key)
+        if numbers is None:
             words = counts.spelled_terms
-            found = np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words))
-        self._used[key] = found
-        return found
+            numbers = np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words))
+        self._saved_numbers[key] = numbers
+        return numbers
 
     def save(self, cache: Path, program_digest: str) -> None:
         """Write the numbers of the requested batches for the next build of this program.
 
         Nothing is written if the cache already has exactly these batches. Raises OSError.
         """
-        if self._used.keys() != self._cached.keys():
+        if self._saved_numbers.keys() != self._cached.keys():
             files.write_sealed(_lexicon_path(cache), self._serialize(program_digest))
 
     def _serialize(self, program_digest: str) -> Iterator[bytes]:
-        used = np.zeros(len(self), bool)
-        for numbers in self._used.values():
-            used[numbers] = True
-        renumbered = np.cumsum(used, dtype=np.int32) - 1
-        sizes = {key: len(numbers) for key, numbers in self._used.items()}
+        is_used = np.zeros(len(self), bool)
+        for numbers in self._saved_numbers.values():
+            is_used[numbers] = True
+        new_numbers = np.cumsum(is_used, dtype=np.int32) - 1
+        sizes = {key: len(numbers) for key, numbers in self._saved_numbers.items()}
         yield (
             orjson.dumps(
                 {
                     "program": program_digest,
-                    "words": [*compress(self._numbers, used)],
+                    "words": [*compress(self._numbers, is_used)],
                     "sizes": sizes,
                 }
             )
             + b"\n"
         )
-        yield from (renumbered[numbers].tobytes() for numbers in self._used.values())
+        yield from (new_numbers[numbers].tobytes() for numbers in self._saved_numbers.values())
 
 
 def load_lexicon(cache: Path, program_digest: str) -> Lexicon:
@@ -109,13 +109,13 @@ def load_lexicon(cache: Path, program_digest: str) -> Lexicon:
     data = files.read_sealed(_lexicon_path(cache)) or b""
     end = data.find(b"\n") + 1
     with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
-        said: dict[str, Any] = orjson.loads(data[:end])
-        if said["program"] == program_digest:
-            sizes = [*said["sizes"].values()]
-            every = np.frombuffer(data, np.int32, sum(sizes), end)
+        head: dict[str, Any] = orjson.loads(data[:end])
+        if head["program"] == program_digest:
+            sizes = [*head["sizes"].values()]
+            all_numbers = np.frombuffer(data, np.int32, sum(sizes), end)
             return Lexicon(
-                said["words"],
-                dict(zip(said["sizes"], np.split(every, np.cumsum(sizes)[:-1]), strict=True)),
+                head["words"],
+                dict(zip(head["sizes"], np.split(all_numbers, np.cumsum(sizes)[:-1]), strict=True)),
             )
     return Lexicon()
 
@@ -155,26 +155,26 @@ def build_index(batches: BatchCounts, lexicon: Lexicon) -> FilePieces:
     this function returns. It calls `batches` at least twice, so that the counts need not stay in
     memory.
     """
-    seen, numbers = _CorpusStats(), list[TermNumbers]()
+    stats, numbers = _CorpusStats(), list[TermNumbers]()
     for key, data in batches():
-        counted = TermCounts(data)
-        every_word = lexicon.numbers_for_batch(key, counted)
-        numbers.append(every_word[: len(counted.document_frequencies)])
-        seen.add(counted, every_word, len(lexicon))
-    vocabulary, order, places = seen.build_vocabulary(lexicon.entries())
-    postings = _PostingsWriter(vocabulary, seen.tool_count, seen.average_lengths())
+        counts = TermCounts(data)
+        word_numbers = lexicon.numbers_for_batch(key, counts)
+        numbers.append(word_numbers[: len(counts.document_frequencies)])
+        stats.add(counts, word_numbers, len(lexicon))
+    vocabulary, order, positions = stats.build_vocabulary(lexicon.entries())
+    postings = _PostingsWriter(vocabulary, stats.tool_count, stats.average_lengths())
 
-    def every() -> Iterator[tuple[TermCounts, TermIds]]:
+    def read_batches() -> Iterator[tuple[TermCounts, TermIds]]:
         return (
-            (TermCounts(data), order[some])
-            for (_, data), some in zip(batches(), numbers, strict=True)
+            (TermCounts(data), order[term_numbers])
+            for (_, data), term_numbers in zip(batches(), numbers, strict=True)
         )
 
     return {
-        snapshot_format.POSTINGS: postings.serialize(every),
-        snapshot_format.COVERS: _pack_covers(vocabulary, every()),
+        snapshot_format.POSTINGS: postings.serialize(read_batches),
+        snapshot_format.COVERS: _pack_covers(vocabulary, read_batches()),
         snapshot_format.WORDS: _pack_terms(vocabulary, postings),
-        snapshot_format.VOCABULARIES: _vocabularies(seen.toolkits, order, places),
+        snapshot_format.VOCABULARIES: _vocabularies(stats.toolkits, order, positions),
     }
 
 
@@ -183,7 +183,7 @@ class _CorpusStats:
 
     def __init__(self) -> None:
         # per word: how many tool versions and newest versions contain it, and whether it is used
-        self.document_frequencies, self.newest_frequencies, self.used = np.zeros(
+        self.document_frequencies, self.newest_frequencies, self.is_used = np.zeros(
             (3, 1 << 10), np.int64
         )
         # per toolkit: the words of its tools, batch by batch
@@ -194,18 +194,20 @@ class _CorpusStats:
     def add(self, counts: TermCounts, numbers: TermNumbers, word_count: int) -> None:
         """Add a batch with these word numbers; `word_count` is the current size of the lexicon."""
         if word_count > len(self.document_frequencies):
-            self.document_frequencies, self.newest_frequencies, self.used = (
+            self.document_frequencies, self.newest_frequencies, self.is_used = (
                 np.pad(column, (0, word_count))
-                for column in (self.document_frequencies, self.newest_frequencies, self.used)
+                for column in (self.document_frequencies, self.newest_frequencies, self.is_used)
             )
-        self.used[numbers] = 1
-        for toolkit, places in counts.toolkits.items():
-            self.toolkits[toolkit].append(numbers[places])
+        self.is_used[numbers] = 1
+        for toolkit, positions in counts.toolkits.items():
+            self.toolkits[toolkit].append(numbers[positions])
         numbers = numbers[: len(counts.document_frequencies)]
-        ends = np.cumsum(counts.document_frequencies)
-        new = np.concatenate([[0], np.cumsum(counts.is_newest[counts.tool_numbers])])
+        posting_ends = np.cumsum(counts.document_frequencies)
+        newest_counts = np.concatenate([[0], np.cumsum(counts.is_newest[counts.tool_numbers])])
         self.document_frequencies[numbers] += counts.document_frequencies
-        self.newest_frequencies[numbers] += new[ends] - new[ends - counts.document_frequencies]
+        self.newest_frequencies[numbers] += (
+            newest_counts[posting_ends] - newest_counts[posting_ends - counts.document_frequencies]
+        )
         self.tool_count += len(counts.is_newest)
         self.newest_count += int(counts.is_newest.sum())
         lengths = counts.lengths[counts.is_newest]
@@ -222,44 +224,47 @@ class _CorpusStats:
         Both arrays are indexed by word number. Words that no tool contains are left out.
         """
         # This sorts by term first, because the tab behind a term sorts before all letters.
-        held = sorted(self.used.nonzero()[0].tolist(), key=words.__getitem__)
-        terms, spellings, first, places = list[str](), list[str](), list[int](), list[int]()
-        for place, number in enumerate(held):
+        used_numbers = sorted(self.is_used.nonzero()[0].tolist(), key=words.__getitem__)
+        terms, spellings, first, term_numbers = list[str](), list[str](), list[int](), list[int]()
+        for position, number in enumerate(used_numbers):
             term, _, spelling = words[number].partition("\t")
             if terms and term == terms[-1]:
                 spellings[-1] += f"\t{spelling}"
             else:
                 terms.append(term)
                 spellings.append(spelling)
-                first.append(place)
-            places.append(len(terms) - 1)
-        order, of_words = np.zeros((2, len(words)), np.int64)
-        order[held], of_words[held] = places, np.arange(len(held))
-        holders, new = (
-            np.bincount(places, column[held], len(terms)).astype(np.int64)
+                first.append(position)
+            term_numbers.append(len(terms) - 1)
+        order, word_positions = np.zeros((2, len(words)), np.int64)
+        order[used_numbers], word_positions[used_numbers] = (
+            term_numbers,
+            np.arange(len(used_numbers)),
+        )
+        frequencies, newest_frequencies = (
+            np.bincount(term_numbers, column[used_numbers], len(terms)).astype(np.int64)
             for column in (self.document_frequencies, self.newest_frequencies)
         )
-        found = Vocabulary(
+        vocabulary = Vocabulary(
             terms=terms,
             spellings=spellings,
             first=first,
-            document_frequencies=holders,
-            idf=self._compute_idf(new),
+            document_frequencies=frequencies,
+            idf=self._compute_idf(newest_frequencies),
         )
-        return found, order, of_words
+        return vocabulary, order, word_positions
 
-    def _compute_idf(self, new: TermIds) -> NDArray[np.float64]:
+    def _compute_idf(self, frequencies: TermIds) -> NDArray[np.float64]:
         """Return the IDF of terms from the number of newest versions that contain each.
 
         It is computed once for each distinct number, since there are few of those.
         """
-        every, places = np.unique(new, return_inverse=True)
+        distinct, inverse = np.unique(frequencies, return_inverse=True)
         return np.array(
             [
-                math.log(1 + (self.newest_count - some + 0.5) / (some + 0.5))
-                for some in every.tolist()
+                math.log(1 + (self.newest_count - frequency + 0.5) / (frequency + 0.5))
+                for frequency in distinct.tolist()
             ]
-        )[places]
+        )[inverse]
 
 
 class _PostingsWriter:
@@ -271,12 +276,12 @@ class _PostingsWriter:
         self.is_dense = self.document_frequencies * 3 > tools
         sizes = np.where(self.is_dense, 2 * tools, 6 * self.document_frequencies)
         # postings are aligned to four bytes
-        ends = snapshot_format.POSTINGS_HEADER.size + np.cumsum(sizes + sizes % 4)
-        self.offsets = np.concatenate([[snapshot_format.POSTINGS_HEADER.size], ends])
+        end_offsets = snapshot_format.POSTINGS_HEADER.size + np.cumsum(sizes + sizes % 4)
+        self.offsets = np.concatenate([[snapshot_format.POSTINGS_HEADER.size], end_offsets])
         self.checksums: list[int] = []
 
     def serialize(
-        self, counted: Callable[[], Iterable[tuple[TermCounts, TermIds]]]
+        self, read_batches: Callable[[], Iterable[tuple[TermCounts, TermIds]]]
     ) -> Iterator[bytes | memoryview]:
         """Yield the bytes of the file; afterwards `checksums` has a CRC-32 for each term."""
         yield snapshot_format.pack_postings_header(self.average_lengths.tolist())
@@ -287,7 +292,7 @@ class _PostingsWriter:
                 int(np.searchsorted(self.offsets, self.offsets[first] + _MAX_BLOCK_SIZE, "right"))
                 - 1,
             )
-            data = self._fill(first, last, counted())
+            data = self._fill(first, last, read_batches())
             bounds = (self.offsets[first : last + 1] - self.offsets[first]).tolist()
             self.checksums += (zlib.crc32(data[start:end]) for start, end in pairwise(bounds))
             yield data
@@ -295,32 +300,38 @@ class _PostingsWriter:
     def _fill(
         self, first: int, last: int, batches: Iterable[tuple[TermCounts, TermIds]]
     ) -> memoryview:
-        """Return the bytes of the postings of the terms from `first` up to `last`."""
+        """Return the bytes of the postings of the terms from `first` up to `last`.
+
+        A sparse term has its tool ids (four bytes each) and then its values (two bytes each): of a
+        term that only tools 1 and 7 contain, `1 7 v1 v7`. A dense term has a row with a value for
+        every tool: of three tools, `v0 v1 v2`.
+        """
         data = np.zeros(int(self.offsets[last] - self.offsets[first]), np.uint8)
-        # offset in the block of each term's first tool number, or of the first value of its row
-        places = self.offsets[:-1] - self.offsets[first]
-        quads, pairs, before = data.view("<u4"), data.view("<u2"), 0
-        free = np.zeros(
-            len(self.document_frequencies), np.int64
-        )  # how many postings of each term are written so far
-        for counted, ids in batches:
-            held, row = counted.document_frequencies.astype(np.int64), self.is_dense[ids]
+        id_slots, value_slots = data.view("<u4"), data.view("<u2")
+        starts = self.offsets[:-1] - self.offsets[first]  # of each term, in bytes
+        written = np.zeros(len(self.document_frequencies), np.int64)  # postings of each term
+        first_tool = 0
+        for counts, ids in batches:
+            frequencies = counts.document_frequencies.astype(np.int64)
             # position of a posting in its term's list, less its position in the batch
-            nth = free[ids] - (np.cumsum(held) - held)
-            free[ids] += held
-            values, numbers, every = (
-                _encode_values(counted, self.average_lengths),
-                counted.tool_numbers + before,
-                np.arange(len(counted.tool_numbers)),
+            shifts = written[ids] - (np.cumsum(frequencies) - frequencies)
+            written[ids] += frequencies
+            # from here on, arrays have a row per posting of the batch
+            positions = np.arange(len(counts.tool_numbers))
+            tool_ids = counts.tool_numbers + first_tool
+            first_tool += len(counts.is_newest)
+            is_inside = np.repeat((first <= ids) & (ids < last), frequencies)
+            is_dense = np.repeat(self.is_dense[ids], frequencies)
+            is_sparse = is_inside & ~is_dense
+            id_positions = positions + np.repeat(starts[ids] // 4 + shifts, frequencies)
+            id_slots[id_positions[is_sparse]] = tool_ids[is_sparse]
+            value_starts = starts[ids] // 2 + np.where(
+                self.is_dense[ids], 0, 2 * self.document_frequencies[ids] + shifts
             )
-            before += len(counted.is_newest)
-            inside, in_row = np.repeat((first <= ids) & (ids < last), held), np.repeat(row, held)
-            few = inside & ~in_row
-            quads[(every + np.repeat(places[ids] // 4 + nth, held))[few]] = numbers[few]
-            at = np.repeat(
-                places[ids] // 2 + np.where(row, 0, 2 * self.document_frequencies[ids] + nth), held
-            ) + np.where(in_row, numbers, every)
-            pairs[at[inside]] = values[inside]
+            value_positions = np.repeat(value_starts, frequencies)
+            value_positions += np.where(is_dense, tool_ids, positions)
+            values = _encode_values(counts, self.average_lengths)
+            value_slots[value_positions[is_inside]] = values[is_inside]
         return data.data
 
 
@@ -332,26 +343,26 @@ def _pack_covers(
     The sums are over the terms of the tool's name and over those of its toolkit's name.
     """
     columns: list[list[bytes]] = [[], [], []]
-    for counted, ids in batches:
-        rarities = vocabulary.idf[np.repeat(ids, counted.document_frequencies)]
+    for counts, ids in batches:
+        rarities = vocabulary.idf[np.repeat(ids, counts.document_frequencies)]
         for column, field in ((0, NAME_FIELD), (1, TOOLKIT_FIELD)):
-            told = np.bincount(
-                counted.tool_numbers,
-                rarities * (counted.counts[:, field] > 0),
-                len(counted.is_newest),
+            sums = np.bincount(
+                counts.tool_numbers,
+                rarities * (counts.counts[:, field] > 0),
+                len(counts.is_newest),
             )
-            columns[column].append(told.astype("<f4").tobytes())
-        columns[2].append(counted.name_checksums.tobytes())
+            columns[column].append(sums.astype("<f4").tobytes())
+        columns[2].append(counts.name_checksums.tobytes())
     yield from (b"".join(column) for column in columns)
 
 
-def _encode_values(counted: TermCounts, average_lengths: scoring.Floats) -> NDArray[np.int64]:
+def _encode_values(counts: TermCounts, average_lengths: scoring.Floats) -> NDArray[np.int64]:
     """Return the 16-bit value of each posting."""
-    told = scoring.compute_field_weights(counted.lengths, average_lengths).take(
-        counted.tool_numbers, 0
+    weights = scoring.compute_field_weights(counts.lengths, average_lengths).take(
+        counts.tool_numbers, 0
     )
-    told *= counted.counts
-    frequencies = reduce(add, told.T)  # same bits as `sum` gives, in a third of the time
+    weights *= counts.counts
+    frequencies = reduce(add, weights.T)  # same bits as `sum` gives, in a third of the time
     impacts = np.maximum(
         1,
         np.rint(
@@ -362,16 +373,17 @@ def _encode_values(counted: TermCounts, average_lengths: scoring.Floats) -> NDAr
     )
     return (
         impacts << 2
-        | (counted.counts[:, NAME_FIELD] > 0)
-        | (counted.counts[:, TOOLKIT_FIELD] > 0) << 1
+        | (counts.counts[:, NAME_FIELD] > 0)
+        | (counts.counts[:, TOOLKIT_FIELD] > 0) << 1
     )
 
 
 def _pack_terms(vocabulary: Vocabulary, postings: _PostingsWriter) -> Iterator[bytes]:
     """Yield the bytes of the table of terms."""
-    kin = _related_terms(vocabulary.terms)
+    related_ids = _related_terms(vocabulary.terms)
     related = [
-        array("I", kin[id]).tobytes() if id in kin else b"" for id in range(len(vocabulary.terms))
+        array("I", related_ids[id]).tobytes() if id in related_ids else b""
+        for id in range(len(vocabulary.terms))
     ]
     columns = (
         postings.offsets[:-1],
@@ -383,25 +395,25 @@ def _pack_terms(vocabulary: Vocabulary, postings: _PostingsWriter) -> Iterator[b
     heads = map(
         snapshot_format.TERM_HEADER.pack,
         *(column.tolist() for column in columns),
-        [len(some) // 4 for some in related],
+        [len(related_bytes) // 4 for related_bytes in related],
         vocabulary.first,
     )
     entries = [
-        head + some + spellings.encode()
-        for head, some, spellings in zip(heads, related, vocabulary.spellings, strict=True)
+        head + related_bytes + spellings.encode()
+        for head, related_bytes, spellings in zip(heads, related, vocabulary.spellings, strict=True)
     ]
     yield from tables.pack_table(vocabulary.terms, [*map(len, entries)], entries)
 
 
 def _vocabularies(
-    toolkits: Mapping[str, Sequence[TermNumbers]], order: TermIds, places: TermIds
+    toolkits: Mapping[str, Sequence[TermNumbers]], order: TermIds, positions: TermIds
 ) -> Iterator[bytes]:
     """Yield the bytes of the table of vocabularies, from the words of each toolkit."""
     slugs = sorted(toolkits)
     entries = []
     for slug in slugs:
         numbers = np.concatenate(toolkits[slug])
-        entries.append(vocabulary.pack(_bitmap(order[numbers]), _bitmap(places[numbers])))
+        entries.append(vocabulary.pack(_bitmap(order[numbers]), _bitmap(positions[numbers])))
     yield from tables.pack_table(slugs, [*map(len, entries)], entries)
 
 
@@ -417,17 +429,17 @@ def _related_terms(terms: Sequence[str]) -> dict[int, list[int]]:
     "photo" and "photograph" are related. Those nearest in length come first.
     """
     words = [(id, term) for id, term in enumerate(terms) if analysis.is_word(term)]
-    kin: dict[int, list[int]] = {}
-    for place, (id, term) in enumerate(words):
-        end = place + 1
+    related: dict[int, list[int]] = {}
+    for index, (id, term) in enumerate(words):
+        end = index + 1
         # terms are sorted: those that begin with this one follow it
         while end < len(words) and words[end][1].startswith(term):
             longer, text = words[end]
             if len(term) >= analysis.min_prefix_length(text):
-                kin.setdefault(id, []).append(longer)
-                kin.setdefault(longer, []).append(id)
+                related.setdefault(id, []).append(longer)
+                related.setdefault(longer, []).append(id)
             end += 1
-    for id, some in kin.items():
-        if len(some) > 1:
-            some.sort(key=lambda other: (abs(len(terms[other]) - len(terms[id])), other))
-    return kin
+    for id, ids in related.items():
+        if len(ids) > 1:
+            ids.sort(key=lambda other: (abs(len(terms[other]) - len(terms[id])), other))
+    return related

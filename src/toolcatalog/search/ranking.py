@@ -26,7 +26,7 @@ from toolcatalog.search.vectors import NO_NEIGHBORS, Neighbors
 from toolcatalog.search.vocabulary import Lookup
 from toolcatalog.snapshot.tables import ToolIds
 
-_QUOTED = re.compile(r"""(?<!\w)['"`\u201c\u2018](.{1,60}?)['"`\u201d\u2019](?!\w)""")
+_QUOTED_PHRASE = re.compile(r"""(?<!\w)['"`\u201c\u2018](.{1,60}?)['"`\u201d\u2019](?!\w)""")
 _FILLER_WEIGHT = 0.4  # weight of filler words
 # weight of numbers, of quoted words, and of the corrections of a misspelled word
 _REDUCED_WEIGHT = 0.5
@@ -45,6 +45,7 @@ _FIELD_BITS = np.array([[[1]], [[2]]], np.uint16)
 _SLUG_MATCH_SCORE = 1e9  # more than any sum of impacts
 RERANK_LIMIT = 100  # tools that are reranked
 _MAX_TERMS = 100  # terms per query
+_MAX_SENTENCES = 20  # sentences of a query that are scored apart; the last one has all others
 _MAX_UNKNOWN_TERMS = 5  # unknown terms per query that are corrected or completed
 # Limits on the total letters of unknown terms for which single edits are looked up. Each letter
 # costs about 50 lookups. Requests that look up a slug have no rate limit, so theirs is lower.
@@ -104,52 +105,58 @@ def expand_query(
     The IDF of a term depends on all tools. So in a limited vocabulary it only decides the order; if
     there are too many terms, the last ones of the query are left out.
     """
-    found: dict[int, QueryTerm] = {}
-    more: list[QueryTerm] = []
+    terms_by_id: dict[int, QueryTerm] = {}
+    expansions: list[QueryTerm] = []
     unknown = 0
-    for text, (spelt, weight, parts) in _parse_query(query).items():
+    for text, (spelling, weight, parts) in _parse_query(query).items():
         if term := lookup.term(text):
-            found[term.id] = QueryTerm(term, weight, parts)
-            more += (
-                QueryTerm(kin, weight * share, parts) for kin, share in _related_terms(lookup, term)
+            terms_by_id[term.id] = QueryTerm(term, weight, parts)
+            expansions += (
+                QueryTerm(related_term, weight * share, parts)
+                for related_term, share in _related_terms(lookup, term)
             )
         elif unknown < _MAX_UNKNOWN_TERMS:
             unknown += 1
             max_length = min(letters, analysis.MAX_CORRECTED_LENGTH)
-            is_corrected = analysis.is_word(spelt) and len(spelt) <= max_length
-            letters -= len(spelt) if is_corrected else 0
-            more += (
+            is_corrected = analysis.is_word(spelling) and len(spelling) <= max_length
+            letters -= len(spelling) if is_corrected else 0
+            expansions += (
                 QueryTerm(other, weight * share, parts)
-                for other, share in _replace_unknown(lookup, text, spelt if is_corrected else "")
+                for other, share in _replace_unknown(lookup, text, spelling if is_corrected else "")
             )
-    if lookup.is_limited and len(found) + len(more) > _MAX_TERMS:
-        numbers = dict.fromkeys([*found, *(one.term.id for one in more)])
-        chosen = {*islice(numbers, _MAX_TERMS)}
-        found = {number: one for number, one in found.items() if number in chosen}
-        more = [one for one in more if one.term.id in chosen]
-    for one in sorted(more, key=lambda one: -one.weight):
-        found.setdefault(one.term.id, one)
-    return sorted(found.values(), key=lambda one: -one.weight * one.term.idf)[:_MAX_TERMS]
+    if lookup.is_limited and len(terms_by_id) + len(expansions) > _MAX_TERMS:
+        numbers = dict.fromkeys([*terms_by_id, *(query_term.term.id for query_term in expansions)])
+        kept_ids = {*islice(numbers, _MAX_TERMS)}
+        terms_by_id = {
+            number: query_term for number, query_term in terms_by_id.items() if number in kept_ids
+        }
+        expansions = [query_term for query_term in expansions if query_term.term.id in kept_ids]
+    for query_term in sorted(expansions, key=lambda query_term: -query_term.weight):
+        terms_by_id.setdefault(query_term.term.id, query_term)
+    return sorted(
+        terms_by_id.values(), key=lambda query_term: -query_term.weight * query_term.term.idf
+    )[:_MAX_TERMS]
 
 
 def _parse_query(query: str) -> dict[str, _ParsedTerm]:
     """Return the terms of a query in their order, with their weights."""
     quoted = {
         word.spelling
-        for match in _QUOTED.finditer(query)
+        for match in _QUOTED_PHRASE.finditer(query)
         for word in analysis.extract_words(match[1])
     }
-    found: dict[str, _ParsedTerm] = {}
-    for part, text in enumerate(analysis.split_query(query)):
-        for spelt, term in analysis.extract_words(text):
+    parsed: dict[str, _ParsedTerm] = {}
+    for number, text in enumerate(analysis.split_query(query)):
+        part = min(number, _MAX_SENTENCES - 1)
+        for spelling, term in analysis.extract_words(text):
             weight = (
-                _FILLER_WEIGHT if spelt in analysis.FILLER_WORDS else 1
-            ) * _REDUCED_WEIGHT ** ((spelt in quoted) + spelt.isdigit())
-            before = found.get(term, _ParsedTerm(spelt, 0.0, frozenset()))
-            found[term] = _ParsedTerm(
-                before.spelling, max(before.weight, weight), before.sentences | {part}
+                _FILLER_WEIGHT if spelling in analysis.FILLER_WORDS else 1
+            ) * _REDUCED_WEIGHT ** ((spelling in quoted) + spelling.isdigit())
+            previous = parsed.get(term, _ParsedTerm(spelling, 0.0, frozenset()))
+            parsed[term] = _ParsedTerm(
+                previous.spelling, max(previous.weight, weight), previous.sentences | {part}
             )
-    return found
+    return parsed
 
 
 def _related_terms(lookup: Lookup, term: Term) -> Iterator[tuple[Term, float]]:
@@ -157,10 +164,12 @@ def _related_terms(lookup: Lookup, term: Term) -> Iterator[tuple[Term, float]]:
 
     A rarer related term gets no more weight than the term itself.
     """
-    for kin in lookup.kin(term):
+    for related in lookup.related(term):
         yield (
-            kin,
-            _RELATED_WEIGHT * _length_ratio(kin.text, term.text) * min(1.0, term.idf / kin.idf),
+            related,
+            _RELATED_WEIGHT
+            * _length_ratio(related.text, term.text)
+            * min(1.0, term.idf / related.idf),
         )
 
 
@@ -170,18 +179,18 @@ def _replace_unknown(lookup: Lookup, text: str, spelling: str) -> Iterator[tuple
     These are corrections (none if `spelling` is empty), prefixes, and longer terms.
     """
     if spelling:
-        yield from ((other, _REDUCED_WEIGHT) for other in lookup.near(spelling))
+        yield from ((other, _REDUCED_WEIGHT) for other in lookup.similar(spelling))
     if not analysis.is_word(text):
         return
     shorter = map(lookup.term, analysis.related_prefixes(text))
     longer = (
         term
-        for term in lookup.beginning(text, _MAX_LONGER_TERMS)
+        for term in lookup.with_prefix(text, _MAX_LONGER_TERMS)
         if text in analysis.related_prefixes(term.text)
     )
-    for kin in (*shorter, *longer):
-        if kin:
-            yield kin, _RELATED_WEIGHT * _length_ratio(kin.text, text)
+    for related in (*shorter, *longer):
+        if related:
+            yield related, _RELATED_WEIGHT * _length_ratio(related.text, text)
 
 
 def correct_query(lookup: Lookup, query: str) -> str:
@@ -197,34 +206,41 @@ def correct_query(lookup: Lookup, query: str) -> str:
         if analysis.is_word(word.spelling)
     )
     unknown = (run for run, word in words if not lookup.term(word.term))
-    found = query
+    corrected = query
     for run in islice(unknown, _MAX_CORRECTIONS):
-        terms = lookup.beginning(run[:_SHARED_PREFIX_LENGTH].casefold(), _MAX_CANDIDATES)
-        known = {lookup.spelling(term) for term in terms}
-        if near := names.find_nearest(run, known):
-            found = found.replace(run, near[0], 1)
-    return "" if found == query else found
+        terms = lookup.with_prefix(run[:_SHARED_PREFIX_LENGTH].casefold(), _MAX_CANDIDATES)
+        spellings = {lookup.spelling(term) for term in terms}
+        if nearest := names.find_nearest(run, spellings):
+            corrected = corrected.replace(run, nearest[0], 1)
+    return "" if corrected == query else corrected
 
 
 def _length_ratio(first: str, second: str) -> float:
     return min(len(first), len(second)) / max(len(first), len(second))
 
 
-def sharing(
-    lookup: Lookup, query: str, among: NDArray[np.bool_], typed: Sequence[SlugMatch], most: int
+def find_similar_slugs(
+    lookup: Lookup,
+    query: str,
+    candidates: NDArray[np.bool_],
+    slug_matches: Sequence[SlugMatch],
+    limit: int,
 ) -> ToolIds:
-    """Return the candidates that contain most of the terms of a query, at most `most`.
+    """Return the candidates that contain most of the terms of a query, at most `limit`.
 
-    `among` is a mask by number. Slug matches come first, then the tools with most terms, then by
-    number. A term in the name counts twice; IDF does not count.
+    `candidates` is a mask by number. Slug matches come first, then the tools with most terms, then
+    by number. A term in the name counts twice; IDF does not count. Unknown words are corrected only
+    if less than half of the words are known, because correction takes most of the time.
     """
-    counts = np.zeros(len(among), np.int32)
-    for some in typed:
-        counts[some.tool_ids] += 2 * _MAX_TERMS
-    for term, _, _ in expand_query(lookup, query, _MAX_SLUG_LETTERS):
+    counts = np.zeros(len(candidates), np.int32)
+    for slug_match in slug_matches:
+        counts[slug_match.tool_ids] += 2 * _MAX_TERMS
+    words = _parse_query(query)
+    is_mostly_known = 2 * sum(lookup.term(word) is not None for word in words) >= len(words)
+    for term, _, _ in expand_query(lookup, query, 0 if is_mostly_known else _MAX_SLUG_LETTERS):
         lookup.postings.count(term, counts)
-    numbers = ((counts > 0) & among).nonzero()[0].astype(np.uint32)
-    return numbers[topk.sorted_slice(-counts[numbers], 0, most)] if len(numbers) else numbers
+    numbers = ((counts > 0) & candidates).nonzero()[0].astype(np.uint32)
+    return numbers[topk.sorted_slice(-counts[numbers], 0, limit)] if len(numbers) else numbers
 
 
 def rank_tools(
@@ -242,21 +258,21 @@ def rank_tools(
     scores = np.zeros(len(candidates), np.float32)
     for term, weight, _ in terms:
         postings.add_scores(term, weight * term.idf, scores)
-    for some in slug_matches:
-        scores[some.tool_ids] += _SLUG_MATCH_SCORE
+    for slug_match in slug_matches:
+        scores[slug_match.tool_ids] += _SLUG_MATCH_SCORE
     numbers = ((scores > 0) & candidates).nonzero()[0].astype(np.uint32)
-    found = scores.take(numbers)
-    best = numbers[topk.top_k(found, RERANK_LIMIT)]
+    text_scores = scores.take(numbers)
+    best = numbers[topk.top_k(text_scores, RERANK_LIMIT)]
     if len(neighbors.tool_ids):
         numbers, best = (
             np.union1d(numbers, neighbors.tool_ids),
             np.union1d(best, neighbors.tool_ids),
         )
-        found = scores.take(numbers)
-    judged = combine_scores(_rerank_scores(postings, terms, best), best, neighbors) + compute_bonus(
-        postings, query, best, slug_matches
-    )
-    return Ranking(numbers, found, best, judged, neighbors)
+        text_scores = scores.take(numbers)
+    top_scores = combine_scores(
+        _rerank_scores(postings, terms, best), best, neighbors
+    ) + compute_bonus(postings, query, best, slug_matches)
+    return Ranking(numbers, text_scores, best, top_scores, neighbors)
 
 
 def combine_scores(text_scores: FloatColumn, top_ids: ToolIds, neighbors: Neighbors) -> FloatColumn:
@@ -295,31 +311,34 @@ class RerankDetails(NamedTuple):
     @property
     def sentence_boost(self) -> FloatColumn:
         """The boost for the best sentence; 0 if there is only one."""
-        found: FloatColumn = _SENTENCE_BOOST * self.scores[1:].max(0, initial=0)
-        return found
+        boost: FloatColumn = _SENTENCE_BOOST * self.scores[1:].max(0, initial=0)
+        return boost
 
 
 def rerank(index: TextIndex, terms: Sequence[QueryTerm], tool_ids: ToolIds) -> RerankDetails:
     """Compute the details of reranking; needs at least one tool and one term."""
     values = np.array([index.term_values(term, tool_ids) for term, _, _ in terms])
     rarities, weights = np.array([(term.idf, weight) for term, weight, _ in terms], np.float32).T
-    asked = _sentence_matrix(terms) * rarities
-    impacts = asked * weights @ (values >> 2).astype(np.float32)
-    stands = (values & _FIELD_BITS != 0).astype(np.float32)  # axes: name and toolkit, term, tool
-    covered = np.minimum(
-        1, asked @ stands / np.maximum(index.name_idf_sums.take(tool_ids, 1), _EPSILON)[:, None]
+    term_weights = _sentence_matrix(terms) * rarities
+    impacts = term_weights * weights @ (values >> 2).astype(np.float32)
+    has_field = (values & _FIELD_BITS != 0).astype(np.float32)  # axes: name and toolkit, term, tool
+    coverage = np.minimum(
+        1,
+        term_weights
+        @ has_field
+        / np.maximum(index.name_idf_sums.take(tool_ids, 1), _EPSILON)[:, None],
     )
-    raised = 1 + _COVERAGE_BOOST * covered
-    scores = impacts * raised[0] * raised[1]
+    factors = 1 + _COVERAGE_BOOST * coverage
+    scores = impacts * factors[0] * factors[1]
     scores /= np.maximum(scores.max(1, keepdims=True), _EPSILON)
-    return RerankDetails(values, covered[:, 0], scores)
+    return RerankDetails(values, coverage[:, 0], scores)
 
 
 def _rerank_scores(index: TextIndex, terms: Sequence[QueryTerm], tool_ids: ToolIds) -> FloatColumn:
     if not terms or not len(tool_ids):
         return np.zeros(len(tool_ids), np.float32)
-    found = rerank(index, terms, tool_ids)
-    score: FloatColumn = found.scores[0] + found.sentence_boost
+    details = rerank(index, terms, tool_ids)
+    score: FloatColumn = details.scores[0] + details.sentence_boost
     return score
 
 
@@ -328,8 +347,8 @@ def _sentence_matrix(terms: Sequence[QueryTerm]) -> FloatColumn:
 
     It has a row for each of these and a column for each term.
     """
-    parts = sorted(terms[0].sentences.union(*[one.sentences for one in terms]))
-    rows = [[part in one.sentences for one in terms] for part in parts] if len(parts) > 1 else []
+    parts = sorted(terms[0].sentences.union(*[term.sentences for term in terms]))
+    rows = [[part in term.sentences for term in terms] for part in parts] if len(parts) > 1 else []
     return np.array([[True] * len(terms), *rows], np.float32)
 
 
@@ -340,7 +359,7 @@ def compute_bonus(
     bonus: FloatColumn = (
         index.name_checksums.take(tool_ids) == analysis.name_checksum(query)
     ) * np.float32(_NAME_BONUS)
-    for some, how in slug_matches:
-        inside = (tool_ids >= some.start) & (tool_ids < some.stop)
-        bonus[inside] = np.maximum(bonus[inside], how)
+    for slug_range, slug_bonus in slug_matches:
+        inside = (tool_ids >= slug_range.start) & (tool_ids < slug_range.stop)
+        bonus[inside] = np.maximum(bonus[inside], slug_bonus)
     return bonus

@@ -34,10 +34,10 @@ def compute_field_weights(lengths: NDArray[np.uint32], average_lengths: Floats) 
 
     `lengths` has a row of field lengths per tool, `average_lengths` the mean length of each field.
     """
-    found: Floats = _FIELD_WEIGHTS / (
+    weights: Floats = _FIELD_WEIGHTS / (
         1 - _FIELD_B + _FIELD_B * lengths / np.maximum(average_lengths, 1)
     )
-    return found
+    return weights
 
 
 def compute_impacts(frequencies: Floats) -> Floats:

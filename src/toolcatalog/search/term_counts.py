@@ -52,16 +52,23 @@ def extract_fields(
 
     `toolkit` is its slug and its name; `inputs` are the input parameters.
     """
-    of_toolkit = _extend_runs(split_runs(toolkit[1]), split_runs(toolkit[0]), ())
-    of_name = _extend_runs(split_runs(name), split_runs(slug), of_toolkit)
-    described = [*iter_texts(inputs)]
+    toolkit_runs = _extend_runs(split_runs(toolkit[1]), split_runs(toolkit[0]), ())
+    name_runs = _extend_runs(split_runs(name), split_runs(slug), toolkit_runs)
+    parameter_texts = [*iter_texts(inputs)]
     names, descriptions = (
         split_pieces("\n".join(column))
-        for column in ([name for name, _ in described], [text for _, text in described])
+        for column in ([name for name, _ in parameter_texts], [text for _, text in parameter_texts])
     )
     first = next(split_sentences(description), "")
     return ToolFields(
-        (of_name, of_toolkit, split_pieces(first), split_pieces(description), names, descriptions),
+        (
+            name_runs,
+            toolkit_runs,
+            split_pieces(first),
+            split_pieces(description),
+            names,
+            descriptions,
+        ),
         name,
         is_newest,
         toolkit[0],
@@ -70,41 +77,41 @@ def extract_fields(
 
 def _extend_runs(runs: list[str], extra: Sequence[str], elsewhere: Sequence[str]) -> list[str]:
     """Return `runs` and those of `extra` with terms that are in neither `runs` nor `elsewhere`."""
-    known = set(chain.from_iterable(map(terms_in_piece, chain(runs, elsewhere))))
-    return runs + [run for run in extra if not known.issuperset(terms_in_piece(run))]
+    present = set(chain.from_iterable(map(terms_in_piece, chain(runs, elsewhere))))
+    return runs + [run for run in extra if not present.issuperset(terms_in_piece(run))]
 
 
 def count_terms(tools: Iterable[ToolFields]) -> bytes:
     """Return the serialized term counts of a batch of tools; `TermCounts` reads them."""
-    every = [*tools]
-    fields = [field for tool in every for field in tool.fields]
+    all_tools = [*tools]
+    fields = [field for tool in all_tools for field in tool.fields]
     words = {piece: words_in_piece(piece) for piece in dict.fromkeys(chain.from_iterable(fields))}
     spellings = _shortest_spellings(chain.from_iterable(words.values()))
     terms, width = sorted(spellings), len(FIELDS)
-    stands, within = _term_occurrences(fields, words, terms)
-    places, often = np.unique(stands * len(fields) + within, return_counts=True)
-    pairs, posting = _unique_sorted(places // width)  # distinct pairs of term and tool
+    term_numbers, field_numbers = _term_occurrences(fields, words, terms)
+    cells, occurrences = np.unique(term_numbers * len(fields) + field_numbers, return_counts=True)
+    pairs, posting = _unique_sorted(cells // width)  # distinct pairs of term and tool
     counts = np.zeros((len(pairs), width), np.uint8)
-    counts[posting, places % width] = np.minimum(often, _MAX_COUNT)
-    holders = np.bincount(pairs // max(len(every), 1), minlength=len(terms))
+    counts[posting, cells % width] = np.minimum(occurrences, _MAX_COUNT)
+    holders = np.bincount(pairs // max(len(all_tools), 1), minlength=len(terms))
     lines = [f"{term}\t{spellings[term]}" for term in terms]
-    lines, of_toolkit = _by_toolkit(every, words, lines)
-    text, toolkits = "\n".join(lines).encode(), "\n".join(of_toolkit).encode()
-    lengths = np.bincount(within, minlength=len(fields))
+    lines, toolkit_words = _by_toolkit(all_tools, words, lines)
+    text, toolkits = "\n".join(lines).encode(), "\n".join(toolkit_words).encode()
+    lengths = np.bincount(field_numbers, minlength=len(fields))
     columns = (
         lengths,
-        [name_checksum(tool.name) for tool in every],
+        [name_checksum(tool.name) for tool in all_tools],
         holders,
-        pairs % max(len(every), 1),
-        [*map(len, of_toolkit.values())],
-        np.fromiter(chain.from_iterable(of_toolkit.values()), np.int64),
+        pairs % max(len(all_tools), 1),
+        [*map(len, toolkit_words.values())],
+        np.fromiter(chain.from_iterable(toolkit_words.values()), np.int64),
     )
     return b"".join(
         [
-            _HEADER.pack(len(every), len(terms), len(pairs), len(text), len(toolkits)),
+            _HEADER.pack(len(all_tools), len(terms), len(pairs), len(text), len(toolkits)),
             text,
             toolkits,
-            bytes(tool.is_newest for tool in every),
+            bytes(tool.is_newest for tool in all_tools),
             counts.tobytes(),
             *(np.asarray(column).astype("<u4").tobytes() for column in columns),
         ]
@@ -113,12 +120,12 @@ def count_terms(tools: Iterable[ToolFields]) -> bytes:
 
 def _shortest_spellings(words: Iterable[Word]) -> dict[str, str]:
     """Return the shortest spelling of each term."""
-    found: dict[str, str] = {}
-    for spelt, term in words:
-        other = found.setdefault(term, spelt)
-        if (len(spelt), spelt) < (len(other), other):
-            found[term] = spelt
-    return found
+    shortest: dict[str, str] = {}
+    for spelling, term in words:
+        other = shortest.setdefault(term, spelling)
+        if (len(spelling), spelling) < (len(other), other):
+            shortest[term] = spelling
+    return shortest
 
 
 def _by_toolkit(
@@ -131,17 +138,17 @@ def _by_toolkit(
     toolkits = sorted({tool.toolkit for tool in tools})
     if len(toolkits) < 2:
         return [*lines], dict.fromkeys(toolkits, range(len(lines)))
-    places = _number_items(lines)
-    found: dict[str, Sequence[int]] = {}
+    line_numbers = _number_items(lines)
+    positions_by_toolkit: dict[str, Sequence[int]] = {}
     for toolkit in toolkits:
         fields = chain.from_iterable(tool.fields for tool in tools if tool.toolkit == toolkit)
-        said = dict.fromkeys(chain.from_iterable(fields))
-        spellings = _shortest_spellings(chain.from_iterable(words[piece] for piece in said))
-        found[toolkit] = sorted(
-            places.setdefault(f"{term}\t{spelling}", len(places))
+        pieces = dict.fromkeys(chain.from_iterable(fields))
+        spellings = _shortest_spellings(chain.from_iterable(words[piece] for piece in pieces))
+        positions_by_toolkit[toolkit] = sorted(
+            line_numbers.setdefault(f"{term}\t{spelling}", len(line_numbers))
             for term, spelling in sorted(spellings.items())
         )
-    return [*places], found
+    return [*line_numbers], positions_by_toolkit
 
 
 def _term_occurrences(
@@ -152,22 +159,31 @@ def _term_occurrences(
     `words` has the words of each piece. A tool has hundreds of pieces, so the terms of each
     distinct piece are looked up once per batch, and the rest is array operations.
     """
-    places, ids = _number_items(words), _number_items(terms)
-    held = np.fromiter(map(len, words.values()), np.int64, len(words))
-    terms_held = np.fromiter(
-        (ids[term] for some in words.values() for _, term in some), np.int64, held.sum()
+    piece_numbers, term_ids = _number_items(words), _number_items(terms)
+    piece_term_counts = np.fromiter(map(len, words.values()), np.int64, len(words))
+    piece_terms = np.fromiter(
+        (term_ids[term] for piece_words in words.values() for _, term in piece_words),
+        np.int64,
+        piece_term_counts.sum(),
     )
     lengths = [*map(len, fields)]
-    told = np.fromiter(map(places.__getitem__, chain.from_iterable(fields)), np.int64, sum(lengths))
-    many = held[told]
-    first = np.cumsum(held) - held  # where the terms of each piece begin
-    skipped = np.cumsum(many) - many
-    stands = terms_held[np.arange(many.sum()) + np.repeat(first[told] - skipped, many)]
-    return stands, np.repeat(np.repeat(np.arange(len(fields)), lengths), many)
+    field_pieces = np.fromiter(
+        map(piece_numbers.__getitem__, chain.from_iterable(fields)), np.int64, sum(lengths)
+    )
+    occurrence_counts = piece_term_counts[field_pieces]
+    first_positions = (
+        np.cumsum(piece_term_counts) - piece_term_counts
+    )  # where the terms of each piece begin
+    occurrence_starts = np.cumsum(occurrence_counts) - occurrence_counts
+    term_numbers = piece_terms[
+        np.arange(occurrence_counts.sum())
+        + np.repeat(first_positions[field_pieces] - occurrence_starts, occurrence_counts)
+    ]
+    return term_numbers, np.repeat(np.repeat(np.arange(len(fields)), lengths), occurrence_counts)
 
 
 def _number_items(items: Iterable[str]) -> dict[str, int]:
-    return {one: number for number, one in enumerate(items)}
+    return {item: number for number, item in enumerate(items)}
 
 
 def _unique_sorted(numbers: IntArray) -> tuple[IntArray, IntArray]:
@@ -186,25 +202,30 @@ class TermCounts:
     """
 
     def __init__(self, data: bytes) -> None:
-        tools, size, held, length, more = _HEADER.unpack_from(data)
-        at = _HEADER.size + length
-        self._text = data[_HEADER.size : at]
-        slugs, at = data[at : at + more].decode().split("\n"), at + more
-        small = np.frombuffer(data, np.uint8, tools + held * len(FIELDS), at)
+        tools, term_count, posting_count, text_size, toolkits_size = _HEADER.unpack_from(data)
+        position = _HEADER.size + text_size
+        self._text = data[_HEADER.size : position]
+        slugs, position = (
+            data[position : position + toolkits_size].decode().split("\n"),
+            position + toolkits_size,
+        )
+        small_columns = np.frombuffer(data, np.uint8, tools + posting_count * len(FIELDS), position)
         self.is_newest, self.counts = (
-            small[:tools].view(bool),
-            small[tools:].reshape(held, len(FIELDS)),
+            small_columns[:tools].view(bool),
+            small_columns[tools:].reshape(posting_count, len(FIELDS)),
         )
         # a copy, since the columns may not be aligned to four bytes
-        rest = np.frombuffer(data[at + len(small) :], "<u4")
-        self.lengths, rest = (
-            rest[: tools * len(FIELDS)].reshape(tools, len(FIELDS)),
-            rest[tools * len(FIELDS) :],
+        numbers = np.frombuffer(data[position + len(small_columns) :], "<u4")
+        self.lengths, numbers = (
+            numbers[: tools * len(FIELDS)].reshape(tools, len(FIELDS)),
+            numbers[tools * len(FIELDS) :],
         )
-        self.name_checksums, self.document_frequencies, self.tool_numbers, sizes, places = np.split(
-            rest, np.cumsum([tools, size, held, len(slugs) if tools else 0])
+        self.name_checksums, self.document_frequencies, self.tool_numbers, sizes, positions = (
+            np.split(
+                numbers, np.cumsum([tools, term_count, posting_count, len(slugs) if tools else 0])
+            )
         )
-        self.toolkits = dict(zip(slugs, np.split(places, np.cumsum(sizes)[:-1]), strict=False))
+        self.toolkits = dict(zip(slugs, np.split(positions, np.cumsum(sizes)[:-1]), strict=False))
 
     tool_numbers: NDArray[np.uint32]
     document_frequencies: NDArray[np.uint32]

@@ -13,11 +13,15 @@ def top_k(values: NDArray[Any], k: int) -> Positions:
     if len(values) <= k:
         return np.arange(len(values))
     # Partition from the end where few values are equal: many equal ones are 20 times slower.
-    turned = -values if values.dtype.kind == "f" else ~values
-    last = np.partition(turned, k - 1)[k - 1]
-    places: Positions = (turned <= last).nonzero()[0]
-    ties = len(places) - k  # more equal values than fit
-    return places if not ties else np.delete(places, (turned[places] == last).nonzero()[0][-ties:])
+    inverted = -values if values.dtype.kind == "f" else ~values
+    last = np.partition(inverted, k - 1)[k - 1]
+    positions: Positions = (inverted <= last).nonzero()[0]
+    surplus = len(positions) - k  # more equal values than fit
+    return (
+        positions
+        if not surplus
+        else np.delete(positions, (inverted[positions] == last).nonzero()[0][-surplus:])
+    )
 
 
 def sorted_slice(keys: NDArray[Any], start: int, stop: int) -> Positions:
@@ -26,10 +30,10 @@ def sorted_slice(keys: NDArray[Any], start: int, stop: int) -> Positions:
     Equal keys keep their order. Only the keys of this slice are sorted.
     """
     stop = min(stop, len(keys))
-    near, before = keys <= np.partition(keys, stop - 1)[stop - 1], 0
+    is_candidate, skipped = keys <= np.partition(keys, stop - 1)[stop - 1], 0
     if start:
         low = np.partition(keys, start)[start]
-        near, before = near & (keys >= low), int(np.count_nonzero(keys < low))
-    places = near.nonzero()[0]
-    found: Positions = places[np.argsort(keys[places], kind="stable")]
-    return found[start - before : stop - before]
+        is_candidate, skipped = is_candidate & (keys >= low), int(np.count_nonzero(keys < low))
+    positions = is_candidate.nonzero()[0]
+    result: Positions = positions[np.argsort(keys[positions], kind="stable")]
+    return result[start - skipped : stop - skipped]

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from toolcatalog.search import topk
 from toolcatalog.search.encoder import DIMENSIONS, Vectors
-from toolcatalog.snapshot.tables import Buffer, ToolIds
+from toolcatalog.snapshot.mapped_files import Buffer
+from toolcatalog.snapshot.tables import ToolIds
 
 _SKETCH_WORDS = DIMENSIONS // 64  # 64-bit words of a sketch
 _MAX_SKETCH_CANDIDATES = 1000  # tools with the nearest sketches, which are compared in full
@@ -71,32 +72,34 @@ class VectorIndex:
         if not len(query) or not len(numbers):
             return NO_NEIGHBORS
         vectors = self._vectors[numbers].astype(np.float32)
-        alike = (vectors @ query.T).max(1) / np.maximum(
+        similarities = (vectors @ query.T).max(1) / np.maximum(
             np.linalg.norm(vectors, axis=1), np.float32(1)
         )
-        best = topk.top_k(alike, _MAX_NEIGHBORS)
-        best = best[alike[best] >= _MIN_SIMILARITY]
-        return _normalize_similarities(numbers[best], alike[best])
+        best = topk.top_k(similarities, _MAX_NEIGHBORS)
+        best = best[similarities[best] >= _MIN_SIMILARITY]
+        return _normalize_similarities(numbers[best], similarities[best])
 
-    def _select_by_sketch(self, query: Vectors, among: NDArray[np.bool_]) -> ToolIds:
+    def _select_by_sketch(self, query: Vectors, candidates: NDArray[np.bool_]) -> ToolIds:
         """Return the tools whose sketches are near enough for a full comparison."""
-        if np.count_nonzero(among) <= _MAX_SKETCH_CANDIDATES:
-            return among.nonzero()[0].astype(np.uint32)
-        apart = np.full(len(among), _MAX_DISTANCE, np.uint16)  # number of different bits
+        if np.count_nonzero(candidates) <= _MAX_SKETCH_CANDIDATES:
+            return candidates.nonzero()[0].astype(np.uint32)
+        distances = np.full(len(candidates), _MAX_DISTANCE, np.uint16)  # number of different bits
         for sketch in _sketch(query).view("<u8"):
-            bits = np.zeros(len(among), np.uint16)
+            bits = np.zeros(len(candidates), np.uint16)
             for column, word in zip(self._sketches, sketch, strict=True):
                 bits += np.bitwise_count(column ^ word)
-            np.minimum(apart, bits, out=apart)
-        apart[~among] = _MAX_DISTANCE
-        return topk.top_k(_MAX_DISTANCE - apart, _MAX_SKETCH_CANDIDATES).astype(np.uint32)
+            np.minimum(distances, bits, out=distances)
+        distances[~candidates] = _MAX_DISTANCE
+        return topk.top_k(_MAX_DISTANCE - distances, _MAX_SKETCH_CANDIDATES).astype(np.uint32)
 
 
-def _normalize_similarities(numbers: ToolIds, alike: NDArray[np.float32]) -> Neighbors:
+def _normalize_similarities(numbers: ToolIds, similarities: NDArray[np.float32]) -> Neighbors:
     if not len(numbers):
         return NO_NEIGHBORS
-    low, high = float(alike.min()), float(alike.max())
+    low, high = float(similarities.min()), float(similarities.max())
     return Neighbors(
         numbers,
-        ((alike - low) / (high - low)).astype(np.float32) if high > low else np.ones_like(alike),
+        ((similarities - low) / (high - low)).astype(np.float32)
+        if high > low
+        else np.ones_like(similarities),
     )

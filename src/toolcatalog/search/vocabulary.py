@@ -14,7 +14,7 @@ from pyroaring import BitMap
 from toolcatalog.search.index_reader import Term, TextIndex, shortest
 from toolcatalog.snapshot.tables import Table
 
-MOST_KIN = 12  # related terms per term
+MAX_RELATED = 12  # related terms per term
 
 
 class Lookup:
@@ -35,24 +35,24 @@ class Lookup:
     def term(self, text: str) -> Term | None:
         """Return the term with this text; None if there is none."""
         term = self.postings.find_term(text)
-        return term if term and self._has(term.id) else None
+        return term if term and self._contains(term.id) else None
 
-    def near(self, word: str) -> list[Term]:
+    def similar(self, word: str) -> list[Term]:
         """Return the terms of the words that differ from this one by one edit, sorted."""
-        return [term for term in self.postings.similar_terms(word) if self._has(term.id)]
+        return [term for term in self.postings.similar_terms(word) if self._contains(term.id)]
 
-    def kin(self, term: Term) -> list[Term]:
+    def related(self, term: Term) -> list[Term]:
         """Return the related terms of a term, those nearest in length first."""
-        numbers = filter(self._has, term.related)
-        return [self.postings.term_at(number) for number in islice(numbers, MOST_KIN)]
+        numbers = filter(self._contains, term.related)
+        return [self.postings.term_at(number) for number in islice(numbers, MAX_RELATED)]
 
-    def beginning(self, text: str, most: int) -> list[Term]:
-        """Return the first terms that begin with this text, at most `most`."""
+    def with_prefix(self, text: str, limit: int) -> list[Term]:
+        """Return the first terms that begin with this text, at most `limit`."""
         if self._terms is None:
-            return self.postings.terms_with_prefix(text, most)
+            return self.postings.terms_with_prefix(text, limit)
         terms = []
-        numbers = self._terms.iter_equal_or_larger(self.postings.place(text))
-        for number in islice(numbers, most):
+        numbers = self._terms.iter_equal_or_larger(self.postings.position_of(text))
+        for number in islice(numbers, limit):
             term = self.postings.term_at(number)
             if not term.text.startswith(text):
                 break
@@ -66,7 +66,7 @@ class Lookup:
         words = enumerate(term.spellings, term.word)
         return shortest(spelling for number, spelling in words if number in self._words)
 
-    def _has(self, number: int) -> bool:
+    def _contains(self, number: int) -> bool:
         return self._terms is None or number in self._terms
 
 
@@ -81,15 +81,15 @@ def pack(terms: BitMap, words: BitMap) -> bytes:
 
 def read(table: Table, postings: TextIndex, toolkits: Iterable[str]) -> Lookup:
     """Return the vocabulary of these toolkits; unknown or empty toolkits have no terms."""
-    entries = [entry for slug in toolkits if (entry := table.get(slug)) is not None]
+    entries = [entry for entry in map(table.get, toolkits) if entry is not None]
     return Lookup(postings, *(_union(column) for column in _columns(entries)))
 
 
 def _columns(entries: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
-    ends = [4 + int.from_bytes(entry[:4], "little") for entry in entries]
+    term_ends = [4 + int.from_bytes(entry[:4], "little") for entry in entries]
     return (
-        [entry[4:end] for entry, end in zip(entries, ends, strict=True)],
-        [entry[end:] for entry, end in zip(entries, ends, strict=True)],
+        [entry[4:end] for entry, end in zip(entries, term_ends, strict=True)],
+        [entry[end:] for entry, end in zip(entries, term_ends, strict=True)],
     )
 
 

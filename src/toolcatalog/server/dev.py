@@ -35,6 +35,7 @@ _MISDIRECTED = (
     "This server answers to localhost, and to the host that was given with --host, and to no other "
     "name: open the address that `toolcatalog dev` shows.\n"
 )
+_MAX_PATH_LENGTH = 1024  # characters, as in `server.app`: looking up a longer one takes long
 _DEBOUNCE_MS = 100  # milliseconds without a change; editors write a file in several steps
 BuildFunction = Callable[[], str]  # builds the site and returns the digest of the snapshot
 ReportFunction = Callable[[str], None]
@@ -179,6 +180,9 @@ class _ReloadingPages:
         self.files = files
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if len(scope["path"]) > _MAX_PATH_LENGTH:
+            await PlainTextResponse("Not Found", 404)(scope, receive, send)
+            return
         start: Message = {}
         body = b""
 

@@ -1,379 +1,119 @@
-"""The API operations: get, list and session tools for one API key, as bytes with an ETag.
+"""The API operations: get, list and session tools for one API key, as answers with a tag.
 
-This module does not depend on HTTP. Both paths through the server, `server.fast_path` and
-`server.app`, call these operations.
-
-A toolkit that the key may not see behaves as if it did not exist, with three exceptions that are
-403: to list its tools by `toolkit_slug`, to list by one of its auth configs, and to ask for a
-session that allows it.
+This module does not depend on HTTP. What a key may see, and the errors for everything else, are
+those of `server.catalog_view`.
 """
 
-from bisect import bisect_left
-from collections.abc import Collection, Sequence
-from functools import cached_property, lru_cache, partial
-from itertools import chain
-from typing import NamedTuple, NoReturn
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from typing import NoReturn
 
 import orjson
 
 from toolcatalog import names
-from toolcatalog.keys.api_keys import ApiKey, KeyRing
-from toolcatalog.server import query_params
-from toolcatalog.server.error_responses import (
-    ErrorDetail,
-    RequestError,
-    invalid_request,
-    unauthorized,
-)
-from toolcatalog.server.query_params import (
-    ListParams,
-    Page,
-    ToolParams,
-    encode_cursor,
-    invalid_slug_error,
-)
-from toolcatalog.server.responses import BodyChunk, compute_tag
-from toolcatalog.snapshot.tables import ToolIds
-from toolcatalog.store.store import Store, ToolEntry, VersionPins
-
-_NEARBY_NAMES = 500  # known names before and after an unknown one that are compared with it
-_MAX_SUGGESTIONS = 5  # unknown names of a request for which similar ones are searched
-_MOST_VERSIONS = 20  # versions that a fix lists
-_LOOK_UP = "Look its slug up on the site."
-_CHECK = "Check the id with the catalog's owner."
-
-
-class CatalogView:
-    """The part of a catalog that a key may see.
-
-    `visible_toolkits` are the slugs of the visible toolkits; None means all of them.
-    """
-
-    def __init__(self, store: Store, visible_toolkits: Collection[str] | None) -> None:
-        self.store = store
-        self.visible_toolkits = None if visible_toolkits is None else frozenset(visible_toolkits)
-
-    def find_tool(self, slug: str, params: ToolParams) -> int | ErrorDetail:
-        """Return the id of a tool in the requested version, or an error."""
-        entry = self.store.get_tool(slug)
-        if entry is None or self._is_hidden(entry.toolkit):
-            return (
-                self._unknown_tool(slug)
-                if names.is_valid(names.TOOL_SLUG, slug)
-                else invalid_slug_error(slug)
-            )
-        version = self._resolve_version(slug, params, entry)
-        return version if isinstance(version, ErrorDetail) else entry.tool_id(version)
-
-    def _unknown_tool(self, slug: str) -> ErrorDetail:
-        near = names.find_nearest(
-            slug, self.store.similar_slugs(slug, self.visible_toolkits), limit=3
-        )
-        fix = _did_you_mean(near) or "Search with GET /api/v3/tools?query=..."
-        return ErrorDetail(404, "tool_not_found", f"tool_slug: there is no tool {slug}.", fix)
-
-    def _resolve_version(
-        self, slug: str, params: ToolParams, entry: ToolEntry
-    ) -> str | ErrorDetail:
-        toolkit = entry.toolkit
-        if params.version is not None:
-            line = f"version: {slug} has no version {params.version}."
-            return (
-                params.version
-                if params.version in entry.versions
-                else _unknown_version(line, entry.versions)
-            )
-        at = params.pins.for_toolkit(toolkit)
-        if at is None:
-            return entry.versions[-1]
-        versions = self.store.get_toolkit_versions(toolkit) or []
-        if at not in (versions if toolkit in params.pins.toolkits else self._all_versions()):
-            return _unknown_version(
-                f"toolkit_versions: toolkit {toolkit} has no version {at}.", versions
-            )
-        return entry.version_at(at) or _unknown_version(
-            f"toolkit_versions: {slug} is not yet in toolkit {toolkit} at {at}.", entry.versions
-        )
-
-    def list_tools(self, params: ListParams) -> tuple[ToolIds, int]:
-        """Return the ids of the tools on the requested page, and the total on all pages."""
-        start, size = params.page.start, params.page.size
-        if params.slugs is not None:
-            named = self.store.resolve_slugs(params.slugs, params.pins, self.visible_toolkits)
-            return named[start : start + size], len(named)
-        filters = params.filters
-        if filters.toolkits is None and self.visible_toolkits is not None:
-            filters = filters._replace(toolkits=self.visible_toolkits)
-        found = self.store.search(filters, params.pins, self.visible_toolkits)
-        return self.store.select_page(found, params.sort_by, params.descending, start, size), len(
-            found.tool_ids
-        )
-
-    def suggest_query(self, params: ListParams) -> str:
-        """Return a corrected spelling of a query that matched nothing, or an empty string.
-
-        A correction is returned only if it matches something.
-        """
-        query = params.filters.query if params.slugs is None else ""
-        corrected = self.store.correct_query(query, self.visible_toolkits) if query else ""
-        return (
-            corrected
-            if corrected
-            and self.list_tools(params._replace(filters=params.filters._replace(query=corrected)))[
-                1
-            ]
-            else ""
-        )
-
-    def validate(self, params: ListParams) -> list[ErrorDetail]:
-        """Return an error for each named item that does not exist, or is not for this key.
-
-        If slugs are given, the filters are not checked.
-        """
-        refusals: list[ErrorDetail] = []
-        self._check_pins(params.pins, refusals)
-        if params.slugs is None:
-            self._check_toolkits(params.filters.toolkits or (), refusals)
-            self._check_auth_configs(params.filters.auth_configs, refusals)
-        return refusals
-
-    def _check_pins(self, pins: VersionPins, refusals: list[ErrorDetail]) -> None:
-        if pins.default is not None and pins.default not in (every := self._all_versions()):
-            refusals.append(
-                invalid_request(
-                    f"toolkit_versions: no toolkit has a version {pins.default}.",
-                    _versions_hint(every),
-                )
-            )
-        for toolkit, version in pins.toolkits.items():
-            if version is None:
-                continue  # the newest is the default
-            known = None if self._is_hidden(toolkit) else self.store.get_toolkit_versions(toolkit)
-            if known is None:
-                refusals.append(
-                    invalid_request(
-                        f"toolkit_versions: there is no toolkit {toolkit[:80]}.",
-                        self._suggest_toolkit(toolkit, refusals),
-                    )
-                )
-            elif version not in known:
-                refusals.append(
-                    invalid_request(
-                        f"toolkit_versions: toolkit {toolkit} has no version {version}.",
-                        _versions_hint(known),
-                    )
-                )
-
-    def _check_toolkits(self, toolkits: Collection[str], refusals: list[ErrorDetail]) -> None:
-        for toolkit in toolkits:
-            if self.store.get_toolkit_versions(toolkit) is None:
-                line = f"toolkit_slug: there is no toolkit {toolkit[:80]}."
-                refusals.append(
-                    ErrorDetail(
-                        404, "toolkit_not_found", line, self._suggest_toolkit(toolkit, refusals)
-                    )
-                )
-            elif self._is_hidden(toolkit):
-                refusals.append(
-                    _forbidden(f"toolkit_slug: this key's project may not use toolkit {toolkit}.")
-                )
-
-    def _check_auth_configs(self, ids: Collection[str], refusals: list[ErrorDetail]) -> None:
-        for id in ids:
-            toolkit = self.store.get_auth_config_toolkit(id)
-            if toolkit is None:
-                line = f"auth_config_ids: there is no auth config {id[:80]}."
-                fix = self._auth_config_like(id, refusals)
-                refusals.append(ErrorDetail(404, "auth_config_not_found", line, fix))
-            elif self._is_hidden(toolkit):
-                refusals.append(
-                    _forbidden(
-                        f"auth_config_ids: {id} is for a toolkit that this key's project may "
-                        "not use."
-                    )
-                )
-
-    def get_session(self, id: str, project: str | None) -> bytes | ErrorDetail:
-        """Return the response body for a session, or an error.
-
-        The session must belong to `project`; None allows any project.
-        """
-        session = self.store.get_session(id)
-        if session is None:
-            return ErrorDetail(
-                404,
-                "session_not_found",
-                f"session_id: there is no session {id}.",
-                "Check the id with its owner.",
-            )
-        if project not in (None, session.project):
-            return ErrorDetail(
-                403,
-                "forbidden",
-                f"session_id: {id} belongs to another project.",
-                "Use a key of its owner.",
-            )
-        if any(self._is_hidden(toolkit) for toolkit in session.toolkits):
-            return _forbidden(f"session_id: {id} allows toolkits that this key may not use.")
-        return session.answer
-
-    def _is_hidden(self, toolkit: str) -> bool:
-        return self.visible_toolkits is not None and toolkit not in self.visible_toolkits
-
-    def _all_versions(self) -> list[str]:
-        if self.visible_toolkits is None:
-            return self.store.all_versions()
-        return sorted(
-            {
-                version
-                for toolkit in self.visible_toolkits
-                for version in self.store.get_toolkit_versions(toolkit) or ()
-            }
-        )
-
-    def _suggest_toolkit(self, toolkit: str, errors: Sequence[ErrorDetail]) -> str:
-        if len(errors) >= _MAX_SUGGESTIONS:
-            return _LOOK_UP
-        return _suggest_name(toolkit, self._names_near("toolkit", toolkit)) or _LOOK_UP
-
-    def _auth_config_like(self, id: str, before: Sequence[ErrorDetail]) -> str:
-        if len(before) >= _MAX_SUGGESTIONS:
-            return _CHECK
-        return _suggest_name(id, self._names_near("auth_config", id)) or _CHECK
-
-    def _names_near(self, kind: str, name: str) -> Sequence[str]:
-        """Return the visible toolkits or auth configs that sort nearest to a name.
-
-        `kind` is `toolkit` or `auth_config`.
-        """
-        if self.visible_toolkits is None:
-            return self.store.nearby_names(kind, name, _NEARBY_NAMES)
-        names = self._visible_names[kind]
-        place = bisect_left(names, name)
-        return names[max(0, place - _NEARBY_NAMES) : place + _NEARBY_NAMES]
-
-    @cached_property
-    def _visible_names(self) -> dict[str, list[str]]:
-        toolkits = {
-            slug
-            for slug in self.visible_toolkits or ()
-            if self.store.get_toolkit_versions(slug) is not None
-        }
-        configs = chain.from_iterable(map(self.store.auth_configs, toolkits))
-        return {"toolkit": sorted(toolkits), "auth_config": sorted(configs)}
-
-
-def _unknown_version(message: str, existing: Sequence[str]) -> ErrorDetail:
-    return ErrorDetail(404, "tool_version_not_found", message, _versions_hint(existing))
-
-
-def _forbidden(message: str) -> ErrorDetail:
-    return ErrorDetail(
-        403, "forbidden", message, "Ask for other toolkits, or use a key of a project that may."
-    )
-
-
-def _versions_hint(existing: Sequence[str]) -> str:
-    """Return how to fix a version: the existing ones, oldest first, of many only the newest."""
-    if not existing:
-        return "Use latest."
-    older = len(existing) - _MOST_VERSIONS
-    end = f", or one of {older} older versions." if older > 0 else "."
-    return f"Use latest, or one of {', '.join(existing[-_MOST_VERSIONS:])}{end}"
-
-
-def _suggest_name(name: str, candidates: Sequence[str]) -> str:
-    return _did_you_mean(names.find_nearest(name[: names.MAX_LENGTH], candidates, limit=3))
-
-
-def _did_you_mean(matches: Sequence[str]) -> str:
-    return f"Did you mean {' or '.join(matches)}?" if matches else ""
-
-
-class OperationResult(NamedTuple):
-    """The result of an operation: a body in chunks, and its tag.
-
-    `suggestion` is a corrected query if a list matched nothing. `route` is set in the cached
-    results of the fast path.
-    """
-
-    chunks: list[BodyChunk]
-    tag: bytes
-    suggestion: str = ""
-    route: str = ""
-
+from toolcatalog.keys.api_keys import ApiKey
+from toolcatalog.server import content_coding, query_params
+from toolcatalog.server.answer_cache import AnswerCache
+from toolcatalog.server.catalog_view import CatalogView
+from toolcatalog.server.content_coding import MIN_SIZE
+from toolcatalog.server.error_responses import ErrorDetail, RequestError, unauthorized
+from toolcatalog.server.query_params import ListParams, Page, SessionParams, encode_cursor
+from toolcatalog.server.responses import GZIP, Answer, BodyChunk, compute_tag
+from toolcatalog.snapshot.gzip_fragments import gzip_body
+from toolcatalog.store.store import Store
 
 _VIEW_CACHE_SIZE = 256  # different sets of toolkits to which keys are limited
 
 
 class Operations:
-    """The read API on one store, for the holders of these keys.
+    """The read API on one store.
 
-    Each operation raises RequestError with all problems of the request.
+    Each operation raises RequestError with all problems of the request. With `gzip`, the answer is
+    compressed if the snapshot has its documents compressed.
     """
 
-    def __init__(self, store: Store, keys: KeyRing) -> None:
+    def __init__(self, store: Store, cache: AnswerCache | None = None) -> None:
         self.store = store
-        self.keys = keys
+        self.cache = AnswerCache() if cache is None else cache
         self._get_view = lru_cache(maxsize=_VIEW_CACHE_SIZE)(partial(CatalogView, store))
 
-    def get_tool(self, key: ApiKey, slug: str, query: bytes) -> OperationResult:
+    def get_tool(self, key: ApiKey, slug: str, query: bytes, *, gzip: bool = False) -> Answer:
         """Return the document of a tool.
 
         Raises RequestError if the query string is invalid or the key can see no such tool.
         """
-        question, refusals = query_params.parse_tool_params(query)
-        found = self._get_view(key.toolkits).find_tool(slug, question)
-        if isinstance(found, ErrorDetail):
-            raise RequestError(found, *refusals)
-        if refusals:
-            raise RequestError(*refusals)
-        document, tag = self.store.read_document(found)
-        return OperationResult([document], tag)
+        params, errors = query_params.parse_tool_params(query)
+        tool_id = self._get_view(key.toolkits).find_tool(slug, params)
+        if isinstance(tool_id, ErrorDetail):
+            raise RequestError(tool_id, *errors)
+        if errors:
+            raise RequestError(*errors)
+        fragment = self.store.read_fragment(tool_id) if gzip else None
+        if fragment is not None and fragment.size >= MIN_SIZE:
+            return Answer(gzip_body(b"", fragment, b""), self.store.read_tag(tool_id), GZIP)
+        document, tag = self.store.read_document(tool_id)
+        return Answer((document,), tag)
 
-    def list_tools(self, key: ApiKey, query: bytes) -> OperationResult:
+    def list_tools(self, key: ApiKey, query: bytes, *, gzip: bool = False) -> Answer:
         """Return a page of the list of tools.
 
         Raises RequestError with all problems of the request.
         """
-        question, refusals = query_params.parse_list_params(query)
-        view = self._get_view(key.toolkits)
-        if problems := [*refusals, *view.validate(question)]:
-            raise RequestError(*problems)
-        numbers, total = view.list_tools(question)
-        pieces, tag = render_list_page(*self.store.read_documents(numbers), question.page, total)
-        return OperationResult(pieces, tag, "" if total else view.suggest_query(question))
+        params, errors = query_params.parse_list_params(query)
+        if errors:
+            raise RequestError(*errors, *self._get_view(key.toolkits).validate(params))
+        cache_key = (key.toolkits, gzip, params)
+        answer = self.cache.get(cache_key)
+        if answer is None:
+            answer = self._list_tools(self._get_view(key.toolkits), params, gzip=gzip)
+            self.cache.add(cache_key, answer, len(query))
+        return answer
+
+    def _list_tools(self, view: CatalogView, params: ListParams, *, gzip: bool) -> Answer:
+        if errors := view.validate(params):
+            raise RequestError(*errors)
+        tool_ids, total = view.list_tools(params)
+        suggestion = "" if total else view.suggest_query(params)
+        compressed = self.store.read_fragments(tool_ids) if gzip else None
+        if compressed is not None and compressed[0].size >= MIN_SIZE:
+            fragments, tag = compressed
+            end = _render_page_end(params.page, total)
+            chunks = gzip_body(_PAGE_START, fragments, end)
+            return Answer(chunks, compute_tag(tag + end), GZIP, suggestion)
+        documents, tag = self.store.read_documents(tool_ids)
+        chunks, tag = render_list_page(documents, tag, params.page, total)
+        return Answer(chunks, tag, suggestion=suggestion)
 
     def encode_query(self, query: bytes) -> None:
         """Encode the text of a list request for semantic search, ahead of time. Thread-safe."""
-        question, refusals = query_params.parse_list_params(query)
-        if question.filters.query and not refusals:
-            self.store.encode_query(question.filters.query)
+        params, errors = query_params.parse_list_params(query)
+        if params.filters.query and not errors:
+            self.store.encode_query(params.filters.query)
 
     def list_session_tools(
-        self, key: ApiKey, session_id: str, query: bytes, body: bytes
-    ) -> OperationResult:
+        self, key: ApiKey, session_id: str, query: bytes, body: bytes, *, gzip: bool = False
+    ) -> Answer:
         """Return the meta tools of a tool router session.
 
         Raises RequestError with all problems of the request, including those of the session.
         """
-        question, refusals = query_params.parse_session_params(session_id, query, body)
-        if problems := [*refusals, *self._check_session(question.id, key)]:
+        params, errors = query_params.parse_session_params(session_id, query, body)
+        session = self._find_session(key, params)
+        problems = [*errors, *([session] if isinstance(session, ErrorDetail) else [])]
+        if isinstance(session, ErrorDetail) or problems:
             raise RequestError(*problems)
-        session = self.store.get_session(question.id)
-        whole = session.answer if session else b""
-        return (
-            OperationResult(*_paginate(whole, question.page)) if question.page else tag_body(whole)
-        )
+        cache_key = (key.toolkits, gzip, params)
+        answer = self.cache.get(cache_key)
+        if answer is None:
+            answer = _render_session(session, params.page, gzip=gzip)
+            self.cache.add(cache_key, answer, len(query))
+        return answer
 
-    def _check_session(self, session_id: str, key: ApiKey) -> list[ErrorDetail]:
-        view = self._get_view(key.toolkits)
-        found = (
-            view.get_session(session_id, key.project)
-            if names.is_valid(names.SESSION_ID, session_id)
-            else b""
-        )
-        return [found] if isinstance(found, ErrorDetail) else []
+    def _find_session(self, key: ApiKey, params: SessionParams) -> bytes | ErrorDetail:
+        """Return the response body of a session, or an error; empty if the id is malformed."""
+        if not names.is_valid(names.SESSION_ID, params.id):
+            return b""
+        return self._get_view(key.toolkits).get_session(params.id, key.project)
 
 
 def raise_unauthorized() -> NoReturn:
@@ -381,9 +121,9 @@ def raise_unauthorized() -> NoReturn:
     raise RequestError(unauthorized())
 
 
-def tag_body(body: bytes) -> OperationResult:
-    """Return a body with its tag; hashes the whole body."""
-    return OperationResult([body], compute_tag(body))
+def tag_body(body: bytes, *, gzip: bool = False) -> Answer:
+    """Return a body as an answer; hashes the whole body, and compresses it with `gzip`."""
+    return _encode(Answer((body,), compute_tag(body)), gzip=gzip)
 
 
 def render_list_page(
@@ -394,22 +134,37 @@ def render_list_page(
     `items` are the JSON documents of the page, `tag` is their tag, and `total` is the number of
     items on all pages.
     """
+    end = _render_page_end(page, total)
+    chunks: list[BodyChunk] = [b","] * (2 * len(items) + 1)
+    chunks[1::2], chunks[0], chunks[-1] = items, _PAGE_START, end
+    return chunks if items else [_PAGE_START, end], compute_tag(tag + end)
+
+
+_PAGE_START = b'{"items":['
+
+
+def _render_page_end(page: Page, total: int) -> bytes:
     pages = -(-total // page.size)
-    following = (
-        b'"%s"' % encode_cursor(page.number + 1, page.size) if page.number < pages else b"null"
-    )
-    about = b'],"next_cursor":%s,"total_pages":%d,"current_page":%d,"total_items":%d}' % (
-        following,
+    cursor = b'"%b"' % encode_cursor(page.number + 1, page.size) if page.number < pages else b"null"
+    return b'],"next_cursor":%b,"total_pages":%d,"current_page":%d,"total_items":%d}' % (
+        cursor,
         pages,
         page.number,
         total,
     )
-    pieces: list[BodyChunk] = [b","] * (2 * len(items) + 1)
-    pieces[1::2], pieces[0], pieces[-1] = items, b'{"items":[', about
-    return pieces if items else [b'{"items":[', about], compute_tag(tag + about)
 
 
-def _paginate(body: bytes, page: Page) -> tuple[list[BodyChunk], bytes]:
+def _render_session(body: bytes, page: Page | None, *, gzip: bool) -> Answer:
+    if page is None:
+        return tag_body(body, gzip=gzip)
     every = [orjson.dumps(item) for item in orjson.loads(body)["items"]]
     items = every[page.start : page.start + page.size]
-    return render_list_page(items, compute_tag(b"".join(items)), page, len(every))
+    chunks, tag = render_list_page(items, compute_tag(b"".join(items)), page, len(every))
+    return _encode(Answer(chunks, tag), gzip=gzip)
+
+
+def _encode(answer: Answer, *, gzip: bool) -> Answer:
+    plain = b"".join(answer.chunks)
+    if gzip and len(plain) >= MIN_SIZE:
+        return answer._replace(chunks=(content_coding.compress(plain),), encoding=GZIP)
+    return answer

@@ -11,8 +11,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import parse_qsl
+from urllib.parse import unquote
 
 import orjson
 
@@ -20,11 +21,13 @@ from toolcatalog import names, versions
 from toolcatalog.server.error_responses import ErrorDetail, invalid_request
 from toolcatalog.store.store import Filters, VersionPins
 
-MAX_PAGE_SIZE = 1000  # items of a page, and of each list of names in a request
+MAX_PAGE_SIZE = 1000  # items of a page
+MAX_NAMES = 1000  # values of all list parameters of a request together
 DEFAULT_PAGE_SIZE = 20
 MAX_QUERY_LENGTH = 1000  # characters
 MAX_BODY_SIZE = 64 * 1024  # bytes
 _MAX_FIELDS = 5000
+_MAX_KEPT_QUERY = 256  # bytes of a query string whose parameters are kept
 SORT_KEYS = ("relevance", "slug", "name", "version")
 SORT_ORDERS = ("asc", "desc")
 
@@ -65,6 +68,9 @@ class ToolParams:
     pins: VersionPins
 
 
+_NEWEST_VERSION = ToolParams(None, VersionPins())
+
+
 @dataclass(frozen=True, slots=True)
 class SessionParams:
     """The parameters of a session's list of meta tools.
@@ -92,9 +98,12 @@ class ListParams(NamedTuple):
 
 def parse_tool_params(query: bytes) -> tuple[ToolParams, Sequence[ErrorDetail]]:
     """Parse the query string of get; return the parameters and all errors."""
+    if not query:
+        return _NEWEST_VERSION, ()
     reader = _QueryReader(query)
     asked = reader.read_text("version")
     version, pins = reader.parse_version("version", asked), reader.read_pins()
+    reader.check_name_count()
     # `version` takes precedence over the pins
     return ToolParams(version, VersionPins() if asked == versions.LATEST else pins), tuple(
         reader.errors
@@ -114,7 +123,16 @@ def invalid_slug_error(slug: str) -> ErrorDetail:
 
 
 def parse_list_params(query: bytes) -> tuple[ListParams, Sequence[ErrorDetail]]:
-    """Parse the query string of list; return the parameters and all errors."""
+    """Parse the query string of list; return the parameters and all errors.
+
+    Short query strings are parsed once and kept, because clients repeat them.
+    """
+    if len(query) > _MAX_KEPT_QUERY:
+        return _parse_list_params(query)
+    return _parse_short_list_params(query)
+
+
+def _parse_list_params(query: bytes) -> tuple[ListParams, Sequence[ErrorDetail]]:
     reader = _QueryReader(query)
     text = reader.read_query()
     sort_by = reader.read_choice("sort_by", SORT_KEYS) or ("relevance" if text else "slug")
@@ -134,7 +152,11 @@ def parse_list_params(query: bytes) -> tuple[ListParams, Sequence[ErrorDetail]]:
     question = ListParams(
         slugs, filters, reader.read_pins(), reader.read_page(), sort_by, order == "desc"
     )
+    reader.check_name_count()
     return question, tuple(reader.errors)
+
+
+_parse_short_list_params = lru_cache(maxsize=4096)(_parse_list_params)
 
 
 def parse_session_params(
@@ -177,6 +199,19 @@ def _invalid_parameter(name: str, value: str, expected: str, fix: str) -> ErrorD
     return invalid_request(f"{name[:120]}: {shown!r} is not {expected}.", fix)
 
 
+def _decode_pair(pair: bytes) -> tuple[str, str]:
+    """Return the name and the value of a parameter. Raises UnicodeDecodeError."""
+    text = pair.decode()
+    name, _, value = text.partition("=")
+    if "%" in text or "+" in text:
+        return _decode_text(name), _decode_text(value)
+    return name, value
+
+
+def _decode_text(text: str) -> str:
+    return unquote(text.replace("+", " "), errors="strict")
+
+
 class _QueryReader:
     """Reads one query string.
 
@@ -186,6 +221,7 @@ class _QueryReader:
 
     def __init__(self, query: bytes) -> None:
         self.errors: list[ErrorDetail] = []
+        self.name_counts: dict[str, int] = {}  # values of each list parameter that was read
         self.values: dict[str, list[str]] = {}  # by the exact name
         self.list_values: dict[str, list[str]] = {}  # by the name without `[]` or `[0]`
         for name, value in self._parse_pairs(query) if query else ():
@@ -195,21 +231,22 @@ class _QueryReader:
                 self.list_values.setdefault(indexed[1] if indexed else name, []).append(value)
 
     def _parse_pairs(self, query: bytes) -> list[tuple[str, str]]:
-        try:
-            return parse_qsl(
-                query.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS
-            )
-        except UnicodeDecodeError:
-            self.errors.append(
-                invalid_request(
-                    "query string: not UTF-8.", "Percent-encode the parameters as UTF-8."
-                )
-            )
-        except ValueError:
+        """Return the decoded names and values, as `urllib.parse.parse_qsl` does."""
+        pairs = query.split(b"&", _MAX_FIELDS)
+        if len(pairs) > _MAX_FIELDS:
             self.errors.append(
                 invalid_request(
                     f"query string: more than {_MAX_FIELDS} parameters.",
                     "Join values by commas, or send fewer.",
+                )
+            )
+            return []
+        try:
+            return [_decode_pair(pair) for pair in pairs if pair]
+        except UnicodeDecodeError:
+            self.errors.append(
+                invalid_request(
+                    "query string: not UTF-8.", "Percent-encode the parameters as UTF-8."
                 )
             )
         return []
@@ -238,21 +275,26 @@ class _QueryReader:
             return ()
         found = [word.strip() for value in values for word in value.split(",")]
         words = tuple(dict.fromkeys(word for word in found if word))
-        return () if self.is_too_long(name, len(words)) else words
+        return words if self.has_room_for(name, len(words)) else ()
 
-    def is_too_long(self, name: str, count: int) -> bool:
-        """Return whether a list has more than 1000 values, and record an error if it has.
+    def has_room_for(self, name: str, count: int) -> bool:
+        """Count the values of a list parameter; return whether they and all before are few enough.
 
-        The caller then ignores all of its values.
+        Otherwise the caller ignores its values, and `check_name_count` records the error.
         """
-        if count > MAX_PAGE_SIZE:
+        self.name_counts[name] = count
+        return sum(self.name_counts.values()) <= MAX_NAMES
+
+    def check_name_count(self) -> None:
+        """Record an error if all list parameters together have more than 1000 values."""
+        total, lists = sum(self.name_counts.values()), ", ".join(self.name_counts)
+        if total > MAX_NAMES:
             self.errors.append(
                 invalid_request(
-                    f"{name}: {count} values, at most {MAX_PAGE_SIZE} are allowed.",
-                    f"Send at most {MAX_PAGE_SIZE} values of {name} in a request.",
+                    f"{lists}: {total} values, at most {MAX_NAMES} are allowed.",
+                    f"Send at most {MAX_NAMES} values of {lists} in a request.",
                 )
             )
-        return count > MAX_PAGE_SIZE
 
     def read_choice(self, name: str, choices: tuple[str, ...]) -> str | None:
         value = self.read_text(name)
@@ -360,7 +402,7 @@ class _QueryReader:
             for key in self.values
             if "[" in key and (bracket := _BRACKETS.fullmatch(key))
         }
-        if self.is_too_long("toolkit_versions", len(keys)):
+        if keys and not self.has_room_for("toolkit_versions", len(keys)):
             keys = {}
         toolkits = {
             toolkit: self.parse_version(key, self.read_text(key)) for toolkit, key in keys.items()

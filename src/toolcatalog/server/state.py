@@ -1,6 +1,4 @@
-"""Server state: the snapshot in service, and the cache of its responses.
-
-A store never changes, so cached responses stay valid.
+"""Server state: the snapshot in service, the keys and the limits.
 
 A request reads `AppState.current` once and uses it to its end, so no response is made from two
 snapshots. The previous snapshot is freed when the last request that uses it ends: its files are
@@ -10,41 +8,15 @@ mapped into memory, and the mapping ends when its last chunk has been sent.
 import os
 import threading
 import time
-from collections.abc import Hashable
 from typing import Protocol
 
 from toolcatalog.keys.api_keys import KeyRing
-from toolcatalog.server.metrics.counters import CounterValues, WorkerStatus
+from toolcatalog.server.answer_cache import AnswerCache
+from toolcatalog.server.metrics.counters import CacheCounts, CounterValues, WorkerStatus
 from toolcatalog.server.metrics.requests import RequestObserver
-from toolcatalog.server.operations import OperationResult, Operations
+from toolcatalog.server.operations import Operations
 from toolcatalog.server.rate_limit import RateLimiter
 from toolcatalog.store.store import Store
-
-# the size of all results together, in units of about a hundred bytes: one for each chunk, and some
-# for each entry
-_MAX_SIZE = 1 << 17
-_ENTRY_OVERHEAD = 4
-_MAX_CHUNKS = 128  # chunks of one result
-
-
-class ResponseCache(dict[Hashable, OperationResult]):
-    """A cache of results by request and, where it matters, by what the key may see.
-
-    The oldest entries are removed when the cache is full.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._size = 0
-
-    def add(self, key: Hashable, result: OperationResult) -> None:
-        """Add a result, unless it has more than `_MAX_CHUNKS` chunks."""
-        if key in self or len(result.chunks) > _MAX_CHUNKS:
-            return
-        self[key] = result
-        self._size += len(result.chunks) + _ENTRY_OVERHEAD
-        while self._size > _MAX_SIZE:
-            self._size -= len(self.pop(next(iter(self))).chunks) + _ENTRY_OVERHEAD
 
 
 class Flag(Protocol):
@@ -56,12 +28,12 @@ class Flag(Protocol):
 
 
 class ServedSnapshot:
-    """An open snapshot with its operations and its cache."""
+    """An open snapshot with its operations and its cache of answers."""
 
-    def __init__(self, store: Store, keys: KeyRing) -> None:
+    def __init__(self, store: Store, counts: CacheCounts) -> None:
         self.store = store
-        self.operations = Operations(store, keys)
-        self.cache = ResponseCache()
+        self.cache = AnswerCache(counts)
+        self.operations = Operations(store, self.cache)
         self.digest = store.digest.encode()
         self.opened_at = time.monotonic()
 
@@ -82,22 +54,26 @@ class AppState:
     ) -> None:
         self.keys = keys
         self.rate_limiter = rate_limiter
-        self.current = None if store is None else ServedSnapshot(store, keys)
         self.draining = draining or threading.Event()
         self.observer = RequestObserver()
+        self.current: ServedSnapshot | None = None
+        if store is not None:
+            self.switch_snapshot(store)
 
     def switch_snapshot(self, store: Store) -> None:
         """Serve this store from the next request on. Thread-safe."""
-        self.current = ServedSnapshot(store, self.keys)
+        self.current = ServedSnapshot(store, self.observer.counters.cache)
 
     @property
     def digest(self) -> bytes:
         """The digest of the current snapshot; empty if none is open."""
-        now = self.current
-        return now.digest if now else b""
+        served = self.current
+        return served.digest if served else b""
 
     def get_counts(self) -> CounterValues:
         """Return the counts and the status of this process. Thread-safe."""
-        now = self.current
-        about = (now.store.digest, now.opened_at, len(now.cache)) if now else ("", 0.0, 0)
-        return self.observer.counters.get_values(WorkerStatus(os.getpid(), *about))
+        served = self.current
+        status = (
+            (served.store.digest, served.opened_at, len(served.cache)) if served else ("", 0.0, 0)
+        )
+        return self.observer.counters.get_values(WorkerStatus(os.getpid(), *status))

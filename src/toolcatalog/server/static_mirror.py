@@ -17,6 +17,8 @@ tools/<SLUG>.<version>.json       each version
 list/<cursor>.json                the pages of the list of all tools; the first has a cursor, too
 toolkits/<toolkit>.<cursor>.json  the pages of the list of one toolkit
 sessions/<id>.json                the meta tools of a session
+<path>.gz                         each of these files compressed, for hosts that send such a file as
+                                  it is, like nginx with `gzip_static`
 
 A cursor is that of the API without the `=` at its end. No name of a tool, a toolkit or a version
 contains a dot, so the file names are unambiguous.
@@ -33,8 +35,9 @@ import orjson
 from toolcatalog import encoding, names
 from toolcatalog.errors import UsageError, remedy
 from toolcatalog.progress import Progress
+from toolcatalog.server.catalog_view import CatalogView
 from toolcatalog.server.error_responses import ErrorDetail, render_envelope
-from toolcatalog.server.operations import CatalogView, render_list_page
+from toolcatalog.server.operations import render_list_page
 from toolcatalog.server.query_params import (
     DEFAULT_PAGE_SIZE,
     MAX_PAGE_SIZE,
@@ -42,6 +45,7 @@ from toolcatalog.server.query_params import (
     Page,
     encode_cursor,
 )
+from toolcatalog.snapshot import gzip_fragments
 from toolcatalog.store.store import Filters, Store, VersionPins
 from toolcatalog.system import files
 
@@ -49,7 +53,7 @@ from toolcatalog.system import files
 PAGE_SIZES = (DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE)
 FOLDERS = ("tools", "list", "toolkits", "sessions")
 INFO_FILE = "mirror.json"
-_FORMAT = 1  # the format version of a tree
+_FORMAT = 2  # the format version of a tree
 _NEARBY_NAMES = 500  # known names before and after an unknown one that are compared with it
 _NOT_FOUND = ErrorDetail(
     404,
@@ -227,7 +231,7 @@ _TREES_FOLDER, _CURRENT_LINK, _POINTER_FILE, _NOT_FOUND_FILE, _LOCK_FILE = (
     "404.json",
     ".mirror",
 )
-_PARTIAL_SUFFIX = ".part"
+_PARTIAL_SUFFIX, _COMPRESSED_SUFFIX = ".part", ".gz"
 _TREE_NAME = re.compile(r"[0-9a-f]{64}-[0-9a-f]{8}")
 
 
@@ -322,7 +326,20 @@ def _newest_timestamp(folder: Path) -> int:
 
 
 def _is_complete(tree: Path, expected: Iterable[MirrorFile]) -> bool:
-    return all(files.has_content(f"{tree}/{file.path}", file.body) for file in expected)
+    return all(
+        files.has_content(f"{tree}/{file.path}", file.body)
+        and _read_compressed(f"{tree}/{file.path}", file.body)
+        for file in expected
+    )
+
+
+def _read_compressed(path: str, body: bytes) -> bytes | None:
+    """Return the compressed form of a file; None if it is missing or has another content."""
+    try:
+        data = files.read_plain_file(Path(path + _COMPRESSED_SUFFIX))
+    except OSError:
+        return None
+    return data if gzip_fragments.is_gzip_of(data, body) else None
 
 
 def _write_tree(
@@ -339,17 +356,29 @@ def _write_tree(
     for folder in FOLDERS:
         (made / folder).mkdir(parents=True)
     for file in new_files:
-        twins = [f"{made}/{file.same_as}"] if file.same_as else []
-        files.link_or_write(
-            f"{made}/{file.path}",
-            file.body,
-            timestamp,
-            [*twins, f"{previous}/{file.path}"] if previous else twins,
-        )
+        candidates = [f"{made}/{file.same_as}"] if file.same_as else []
+        candidates += [f"{previous}/{file.path}"] if previous else []
+        _write_file(f"{made}/{file.path}", file.body, timestamp, candidates)
     if tree.exists():
         tree.rename(damaged)
     made.rename(tree)
     files.remove(damaged)
+
+
+def _write_file(path: str, body: bytes, timestamp: int, candidates: Sequence[str]) -> None:
+    """Write a file and its compressed form, each as a link to that of a candidate if it is equal.
+
+    What a candidate has is decompressed and compared, which takes a quarter of the time.
+    """
+    files.link_or_write(path, body, timestamp, candidates)
+    copies = (_read_compressed(candidate, body) for candidate in candidates)
+    compressed = next(filter(None, copies), None) or gzip_fragments.compress_gzip(body)
+    files.link_or_write(
+        path + _COMPRESSED_SUFFIX,
+        compressed,
+        timestamp,
+        [candidate + _COMPRESSED_SUFFIX for candidate in candidates],
+    )
 
 
 def _set_current(folder: Path, tree: str, digest: str) -> bool:

@@ -25,7 +25,7 @@ from toolcatalog.keys.api_keys import redact
 from toolcatalog.server.metrics import prometheus, workers
 from toolcatalog.server.metrics.workers import WorkerPage
 from toolcatalog.server.process import ServerSettings, create_worker_app
-from toolcatalog.server.protocol import FastProtocol
+from toolcatalog.server.protocol import select_protocol
 from toolcatalog.server.state import Flag
 from toolcatalog.system import threads
 from toolcatalog.system.signals import defer_interrupts, unblock_interrupts
@@ -109,7 +109,7 @@ def _create_config(app: ASGIApp | Callable[[], ASGIApp], workers: int = 1) -> uv
         app,
         factory=workers > 1,
         workers=workers,
-        http=FastProtocol,
+        http=select_protocol(),
         ws="none",
         loop="auto",
         lifespan="on",  # at shutdown the access log and the counters are written

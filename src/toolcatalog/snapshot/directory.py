@@ -33,7 +33,7 @@ class BuildResult:
     tool_versions: int
     sessions: int
     pages: int
-    kept: int = 0
+    foreign_pages: int = 0
 
 
 def read_build_result(
@@ -41,14 +41,14 @@ def read_build_result(
 ) -> BuildResult:
     """Return the result of a build, with the counts of its manifest."""
     counts = _read_json(out / "snapshots" / digest / snapshot_format.MANIFEST)["counts"]
-    return BuildResult(digest=digest, changed=changed, pages=pages, kept=kept, **counts)
+    return BuildResult(digest=digest, changed=changed, pages=pages, foreign_pages=kept, **counts)
 
 
 def remove_leftovers(out: Path) -> None:
     """Remove what killed builds left behind."""
     files.remove_temporary_files(out)
-    for left_over in find_leftovers(out):
-        files.remove(left_over)
+    for path in find_leftovers(out):
+        files.remove(path)
 
 
 def find_leftovers(out: Path) -> list[Path]:
@@ -63,9 +63,9 @@ def remove_snapshot(out: Path, digest: str) -> None:
     open can still read it.
     """
     folder = out / "snapshots" / digest
-    gone = folder.with_name(f"{digest}.removed{_PARTIAL_SUFFIX}")
-    folder.rename(gone)
-    files.remove(gone)
+    renamed = folder.with_name(f"{digest}.removed{_PARTIAL_SUFFIX}")
+    folder.rename(renamed)
+    files.remove(renamed)
 
 
 def check_shrinkage(out: Path, tool_count: int, max_loss_percent: int) -> None:
@@ -73,11 +73,14 @@ def check_shrinkage(out: Path, tool_count: int, max_loss_percent: int) -> None:
 
     The limit is `max_loss_percent` of the tools of the current snapshot.
     """
-    before = _count_current_tools(out)
-    if 100 * (before - tool_count) > max_loss_percent * before:
-        gone = f"The catalog has {tool_count:,} tools, and the build in {out} serves {before:,}: more than {max_loss_percent} % of them would be gone"
+    current_count = _count_current_tools(out)
+    if 100 * (current_count - tool_count) > max_loss_percent * current_count:
+        problem = (
+            f"The catalog has {tool_count:,} tools, and the build in {out} serves"
+            f" {current_count:,}: more than {max_loss_percent} % of them would be gone"
+        )
         raise ShrunkCatalog(
-            f"{gone}, so nothing was published. Mend the catalog, or build with "
+            f"{problem}, so nothing was published. Mend the catalog, or build with "
             "--allow-shrink if it is meant."
         )
 
@@ -98,10 +101,10 @@ def _count_current_tools(out: Path) -> int:
 
 def make_staging_folder(out: Path) -> Path:
     """Create an empty folder for a new snapshot."""
-    made = out / "snapshots" / f"new{_PARTIAL_SUFFIX}"
-    files.remove(made)
-    made.mkdir(parents=True)
-    return made
+    folder = out / "snapshots" / f"new{_PARTIAL_SUFFIX}"
+    files.remove(folder)
+    folder.mkdir(parents=True)
+    return folder
 
 
 def install_snapshot(staging: Path, digest: str, file_infos: Mapping[str, FileInfo]) -> Path:
@@ -139,22 +142,23 @@ def set_current(out: Path, digest: str) -> bool:
 def is_unchanged(out: Path, digest: str, stamp: str) -> bool:
     """Return whether `current` names this snapshot and its files match the stamp."""
     current = out / "current"
-    named = (
+    is_current = (
         bool(digest) and current.is_symlink() and str(current.readlink()) == f"snapshots/{digest}"
     )
-    return named and compute_stamp(out / "snapshots" / digest) == stamp
+    return is_current and compute_stamp(out / "snapshots" / digest) == stamp
 
 
 def compute_stamp(folder: Path) -> str:
     """Return a digest of the state of all files of a snapshot; empty if it cannot be read."""
     try:
-        listed = [
+        paths = [
             *_read_json(folder / snapshot_format.MANIFEST)["files"],
             *_read_json(folder / snapshot_format.FILE_LIST),
         ]
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
         return ""
-    return file_state.digest_signatures(folder, [snapshot_format.MANIFEST, *sorted(listed)])
+    unlisted = [snapshot_format.MANIFEST, snapshot_format.COMPRESSED_DOCUMENTS]
+    return file_state.digest_signatures(folder, [*unlisted, *sorted(paths)])
 
 
 def _is_complete(folder: Path, file_infos: Mapping[str, FileInfo]) -> bool:

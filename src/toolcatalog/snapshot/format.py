@@ -29,6 +29,11 @@ minutes to write, copy and remove. They are memory-mapped, so that readers need 
                                       row with a value for every tool
     query.covers                      by number: sum of IDF over the terms of the name, over those
                                       of the toolkit's name, and a checksum of the name
+
+One more file is optional. The manifest does not list it, because its bytes depend on the version of
+a compression library; it can be removed, and made again from the others:
+
+    tools.deflate                     all documents, compressed; see `compressed_documents`
 """
 
 import re
@@ -39,12 +44,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import orjson
+
 from toolcatalog import encoding
 
 FORMAT = 4
 MANIFEST = "manifest.json"
 FILE_LIST = "files.json"
 DOCUMENTS = "tools.json"
+COMPRESSED_DOCUMENTS = "tools.deflate"  # optional and not listed
 NUMBERS = "query.numbers"
 TOOLS = "query.tools"
 SETS = "query.sets"
@@ -68,7 +76,7 @@ MAX_ENCODED_IMPACT = (1 << 14) - 1  # the two lowest bits of a value are flags
 # the file list names.
 MAX_MANIFEST_SIZE, MAX_FILE_LIST_SIZE, MAX_FILES = 1 << 22, 1 << 26, 500_000
 _PATH = re.compile("(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*")
-MOST_FOLDERS = 2  # in the path of a listed file: each has to be created
+MAX_FOLDER_DEPTH = 2  # in the path of a listed file: each has to be created
 _MAX_PATH_LENGTH = 512  # characters; each name in it has at most 255, the limit of file systems
 _ENTRY = re.compile(
     rb'"([A-Za-z0-9_./-]{1,512})":\{"size":(0|[1-9][0-9]{0,14}),"sha256":"([0-9a-f]{64})"\}'
@@ -185,6 +193,17 @@ def tool_to_document(tool: Tool, toolkit_name: str, toolkit_logo: str) -> dict[s
     }
 
 
+def parse_document_summary(document: bytes) -> dict[str, Any]:
+    """Return slug, name, description, toolkit, version and `is_deprecated` of a document.
+
+    It parses only what is before the parameters, and the last field. No text can contain the keys
+    that separate them, because a quotation mark in a text is escaped.
+    """
+    head: dict[str, Any] = orjson.loads(document[: document.index(b',"input_parameters":')] + b"}")
+    last = orjson.loads(b"{" + document[document.rindex(b',"deprecated":') + 1 :])["deprecated"]
+    return head | {name: last[name] for name in ("version", "is_deprecated")}
+
+
 def tool_from_document(
     document: Mapping[str, Any],
     deprecation: Mapping[str, str] | None,
@@ -266,30 +285,32 @@ def render_small_files(contents: SnapshotContents) -> dict[str, bytes]:
 
 def render_facts(contents: SnapshotContents) -> dict[str, bytes]:
     """Return the entries of the table of facts, by name."""
-    every = sorted({version for toolkit in contents.toolkits for version in toolkit.versions})
-    found = {ALL_VERSIONS: encoding.dump_json(every)}
-    found |= {
+    all_versions = sorted(
+        {version for toolkit in contents.toolkits for version in toolkit.versions}
+    )
+    facts = {ALL_VERSIONS: encoding.dump_json(all_versions)}
+    facts |= {
         f"toolkit {toolkit.slug}": encoding.dump_json(toolkit.versions)
         for toolkit in contents.toolkits
     }
-    found |= {
+    facts |= {
         f"auth_config {config.id}": encoding.dump_json(config.toolkit)
         for config in contents.auth_configs
     }
-    of_toolkit: defaultdict[str, list[str]] = defaultdict(list)
+    config_ids: defaultdict[str, list[str]] = defaultdict(list)
     for config in contents.auth_configs:
-        of_toolkit[config.toolkit].append(config.id)
-    found |= {
-        f"auth_configs {toolkit}": encoding.dump_json(ids) for toolkit, ids in of_toolkit.items()
+        config_ids[config.toolkit].append(config.id)
+    facts |= {
+        f"auth_configs {toolkit}": encoding.dump_json(ids) for toolkit, ids in config_ids.items()
     }
     if contents.router:
         for session in contents.sessions:
-            found[f"session {session.id}"] = (
+            facts[f"session {session.id}"] = (
                 encoding.dump_json([session.project, session.toolkits])
                 + b"\n"
                 + render_session_response(session, contents.router)
             )
-    return found
+    return facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +324,7 @@ class FileInfo:
 def render_file_list(files: Mapping[str, FileInfo]) -> bytes:
     """Return the bytes of `files.json`."""
     return encoding.dump_json(
-        {path: {"size": said.size, "sha256": said.sha256} for path, said in sorted(files.items())}
+        {path: {"size": info.size, "sha256": info.sha256} for path, info in sorted(files.items())}
     )
 
 
@@ -324,7 +345,7 @@ def parse_file_list(data: bytes) -> dict[str, FileInfo]:
         if match is None or len(files) == MAX_FILES:
             raise ValueError("no listing")
         path = match[1].decode()
-        if path in files or not is_safe_path(path) or path.count("/") > MOST_FOLDERS:
+        if path in files or not is_safe_path(path) or path.count("/") > MAX_FOLDER_DEPTH:
             raise ValueError("an unsafe path")
         files[path] = FileInfo(int(match[2]), match[3].decode())
         position = match.end()
@@ -341,8 +362,10 @@ def seal_manifest(
 
     Equal contents give equal digests on any machine.
     """
-    said = {path: {"size": of.size, "sha256": of.sha256} for path, of in sorted(files.items())}
-    manifest = {"format": FORMAT, "about": about, "counts": counts, "files": said}
+    file_infos = {
+        path: {"size": info.size, "sha256": info.sha256} for path, info in sorted(files.items())
+    }
+    manifest = {"format": FORMAT, "about": about, "counts": counts, "files": file_infos}
     digest = encoding.sha256_hex(encoding.dump_json(manifest))
     return digest, encoding.dump_json({"digest": digest, **manifest})
 

@@ -11,14 +11,14 @@ from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from toolcatalog.errors import UsageError, remedy
+from toolcatalog.errors import UsageError, write_error
 from toolcatalog.system import files
 
 STAGED = ".staged"  # in a site: rendered pages, until all are rendered
 _LOCK_FILE = ".lock"
 
 
-def check_places(catalog: Path, out: Path, site: Path | None) -> None:
+def check_folders(catalog: Path, out: Path, site: Path | None) -> None:
     """Raise UsageError if a build would write through a link or if its folders overlap.
 
     A build removes old files from the folders that it writes to, so none may be equal to or inside
@@ -27,16 +27,16 @@ def check_places(catalog: Path, out: Path, site: Path | None) -> None:
     refuse_link(out, "--out")
     if site:
         refuse_link(site, "--site")
-    places = [("catalog", catalog), ("build folder", out), *([("site", site)] if site else [])]
-    named = [(what, path, os.path.realpath(path)) for what, path in places]
-    for number, (what, path, real) in enumerate(named):
-        for other, beside, where in named[number + 1 :]:
-            if real == where:
-                relation = f"The {other} and the {what} are the same folder ({path})"
-            elif where.startswith(f"{real.rstrip('/')}/"):
-                relation = f"The {other} ({beside}) is inside of the {what} ({path})"
-            elif real.startswith(f"{where.rstrip('/')}/"):
-                relation = f"The {what} ({path}) is inside of the {other} ({beside})"
+    folders = [("catalog", catalog), ("build folder", out), *([("site", site)] if site else [])]
+    resolved = [(label, path, os.path.realpath(path)) for label, path in folders]
+    for number, (label, path, real) in enumerate(resolved):
+        for other, other_path, other_real in resolved[number + 1 :]:
+            if real == other_real:
+                relation = f"The {other} and the {label} are the same folder ({path})"
+            elif other_real.startswith(f"{real.rstrip('/')}/"):
+                relation = f"The {other} ({other_path}) is inside of the {label} ({path})"
+            elif real.startswith(f"{other_real.rstrip('/')}/"):
+                relation = f"The {label} ({path}) is inside of the {other} ({other_path})"
             else:
                 continue
             raise UsageError(
@@ -83,15 +83,12 @@ def lock_build(out: Path, failure_hint: str, timeout: float = 0.0) -> Iterator[N
         with _lock_folder(out, timeout):
             yield
     except BrokenExecutor:
-        wrong = "A worker process was killed, perhaps for want of memory"
+        problem = "A worker process was killed, perhaps for want of memory"
         raise UsageError(
-            f"{wrong}: {failure_hint} again, with --jobs 1 if it happens again."
+            f"{problem}: {failure_hint} again, with --jobs 1 if it happens again."
         ) from None
     except OSError as error:
-        where = error.filename or out
-        raise UsageError(
-            f"Cannot write {where} ({error.strerror}): {remedy(error)}, or name another folder."
-        ) from None
+        raise write_error(error.filename or out, error, ", or name another folder") from None
 
 
 @contextmanager
@@ -104,8 +101,8 @@ def _lock_folder(out: Path, timeout: float) -> Iterator[None]:
     _refuse_links(out)
     if _make_folder(out):
         files.write_unsynced(out / ".gitignore", b"*\n")
-    with files.lock(out / _LOCK_FILE, timeout) as got_it:
-        if not got_it:
+    with files.lock(out / _LOCK_FILE, timeout) as is_locked:
+        if not is_locked:
             raise UsageError(f"Another build is writing to {out}: try again when it is done.")
         yield
 
@@ -120,16 +117,16 @@ def lock_site(site: Path | None) -> Iterator[None]:
     if site is None or _is_foreign_site(site):
         yield
         return
-    fresh = _make_folder(site)
-    with files.lock(site / _LOCK_FILE) as got_it:
-        if not got_it:
+    is_new = _make_folder(site)
+    with files.lock(site / _LOCK_FILE) as is_locked:
+        if not is_locked:
             raise UsageError(f"Another build is writing to {site}: try again when it is done.")
         try:
             yield
         finally:
             with suppress(OSError):  # do not hide an earlier error
                 files.remove(site / STAGED)
-            if fresh and [path.name for path in site.iterdir()] == [_LOCK_FILE]:
+            if is_new and [path.name for path in site.iterdir()] == [_LOCK_FILE]:
                 _remove_empty_site(site)
 
 

@@ -40,7 +40,7 @@ class StoredSnapshot:
     """
 
     digest: str
-    placed: datetime
+    installed: datetime
     current: bool
     toolkits: int = 0
     tools: int = 0
@@ -48,7 +48,7 @@ class StoredSnapshot:
     sessions: int = 0
     size: int = 0
     state: str = ""
-    wrong: str = ""
+    problem: str = ""
 
 
 class CurrentChange(NamedTuple):
@@ -84,10 +84,10 @@ def list_digests(build: Path) -> list[str]:
 
 def list_snapshots(build: Path) -> list[StoredSnapshot]:
     """Return all snapshots, the last installed one first; raises SnapshotError if there is none."""
-    now, found = current_digest(build), _require_digests(build)
+    current, digests = current_digest(build), _require_digests(build)
     return sorted(
-        (_read_stored_snapshot(snapshot_folder(build, digest), now) for digest in found),
-        key=lambda one: (one.placed, one.digest),
+        (_read_stored_snapshot(snapshot_folder(build, digest), current) for digest in digests),
+        key=lambda snapshot: (snapshot.installed, snapshot.digest),
         reverse=True,
     )
 
@@ -102,23 +102,25 @@ def resolve_digest(build: Path, prefix: str) -> str:
 
     Raises UsageError if none or several do, and SnapshotError if there is no snapshot at all.
     """
-    every = _require_digests(build)
-    found = [digest for digest in every if digest.startswith(prefix.lower())]
-    if len(found) == 1:
-        return found[0]
-    if found:
+    digests = _require_digests(build)
+    matches = [digest for digest in digests if digest.startswith(prefix.lower())]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
         raise UsageError(
-            f"Several snapshots begin with {prefix!r}: {', '.join(shorten_digests(found))}. Write "
-            "more of its digest."
+            f"Several snapshots begin with {prefix!r}: {', '.join(shorten_digests(matches))}. Write"
+            " more of its digest."
         )
-    near = names.find_nearest(
+    nearest = names.find_nearest(
         prefix[:SHORT_DIGEST_LENGTH],
-        [digest[: min(len(prefix), SHORT_DIGEST_LENGTH)] for digest in every],
+        [digest[: min(len(prefix), SHORT_DIGEST_LENGTH)] for digest in digests],
     )
-    told = [digest for digest in every if near and digest.startswith(near[0])]
-    meant = f"did you mean {shorten_digests(every)[every.index(told[0])]}? " if told else ""
+    similar = [digest for digest in digests if nearest and digest.startswith(nearest[0])]
+    suggestion = (
+        f"did you mean {shorten_digests(digests)[digests.index(similar[0])]}? " if similar else ""
+    )
     raise UsageError(
-        f"No snapshot in {build} begins with {prefix!r}: {meant}`toolcatalog snapshots list` "
+        f"No snapshot in {build} begins with {prefix!r}: {suggestion}`toolcatalog snapshots list` "
         "shows what there is."
     )
 
@@ -136,12 +138,17 @@ def shorten_digests(digests: Sequence[str]) -> list[str]:
 def verify_by_digest(build: Path, digest: str, progress: Progress = no_progress) -> list[str]:
     """Verify every byte of a snapshot and return a message per problem.
 
+    This includes the compressed documents, which the digest does not cover.
     Raises SnapshotError if the manifest is missing or damaged, or of another format.
     """
+    from toolcatalog.snapshot import compression  # noqa: PLC0415 - imports numpy
+
     folder = snapshot_folder(build, digest)
     verify.read_manifest(folder, hint=_REBUILD_OR_SWITCH_HINT)
     with progress("Verifying bytes", verify.count_bytes(folder)) as advance:
-        return verify.verify_snapshot(folder, advance)
+        problems = verify.verify_snapshot(folder, advance)
+    # what is compared with damaged documents would be reported twice
+    return problems or compression.verify_compressed_documents(folder)
 
 
 def switch_current(build: Path, prefix: str, progress: Progress = no_progress) -> CurrentChange:
@@ -152,57 +159,58 @@ def switch_current(build: Path, prefix: str, progress: Progress = no_progress) -
     """
     _require_digests(build)  # before anything is written, because there may be no build
     with locks.lock_build(build, _UNCHANGED_HINT):
-        was, now = current_digest(build), resolve_digest(build, prefix)
-        wrong = verify_by_digest(build, now, progress)
-        if wrong:
+        previous, digest = current_digest(build), resolve_digest(build, prefix)
+        problems = verify_by_digest(build, digest, progress)
+        if problems:
             raise SnapshotError(
-                f"Snapshot {now} is not whole ({_summarize_problems(wrong)}), and nothing was changed: {_REBUILD_OR_SWITCH_HINT}"
+                f"Snapshot {digest} is not whole ({_summarize_problems(problems)}), and nothing was"
+                f" changed: {_REBUILD_OR_SWITCH_HINT}"
             )
-        directory.set_current(build, now)
-    return CurrentChange(was, now)
+        directory.set_current(build, digest)
+    return CurrentChange(previous, digest)
 
 
-def list_prunable(build: Path, keep: int) -> list[StoredSnapshot]:
-    """Return the snapshots to remove: all except the current one and the `keep` newest others.
+def list_prunable(build: Path, keep_count: int) -> list[StoredSnapshot]:
+    """Return the snapshots to remove: all but the current one and the `keep_count` newest others.
 
     Incomplete snapshots are always removed. Raises SnapshotError if none is current, because it is
     unclear then which one is needed.
     """
-    every = list_snapshots(build)
-    if not any(one.current for one in every):
+    snapshots = list_snapshots(build)
+    if not any(snapshot.current for snapshot in snapshots):
         raise SnapshotError(
             f"{build / 'current'} names no snapshot, so none is removed: `toolcatalog "
             "snapshots use` one, or build again."
         )
-    others = [one for one in every if not one.current]
-    kept = [one for one in others if one.state != INCOMPLETE][:keep]
-    return [one for one in others if one not in kept]
+    others = [snapshot for snapshot in snapshots if not snapshot.current]
+    newest = [snapshot for snapshot in others if snapshot.state != INCOMPLETE][:keep_count]
+    return [snapshot for snapshot in others if snapshot not in newest]
 
 
-def prune_snapshots(build: Path, keep: int) -> PruneResult:
+def prune_snapshots(build: Path, keep_count: int) -> PruneResult:
     """Remove what `list_prunable` returns, and the leftovers of killed builds.
 
     Raises the errors of `list_prunable`, and UsageError if another build is writing.
     """
     _require_digests(build)
     with locks.lock_build(build, _UNCHANGED_HINT):
-        gone = list_prunable(build, keep)
-        left_over = len(directory.find_leftovers(build))
+        prunable = list_prunable(build, keep_count)
+        leftover_count = len(directory.find_leftovers(build))
         directory.remove_leftovers(build)
-        for one in gone:
-            directory.remove_snapshot(build, one.digest)
-    return PruneResult(gone, left_over)
+        for snapshot in prunable:
+            directory.remove_snapshot(build, snapshot.digest)
+    return PruneResult(prunable, leftover_count)
 
 
 def _require_digests(build: Path) -> list[str]:
-    found = list_digests(build)
-    if not found:
+    digests = list_digests(build)
+    if not digests:
         raise SnapshotError(f"There is no finished build in {build}: {REBUILD_HINT}")
-    return found
+    return digests
 
 
 def _read_stored_snapshot(folder: Path, current: str) -> StoredSnapshot:
-    state = wrong = ""
+    state = problem = ""
     counts: dict[str, int] = {}
     try:
         manifest = verify.read_manifest(folder, hint=_REBUILD_OR_SWITCH_HINT)
@@ -210,20 +218,21 @@ def _read_stored_snapshot(folder: Path, current: str) -> StoredSnapshot:
         missing = [*verify.check_file_sizes(folder, verify.list_files(folder, manifest))]
         if missing:
             raise SnapshotError(
-                f"Snapshot {folder.name} is not whole ({_summarize_problems(missing)}): {_REBUILD_OR_SWITCH_HINT}"
+                f"Snapshot {folder.name} is not whole ({_summarize_problems(missing)}):"
+                f" {_REBUILD_OR_SWITCH_HINT}"
             )
     except SnapshotError as error:
-        state, wrong = (
+        state, problem = (
             UNSUPPORTED if isinstance(error, UnsupportedFormat) else INCOMPLETE,
             str(error),
         )
     return StoredSnapshot(
         digest=folder.name,
-        placed=_install_time(folder),
+        installed=_install_time(folder),
         current=folder.name == current,
         size=files.measure_size(folder),
         state=state,
-        wrong=wrong,
+        problem=problem,
         **counts,
     )
 

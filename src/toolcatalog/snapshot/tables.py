@@ -15,14 +15,12 @@ document, and one more for the end), `tag`, `check` (CRC-32 of the document) and
 by tool id: `place` (the position), and the ranks `name` and `version`.
 """
 
-import mmap
 import struct
 import sys
 import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
@@ -31,6 +29,7 @@ from numpy.typing import NDArray
 
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.snapshot.format import TAG_SIZE
+from toolcatalog.snapshot.mapped_files import Buffer, prefetch
 
 ToolIds = NDArray[np.uint32]
 
@@ -42,8 +41,6 @@ _BLOCK_SIZE = 1 << 20  # bytes
 _SAMPLE_COUNT = 256
 
 _EMPTY_HEADER = (b"", 0, 0, 0, 0)
-
-Buffer = bytes | mmap.mmap  # slices of it are bytes
 
 
 def pack_table(
@@ -58,21 +55,21 @@ def pack_table(
     slots = array("I", bytes(4 << max(3, (2 * len(keys)).bit_length())))
     mask = len(slots) - 1
     for number, key in enumerate(keys, 1):
-        at = zlib.crc32(key) & mask
-        while slots[at]:
-            at = (at + 1) & mask
-        slots[at] = number
+        slot = zlib.crc32(key) & mask
+        while slots[slot]:
+            slot = (slot + 1) & mask
+        slots[slot] = number
     lengths = (_ENTRY_HEADER_SIZE + len(key) + size for key, size in zip(keys, sizes, strict=True))
-    places = np.fromiter(accumulate(lengths, initial=0), "<u8", len(keys) + 1)
-    index = slots.tobytes() + places.tobytes()
+    offsets = np.fromiter(accumulate(lengths, initial=0), "<u8", len(keys) + 1)
+    index = slots.tobytes() + offsets.tobytes()
     yield _HEADER.pack(_MAGIC, len(keys), len(slots), zlib.crc32(index), 0)
     yield index
     block: list[bytes] = []
     length = 0
     for key, size, value in zip(keys, sizes, values, strict=True):
         assert len(value) == size
-        named = len(key).to_bytes(4, "little") + key
-        block += (zlib.crc32(value, zlib.crc32(named)).to_bytes(4, "little"), named, value)
+        header = len(key).to_bytes(4, "little") + key
+        block += (zlib.crc32(value, zlib.crc32(header)).to_bytes(4, "little"), header, value)
         length += size
         if length > _BLOCK_SIZE:
             yield b"".join(block)
@@ -90,6 +87,7 @@ class Table:
             _HEADER.unpack(data[: _HEADER.size]) if len(data) >= _HEADER.size else _EMPTY_HEADER
         )
         self._entries_start = _HEADER.size + 4 * slots + 8 * (count + 1)  # of the first entry
+        prefetch(data, _HEADER.size, self._entries_start)
         # a slice of the map itself would be a copy: dozens of megabytes for a million entries
         index = memoryview(data)[_HEADER.size : self._entries_start]
         if magic != _MAGIC or self._entries_start > len(data) or zlib.crc32(index) != check:
@@ -99,13 +97,14 @@ class Table:
         self._mask = slots - 1
         # entries that matched their checksum
         self._verified = bytearray(count)
-        filled = np.frombuffer(self._slots, np.uint32)
+        self._sampled_names: dict[int, bytes] = {}
+        used_slots = np.frombuffer(self._slots, np.uint32)
         if (
             self._entries_start + self._offsets[count] != len(data)
             or slots & self._mask  # not a power of two
             # a lookup of an unknown name ends at a free slot
-            or not count == np.count_nonzero(filled) < slots
-            or filled.max() > count
+            or not count == np.count_nonzero(used_slots) < slots
+            or used_slots.max() > count
         ):
             raise SnapshotError("a table is damaged")
 
@@ -114,20 +113,32 @@ class Table:
 
     def get(self, name: str) -> bytes | None:
         """Return the value of a name; None if the name is missing."""
-        found = self.find(name)
-        return None if found is None else found[1]
+        match = self.find(name)
+        return None if match is None else match[1]
 
     def find(self, name: str) -> tuple[int, bytes] | None:
         """Return the index of a name in the sorted names, and its value; None if it is missing."""
         key = name.encode("utf-8", "surrogateescape")
-        named = len(key).to_bytes(4, "little") + key
-        at = zlib.crc32(key) & self._mask
-        while number := self._slots[at]:
+        header = len(key).to_bytes(4, "little") + key
+        slot = zlib.crc32(key) & self._mask
+        while number := self._slots[slot]:
             entry = self._entry_at(number - 1)
-            if entry.startswith(named, 4):
-                return number - 1, entry[4 + len(named) :]
-            at = (at + 1) & self._mask
+            if entry.startswith(header, 4):
+                return number - 1, entry[4 + len(header) :]
+            slot = (slot + 1) & self._mask
         return None
+
+    def find_all(self, names: Iterable[str]) -> Iterator[tuple[int, str, bytes]]:
+        """Yield index, name and value of those of the names that are there.
+
+        For many names that are mostly missing, this takes half of the time of `find`.
+        """
+        slots, mask = self._slots, self._mask
+        for name in names:
+            if slots[zlib.crc32(name.encode("utf-8", "surrogateescape")) & mask] and (
+                matches := self.find(name)
+            ):
+                yield matches[0], name, matches[1]
 
     def entry_at(self, index: int) -> tuple[str, bytes]:
         """Return the name and the value at this index of the sorted names."""
@@ -146,24 +157,26 @@ class Table:
     def bisect(self, name: str) -> int:
         """Return the number of names that sort before this one."""
         key = name.encode("utf-8", "surrogateescape")
-        step, milestones = self._sampled_names
-        passed = bisect_left(milestones, key)
+        step = max(1, len(self) // _SAMPLE_COUNT)
+        samples = range(0, len(self), step)
+        passed_count = bisect_left(samples, key, key=self._sampled_name_at)
         return bisect_left(
             range(len(self)),
             key,
-            max(0, passed - 1) * step,
-            min(passed * step, len(self)),
+            max(0, passed_count - 1) * step,
+            min(passed_count * step, len(self)),
             key=self._name_at,
         )
 
-    @cached_property
-    def _sampled_names(self) -> tuple[int, list[bytes]]:
-        """Every n-th name, and n.
+    def _sampled_name_at(self, index: int) -> bytes:
+        """Return a name as `_name_at` does, from memory after the first time.
 
-        They save half of the steps of a binary search without reading an entry.
+        These names are half of the steps of each search.
         """
-        step = max(1, len(self) // _SAMPLE_COUNT)
-        return step, [self._name_at(number) for number in range(0, len(self), step)]
+        name = self._sampled_names.get(index)
+        if name is None:
+            name = self._sampled_names[index] = self._name_at(index)
+        return name
 
     def _name_at(self, index: int) -> bytes:
         entry = self._entry_at(index)
@@ -199,8 +212,8 @@ def unpack_columns(data: memoryview) -> dict[str, NDArray[Any]]:
 
     Raises ValueError if the bytes are no columns, or if a column refers to a missing item.
     """
-    every, end, found = np.frombuffer(data, np.uint8), 0, {}
-    count = (len(every) - np.dtype(_OFFSET_TYPE).itemsize) // sum(
+    content, end, columns = np.frombuffer(data, np.uint8), 0, {}
+    count = (len(content) - np.dtype(_OFFSET_TYPE).itemsize) // sum(
         np.dtype(kind).itemsize for kind in (_OFFSET_TYPE, *_COLUMN_TYPES.values())
     )
     for name, kind, items in (
@@ -208,16 +221,16 @@ def unpack_columns(data: memoryview) -> dict[str, NDArray[Any]]:
         *((name, kind, count) for name, kind in _COLUMN_TYPES.items()),
     ):
         start, end = end, end + items * np.dtype(kind).itemsize
-        found[name] = every[start:end].view(kind)
-    offset = found["offset"]
+        columns[name] = content[start:end].view(kind)
+    offset = columns["offset"]
     if (
         count < 0
-        or end != len(every)
+        or end != len(content)
         or (offset[1:] < offset[:-1]).any()
-        or any((found[name] >= count).any() for name in ("number", "place"))
+        or any((columns[name] >= count).any() for name in ("number", "place"))
     ):
         raise ValueError("no columns")
-    return found
+    return columns
 
 
 def pack_columns(columns: Mapping[str, NDArray[Any]]) -> bytes:

@@ -19,6 +19,7 @@ from toolcatalog import encoding
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, remedy
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import FileInfo
+from toolcatalog.system.files import open_regular
 
 _CHUNK_SIZE = 1 << 20  # bytes
 _MAX_INTEGER = 1 << 53  # of sizes and counts: above this, some JSON readers lose precision
@@ -34,6 +35,7 @@ _REQUIRED_FILES = {
     snapshot_format.POSTINGS,
     snapshot_format.COVERS,
 }
+_UNLISTED_FILES = {snapshot_format.MANIFEST, snapshot_format.COMPRESSED_DOCUMENTS}
 WRONG_CONTENT = "other bytes than were written"
 
 
@@ -62,21 +64,21 @@ def read_manifest(
     """
     build = display_folder or folder
     try:
-        with (folder / snapshot_format.MANIFEST).open("rb") as file:
+        with open_regular(folder / snapshot_format.MANIFEST) as file:
             data = file.read(snapshot_format.MAX_MANIFEST_SIZE + 1)
         if len(data) > snapshot_format.MAX_MANIFEST_SIZE:
             raise ValueError("longer than a manifest is")
-        said = orjson.loads(data)
-        if _parse_integer(said["format"]) != snapshot_format.FORMAT:
-            raise _unsupported_format(build, said["format"], hint)
-        if not snapshot_format.is_manifest_valid(said):
+        value = orjson.loads(data)
+        if _parse_integer(value["format"]) != snapshot_format.FORMAT:
+            raise _unsupported_format(build, value["format"], hint)
+        if not snapshot_format.is_manifest_valid(value):
             raise SnapshotError(
                 f"The build in {build} is damaged ({snapshot_format.MANIFEST} is not the one that "
                 f"was written): {hint}"
             )
-        if encoding.dump_json(said) != data:  # for example a duplicate key
+        if encoding.dump_json(value) != data:  # for example a duplicate key
             raise ValueError("not as it is written")
-        return _parse_manifest(said)
+        return _parse_manifest(value)
     except FileNotFoundError:
         raise SnapshotError(f"There is no finished build in {build}: {hint}") from None
     except OSError as error:
@@ -92,14 +94,14 @@ def _parse_manifest(value: Mapping[str, Any]) -> Manifest:
 
     Raises ValueError, KeyError, TypeError or AttributeError if it has another shape.
     """
-    files = {path: _parse_file_info(path, of) for path, of in value["files"].items()}
+    files = {path: _parse_file_info(path, info) for path, info in value["files"].items()}
     counts = {name: _parse_integer(count) for name, count in value["counts"].items()}
     texts = [*value["about"].values(), value["digest"]]
     if (
         not all(isinstance(text, str) for text in texts)
         or counts.keys() != _COUNT_NAMES
         or not files.keys() >= _REQUIRED_FILES
-        or snapshot_format.MANIFEST in files
+        or not _UNLISTED_FILES.isdisjoint(files)
         or len({path.casefold() for path in files}) < len(files)
     ):
         raise ValueError("not what a manifest says")
@@ -125,11 +127,11 @@ def _parse_integer(value: object) -> int:
 
 
 def _unsupported_format(build: Path, found_format: int, hint: str) -> UnsupportedFormat:
-    newer = found_format > snapshot_format.FORMAT
-    upgrade = "it is of a newer toolcatalog: upgrade this one, or " if newer else ""
+    is_newer = found_format > snapshot_format.FORMAT
+    upgrade = "it is of a newer toolcatalog: upgrade this one, or " if is_newer else ""
     return UnsupportedFormat(
-        f"The build in {build} has format {found_format}, this program reads {snapshot_format.FORMAT}: "
-        f"{upgrade}{hint}"
+        f"The build in {build} has format {found_format}, this program reads"
+        f" {snapshot_format.FORMAT}: {upgrade}{hint}"
     )
 
 
@@ -140,7 +142,7 @@ def list_files(folder: Path, manifest: Manifest) -> dict[str, FileInfo]:
     SnapshotError if the file list is not what was written or if its paths conflict.
     """
     with contextlib.suppress(OSError, ValueError):
-        with (folder / snapshot_format.FILE_LIST).open("rb") as file:
+        with open_regular(folder / snapshot_format.FILE_LIST) as file:
             data = file.read(snapshot_format.MAX_FILE_LIST_SIZE + 1)
         if (
             FileInfo(len(data), encoding.sha256_hex(data))
@@ -160,10 +162,10 @@ def _merge_file_lists(
 
     Raises ValueError if a listed file is in no folder, or in one that has the name of a file.
     """
-    taken = {path.casefold() for path in top_files} | {snapshot_format.MANIFEST}
+    top_names = {path.casefold() for path in top_files} | {snapshot_format.MANIFEST}
     for path in nested_files:
         folder, _, name = path.rpartition("/")
-        if not folder or not name or path.partition("/")[0].casefold() in taken:
+        if not folder or not name or path.partition("/")[0].casefold() in top_names:
             raise ValueError("no file in a folder")
         while folder:
             if folder in nested_files:
@@ -176,16 +178,16 @@ def count_bytes(folder: Path) -> int:
     """Return how many bytes `verify_snapshot` reads; 0 if that cannot be determined."""
     try:
         manifest = read_manifest(folder)
-        return sum(said.size for said in list_files(folder, manifest).values())
+        return sum(info.size for info in list_files(folder, manifest).values())
     except SnapshotError:
         return 0
 
 
 def check_file_sizes(folder: Path, expected: Mapping[str, FileInfo]) -> Iterator[str]:
     """Yield a message for each file that is missing or has the wrong size; reads no file."""
-    for path, said in sorted(expected.items()):
-        if wrong := _check_file_size(folder, path, said):
-            yield f"{path} {wrong}"
+    for path, info in sorted(expected.items()):
+        if problem := _check_file_size(folder, path, info):
+            yield f"{path} {problem}"
 
 
 def verify_snapshot(folder: Path, advance: Callable[[int], object] = lambda _: None) -> list[str]:
@@ -196,28 +198,28 @@ def verify_snapshot(folder: Path, advance: Callable[[int], object] = lambda _: N
     all. May be called in any thread: reading and hashing release the GIL. Raises SnapshotError if
     there is no manifest of this format to compare with.
     """
-    manifest, wrong = read_manifest(folder), list[str]()
+    manifest, problems = read_manifest(folder), list[str]()
     if encoding.is_digest(folder.name) and folder.name != manifest.digest:
-        wrong.append(f"{snapshot_format.MANIFEST} is that of {manifest.digest}")
+        problems.append(f"{snapshot_format.MANIFEST} is that of {manifest.digest}")
     try:
         files = list_files(folder, manifest)
-        wrong += [
+        problems += [
             f"{path} is not listed"
-            for path in sorted(_walk_files(folder) - {snapshot_format.MANIFEST, *files})
+            for path in sorted(_walk_files(folder) - _UNLISTED_FILES - files.keys())
         ]
     except SnapshotError as error:
         files = {
-            path: said for path, said in manifest.files.items() if path != snapshot_format.FILE_LIST
+            path: info for path, info in manifest.files.items() if path != snapshot_format.FILE_LIST
         }
-        wrong.append(str(error))
-    for path, said in sorted(files.items()):
-        unlike = _check_file_size(folder, path, said)
-        if unlike:
-            advance(said.size)
-        elif _hash_file(folder / path, advance) != said.sha256:
-            unlike = f"has {WRONG_CONTENT}"
-        wrong += [f"{path} {unlike}"] if unlike else []
-    return wrong
+        problems.append(str(error))
+    for path, info in sorted(files.items()):
+        problem = _check_file_size(folder, path, info)
+        if problem:
+            advance(info.size)
+        elif _hash_file(folder / path, advance) != info.sha256:
+            problem = f"has {WRONG_CONTENT}"
+        problems += [f"{path} {problem}"] if problem else []
+    return problems
 
 
 def _walk_files(folder: Path) -> set[str]:
@@ -232,30 +234,30 @@ def _walk_files(folder: Path) -> set[str]:
 def _check_file_size(folder: Path, path: str, expected: FileInfo) -> str:
     """Return what is wrong with a file as far as its status shows; empty if nothing is."""
     try:
-        found = (folder / path).stat()
+        status = (folder / path).stat()
     except OSError as error:
         return (
             "is missing"
             if isinstance(error, FileNotFoundError | NotADirectoryError)
             else f"cannot be read ({error.strerror})"
         )
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return "is not a file"
     return (
         ""
-        if found.st_size == expected.size
-        else f"has {found.st_size} bytes and should have {expected.size}"
+        if status.st_size == expected.size
+        else f"has {status.st_size} bytes and should have {expected.size}"
     )
 
 
 def _hash_file(file: Path, advance: Callable[[int], object]) -> str:
     """Return the SHA-256 of a file, read in chunks; empty if it cannot be read completely."""
-    seen = hashlib.sha256()
+    digest = hashlib.sha256()
     try:
         with file.open("rb", buffering=0) as source:
             while chunk := source.read(_CHUNK_SIZE):
-                seen.update(chunk)
+                digest.update(chunk)
                 advance(len(chunk))
     except OSError:
         return ""
-    return seen.hexdigest()
+    return digest.hexdigest()

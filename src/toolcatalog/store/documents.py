@@ -3,26 +3,40 @@ copy.
 
 Documents are ordered by position in the file, the newest version of each tool first; callers use
 tool ids. The first read of each document checks its checksum.
+
+A snapshot may have its documents in compressed form, too. If a part of that is damaged, it is no
+longer used, and one line in the log says so.
 """
 
 import hashlib
-import zlib
+import logging
 from binascii import hexlify
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from zlib_ng import zlib_ng
 
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.snapshot import format as snapshot_format
-from toolcatalog.snapshot.tables import Buffer, ToolIds
+from toolcatalog.snapshot.compressed_documents import CompressedDocuments
+from toolcatalog.snapshot.gzip_fragments import Fragments
+from toolcatalog.snapshot.mapped_files import Buffer
+from toolcatalog.snapshot.tables import ToolIds
+
+_log = logging.getLogger("toolcatalog.store")
 
 
 class Documents:
     """The documents in `data`, located by the columns of `query.numbers`."""
 
-    def __init__(self, data: Buffer, columns: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(
+        self,
+        data: Buffer,
+        columns: Mapping[str, NDArray[Any]],
+        compressed: CompressedDocuments | None = None,
+    ) -> None:
         self._data = data
         self._documents = memoryview(data)
         self._columns = columns
@@ -32,6 +46,7 @@ class Documents:
         self._tags = columns["tag"].view(np.uint8).data
         # documents, by position, that matched their checksum
         self._verified = bytearray(len(self._positions))
+        self._compressed = compressed
 
     def read_document(self, tool_id: int) -> tuple[memoryview, bytes]:
         """Return the document of a tool version, and its tag.
@@ -39,11 +54,15 @@ class Documents:
         The tag is the first 32 hex digits of its SHA-256. Raises SnapshotError if the document is
         not what was written.
         """
-        place = self._positions[tool_id]
-        if not self._verified[place]:
-            self._verify(place, place)
-        tag = self._tags[snapshot_format.TAG_SIZE * place : snapshot_format.TAG_SIZE * (place + 1)]
-        return self._documents[self._offsets[place] : self._offsets[place + 1] - 1], hexlify(tag)
+        position = self._positions[tool_id]
+        if not self._verified[position]:
+            self._verify(position, position)
+        tag = self._tags[
+            snapshot_format.TAG_SIZE * position : snapshot_format.TAG_SIZE * (position + 1)
+        ]
+        return self._documents[self._offsets[position] : self._offsets[position + 1] - 1], hexlify(
+            tag
+        )
 
     def read_documents(self, tool_ids: ToolIds) -> tuple[list[memoryview], bytes]:
         """Return documents in the order of the ids as pieces, and a tag of all of them.
@@ -52,45 +71,99 @@ class Documents:
         file are one piece, with the commas between them. Raises SnapshotError if one is not what
         was written.
         """
-        pieces, tags, size = [], [], snapshot_format.TAG_SIZE
-        for first, last in _find_runs(self._columns["place"][tool_ids].tolist()):
+        runs = _find_runs(self._columns["place"].take(tool_ids))
+        pieces = []
+        for first, last in runs:
             if self._verified.find(0, first, last + 1) >= 0:
                 self._verify(first, last)
             pieces.append(self._documents[self._offsets[first] : self._offsets[last + 1] - 1])
-            tags.append(self._tags[size * first : size * (last + 1)])
-        return pieces, hexlify(hashlib.blake2b(b"".join(tags), digest_size=size).digest())
+        return pieces, self._combine_tags(runs)
+
+    def _combine_tags(self, runs: Sequence[tuple[int, int]]) -> bytes:
+        size = snapshot_format.TAG_SIZE
+        tags = b"".join([self._tags[size * first : size * (last + 1)] for first, last in runs])
+        return hexlify(hashlib.blake2b(tags, digest_size=size).digest())
+
+    def read_tag(self, tool_id: int) -> bytes:
+        """Return the tag of a document: the first 32 hex digits of its SHA-256."""
+        start = snapshot_format.TAG_SIZE * self._positions[tool_id]
+        return hexlify(self._tags[start : start + snapshot_format.TAG_SIZE])
+
+    def read_fragment(self, tool_id: int) -> Fragments | None:
+        """Return the document of a tool version as a gzip fragment.
+
+        Returns None if the snapshot has no compressed documents, or damaged ones.
+        """
+        position = self._positions[tool_id]
+        return self._read_compressed([(position, position)])
+
+    def read_fragments(self, tool_ids: ToolIds) -> tuple[Fragments, bytes] | None:
+        """Return documents in the order of the ids as gzip fragments, and a tag of all of them.
+
+        Commas are between the documents. Those that are adjacent in the file are one chunk. Their
+        plain bytes are not read. The tag is that of `read_documents`. Returns None as
+        `read_fragment` does.
+        """
+        runs = _find_runs(self._columns["place"].take(tool_ids))
+        fragments = self._read_compressed(runs)
+        return None if fragments is None else (fragments, self._combine_tags(runs))
+
+    def _read_compressed(self, runs: Sequence[tuple[int, int]]) -> Fragments | None:
+        if self._compressed is None:
+            return None
+        try:
+            return self._compressed.read_runs(runs, self._offsets)
+        except (SnapshotError, IndexError) as error:
+            self._compressed = None
+            log_damaged_compressed_documents(error)
+            return None
 
     def document_sizes(self, tool_ids: ToolIds) -> NDArray[np.int64]:
         """Return the sizes of documents in bytes."""
-        places = self._columns["place"][tool_ids].astype(np.int64)
+        positions = self._columns["place"][tool_ids].astype(np.int64)
         offset = self._columns["offset"].astype(np.int64)
-        return offset[places + 1] - offset[places] - 1
+        return offset[positions + 1] - offset[positions] - 1
 
     def _verify(self, first: int, last: int) -> None:
         """Check the checksums of documents, and that a comma or the bracket follows each.
 
         The separators are checked because `read_documents` returns them too.
         """
-        for place in range(first, last + 1):
-            start, end = self._offsets[place], self._offsets[place + 1] - 1
-            after = b"]" if end == len(self._data) - 1 else b","
+        for position in range(first, last + 1):
+            start, end = self._offsets[position], self._offsets[position + 1] - 1
+            separator = b"]" if end == len(self._data) - 1 else b","
             if (
-                zlib.crc32(self._documents[start:end]) != self._checksums[place]
-                or self._data[end : end + 1] != after
+                zlib_ng.crc32(self._documents[start:end]) != self._checksums[position]
+                or self._data[end : end + 1] != separator
             ):
                 raise SnapshotError(
-                    f"The document of tool version {self._columns['number'][place]} is not "
+                    f"The document of tool version {self._columns['number'][position]} is not "
                     f"what was written: {REBUILD_HINT}"
                 )
-            self._verified[place] = 1
+            self._verified[position] = 1
 
 
-def _find_runs(positions: Sequence[int]) -> list[tuple[int, int]]:
+def log_damaged_compressed_documents(error: Exception) -> None:
+    """Log that the compressed documents of a snapshot are not used."""
+    _log.warning(
+        "%s is damaged (%s), so answers are not precompressed: remove it and build again.",
+        snapshot_format.COMPRESSED_DOCUMENTS,
+        error,
+    )
+
+
+def _find_runs(positions: NDArray[np.uint32]) -> list[tuple[int, int]]:
     """Return the first and the last position of each run of consecutive positions."""
+    numbers = positions.tolist()
+    if not numbers:
+        return []
+    # a whole page in the order of the file: a loop takes four times as long
+    if numbers == [*range(numbers[0], numbers[0] + len(numbers))]:
+        return [(numbers[0], numbers[-1])]
     runs, first, last = [], -2, -2
-    for place in positions:
-        if place != last + 1:
+    for position in numbers:
+        if position != last + 1:
             runs.append((first, last))
-            first = place
-        last = place
-    return [*runs[1:], (first, last)] if positions else []
+            first = position
+        last = position
+    return [*runs[1:], (first, last)]

@@ -1,8 +1,8 @@
 """Open a snapshot: map its files into memory and check them against the manifest."""
 
 import hashlib
-import mmap
 import os
+import stat
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,10 +10,16 @@ from pathlib import Path
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, remedy
 from toolcatalog.search import encoder
 from toolcatalog.search.vectors import QueryEncoder
+from toolcatalog.snapshot import compressed_documents, verify
 from toolcatalog.snapshot import format as snapshot_format
-from toolcatalog.snapshot import verify
-from toolcatalog.snapshot.tables import Buffer, Table
+from toolcatalog.snapshot.compressed_documents import CompressedDocuments
+from toolcatalog.snapshot.mapped_files import Access, Buffer, map_file
+from toolcatalog.snapshot.tables import Table
+from toolcatalog.store.documents import log_damaged_compressed_documents
 from toolcatalog.store.store import TABLES, Store
+
+# Files that have no checksums of their own, so they are read completely at opening.
+_WITHOUT_CHECKSUMS = {snapshot_format.NUMBERS, snapshot_format.COVERS, snapshot_format.VECTORS}
 
 
 def open_build(build: Path) -> Store:
@@ -34,42 +40,38 @@ def open_snapshot(folder: Path, display_folder: Path | None = None) -> Store:
     return _open(folder, display_folder or folder, REBUILD_HINT, is_served=True)
 
 
-def check(folder: Path, named: Path, mend: str) -> None:
-    """Raise SnapshotError if `open_snapshot` would, with `mend` as the hint; loads no model."""
-    _open(folder, named, mend, is_served=False)
+def check_snapshot(folder: Path, display_folder: Path, help: str) -> None:
+    """Raise SnapshotError if `open_snapshot` would, with `help` as the hint; loads no model."""
+    _open(folder, display_folder, help, is_served=False)
 
 
-def _open(folder: Path, build: Path, mend: str, *, is_served: bool) -> Store:
-    manifest = verify.read_manifest(folder, build, mend)
+def _open(folder: Path, build: Path, help: str, *, is_served: bool) -> Store:
+    manifest = verify.read_manifest(folder, build, help)
     try:
         data = {
-            path: _map_file(folder / path, path, said.size) for path, said in manifest.files.items()
+            path: _map_file(folder / path, path, file_info.size)
+            for path, file_info in manifest.files.items()
         }
         encode = (
             encoder.load_encoder().encode_query
             if is_served and snapshot_format.VECTORS in data and encoder.is_installed()
             else None
         )
-        # these files have no checksums of their own
-        for path in (
-            snapshot_format.NUMBERS,
-            snapshot_format.COVERS,
-            *([snapshot_format.VECTORS] if encode else []),
-        ):
+        for path in _WITHOUT_CHECKSUMS - (set() if encode else {snapshot_format.VECTORS}):
             if hashlib.sha256(data[path]).hexdigest() != manifest.files[path].sha256:
                 raise _DamagedFile(f"{path} has {verify.WRONG_CONTENT}")
-        return _open_store(
-            manifest.digest, data, {path: _open_table(data[path], path) for path in TABLES}, encode
-        )
+        tables = {path: _open_table(data[path], path) for path in TABLES}
+        compressed = _open_compressed(folder, manifest) if is_served else None
+        return _open_store(manifest.digest, data, tables, encode, compressed)
     except _DamagedFile as error:
-        raise SnapshotError(f"The build in {build} is damaged ({error}): {mend}") from None
+        raise SnapshotError(f"The build in {build} is damaged ({error}): {help}") from None
     except OSError as error:
         raise SnapshotError(
-            f"The build in {build} cannot be read ({error.strerror}): {remedy(error)}, or {mend}"
+            f"The build in {build} cannot be read ({error.strerror}): {remedy(error)}, or {help}"
         ) from None
     except KeyError as error:
         raise SnapshotError(
-            f"The manifest of the build in {build} is damaged (it does not name {error}): {mend}"
+            f"The manifest of the build in {build} is damaged (it does not name {error}): {help}"
         ) from None
 
 
@@ -84,14 +86,25 @@ def _open_table(data: Buffer, path: str) -> Table:
         raise _DamagedFile(f"{path} has {verify.WRONG_CONTENT}") from None
 
 
+def _open_compressed(folder: Path, manifest: verify.Manifest) -> CompressedDocuments | None:
+    """Open the compressed documents; None if there are none, or if they cannot be used."""
+    documents = manifest.files[snapshot_format.DOCUMENTS]
+    try:
+        return compressed_documents.open_compressed_documents(folder, documents.sha256)
+    except (SnapshotError, OSError) as error:
+        log_damaged_compressed_documents(error)
+        return None
+
+
 def _open_store(
     digest: str,
     data: Mapping[str, Buffer],
     tables: Mapping[str, Table],
     encode: QueryEncoder | None,
+    compressed: CompressedDocuments | None,
 ) -> Store:
     try:
-        return Store(digest, data, tables, encode)
+        return Store(digest, data, tables, encode, compressed)
     except SnapshotError as error:
         raise _DamagedFile(str(error)) from None
     # the files match the manifest, but the manifest itself may be malicious
@@ -101,13 +114,11 @@ def _open_store(
 
 def _map_file(file: Path, path: str, size: int) -> Buffer:
     try:
-        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        status = file.stat()
     except FileNotFoundError:
         raise _DamagedFile(f"{path} is missing") from None
-    try:
-        found = os.fstat(handle).st_size
-        if found != size:
-            raise _DamagedFile(f"{path} has {found} bytes and should have {size}")
-        return mmap.mmap(handle, 0, access=mmap.ACCESS_READ) if size else b""
-    finally:
-        os.close(handle)
+    if not stat.S_ISREG(status.st_mode):
+        raise _DamagedFile(f"{path} is not a regular file")  # opening a pipe would block
+    if status.st_size != size:
+        raise _DamagedFile(f"{path} has {status.st_size} bytes and should have {size}")
+    return map_file(file, Access.WHOLE if path in _WITHOUT_CHECKSUMS else Access.RANDOM)

@@ -60,13 +60,13 @@ def compute_stats(
 
     Raises SnapshotError if the snapshot is damaged.
     """
-    every = store.search(Filters(), VersionPins())
-    numbers = store.select_page(every, "slug", False, 0, len(every.tool_ids))
+    all_tools = store.search(Filters(), VersionPins())
+    numbers = store.select_page(all_tools, "slug", False, 0, len(all_tools.tool_ids))
     sizes = store.document_sizes(numbers)
     scopes, tags = store.count_labels("scope"), store.count_labels("tag")
-    newest = store.select_page(every, "version", True, 0, _NEWEST_COUNT)
-    alive = len(store.search(Filters(include_deprecated=False), VersionPins()).tool_ids)
-    chosen = (
+    newest = store.select_page(all_tools, "version", True, 0, _NEWEST_COUNT)
+    active_count = len(store.search(Filters(include_deprecated=False), VersionPins()).tool_ids)
+    sample = (
         numbers
         if len(numbers) <= sample_size
         else numbers[np.linspace(0, len(numbers) - 1, sample_size).astype(np.int64)]
@@ -75,7 +75,7 @@ def compute_stats(
         toolkits=len(store.list_toolkits()),
         tools=len(numbers),
         versions=store.version_count,
-        deprecated=len(numbers) - alive,
+        deprecated=len(numbers) - active_count,
         important=tags.get("important", 0),
         scopes=len(scopes),
         tags=len(tags),
@@ -84,14 +84,14 @@ def compute_stats(
         bytes_median=int(np.median(sizes)) if len(sizes) else 0,
         bytes_whole=int(sizes.sum()),
         largest=tuple(
-            _describe_tool(store, numbers[place], sizes[place])
-            for place in np.argsort(-sizes, kind="stable")[:_LARGEST_COUNT]
+            _describe_tool(store, numbers[index], sizes[index])
+            for index in np.argsort(-sizes, kind="stable")[:_LARGEST_COUNT]
         ),
         newest=tuple(
             (document["slug"], document["version"]) for document in _read_documents(store, newest)
         ),
-        sampled=len(chosen),
-        **_read_sample(store, chosen, progress),
+        sampled=len(sample),
+        **_read_sample(store, sample, progress),
     )
 
 
@@ -114,7 +114,7 @@ def _read_documents(store: Store, tool_ids: ToolIds) -> Iterator[dict[str, Any]]
 
 def _read_sample(store: Store, tool_ids: ToolIds, progress: Progress) -> dict[str, int]:
     """Return the figures that need the documents of these tools."""
-    free = named = described = 0
+    free = named_count = described_count = 0
     tokens: list[int] = []
     with progress("Reading tools", len(tool_ids)) as advance:
         for document in _read_documents(store, tool_ids):
@@ -122,19 +122,29 @@ def _read_sample(store: Store, tool_ids: ToolIds, progress: Progress) -> dict[st
             tokens.append(
                 definitions.estimate_tokens(snapshot_format.tool_from_document(document, None))
             )
-            told = [bool(said.strip()) for said in _parameter_descriptions(document)]
-            named, described = named + len(told), described + sum(told)
+            is_described = [
+                bool(description.strip()) for description in _parameter_descriptions(document)
+            ]
+            named_count, described_count = (
+                named_count + len(is_described),
+                described_count + sum(is_described),
+            )
             advance(1)
-    middle = int(np.median(tokens)) if tokens else 0
+    median = int(np.median(tokens)) if tokens else 0
     return {
         "no_auth": free,
-        "parameters": named,
-        "parameters_described": described,
-        "tokens_median": middle,
+        "parameters": named_count,
+        "parameters_described": described_count,
+        "tokens_median": median,
     }
 
 
 def _parameter_descriptions(document: Mapping[str, Any]) -> Sequence[str]:
     """Return the description of every named parameter, inputs and outputs, at every level."""
-    both = (document["input_parameters"], document["output_parameters"])
-    return [said for described in both for name, said in parameters.iter_texts(described) if name]
+    parameter_maps = (document["input_parameters"], document["output_parameters"])
+    return [
+        description
+        for parameter_map in parameter_maps
+        for name, description in parameters.iter_texts(parameter_map)
+        if name
+    ]

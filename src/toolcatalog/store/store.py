@@ -14,7 +14,7 @@ is a page in slug order.
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,7 +33,9 @@ from toolcatalog.search.vectors import NO_NEIGHBORS, Neighbors, QueryEncoder, Ve
 from toolcatalog.search.vocabulary import Lookup
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables as snapshot_tables
-from toolcatalog.snapshot.tables import Buffer, Table, ToolIds
+from toolcatalog.snapshot.compressed_documents import CompressedDocuments
+from toolcatalog.snapshot.mapped_files import Buffer
+from toolcatalog.snapshot.tables import Table, ToolIds
 from toolcatalog.store.documents import Documents
 from toolcatalog.versions import newest_at
 
@@ -44,10 +46,12 @@ _ENTRY_CACHE_SIZE = 1 << 15  # cached tool entries, a few hundred bytes each
 _SLUG_WORD = re.compile("[A-Za-z0-9]+")
 _MAX_SLUG_WORDS = 10  # a query with more words is no slug
 _AFTER_ANY_SLUG = "\x7f"  # sorts after all characters of slugs
-_SIMILAR = 50  # candidates for "did you mean" of an unknown slug
+# candidates for "did you mean" of an unknown slug, and how many of them before it and after it
+_SIMILAR, _NEXT_SLUGS = 40, 5
 _QUERY_CACHE_SIZE = 256  # queries with cached vectors, a few kilobytes each
-_LOOKUPS = 256  # cached vocabularies of sets of toolkits: a few bytes per term
-_SET_CACHE_SIZE = 512  # cached sets, at most an eighth of a byte per tool each
+_LOOKUPS = 256  # sets of toolkits with a cached vocabulary and tools: a few bytes per term
+# cached sets, at most an eighth of a byte per tool each; more than one request may name
+_SET_CACHE_SIZE = 2048
 _TOOLKIT_CACHE_SIZE = (
     1 << 14
 )  # cached toolkit sets; a tool is in only one of them, so together they are small
@@ -70,6 +74,9 @@ class VersionPins:
 
     default: str | None = None
     toolkits: Mapping[str, str | None] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash((self.default, frozenset(self.toolkits.items())))
 
     def for_toolkit(self, toolkit: str) -> str | None:
         """Return the requested version of this toolkit; None for the newest."""
@@ -139,16 +146,16 @@ class Store:
         data: Mapping[str, Buffer],
         tables: Mapping[str, Table],
         encode: QueryEncoder | None = None,
+        compressed: CompressedDocuments | None = None,
     ) -> None:
         self.digest = digest
         self._columns = snapshot_tables.unpack_columns(memoryview(data[snapshot_format.NUMBERS]))
         self.version_count = len(self._columns["place"])  # number of tool versions
-        held = Documents(data[snapshot_format.DOCUMENTS], self._columns)
-        self.read_document, self.read_documents, self.document_sizes = (
-            held.read_document,
-            held.read_documents,
-            held.document_sizes,
-        )
+        documents = Documents(data[snapshot_format.DOCUMENTS], self._columns, compressed)
+        self.read_document, self.read_documents = documents.read_document, documents.read_documents
+        self.read_fragment, self.read_fragments = documents.read_fragment, documents.read_fragments
+        self.read_tag = documents.read_tag
+        self.document_sizes = documents.document_sizes
         self._tools, self._sets, self._facts, words, vocabularies = (
             tables[name] for name in TABLES
         )
@@ -172,6 +179,9 @@ class Store:
         )
         self._load_toolkit_set = lru_cache(maxsize=_TOOLKIT_CACHE_SIZE)(
             partial(_read_set, self._sets, self.version_count)
+        )
+        self._load_visible = lru_cache(maxsize=_LOOKUPS)(
+            partial(_read_members, self._load_toolkit_set)
         )
         self._every_version = lru_cache(maxsize=1)(partial(_read_all_versions, self._facts))
         self._load_effective_at = lru_cache(maxsize=64)(
@@ -204,11 +214,11 @@ class Store:
 
     def get_session(self, id: str) -> Session | None:
         """Return a session; None if it is unknown."""
-        found = self._facts.get(f"session {id}")
-        if found is None:
+        entry = self._facts.get(f"session {id}")
+        if entry is None:
             return None
-        about, _, answer = found.partition(b"\n")
-        project, toolkits = orjson.loads(about)
+        head, _, answer = entry.partition(b"\n")
+        project, toolkits = orjson.loads(head)
         return Session(project, toolkits, answer)
 
     def nearby_names(self, kind: str, name: str, limit: int) -> list[str]:
@@ -216,11 +226,11 @@ class Store:
 
         They are candidates for "did you mean": at most `limit` before it and `limit` after it.
         """
-        place = self._facts.bisect(f"{kind} {name}")
+        position = self._facts.bisect(f"{kind} {name}")
         return [
-            found.partition(" ")[2]
-            for found in self._facts.names(place - limit, place + limit)
-            if found.startswith(f"{kind} ")
+            entry_name.partition(" ")[2]
+            for entry_name in self._facts.names(position - limit, position + limit)
+            if entry_name.startswith(f"{kind} ")
         ]
 
     # Listings
@@ -239,11 +249,11 @@ class Store:
         Only the newest version of each tool counts; unused ones are left out.
         """
         newest = self._load_set(snapshot_format.NEWEST)
-        found = {
+        counts = {
             name.partition(" ")[2]: newest.intersection_cardinality(self._load_set(name))
             for name in _names_of_kind(self._sets, kind)
         }
-        return {name: tools for name, tools in found.items() if tools}
+        return {name: tools for name, tools in counts.items() if tools}
 
     # Searches
 
@@ -254,7 +264,7 @@ class Store:
 
         Unknown tools and tools of toolkits that are not visible are left out.
         """
-        found = []
+        tool_ids = []
         for slug in slugs:
             entry = self.get_tool(slug)
             if entry is not None and (
@@ -262,8 +272,8 @@ class Store:
             ):
                 version = entry.version_at(pins.for_toolkit(entry.toolkit))
                 if version is not None:
-                    found.append(entry.tool_id(version))
-        return np.array(found, np.uint32)
+                    tool_ids.append(entry.tool_id(version))
+        return np.array(tool_ids, np.uint32)
 
     def search(
         self, filters: Filters, pins: VersionPins, visible: Collection[str] | None = None
@@ -272,27 +282,31 @@ class Store:
 
         Words that occur in no tool of the `visible` toolkits (None: all) are unknown.
         """
-        found = self._effective_versions(pins, filters.toolkits)
-        for kind, wanted in (
+        tools = self._effective_versions(pins, filters.toolkits)
+        for kind, selected in (
             ("auth_config", filters.auth_configs),
             ("tag", filters.tags),
             ("scope", filters.scopes),
         ):
-            if wanted:
-                found = found & _union([self._load_set(f"{kind} {name}") for name in wanted])
+            if selected:
+                tools = tools & _union([self._load_set(f"{kind} {name}") for name in selected])
         if filters.only_important:
-            found = found & self._load_set("tag important")
+            tools = tools & self._load_set("tag important")
         if not filters.include_deprecated:
-            found = found - self._load_set(snapshot_format.DEPRECATED)
+            tools = tools - self._load_set(snapshot_format.DEPRECATED)
         if filters.query:
-            among = self._to_mask(found)
-            near = self._find_neighbors(filters.query, among)
+            candidates = self._to_mask(tools)
+            neighbors = self._find_neighbors(filters.query, candidates)
             ranked = ranking.rank_tools(
-                self._lookup(visible), filters.query, among, self._match_slugs(filters.query), near
+                self._lookup(visible),
+                filters.query,
+                candidates,
+                self._match_slugs(filters.query),
+                neighbors,
             )
             return SearchResult(ranked.tool_ids, ranked)
         return SearchResult(
-            self._newest_ids if found is self._load_set(snapshot_format.NEWEST) else found
+            self._newest_ids if tools is self._load_set(snapshot_format.NEWEST) else tools
         )
 
     def _lookup(self, visible: Collection[str] | None) -> Lookup:
@@ -353,19 +367,19 @@ class Store:
         """
         if len(query) > names.MAX_LENGTH or len(_SLUG_WORD.findall(query)) > _MAX_SLUG_WORDS:
             return []
-        found, slug_like = [], "_" in query or query.isupper()
+        matches, slug_like = [], "_" in query or query.isupper()
         for slug in {"_".join(_SLUG_WORD.findall(query)).upper(), query.strip().upper()}:
             if names.is_valid(names.TOOL_SLUG, slug):
                 if entry := self.get_tool(slug):
-                    found.append(
+                    matches.append(
                         SlugMatch(
                             slice(entry.first_id, entry.first_id + len(entry.versions)),
                             ranking.SLUG_BONUS,
                         )
                     )
-                if some := self._ids_with_prefix(slug if slug_like else f"{slug}_"):
-                    found.append(SlugMatch(some, ranking.SLUG_PREFIX_BONUS))
-        return found
+                if prefix_range := self._ids_with_prefix(slug if slug_like else f"{slug}_"):
+                    matches.append(SlugMatch(prefix_range, ranking.SLUG_PREFIX_BONUS))
+        return matches
 
     def _ids_with_prefix(self, prefix: str) -> slice | None:
         """Return the ids of the tools whose slugs have this prefix; None if there are none."""
@@ -414,37 +428,53 @@ class Store:
             return _to_array(numbers[max(0, total - start - size) : total - start])[::-1]
         if sort_by in ("slug", "relevance"):
             return _to_array(numbers[start : start + size])
-        every = _to_array(numbers)
-        keys = self._columns[sort_by][every].astype(np.int64)
-        return every[topk.sorted_slice(-keys if descending else keys, start, start + size)]
+        all_numbers = _to_array(numbers)
+        keys = self._columns[sort_by][all_numbers].astype(np.int64)
+        return all_numbers[topk.sorted_slice(-keys if descending else keys, start, start + size)]
 
     def similar_slugs(self, slug: str, visible_toolkits: Collection[str] | None) -> list[str]:
-        """Return the slugs of up to 50 visible tools that share most words with this slug.
+        """Return the slugs of up to 40 visible tools that share most words with this slug.
 
-        They are candidates for "did you mean"; `visible_toolkits` None means all.
+        The next ones in slug order are among them. They are candidates for "did you mean";
+        `visible_toolkits` None means all.
         """
-        among = self._to_mask(self._effective_versions(VersionPins(), visible_toolkits))
-        query = slug.replace("-", "_")
-        numbers = ranking.sharing(
-            self._lookup(visible_toolkits), query, among, self._match_slugs(query), _SIMILAR
+        newest = self._visible_newest(visible_toolkits)
+        query = "_".join(slug.replace("-", "_").split("_")[:_MAX_SLUG_WORDS])
+        similar = ranking.find_similar_slugs(
+            self._lookup(visible_toolkits),
+            query,
+            self._to_mask(newest),
+            self._match_slugs(query),
+            _SIMILAR - 2 * _NEXT_SLUGS,
         )
         # the newest versions of all tools are in slug order
+        position = newest.range_cardinality(0, self._first_id_at(self._tools.bisect(slug)))
+        following = newest[max(0, position - _NEXT_SLUGS) : position + _NEXT_SLUGS]
+        numbers = np.union1d(similar, _to_array(following))
         return [
-            self._tools.entry_at(place)[0]
-            for place in self._newest_ids.searchsorted(numbers).tolist()
+            self._tools.entry_at(position)[0]
+            for position in self._newest_ids.searchsorted(numbers).tolist()
         ]
 
     # Sets
 
+    def _visible_newest(self, toolkits: Collection[str] | None) -> BitMap:
+        """Return the newest version of each visible tool (None: of all tools)."""
+        newest = self._load_set(snapshot_format.NEWEST)
+        return newest if toolkits is None else newest & self._load_visible(frozenset(toolkits))
+
     def _effective_versions(self, pins: VersionPins, toolkits: Collection[str] | None) -> BitMap:
         """Return the effective version of each tool of the toolkits (None: all) under the pins."""
-        pinned = [toolkit for toolkit in pins.toolkits if toolkits is None or toolkit in toolkits]
-        found = self._effective_at(pins.default)
+        candidates = None if toolkits is None else frozenset(toolkits)
+        pinned = [
+            toolkit for toolkit in pins.toolkits if candidates is None or toolkit in candidates
+        ]
+        versions = self._effective_at(pins.default)
         if toolkits is not None:
-            found = found & _union([self._toolkit_members(toolkit) for toolkit in toolkits])
+            versions = versions & _read_members(self._load_toolkit_set, toolkits)
         if not pinned:
-            return found
-        return self._repinned(found, {toolkit: pins.toolkits[toolkit] for toolkit in pinned})
+            return versions
+        return self._apply_pins(versions, {toolkit: pins.toolkits[toolkit] for toolkit in pinned})
 
     def _effective_at(self, version: str | None) -> BitMap:
         return (
@@ -453,25 +483,23 @@ class Store:
             else self._load_effective_at(version)
         )
 
-    def _repinned(self, found: BitMap, pinned: Mapping[str, str | None]) -> BitMap:
+    def _apply_pins(self, versions: BitMap, pinned: Mapping[str, str | None]) -> BitMap:
         """Return the same set, with the tools of these toolkits at the toolkits' own pins.
 
         The cost depends only on the size of those toolkits.
         """
-        every = self._every_version()
-        members = [_to_array(self._toolkit_members(toolkit)) for toolkit in pinned]
-        bounds = [len(every) if at is None else bisect_right(every, at) for at in pinned.values()]
+        all_versions = self._every_version()
+        members = [
+            _to_array(_read_members(self._load_toolkit_set, [toolkit])) for toolkit in pinned
+        ]
+        bounds = [
+            len(all_versions) if version is None else bisect_right(all_versions, version)
+            for version in pinned.values()
+        ]
         numbers = np.concatenate(members)
-        early = self._columns["version"][numbers] < np.repeat(bounds, [*map(len, members)])
-        in_force = numbers[_in_force(early, self._newest_mask[numbers])]
-        return (found - BitMap(numbers)) | BitMap(in_force)
-
-    def _toolkit_members(self, toolkit: str) -> BitMap:
-        return (
-            self._load_toolkit_set(f"toolkit {toolkit}")
-            if len(toolkit) <= names.MAX_LENGTH
-            else BitMap()
-        )
+        is_reached = self._columns["version"][numbers] < np.repeat(bounds, [*map(len, members)])
+        effective = numbers[_select_effective(is_reached, self._newest_mask[numbers])]
+        return (versions - BitMap(numbers)) | BitMap(effective)
 
 
 # The cached functions take a table and not the store. A reference cycle would keep the files
@@ -479,11 +507,11 @@ class Store:
 
 
 def _read_entry(tools: Table, slug: str) -> ToolEntry | None:
-    found = tools.find(slug)
-    if found is None:
+    match = tools.find(slug)
+    if match is None:
         return None
-    toolkit, versions = orjson.loads(found[1][4:])
-    return ToolEntry(toolkit, int.from_bytes(found[1][:4], "little"), versions)
+    toolkit, versions = orjson.loads(match[1][4:])
+    return ToolEntry(toolkit, int.from_bytes(match[1][:4], "little"), versions)
 
 
 def _read_set(sets: Table, versions: int, name: str) -> BitMap:
@@ -492,11 +520,18 @@ def _read_set(sets: Table, versions: int, name: str) -> BitMap:
     Raises SnapshotError if an id is out of range: a few bytes can encode a set of all 32-bit
     numbers, and an array of those takes gigabytes.
     """
-    found = sets.get(name)
-    numbers = BitMap() if found is None else BitMap.deserialize(found)
+    data = sets.get(name)
+    numbers = BitMap() if data is None else BitMap.deserialize(data)
     if numbers and numbers.max() >= versions:
         raise SnapshotError(f"A set of tools has other bytes than were written: {REBUILD_HINT}")
     return numbers
+
+
+def _read_members(load_toolkit: Callable[[str], BitMap], toolkits: Iterable[str]) -> BitMap:
+    """Return the ids of all versions of all tools of these toolkits."""
+    return _union(
+        [load_toolkit(f"toolkit {slug}") for slug in toolkits if len(slug) <= names.MAX_LENGTH]
+    )
 
 
 def _read_effective(
@@ -506,18 +541,20 @@ def _read_effective(
 
     That is a version that is early enough, while the next one is not or does not exist.
     """
-    early = version < bisect_right(_read_all_versions(facts), at_version)
-    in_force = _in_force(early, _make_mask(newest, len(version)))
-    return BitMap(np.flatnonzero(in_force).astype(np.uint32))
+    is_reached = version < bisect_right(_read_all_versions(facts), at_version)
+    effective = _select_effective(is_reached, _make_mask(newest, len(version)))
+    return BitMap(np.flatnonzero(effective).astype(np.uint32))
 
 
-def _in_force(early: NDArray[np.bool_], is_newest: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _select_effective(
+    is_reached: NDArray[np.bool_], is_newest: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
     """Return which versions are effective, from columns of some tools' versions in order.
 
     A version is effective if it is early enough and no later version of its tool is.
     """
-    in_force: NDArray[np.bool_] = early & (is_newest | ~np.append(early[1:], False))
-    return in_force
+    effective: NDArray[np.bool_] = is_reached & (is_newest | ~np.append(is_reached[1:], False))
+    return effective
 
 
 def _read_all_versions(facts: Table) -> list[str]:
@@ -525,8 +562,8 @@ def _read_all_versions(facts: Table) -> list[str]:
 
 
 def _read_fact(facts: Table, name: str) -> Any:
-    found = facts.get(name)
-    return None if found is None else orjson.loads(found)
+    data = facts.get(name)
+    return None if data is None else orjson.loads(data)
 
 
 def _names_of_kind(table: Table, kind: str) -> list[str]:
@@ -558,18 +595,18 @@ def _page_by_relevance(result: Ranking, descending: bool, start: int, stop: int)
     """
     sign = -1 if descending else 1
     best = result.top_ids[np.argsort(sign * result.top_scores, kind="stable")]
-    others = len(result.tool_ids) - len(best)
+    other_count = len(result.tool_ids) - len(best)
     # positions of the reranked tools in the whole order
-    first, last = (0, len(best)) if descending else (others, others + len(best))
-    near = best[max(start - first, 0) : max(stop - first, 0)]
-    if (start >= first and stop <= last) or not others:
-        return near
-    rest = np.isin(result.tool_ids, best, assume_unique=True, invert=True)
-    before = len(best) if descending else 0  # number of tools before the others
-    start, stop = max(start - before, 0), min(max(stop - before, 0), others)
-    far = (
-        result.tool_ids[rest][topk.sorted_slice(sign * result.scores[rest], start, stop)]
+    first, last = (0, len(best)) if descending else (other_count, other_count + len(best))
+    best_page = best[max(start - first, 0) : max(stop - first, 0)]
+    if (start >= first and stop <= last) or not other_count:
+        return best_page
+    is_other = np.isin(result.tool_ids, best, assume_unique=True, invert=True)
+    skipped = len(best) if descending else 0  # number of tools before the others
+    start, stop = max(start - skipped, 0), min(max(stop - skipped, 0), other_count)
+    others_page = (
+        result.tool_ids[is_other][topk.sorted_slice(sign * result.scores[is_other], start, stop)]
         if start < stop
         else best[:0]
     )
-    return np.concatenate([near, far] if descending else [far, near])
+    return np.concatenate([best_page, others_page] if descending else [others_page, best_page])

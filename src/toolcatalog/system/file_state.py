@@ -21,13 +21,13 @@ def compute_signature(path: str, now: int) -> int:
     `now` is the time at which the check began, in nanoseconds.
     """
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return 0
-    changed = max(found.st_mtime_ns, found.st_ctime_ns)
-    if changed > now - _FRESH_PERIOD or stat.S_ISLNK(found.st_mode):
+    changed = max(status.st_mtime_ns, status.st_ctime_ns)
+    if changed > now - _FRESH_PERIOD or stat.S_ISLNK(status.st_mode):
         return 0
-    return _hash_status(found)
+    return _hash_status(status)
 
 
 def _hash_status(status: os.stat_result) -> int:
@@ -49,11 +49,12 @@ def settled_signature(path: str) -> int:
 
 def digest_signatures(folder: Path, paths: Iterable[str]) -> str:
     """Return one digest of the settled signatures of these files."""
-    return hashlib.sha256(
-        repr([(path, settled_signature(f"{folder}/{path}")) for path in paths]).encode()
-    ).hexdigest()
+    signatures = [(path, settled_signature(f"{folder}/{path}")) for path in paths]
+    return hashlib.sha256(repr(signatures).encode()).hexdigest()
 
 
 def are_unchanged(folder: Path, signatures: Mapping[str, int]) -> bool:
     """Return whether all files, given by path and signature, are unchanged."""
-    return all(has_signature(f"{folder}/{path}", mark) for path, mark in signatures.items())
+    return all(
+        has_signature(f"{folder}/{path}", signature) for path, signature in signatures.items()
+    )

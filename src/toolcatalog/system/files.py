@@ -11,7 +11,7 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
@@ -25,6 +25,7 @@ except ImportError:  # pragma: no cover - there are no advisory locks to take on
     fcntl = None  # type: ignore[assignment]  # a module elsewhere
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_NEW_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _POLL_INTERVAL = 0.02  # seconds between two attempts to lock
 SEAL_LINE_SIZE = 2 * seals.SEAL_SIZE + 1  # bytes of the seal line
 _TEMPORARY_NAME = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
@@ -36,13 +37,13 @@ def require_no_links(path: Path, top: Path) -> None:
     Otherwise files could be written elsewhere. `top` itself is the caller's choice and may be a
     link.
     """
-    for place in (path, *path.parents):
-        if place == top:
+    for ancestor in (path, *path.parents):
+        if ancestor == top:
             return
-        if place.is_symlink():
+        if ancestor.is_symlink():
             raise UsageError(
-                f"{place} is a symbolic link, and nothing is written through one: remove the link, "
-                "or put the file or folder itself there."
+                f"{ancestor} is a symbolic link, and nothing is written through one: remove the "
+                "link, or put the file or folder itself there."
             )
 
 
@@ -59,8 +60,8 @@ def remove_temporary_files(folder: Path, name: str = "") -> None:
     """
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         for other in os.listdir(folder):
-            found = _TEMPORARY_NAME.fullmatch(other)
-            if found and name in ("", found[1]):
+            match = _TEMPORARY_NAME.fullmatch(other)
+            if match and name in ("", match[1]):
                 (folder / other).unlink(missing_ok=True)
 
 
@@ -108,7 +109,6 @@ def write_synced(path: Path, data: bytes, mode: int = 0o644) -> None:
     An existing file keeps its owner if permitted: a file that root rewrites must stay readable for
     the account that reads it.
     """
-
     with _open_replacement(path, mode) as file:
         file.write(data)
         file.flush()
@@ -121,16 +121,14 @@ def write_synced(path: Path, data: bytes, mode: int = 0o644) -> None:
 @contextlib.contextmanager
 def _open_replacement(path: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
     """Open a temporary file that replaces `path` at the end; it is removed after an error."""
-    beside = _temporary_path(path)
-    with _name_in_errors(path, beside):
+    temporary = _temporary_path(path)
+    with _name_in_errors(path, temporary):
         try:
-            with open(
-                os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb"
-            ) as file:
+            with open(os.open(temporary, _NEW_FILE_FLAGS, mode), "wb") as file:
                 yield file
-            os.replace(beside, path)
+            os.replace(temporary, path)
         except BaseException:
-            _discard(beside)
+            _discard(temporary)
             raise
 
 
@@ -150,15 +148,11 @@ def write_if_changed(path: Path, data: bytes) -> bool:
     For files that can be rebuilt: they are not flushed to disk, which would take seconds for a
     thousand pages.
     """
-    try:
-        with open(path, "rb", buffering=0) as file:
-            if file.read(len(data) + 1) == data:
-                return False
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-    except OSError:
-        pass  # something is there, perhaps a folder: the write below raises the right error
-    _write_atomic(path, data)
+    # if something else is there, perhaps a folder, writing raises the right error
+    with contextlib.suppress(OSError), open(path, "rb", buffering=0) as file:
+        if file.read(len(data) + 1) == data:
+            return False
+    write_unsynced(path, data)
     return True
 
 
@@ -174,7 +168,7 @@ def write_unsynced(path: Path, data: bytes) -> None:
         _write_atomic(path, data)
 
 
-def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
+def write_pieces(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
     """Write a file atomically from pieces, which may be many.
 
     For files that can be rebuilt: they are not flushed to disk.
@@ -185,13 +179,13 @@ def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
 
 def write_new(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, str]:
     """Write a new file from pieces; return its size in bytes and its SHA-256."""
-    size, seen = 0, hashlib.sha256()
+    size, digest = 0, hashlib.sha256()
     with _name_in_errors(path), path.open("xb") as file:
         for piece in pieces:
             file.write(piece)
-            seen.update(piece)
+            digest.update(piece)
             size += len(piece)
-    return size, seen.hexdigest()
+    return size, digest.hexdigest()
 
 
 def read_plain_file(path: Path) -> bytes:
@@ -216,8 +210,11 @@ def open_regular(path: Path | str) -> BufferedReader:
 
 def _open_regular(path: Path | str) -> int:
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | _NO_LINK)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
         os.close(handle)
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     return handle
 
@@ -237,11 +234,11 @@ def link_or_write(path: str, data: bytes, modified: int, candidates: Iterable[st
     If one of the candidates has the same bytes, the file becomes a hard link to it: no data is
     copied, and its time is kept.
     """
-    for twin in candidates:
-        if has_content(twin, data):
+    for candidate in candidates:
+        if has_content(candidate, data):
             # a file system may not support hard links, or limit their number
             with contextlib.suppress(OSError):
-                os.link(twin, path)
+                os.link(candidate, path)
                 return
     with _name_in_errors(path), open(path, "xb") as file:
         file.write(data)
@@ -255,10 +252,10 @@ def measure_size(path: Path) -> int:
     Files that are removed meanwhile count as 0.
     """
     total = 0
-    for one in [path, *path.rglob("*")]:
+    for file in [path, *path.rglob("*")]:
         with contextlib.suppress(OSError):
-            found = one.lstat()
-            total += found.st_size if stat.S_ISREG(found.st_mode) else 0
+            status = file.lstat()
+            total += status.st_size if stat.S_ISREG(status.st_mode) else 0
     return total
 
 
@@ -268,26 +265,38 @@ def hash_file(path: Path) -> tuple[int, str]:
         return path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_sealed(path: Path, pieces: Iterable[bytes]) -> None:
-    """Write a file atomically from pieces, with a seal as its first line (see `system.seals`).
+@contextlib.contextmanager
+def open_sealed(path: Path) -> Iterator[Callable[[bytes], None]]:
+    """Open a file for atomic writing, with a seal as its first line (see `system.seals`).
 
-    The seal has hexadecimal digits. It is for files that a later build trusts.
+    Yields a function that writes a piece. The seal has hexadecimal digits. It is for files that a
+    later build trusts.
     """
     with _open_replacement(path) as file:
-        seen = hashlib.sha256()
+        digest = hashlib.sha256()
         file.write(bytes(SEAL_LINE_SIZE))
-        for piece in pieces:
+
+        def write(piece: bytes) -> None:
             file.write(piece)
-            seen.update(piece)
+            digest.update(piece)
+
+        yield write
         file.seek(0)
-        file.write(seals.compute_seal(path.name, seen.digest()).hex().encode() + b"\n")
+        file.write(_seal_line(path, digest.digest()))
+
+
+def write_sealed(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write a sealed file atomically from pieces (see `open_sealed`)."""
+    with open_sealed(path) as write:
+        for piece in pieces:
+            write(piece)
 
 
 def read_sealed(path: Path) -> bytes | None:
     """Return the content of a sealed file; None if it is missing or the seal is not valid."""
     with contextlib.suppress(OSError), open_regular(path) as file:
-        said, data = file.read(SEAL_LINE_SIZE), file.read()
-        if _has_valid_seal(path, hashlib.sha256(data).digest(), said):
+        seal_line, data = file.read(SEAL_LINE_SIZE), file.read()
+        if _has_valid_seal(path, hashlib.sha256(data).digest(), seal_line):
             return data
     return None
 
@@ -298,27 +307,29 @@ def iter_sealed_lines(path: Path) -> Iterator[bytes]:
     The file is read twice, first for the seal, so that it need not fit in memory.
     """
     with contextlib.suppress(OSError), open_regular(path) as file:
-        said = file.read(SEAL_LINE_SIZE)
-        if _has_valid_seal(path, hashlib.file_digest(file, "sha256").digest(), said):
+        seal_line = file.read(SEAL_LINE_SIZE)
+        if _has_valid_seal(path, hashlib.file_digest(file, "sha256").digest(), seal_line):
             file.seek(SEAL_LINE_SIZE)
             yield from (line.removesuffix(b"\n") for line in file)
 
 
 def _has_valid_seal(path: Path, digest: bytes, seal_line: bytes) -> bool:
-    return hmac.compare_digest(
-        seals.compute_seal(path.name, digest).hex().encode() + b"\n", seal_line
-    )
+    return hmac.compare_digest(_seal_line(path, digest), seal_line)
+
+
+def _seal_line(path: Path, digest: bytes) -> bytes:
+    return seals.compute_seal(path.name, digest).hex().encode() + b"\n"
 
 
 def replace_symlink(link: Path, target: str) -> None:
     """Create a symbolic link to `target`, or replace it atomically."""
-    beside = _temporary_path(link)
-    with _name_in_errors(link, beside):
-        os.symlink(target, beside)
+    temporary = _temporary_path(link)
+    with _name_in_errors(link, temporary):
+        os.symlink(target, temporary)
         try:
-            os.replace(beside, link)
+            os.replace(temporary, link)
         except BaseException:
-            _discard(beside)
+            _discard(temporary)
             raise
 
 
@@ -330,10 +341,12 @@ def lock(path: Path, timeout: float = 0.0) -> Iterator[bool]:
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC | _NO_LINK
     with open(os.open(path, flags, 0o666), "a") as file:
-        until = time.monotonic() + timeout
-        while not (got_it := _try_lock(file.fileno())) and time.monotonic() < until:
+        deadline = time.monotonic() + timeout
+        is_locked = _try_lock(file.fileno())
+        while not is_locked and time.monotonic() < deadline:
             time.sleep(_POLL_INTERVAL)
-        yield got_it
+            is_locked = _try_lock(file.fileno())
+        yield is_locked
 
 
 def _try_lock(handle: int) -> bool:

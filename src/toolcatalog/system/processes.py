@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
@@ -21,7 +20,7 @@ from toolcatalog.system.signals import defer_interrupts
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-_MIN_TASKS = 8  # this many tasks take less time than a process start
+MIN_TASKS = 8  # this many tasks take less time than a process start
 _MAX_CHUNK_SIZE = 8  # maximum number of tasks sent at once
 _POLL_INTERVAL = 0.5  # seconds
 # threads of a pool in this process (sending work, receiving results); those of a worker (itself
@@ -40,22 +39,26 @@ def available_cpus(cgroup_root: Path = Path("/sys/fs/cgroup")) -> int:
     `cgroup_root` is where Linux mounts control groups, version 2 or 1; a container sees its own
     there.
     """
-    every = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    allowed = (
+    folder = cgroup_root / "cpu"
+    quotas = (
         _cgroup_cpus(cgroup_root / "cpu.max"),
-        _cgroup_cpus(cgroup_root / "cpu/cpu.cfs_quota_us", cgroup_root / "cpu/cpu.cfs_period_us"),
+        _cgroup_cpus(folder / "cpu.cfs_quota_us", folder / "cpu.cfs_period_us"),
     )
-    return math.ceil(min(every, *allowed))
+    return math.ceil(min(_affine_cpus(), *quotas))
+
+
+def _affine_cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _cgroup_cpus(*files: Path) -> float:
     """Return the processors that quota files allow: quota by period; infinity if unlimited."""
     with contextlib.suppress(OSError, ValueError):
-        allowed, period = map(int, " ".join(file.read_text() for file in files).split())
+        quota, period = map(int, " ".join(file.read_text() for file in files).split())
         # no limit is -1 in version 1, and a word in version 2
-        return allowed / period if allowed > 0 else math.inf
+        return quota / period if quota > 0 else math.inf
     return math.inf
 
 
@@ -81,8 +84,51 @@ class Workers(Protocol):
         """Release the workers."""
 
 
+class BackgroundWorker:
+    """A process that works next to this one; where it is not running, this process does its work.
+
+    `jobs` is how many processes may work at once: with fewer than two it never runs.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        self._jobs = jobs
+        self._cleanup = contextlib.ExitStack()
+        self._executor: Executor | None = None
+
+    def start(self) -> None:
+        """Start the process unless it runs.
+
+        Start it early, because a forked process keeps a copy of the memory of that moment.
+        """
+        if self._jobs > 1 and self._executor is None:
+            self._executor = _start_processes(1, self._cleanup)
+
+    def stop(self) -> None:
+        """Stop the process after its current work."""
+        self._executor = None
+        self._cleanup.close()
+
+    def stop_if_forked(self) -> None:
+        """Stop the process if processes are forked; the next one has everything loaded by then."""
+        if _CAN_FORK:
+            self.stop()
+
+    def submit(self, work: Callable[[], Result]) -> Callable[[], Result]:
+        """Start work; return a function that waits for the result, or else does the work."""
+        return self._executor.submit(work).result if self._executor else work
+
+    def map_with(self, work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterable[Result]:
+        """Yield the results of a few tasks in order.
+
+        This process works from the first task on, and the background process from the last.
+        """
+        if self._executor is None:
+            return map(work, tasks)
+        return _map_from_both_ends(work, tasks, self._executor)
+
+
 class WorkerPool:
-    """Worker processes that are started on demand, and one more for work in the background.
+    """Worker processes that are started on demand, and a background worker.
 
     Leaving the `with` block ends them. `worker_source` returns other workers instead of processes;
     the background worker is always a local process.
@@ -90,14 +136,10 @@ class WorkerPool:
 
     def __init__(self, jobs: int, worker_source: Callable[[], Workers] | None = None) -> None:
         self.jobs = jobs
-        self._is_single = jobs < 2 and worker_source is None
+        self.background = BackgroundWorker(jobs)
         self._cleanup = contextlib.ExitStack()
         self._worker_source = worker_source
-        self._start_workers: Callable[[], Workers | None] = worker_source or partial(
-            _start_processes, jobs, self._cleanup
-        )
-        self._executor: Workers | None = None
-        self._background: Executor | None = None
+        self._workers: Workers | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -108,68 +150,40 @@ class WorkerPool:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._worker_source and self._executor:
-            self._executor.shutdown(wait=error is None, cancel_futures=True)
-        self._cleanup.close()
+        with self._cleanup:
+            self._cleanup.callback(self.background.stop)
+            if self._worker_source and self._workers:
+                self._workers.shutdown(wait=error is None, cancel_futures=True)
 
     def map(self, work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterable[Result]:
         """Return the results of the tasks in order, as they arrive.
 
-        Raises BrokenExecutor if a process was killed.
+        A few tasks are shared with the background worker. Raises BrokenExecutor if a process was
+        killed.
         """
-        if not self._is_single and len(tasks) > _MIN_TASKS:
-            self._executor = self._executor or self._start_workers()
-            if self._executor:
-                return self._executor.map(
-                    work,
-                    tasks,
-                    chunksize=max(1, min(_MAX_CHUNK_SIZE, len(tasks) // (4 * self.jobs))),
-                )
-        return (
-            _map_from_both_ends(work, tasks, self._background)
-            if self._background
-            else map(work, tasks)
-        )
+        if len(tasks) > MIN_TASKS:
+            self._workers = self._workers or self._start_workers()
+            if self._workers:
+                size = max(1, min(_MAX_CHUNK_SIZE, len(tasks) // (4 * self.jobs)))
+                return self._workers.map(work, tasks, chunksize=size)
+        return self.background.map_with(work, tasks)
 
-    def start_background(self, tasks: int, threshold: int = _MIN_TASKS) -> None:
-        """Start the background process if there are more than `threshold` tasks.
-
-        Start it early, because a forked process keeps a copy of the memory of that moment.
-        """
-        if self.jobs > 1 and tasks > threshold:
-            self._background = self._background or _start_processes(1, self._cleanup)
-
-    def stop_background(self) -> None:
-        """Stop the background process if processes are forked.
-
-        The next one then has everything that is loaded by then.
-        """
-        if self._background and _CAN_FORK:
-            _shut_down(self._background)
-            self._background = None
-
-    def submit(self, work: Callable[[], Result]) -> Callable[[], Result]:
-        """Start work in the background; return a function that waits for the result.
-
-        Without a background process, that function does the work.
-        """
-        return self._background.submit(work).result if self._background else work
+    def _start_workers(self) -> Workers | None:
+        if self._worker_source:
+            return self._worker_source()
+        return _start_processes(self.jobs, self._cleanup) if self.jobs > 1 else None
 
 
 def _map_from_both_ends(
-    work: Callable[[Task], Result], tasks: Sequence[Task], background: "Executor"
+    work: Callable[[Task], Result], tasks: Sequence[Task], executor: "Executor"
 ) -> Iterator[Result]:
-    """Yield the results of a few tasks in order.
-
-    This process works from the front, and the background process from the end.
-    """
-    begun = [background.submit(work, task) for task in reversed(tasks[1:])]
+    futures = [executor.submit(work, task) for task in reversed(tasks[1:])]
     for task in tasks:
         yield work(task)
-        if not (begun and begun[-1].cancel()):
+        if not (futures and futures[-1].cancel()):
             break
-        begun.pop()
-    yield from (one.result() for one in reversed(begun))
+        futures.pop()
+    yield from (future.result() for future in reversed(futures))
 
 
 def release_free_memory() -> None:
@@ -184,24 +198,19 @@ def release_free_memory() -> None:
 def _start_processes(jobs: int, cleanup: contextlib.ExitStack) -> "Executor | None":
     """Start up to `jobs` processes, as many as the thread limit permits; None if it permits none.
 
-    A pool that cannot start its threads would wait forever. `cleanup` waits for the processes in
-    any case: at exit, Python wakes processes that are just ending, which may fail.
+    `cleanup` waits for the processes in any case: at exit, Python wakes processes that are just
+    ending, which may fail.
     """
-    fitting = min(
-        jobs,
-        (threads.count_available(_POOL_THREADS + _THREADS_PER_WORKER * jobs) - _POOL_THREADS)
-        // _THREADS_PER_WORKER,
-    )
-    if fitting < 1:
+    count = _count_startable(jobs)
+    if count < 1:
         return None
     import multiprocessing  # noqa: PLC0415 - most commands start no process
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
 
     context = multiprocessing.get_context("fork" if _CAN_FORK else "spawn")
+    arguments = os.getpid(), seals.get_secret()
     try:
-        executor = ProcessPoolExecutor(
-            fitting, context, _initialize_worker, (os.getpid(), seals.get_secret())
-        )
+        executor = ProcessPoolExecutor(count, context, _initialize_worker, arguments)
     # no shared memory for its locks: /dev/shm is missing or not writable
     except OSError:
         return None
@@ -210,6 +219,15 @@ def _start_processes(jobs: int, cleanup: contextlib.ExitStack) -> "Executor | No
         cleanup.callback(_shut_down, executor)
         executor.submit(os.getpid).result()  # fork all workers now, before any thread starts
     return executor
+
+
+def _count_startable(jobs: int) -> int:
+    """Return how many of these processes the thread limit permits.
+
+    A pool that cannot start its threads would wait forever.
+    """
+    threads_needed = _POOL_THREADS + _THREADS_PER_WORKER * jobs
+    return (threads.count_available(threads_needed) - _POOL_THREADS) // _THREADS_PER_WORKER
 
 
 def _shut_down(executor: "Executor") -> None:

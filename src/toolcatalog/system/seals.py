@@ -50,19 +50,29 @@ def compute_seal(name: str, digest: bytes) -> bytes:
     return hashlib.blake2b(text, key=get_secret(), digest_size=SEAL_SIZE).digest()
 
 
+def get_secret_path() -> Path | None:
+    """Return the path of the secret in the user's cache folder; None without a home folder."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not folder.is_absolute():
+        try:
+            home = Path.home()
+        except RuntimeError:
+            return None
+        if not (home.is_absolute() and home.is_dir()):
+            return None
+        folder = home / ".cache"
+    return folder / "toolcatalog" / _FILE_NAME
+
+
 def _load_secret() -> bytes | None:
     """Return the secret in the user's cache folder, created if missing; None if that fails."""
+    path = get_secret_path()
     try:
-        folder = Path(os.environ.get("XDG_CACHE_HOME", ""))
-        if not folder.is_absolute():
-            home = Path.home()
-            if not (home.is_absolute() and home.is_dir()):
-                return None
-            folder = home / ".cache"
-        path = folder / "toolcatalog" / _FILE_NAME
+        if path is None:
+            return None
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         return _read_secret(path) or _create_secret(path)
-    except (OSError, RuntimeError):  # RuntimeError: no home directory
+    except OSError:
         return None
 
 
@@ -82,8 +92,8 @@ def _read_secret(path: Path) -> bytes | None:
                 raise PermissionError(f"{path} belongs to another user")
             if stat.S_IMODE(status.st_mode) & 0o077:
                 return None
-        found = file.read(SEAL_SIZE + 1) if stat.S_ISREG(status.st_mode) else b""
-    return found if len(found) == SEAL_SIZE else None
+        secret = file.read(SEAL_SIZE + 1) if stat.S_ISREG(status.st_mode) else b""
+    return secret if len(secret) == SEAL_SIZE else None
 
 
 def _create_secret(path: Path) -> bytes | None:
@@ -91,14 +101,14 @@ def _create_secret(path: Path) -> bytes | None:
 
     If two processes do this at once, both use the secret of the first.
     """
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{_FILE_NAME}.")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{_FILE_NAME}.")
     try:
         with open(handle, "wb") as file:
             file.write(os.urandom(SEAL_SIZE))
         if _read_secret(path) is None:
             path.unlink(missing_ok=True)
         with suppress(FileExistsError):
-            os.link(beside, path)
+            os.link(temporary, path)
     finally:
-        Path(beside).unlink()
+        Path(temporary).unlink()
     return _read_secret(path)

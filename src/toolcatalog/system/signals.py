@@ -22,25 +22,42 @@ def exit_on_interrupt() -> Iterator[None]:
     stay as they are.
     """
     before = signal.getsignal(signal.SIGINT)
-    is_ours = (
-        before is signal.default_int_handler
-        and threading.current_thread() is threading.main_thread()
-    )
-    if is_ours:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if before is not signal.default_int_handler or not _is_main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
     finally:
-        if is_ours:
-            signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
 def defer_interrupts() -> Iterator[None]:
     """Defer interrupts of this thread to the end of the block.
 
-    Threads and programs that are started in it do not receive interrupts.
+    Threads and programs that are started in it do not receive interrupts. Blocking the signal is
+    not enough: any other thread that does not block it, even one that is just ending, receives it,
+    and then Python calls the signal handler in the main thread.
     """
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or not _is_main_thread():
+        with _block_interrupts():
+            yield
+        return
+    interrupts: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+    try:
+        with _block_interrupts():
+            yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if interrupts:
+            signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def _block_interrupts() -> Iterator[None]:
     if not _CAN_MASK:
         yield
         return
@@ -49,6 +66,10 @@ def defer_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def stop_handling_interrupts() -> None:

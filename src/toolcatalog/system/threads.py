@@ -4,7 +4,10 @@ import threading
 
 from toolcatalog.errors import UsageError
 
-LIMIT_HINT = "raise the limit of processes, for threads count there too (`pids` of a container, TasksMax of systemd)"
+LIMIT_HINT = (
+    "raise the limit of processes, for threads count there too (`pids` of a container, TasksMax of "
+    "systemd)"
+)
 LIMIT_MESSAGE = f"No more threads may be begun here: {LIMIT_HINT}."
 _LIMIT_ERROR = "can't start new thread"  # the only detail in Python's error
 
@@ -29,16 +32,16 @@ def count_available(limit: int) -> int:
 
     It starts and ends them, because there is no other way to know all limits.
     """
-    end, begun = threading.Event(), list[threading.Thread]()
+    end, started = threading.Event(), list[threading.Thread]()
     try:
-        while len(begun) < limit:
+        while len(started) < limit:
             thread = threading.Thread(target=end.wait)
             thread.start()
-            begun.append(thread)
+            started.append(thread)
     except RuntimeError:
         pass
     finally:
         end.set()  # also after an interrupt: Python waits for these threads at exit
-    for thread in begun:
+    for thread in started:
         thread.join()
-    return len(begun)
+    return len(started)

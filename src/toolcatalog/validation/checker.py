@@ -31,9 +31,11 @@ from toolcatalog.catalog.model import (
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Problem
 from toolcatalog.progress import Progress, no_progress
 from toolcatalog.validation import cross_references, severity, suppressions
+from toolcatalog.validation.suppressions import NO_FINDINGS, LintFindings
 
 _CHUNK_SIZE = 64  # files that go through each step together
 _NAME_RULES = ("name-toolkit", "name-tool")  # reported only for the first file of a folder
+_UNREADABLE_VALUE_RULES = ("yaml-alias", "yaml-number")
 _sort_key = attrgetter("path", "line", "column", "rule", "message", "expected", "help", "severity")
 
 
@@ -42,14 +44,14 @@ class CheckedCatalog:
     """The result of checking a catalog.
 
     `catalog` has stubs for invalid files, `problems` are sorted by position, and `file_count` is
-    the number of files read. `findings` are the lint findings, not located yet: there may be many,
-    and locating one means reading its file again.
+    the number of files read. `lint_findings` are not located yet: there may be many, and locating
+    one means reading its file again.
     """
 
     catalog: Catalog
     problems: tuple[Problem, ...]
     file_count: int
-    findings: Sequence[Finding] = ()
+    lint_findings: LintFindings = NO_FINDINGS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,7 @@ class CheckedFile:
     problems: Sequence[Problem]
     digest: str
     findings: Sequence[Finding] = ()
+    has_suppressions: bool = False
     is_stub: bool = False
 
 
@@ -75,28 +78,23 @@ def check_folder(
 
     Raises UsageError if `root` is not a folder.
     """
-    paths, problems = folder.list_paths(root)
-    examined = []
+    paths, unreadable = folder.list_paths(root)
+    checked_files = []
     with progress("Reading", len(paths)) as advance:
-        for one in check_files(root, paths):
-            examined.append(one)
+        for checked_file in check_files(root, paths):
+            checked_files.append(checked_file)
             advance(1)
-    examined = add_version_findings(examined)
-    checked = check_catalog(root, examined, [], problems, severities)
-    told = [
-        problem
-        for path, some in suppressions.group_by_path(checked.findings).items()
-        for problem in suppressions.apply(root, path, some)
-    ]
-    return replace(
-        checked, problems=apply_severities(checked.catalog.about.rules, [*checked.problems, *told])
-    )
+    checked_files = add_version_findings(checked_files)
+    checked = check_catalog(root, checked_files, [], unreadable, severities)
+    located = suppressions.locate_unsuppressed_findings(root, checked.lint_findings)
+    problems = apply_severities(checked.catalog.about.rules, [*checked.problems, *located])
+    return replace(checked, problems=problems)
 
 
 def check_file(root: Path, path: str) -> CheckedFile:
     """Read one file and validate it against its schema."""
-    (examined,) = check_files(root, [path])
-    return examined
+    (checked_file,) = check_files(root, [path])
+    return checked_file
 
 
 def check_files(root: Path, paths: Sequence[str]) -> Iterator[CheckedFile]:
@@ -106,17 +104,18 @@ def check_files(root: Path, paths: Sequence[str]) -> Iterator[CheckedFile]:
     cache than running all steps for one file after another.
     """
     for start in range(0, len(paths), _CHUNK_SIZE):
-        some = paths[start : start + _CHUNK_SIZE]
-        loaded = [loader.load_file(root, path) for path in some]
-        shaped = [
-            schema.validate(document) if document and document.is_readable else (None, [])
-            for document, _ in loaded
-        ]
-        said = [
+        chunk = paths[start : start + _CHUNK_SIZE]
+        loaded = [loader.load_file(root, path) for path in chunk]
+        validated = [_validate(document) for document, _ in loaded]
+        findings = [
             severity.check_record(path, record)
-            for path, (record, _) in zip(some, shaped, strict=True)
+            for path, (record, _) in zip(chunk, validated, strict=True)
         ]
-        yield from map(partial(_combine_results, root), some, loaded, shaped, said)
+        yield from map(partial(_combine_results, root), chunk, loaded, validated, findings)
+
+
+def _validate(document: Document | None) -> tuple[schema.Record | None, list[Finding]]:
+    return schema.validate(document) if document and document.is_readable else (None, [])
 
 
 def _combine_results(
@@ -129,19 +128,15 @@ def _combine_results(
     (document, faults), (record, findings) = loaded, validated
     if document is None:
         return CheckedFile(path=path, record=None, problems=faults, digest="")
-    problems = [
-        *faults,
-        *loader.locate_findings(root, findings),
-        *suppressions.find_invalid(root, document),
-    ]
-    lint_findings = [*lint_findings, *suppressions.check_comments(root, document)]
+    located = loader.locate_findings(root, findings)
     record = record or schema.recover(document, findings)
     return CheckedFile(
         path=path,
         record=record or _make_stub(document),
-        problems=problems,
+        problems=[*faults, *located, *suppressions.find_invalid(root, document)],
         digest=document.digest,
-        findings=lint_findings,
+        findings=[*lint_findings, *suppressions.check_comments(root, document)],
+        has_suppressions=bool(document.suppressions),
         is_stub=record is None,
     )
 
@@ -151,32 +146,35 @@ def add_version_findings(files: Iterable[CheckedFile]) -> list[CheckedFile]:
 
     The newest version of a tool gets one if it is identical to the previous version.
     """
-    checked = [*files]
+    checked_files = [*files]
     versions: defaultdict[str, list[CheckedFile]] = defaultdict(list)
-    for file in checked:
+    for file in checked_files:
         if isinstance(file.record, ToolVersion) and not file.problems:
             versions[file.path.rpartition("/")[0]].append(file)
-    identical = {
-        newest.path: previous.record.version
-        for previous, newest in map(_newest_two, versions.values())
-        if isinstance(previous.record, ToolVersion)
-        and previous is not newest
-        and _content(previous.record) == _content(newest.record)
+    findings = {
+        finding.path: finding
+        for tool_files in versions.values()
+        for finding in _find_identical_version(tool_files)
     }
     return [
-        replace(
-            file, findings=[*file.findings, _identical_finding(file.path, identical[file.path])]
-        )
-        if file.path in identical
+        replace(file, findings=[*file.findings, findings[file.path]])
+        if file.path in findings
         else file
-        for file in checked
+        for file in checked_files
     ]
 
 
-def _newest_two(files: Sequence[CheckedFile]) -> tuple[CheckedFile, CheckedFile]:
-    """Return the previous and the newest version; the same file twice if there is only one."""
-    ordered = sorted(files, key=attrgetter("path"))
-    return ordered[max(len(ordered) - 2, 0)], ordered[-1]
+def _find_identical_version(files: Sequence[CheckedFile]) -> Iterator[Finding]:
+    """Yield a finding if the newest version of a tool is identical to the previous one."""
+    *_, previous, newest = [None, *sorted(files, key=attrgetter("path"))]
+    if previous and newest and _content(previous.record) == _content(newest.record):
+        version = previous.path.rpartition("/")[2].removesuffix(".yaml")
+        yield Finding(
+            path=newest.path,
+            rule=severity.IDENTICAL_VERSION,
+            message=f"this version is identical to {version}",
+            help="change what the new version is for, or remove the file",
+        )
 
 
 def _content(tool: schema.Record | None) -> str:
@@ -184,32 +182,25 @@ def _content(tool: schema.Record | None) -> str:
     return repr(replace(tool, path="", version="")) if isinstance(tool, ToolVersion) else ""
 
 
-def _identical_finding(path: str, version: str) -> Finding:
-    return Finding(
-        path=path,
-        rule=severity.IDENTICAL_VERSION,
-        message=f"this version is identical to {version}",
-        help="change what the new version is for, or remove the file",
-    )
-
-
-def select_findings(files: Collection[CheckedFile]) -> list[Finding]:
+def select_findings(files: Collection[CheckedFile]) -> LintFindings:
     """Return the lint findings of these files, which must include all versions of their tools.
 
     Published versions are immutable. So older versions get only the findings that can still be
     fixed in them.
     """
     newest: dict[str, str] = {}
-    for one in files:
-        folder = one.path.rpartition("/")[0]
-        newest[folder] = max(newest.get(folder, ""), one.path)
+    for file in files:
+        parent = file.path.rpartition("/")[0]
+        newest[parent] = max(newest.get(parent, ""), file.path)
     current = {*newest.values()}
-    return [
+    findings = [
         finding
-        for one in files
-        for finding in one.findings
-        if one.path in current or severity.applies_to_older_versions(finding.rule)
+        for file in files
+        for finding in file.findings
+        if file.path in current or severity.applies_to_older_versions(finding.rule)
     ]
+    commented = [file.path for file in files if file.has_suppressions and file.path in current]
+    return LintFindings(findings, commented)
 
 
 def apply_severities(rules: Mapping[str, str], problems: Iterable[Problem]) -> tuple[Problem, ...]:
@@ -218,10 +209,10 @@ def apply_severities(rules: Mapping[str, str], problems: Iterable[Problem]) -> t
     They are sorted by position. `rules` are the severity overrides in catalog.yaml.
     """
     levels = ((problem, severity.effective_severity(problem.rule, rules)) for problem in problems)
-    told = ((problem, level) for problem, level in levels if level in severity.SEVERITIES)
     return _select_problems(
         problem if problem.severity == level else replace(problem, severity=level)
-        for problem, level in told
+        for problem, level in levels
+        if level in severity.SEVERITIES
     )
 
 
@@ -237,67 +228,87 @@ def check_catalog(
     Lint findings are limited to rules with one of the `severities`. Findings that rules for single
     tools have for `tools` are not included.
     """
-    catalog = build_catalog([(one.path, one.record) for one in files if one.record], tools)
-    broken = {one.path for one in files if one.problems}
-    stubs = {one.path for one in files if one.is_stub}
+    catalog = build_catalog([(file.path, file.record) for file in files if file.record], tools)
+    invalid_paths = {file.path for file in files if file.problems}
+    stub_paths = {file.path for file in files if file.is_stub}
     findings = [
-        *cross_references.check_all(catalog, broken, stubs),
+        *cross_references.check_all(catalog, invalid_paths, stub_paths),
         *severity.find_unknown_rules(catalog.about),
+        *_find_missing_about(files),
     ]
-    heeded = severity.rules_with_severity(catalog.about, severities)
-    said = [finding for finding in select_findings(files) if finding.rule in heeded]
-    said += [
-        finding
-        for finding in severity.iter_catalog_findings(catalog, heeded)
-        if finding.path not in broken
-    ]
-    if not any(isinstance(one.record, About) for one in files):
-        help = "write one with at least `title`"
-        findings.append(
-            Finding(
-                path="catalog.yaml",
-                rule="catalog-missing",
-                message="there is no catalog.yaml",
-                help=help,
-            )
-        )
     problems = [
         *unreadable,
-        *(problem for one in files for problem in one.problems),
+        *(problem for file in files for problem in file.problems),
         *loader.locate_findings(root, findings),
     ]
     return CheckedCatalog(
         catalog=catalog,
         problems=_select_problems(problems),
         file_count=len(files) + len(tools),
-        findings=said,
+        lint_findings=_lint_catalog(catalog, files, invalid_paths, severities),
     )
+
+
+def _find_missing_about(files: Iterable[CheckedFile]) -> Iterator[Finding]:
+    if not any(isinstance(file.record, About) for file in files):
+        yield Finding(
+            path="catalog.yaml",
+            rule="catalog-missing",
+            message="there is no catalog.yaml",
+            help="write one with at least `title`",
+        )
+
+
+def _lint_catalog(
+    catalog: Catalog,
+    files: Collection[CheckedFile],
+    invalid_paths: Collection[str],
+    severities: Collection[str],
+) -> LintFindings:
+    """Return the lint findings of the files and of the whole catalog with these severities."""
+    rules = severity.rules_with_severity(catalog.about, severities)
+    findings, commented_paths = select_findings(files).with_rules(rules)
+    catalog_findings = (
+        finding
+        for finding in severity.iter_catalog_findings(catalog, rules)
+        if finding.path not in invalid_paths
+    )
+    return LintFindings([*findings, *catalog_findings], commented_paths)
 
 
 def _select_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Return the problems sorted by position and without duplicates.
 
-    A wrong folder name is reported only for the first file of the folder. If a value could not be
-    read, only the YAML problems at its position are kept. For a file with very many problems only
-    some are kept.
+    If a value could not be read, only the YAML problems at its position are kept. For a file with
+    very many problems only some are kept.
     """
     # several times faster than sorting the records themselves
     by_key = {_sort_key(problem): problem for problem in problems}
-    found = [by_key[key] for key in sorted(by_key)]
-    valueless = {
-        _location(problem) for problem in found if problem.rule in ("yaml-alias", "yaml-number")
+    unique = [by_key[key] for key in sorted(by_key)]
+    unreadable = {
+        _location(problem) for problem in unique if problem.rule in _UNREADABLE_VALUE_RULES
     }
-    found = [
+    readable = [
         problem
-        for problem in found
-        if problem.rule.startswith("yaml-") or _location(problem) not in valueless
+        for problem in unique
+        if problem.rule.startswith("yaml-") or _location(problem) not in unreadable
     ]
-    named = {(one.rule, one.message): one for one in reversed(found) if one.rule in _NAME_RULES}
-    found = [
-        one for one in found if one.rule not in _NAME_RULES or named[one.rule, one.message] is one
+    by_path = groupby(_merge_name_problems(readable), key=attrgetter("path"))
+    return tuple(problem for _, group in by_path for problem in _limit_problems([*group]))
+
+
+def _merge_name_problems(problems: list[Problem]) -> list[Problem]:
+    """Return the problems with each wrong folder name reported only for its first file."""
+    first = {
+        (problem.rule, problem.message): problem
+        for problem in reversed(problems)
+        if problem.rule in _NAME_RULES
+    }
+    return [
+        problem
+        for problem in problems
+        if problem.rule not in _NAME_RULES or first[problem.rule, problem.message] is problem
     ]
-    by_path = groupby(found, key=attrgetter("path"))
-    return tuple(problem for _, some in by_path for problem in _limit_problems([*some]))
 
 
 def _limit_problems(problems: list[Problem]) -> list[Problem]:
@@ -309,20 +320,14 @@ def _limit_problems(problems: list[Problem]) -> list[Problem]:
     if len(problems) <= MAX_FINDINGS_PER_FILE:
         return problems
     problems.sort(key=lambda problem: severity.SEVERITIES.index(problem.severity))
-    message, help = (
-        f"there are more problems in this file than these {MAX_FINDINGS_PER_FILE}",
-        "mend these and check again",
+    note = replace(
+        problems[MAX_FINDINGS_PER_FILE],
+        rule="too-many",
+        message=f"there are more problems in this file than these {MAX_FINDINGS_PER_FILE}",
+        expected="",
+        help="mend these and check again",
     )
-    return [
-        *sorted(problems[:MAX_FINDINGS_PER_FILE], key=_sort_key),
-        replace(
-            problems[MAX_FINDINGS_PER_FILE],
-            rule="too-many",
-            message=message,
-            expected="",
-            help=help,
-        ),
-    ]
+    return [*sorted(problems[:MAX_FINDINGS_PER_FILE], key=_sort_key), note]
 
 
 def _location(problem: Problem) -> tuple[str, int, int]:
@@ -331,33 +336,29 @@ def _location(problem: Problem) -> tuple[str, int, int]:
 
 def _make_stub(document: Document) -> schema.Record:
     """Return a record with only the names in the file's path."""
-    place, path = document.location.names, document.path
+    names, path = document.location.names, document.path
     match document.location.kind:
         case "catalog":
             return About(title="")
         case "toolkit":
-            return Toolkit(slug=place.get("toolkit", ROUTER), name="")
-        case "tool" | "meta_tool" | "logo":
-            return _make_folder_stub(document)
+            return Toolkit(slug=names.get("toolkit", ROUTER), name="")
+        case "logo":
+            return LogoFile(path=path, toolkit=names["toolkit"], digest=document.digest)
+        case "tool" | "meta_tool":
+            return _make_tool_stub(document)
         case "auth_config":
-            return AuthConfig(path=path, id=place["auth_config"], toolkit=UNKNOWN_TOOLKIT)
-        case _:
-            return Session(
-                path=path, id=place["session"], tools={}, auth_configs={}, toolkit_versions={}
-            )
+            return AuthConfig(path=path, id=names["auth_config"], toolkit=UNKNOWN_TOOLKIT)
+    return Session(path=path, id=names["session"], tools={}, auth_configs={}, toolkit_versions={})
 
 
-def _make_folder_stub(document: Document) -> ToolVersion | MetaTool | LogoFile:
-    """Return the stub of a file in a toolkit's folder."""
-    place, path = document.location.names, document.path
-    if document.location.kind == "logo":
-        return LogoFile(path=path, toolkit=place["toolkit"], digest=document.digest)
-    slug, version = place["tool"], place["version"]
+def _make_tool_stub(document: Document) -> ToolVersion | MetaTool:
+    names, path = document.location.names, document.path
+    slug, version = names["tool"], names["version"]
     if document.location.kind == "meta_tool":
         return MetaTool(path=path, slug=slug, version=version, template={})
-    empty: dict[str, Any] = {"name": "", "description": ""}
+    value: dict[str, Any] = {"name": "", "description": ""}
     return ToolVersion.from_value(
-        empty, path=path, slug=slug, toolkit=place["toolkit"], version=version
+        value, path=path, slug=slug, toolkit=names["toolkit"], version=version
     )
 
 
@@ -378,26 +379,25 @@ def build_catalog(
     records: Sequence[tuple[str, schema.Record]], tools: Sequence[ToolSummary] = ()
 ) -> Catalog:
     """Return the catalog of these (path, record) pairs and of tools that are known to be valid."""
-
-    def of(kind: type) -> list[Any]:
-        return [record for _, record in records if isinstance(record, kind)]
-
-    logos = find_logo_files(record for _, record in records)
-    described = [
-        (path, with_logo_file(record, logos))
+    by_kind: defaultdict[type, list[Any]] = defaultdict(list)
+    for _, record in records:
+        by_kind[type(record)].append(record)
+    summaries = [*tools, *(tool.summary for tool in by_kind[ToolVersion])]
+    logo_files = find_logo_files(by_kind[LogoFile])
+    toolkits = [
+        (path, with_logo_file(record, logo_files))
         for path, record in records
         if isinstance(record, Toolkit)
     ]
+    router = [toolkit for path, toolkit in toolkits if path.startswith("meta_tools/")]
     return Catalog(
-        about=next(iter(of(About)), About(title="")),
+        about=next(iter(by_kind[About]), About(title="")),
         toolkits={
-            record.slug: record for path, record in described if path.startswith("toolkits/")
+            toolkit.slug: toolkit for path, toolkit in toolkits if path.startswith("toolkits/")
         },
-        tools=sorted(
-            [*tools, *(tool.summary for tool in of(ToolVersion))], key=attrgetter("slug", "version")
-        ),
-        router=next((record for path, record in described if path.startswith("meta_tools/")), None),
-        meta_tools=tuple(sorted(of(MetaTool), key=lambda tool: (tool.slug, tool.version))),
-        auth_configs=tuple(sorted(of(AuthConfig), key=lambda config: config.id)),
-        sessions=tuple(sorted(of(Session), key=lambda session: session.id)),
+        tools=sorted(summaries, key=attrgetter("slug", "version")),
+        router=next(iter(router), None),
+        meta_tools=tuple(sorted(by_kind[MetaTool], key=attrgetter("slug", "version"))),
+        auth_configs=tuple(sorted(by_kind[AuthConfig], key=attrgetter("id"))),
+        sessions=tuple(sorted(by_kind[Session], key=attrgetter("id"))),
     )

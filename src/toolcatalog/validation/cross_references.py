@@ -5,8 +5,9 @@ and references. Each rule yields all of its findings.
 """
 
 import re
+import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 
 from toolcatalog import names
@@ -17,17 +18,21 @@ from toolcatalog.catalog.model import (
     AuthConfig,
     Catalog,
     MetaTool,
+    Selection,
     Session,
-    Toolkit,
     ToolSummary,
 )
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Pointer
+from toolcatalog.lint.rule import iter_urls
 
 # an https URL: the host and the rest; browsers treat `\` as `/`
-_URL = re.compile(r"https://[^/?#\\@%]+(?P<rest>[/?#][^\\]*)?")
+_URL = re.compile(r"https://(?P<host>[^/?#\\@%]+)(?P<rest>[/?#][^\\]*)?")
 # a path that stays unambiguous if a path is appended to it, or if it is used without its host
 _PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[^/?#]+)*/?")
 _ENCODED = re.compile(r"%(2[ef]|5c)", re.IGNORECASE)  # encoded `.`, `/` or `\`
+_HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?(?::[0-9]{1,5})?")
+_PORT = re.compile(r":[0-9]*\Z")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")  # of an IPv4 address
 _MAX_LISTED_NAMES = 10  # names that a message lists
 
 Rule = Callable[[Catalog], Iterator[Finding]]
@@ -44,47 +49,48 @@ def check_all(
     values, or for `stub_paths` (default: all of them) only stubs, so that references to them are not reported too. Stubs
     get no findings here, and rules that count tools run only if there are no invalid files.
     """
-    found = [
+    findings = [
         finding
         for rule in REFERENCE_RULES
         for finding in rule(catalog)
         if finding.path not in (invalid_paths if stub_paths is None else stub_paths)
     ]
     if invalid_paths:
-        return found
+        return findings
     # a wrong name in a file is the likely cause of a wrong total
-    told = {finding.path for finding in found}
-    return found + [
-        finding for rule in TOTAL_RULES for finding in rule(catalog) if finding.path not in told
-    ]
+    reported_paths = {finding.path for finding in findings}
+    totals = chain.from_iterable(rule(catalog) for rule in TOTAL_RULES)
+    return [*findings, *(finding for finding in totals if finding.path not in reported_paths)]
 
 
 def _unknown_reference(
     path: str,
     pointer: Pointer,
-    what: str,
+    kind: str,
     name: str,
     candidates: Collection[str],
     at_key: bool = False,
     context: str = "",
 ) -> Finding:
-    near = names.find_nearest(name, candidates)
-    help = f"did you mean `{near[0]}`?" if near else f"add the {what}, or name one that is there"
-    message = f"there is no {what} `{name}`{context}"
-    expected = (
-        f"one of the {len(candidates):,} that are there"
-        if len(candidates) > _MAX_LISTED_NAMES
-        else "one of " + (", ".join(sorted(candidates)) or "none yet")
+    nearest = names.find_nearest(name, candidates)
+    help = (
+        f"did you mean `{nearest[0]}`?" if nearest else f"add the {kind}, or name one that is there"
     )
     return Finding(
         path=path,
         pointer=pointer,
         at_key=at_key,
         rule="reference",
-        message=message,
-        expected=expected,
+        message=f"there is no {kind} `{name}`{context}",
+        expected=_describe_candidates(candidates),
         help=help,
     )
+
+
+def _describe_candidates(candidates: Collection[str]) -> str:
+    if len(candidates) > _MAX_LISTED_NAMES:
+        return f"one of the {len(candidates):,} that are there"
+    return "one of " + (", ".join(sorted(candidates)) or "none yet")
 
 
 def check_toolkit_files(catalog: Catalog) -> Iterator[Finding]:
@@ -113,19 +119,20 @@ def check_unique_slugs(catalog: Catalog) -> Iterator[Finding]:
     first: dict[str, ToolSummary | MetaTool] = {}
     clashes: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for tool in chain[ToolSummary | MetaTool](catalog.tools, catalog.meta_tools):
-        other = first.setdefault(tool.slug.casefold(), tool)
-        if other is not tool and (
-            other.slug != tool.slug or _toolkit_of(other) != _toolkit_of(tool)
-        ):
-            for one in (other, tool):
-                clashes[tool.slug.casefold()].setdefault(one.path.rpartition("/")[0], one.path)
+        folded = tool.slug.casefold()
+        other = first.setdefault(folded, tool)
+        if (other.slug, _toolkit_of(other)) != (tool.slug, _toolkit_of(tool)):
+            for path in (other.path, tool.path):
+                clashes[folded].setdefault(path.rpartition("/")[0], path)
     for folders in clashes.values():
-        chief, *others = sorted(folders)
-        for name in others:
-            message = f"`{name.rpartition('/')[2]}` is also the slug of {chief}"
-            expected, help = "a slug that no other tool has", "rename one of the folders"
+        original, *duplicates = sorted(folders)
+        for folder in duplicates:
             yield Finding(
-                path=folders[name], rule="slug-taken", message=message, expected=expected, help=help
+                path=folders[folder],
+                rule="slug-taken",
+                message=f"`{folder.rpartition('/')[2]}` is also the slug of {original}",
+                expected="a slug that no other tool has",
+                help="rename one of the folders",
             )
 
 
@@ -133,57 +140,53 @@ def _toolkit_of(tool: ToolSummary | MetaTool) -> str:
     return tool.toolkit if isinstance(tool, ToolSummary) else ROUTER
 
 
-def ids_are_unique(catalog: Catalog) -> Iterator[Finding]:
+def check_unique_ids(catalog: Catalog) -> Iterator[Finding]:
     """The ids of sessions, and those of auth configs, differ in more than case."""
-    kinds: tuple[tuple[str, Iterable[AuthConfig | Session]], ...] = (
-        ("session", catalog.sessions),
-        ("auth config", catalog.auth_configs),
-    )
-    for what, some in kinds:
-        first: dict[str, AuthConfig | Session] = {}
-        for one in sorted(some, key=lambda one: one.id):
-            other = first.setdefault(one.id.casefold(), one)
-            if other is not one:
-                yield Finding(
-                    path=one.path,
-                    rule="slug-taken",
-                    message=f"`{one.id}` differs only in case from the {what} `{other.id}`",
-                    expected=f"an id that no other {what} has, also where case is ignored",
-                    help="rename one of the files",
-                )
+    yield from _check_unique_ids("session", catalog.sessions)
+    yield from _check_unique_ids("auth config", catalog.auth_configs)
 
 
-def urls_lead_where_they_say(catalog: Catalog) -> Iterator[Finding]:
+def _check_unique_ids(kind: str, records: Iterable[AuthConfig | Session]) -> Iterator[Finding]:
+    first: dict[str, AuthConfig | Session] = {}
+    for record in sorted(records, key=lambda record: record.id):
+        other = first.setdefault(record.id.casefold(), record)
+        if other is not record:
+            yield Finding(
+                path=record.path,
+                rule="slug-taken",
+                message=f"`{record.id}` differs only in case from the {kind} `{other.id}`",
+                expected=f"an id that no other {kind} has, also where case is ignored",
+                help="rename one of the files",
+            )
+
+
+def check_urls(catalog: Catalog) -> Iterator[Finding]:
     """A URL shows its host openly, and a base URL ends in a plain path.
 
     This covers all URLs that become links or addresses of pages. Paths are appended to the base
     URLs `home` and `repository`.
     """
-    about = catalog.about
-    for key, url in (("home", about.home), ("repository", about.repository)):
-        yield from _url("catalog.yaml", key, url, is_base=True)
-    kits = [(f"toolkits/{kit.slug}/toolkit.yaml", kit) for kit in catalog.toolkits.values()]
-    for path, kit in [*kits, *_router(catalog)]:
-        for key, url in (("logo", kit.logo), ("homepage", kit.homepage)):
-            yield from _url(path, key, url, is_base=False)
+    for path, key, url in iter_urls(catalog):
+        yield from _check_url(path, key, url, is_base=path == "catalog.yaml")
 
 
-def _router(catalog: Catalog) -> list[tuple[str, Toolkit]]:
-    return [("meta_tools/toolkit.yaml", catalog.router)] if catalog.router else []
-
-
-def _url(path: str, key: str, url: str, *, is_base: bool) -> Iterator[Finding]:
+def _check_url(path: str, key: str, url: str, *, is_base: bool) -> Iterator[Finding]:
     match = _URL.fullmatch(url)
-    if not url or (match and (not is_base or _is_plain(match["rest"] or ""))):
+    host, rest = (match["host"], match["rest"] or "") if match else ("", "")
+    if not url:
         return
-    if not match:
+    if _is_ip_address(host):
+        message, expected = f"`{key}` has an IP address for its host", "a host with a name"
+    elif not _is_open_host(host):
         message = f"`{key}` names its host in a way that hides where it leads"
         expected = "https://, a host without a user name, and a path without backslashes"
-    else:
+    elif is_base and not _is_plain(rest):
         message = f"`{key}` is not the address of a folder"
         expected = (
             "https://, a host, and a path without `//`, `.`, `..`, their encoded forms, `?` or `#`"
         )
+    else:
+        return
     yield Finding(
         path=path,
         pointer=(key,),
@@ -192,6 +195,23 @@ def _url(path: str, key: str, url: str, *, is_base: bool) -> Iterator[Finding]:
         expected=expected,
         help="write the URL as a browser shows it once the page is open",
     )
+
+
+def _is_open_host(host: str) -> bool:
+    """Return whether a host, perhaps with a port, has labels of letters, digits, `_` and `-` only.
+
+    Browsers replace wide characters by plain ones: a wide slash would end the host.
+    """
+    return _HOST.fullmatch(host) is not None and unicodedata.normalize("NFKC", host) == host
+
+
+def _is_ip_address(host: str) -> bool:
+    """Return whether browsers read a host, perhaps with a port, as an IP address.
+
+    The last label of an IPv4 address is a number, also in hexadecimal.
+    """
+    labels = _PORT.sub("", host).lower().removesuffix(".").split(".")
+    return host.startswith("[") or _NUMBER.fullmatch(labels[-1]) is not None
 
 
 def _is_plain(path: str) -> bool:
@@ -292,42 +312,35 @@ def _limit_findings(findings: Iterator[Finding]) -> Iterator[Finding]:
 
 
 def _check_session_toolkits(catalog: Catalog, session: Session) -> Iterator[Finding]:
-    for key, named in (
-        ("enable", session.toolkits.enable or ()),
-        ("disable", session.toolkits.disable),
-    ):
-        for index, slug in enumerate(named):
-            if slug not in catalog.toolkits:
+    toolkits = catalog.toolkits
+    for key, slugs in _selected_names(session.toolkits):
+        for index, slug in enumerate(slugs):
+            if slug not in toolkits:
+                pointer = ("toolkits", key, index)
+                yield _unknown_reference(session.path, pointer, "toolkit", slug, toolkits)
+    fields = ("tools", "auth_configs", "toolkit_versions")
+    for field in fields:
+        for slug in getattr(session, field):
+            if slug not in toolkits:
                 yield _unknown_reference(
-                    session.path, ("toolkits", key, index), "toolkit", slug, catalog.toolkits
+                    session.path, (field, slug), "toolkit", slug, toolkits, at_key=True
                 )
-    for key, field in (
-        ("tools", session.tools),
-        ("auth_configs", session.auth_configs),
-        ("toolkit_versions", session.toolkit_versions),
-    ):
-        for slug in field:
-            if slug not in catalog.toolkits:
-                yield _unknown_reference(
-                    session.path, (key, slug), "toolkit", slug, catalog.toolkits, at_key=True
-                )
+
+
+def _selected_names(selection: Selection) -> Iterator[tuple[str, Sequence[str]]]:
+    yield "enable", selection.enable or ()
+    yield "disable", selection.disable
 
 
 def _check_session_tools(session: Session, tools: Mapping[str, set[str]]) -> Iterator[Finding]:
-    for toolkit, said in session.tools.items():
-        if toolkit not in tools:
-            continue
-        for key, named in (("enable", said.tools.enable or ()), ("disable", said.tools.disable)):
-            for index, slug in enumerate(named):
+    for toolkit, selection in session.tools.items():
+        context = f" in toolkit `{toolkit}`"
+        for key, slugs in _selected_names(selection.tools) if toolkit in tools else ():
+            for index, slug in enumerate(slugs):
                 if slug not in tools[toolkit]:
                     pointer = ("tools", toolkit, key, index)
                     yield _unknown_reference(
-                        session.path,
-                        pointer,
-                        "tool",
-                        slug,
-                        tools[toolkit],
-                        context=f" in toolkit `{toolkit}`",
+                        session.path, pointer, "tool", slug, tools[toolkit], context=context
                     )
 
 
@@ -353,16 +366,14 @@ def _check_session_auth_configs(catalog: Catalog, session: Session) -> Iterator[
         pointer = ("auth_configs", toolkit)
         if name not in configs:
             yield _unknown_reference(session.path, pointer, "auth config", name, configs)
-        elif toolkit in catalog.toolkits and configs[name].toolkit not in (
-            toolkit,
-            UNKNOWN_TOOLKIT,
-        ):
-            message = f"auth config `{name}` is for toolkit `{configs[name].toolkit}`, not for `{toolkit}`"
+            continue
+        other = configs[name].toolkit
+        if toolkit in catalog.toolkits and other not in (toolkit, UNKNOWN_TOOLKIT):
             yield Finding(
                 path=session.path,
                 pointer=pointer,
                 rule="reference",
-                message=message,
+                message=f"auth config `{name}` is for toolkit `{other}`, not for `{toolkit}`",
                 expected=f"an auth config of toolkit {toolkit}",
             )
 
@@ -388,25 +399,25 @@ def check_session_not_empty(catalog: Catalog) -> Iterator[Finding]:
 
 
 def _tools_by_toolkit(catalog: Catalog) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {toolkit: set() for toolkit in catalog.toolkits}
+    slugs: dict[str, set[str]] = {toolkit: set() for toolkit in catalog.toolkits}
     for tool in catalog.tools:
-        found.setdefault(tool.toolkit, set()).add(tool.slug)
-    return found
+        slugs.setdefault(tool.toolkit, set()).add(tool.slug)
+    return slugs
 
 
 def _versions_by_toolkit(catalog: Catalog) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {toolkit: set() for toolkit in catalog.toolkits}
+    versions: dict[str, set[str]] = {toolkit: set() for toolkit in catalog.toolkits}
     for tool in catalog.tools:
-        found.setdefault(tool.toolkit, set()).add(tool.version)
-    return found
+        versions.setdefault(tool.toolkit, set()).add(tool.version)
+    return versions
 
 
 REFERENCE_RULES: tuple[Rule, ...] = (
     check_toolkit_files,
     check_reserved_toolkit,
     check_unique_slugs,
-    ids_are_unique,
-    urls_lead_where_they_say,
+    check_unique_ids,
+    check_urls,
     check_replacements,
     check_auth_config_references,
     check_session_references,

@@ -64,18 +64,14 @@ def fix_once(data: bytes, problems: Iterable[Problem], *, unsafe: bool = False) 
     before, fixed = [*lines], list[Problem]()
     # from the end to the start, so that earlier positions stay valid
     for problem in sorted(problems, reverse=True):
+        index = problem.line - 1
         fix = select_fix(problem, unsafe=unsafe)
-        if fix is not None and before[problem.line - 1].rstrip("\r") == problem.excerpt:
-            lines[problem.line - 1 : problem.line] = _fix_line(
-                lines[problem.line - 1], problem, fix
-            )
+        if fix is not None and before[index].rstrip("\r") == problem.excerpt:
+            lines[index : index + 1] = _fix_line(lines[index], problem, fix)
             fixed.append(problem)
-    errors = sum(problem.severity == "error" for problem in fixed)
-    return FixResult(
-        (_BOM * text.startswith(_BOM) + "\n".join(lines)).encode(errors="surrogateescape"),
-        len(fixed),
-        errors,
-    )
+    error_count = sum(problem.severity == "error" for problem in fixed)
+    fixed_text = _BOM * text.startswith(_BOM) + "\n".join(lines)
+    return FixResult(fixed_text.encode(errors="surrogateescape"), len(fixed), error_count)
 
 
 def suggest_path(path: str) -> str | None:
@@ -101,4 +97,6 @@ def _fix_line(line: str, problem: Problem, fix: str) -> list[str]:
     start, end = problem.column - 1, problem.column - 1 + problem.length
     text, ending = (line[:-1], "\r") if line.endswith("\r") else (line, "")
     fixed = text[:start] + fix.replace("{}", text[start:end]) + text[end:]
-    return [fixed.rstrip() + ending if not fix else fixed + ending] if fixed.strip() else []
+    if not fixed.strip():
+        return []
+    return [(fixed if fix else fixed.rstrip()) + ending]

@@ -12,6 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
+from itertools import chain
 from typing import Any, NamedTuple
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
@@ -48,14 +49,8 @@ def format_counts(problems: Iterable[Problem]) -> str:
     For example `2 errors, 1 warning`, or `no problems`.
     """
     counts = Counter(problem.severity for problem in problems)
-    return (
-        ", ".join(
-            _format_count(counts[severity], severity)
-            for severity in _SEVERITIES
-            if counts[severity]
-        )
-        or "no problems"
-    )
+    parts = [_format_count(counts[level], level) for level in _SEVERITIES if counts[level]]
+    return ", ".join(parts) or "no problems"
 
 
 def render_github(
@@ -68,17 +63,19 @@ def render_github(
     too.
     """
     ordered = _sort_problems(problems, changed_paths)
-    kinds = [[one for one in ordered if one.severity == severity] for severity in _SEVERITIES]
-    lines = [_render_annotation(problem) for some in kinds for problem in some[:_MAX_ANNOTATIONS]]
-    more = [problem for some in kinds for problem in some[_MAX_ANNOTATIONS:]]
-    if more:
+    groups = [
+        [problem for problem in ordered if problem.severity == level] for level in _SEVERITIES
+    ]
+    shown = chain.from_iterable(group[:_MAX_ANNOTATIONS] for group in groups)
+    hidden = [*chain.from_iterable(group[_MAX_ANNOTATIONS:] for group in groups)]
+    lines = [*map(_render_annotation, shown)]
+    if hidden:
         lines.append(
-            f"{format_counts(more)} more than GitHub shows beside the files: all of them are in the summary of this step."
+            f"{format_counts(hidden)} more than GitHub shows beside the files: all of them are in "
+            "the summary of this step."
         )
-    return "".join(
-        f"{line}\n"
-        for line in (*lines, f"{format_counts(ordered)}, {_format_count(file_count, 'file')} read.")
-    )
+    lines.append(f"{format_counts(ordered)}, {_format_count(file_count, 'file')} read.")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def render_summary(
@@ -88,18 +85,21 @@ def render_summary(
 
     The list is cut, with a note, at the size that GitHub accepts.
     """
-    text = f"### `toolcatalog check`: {format_counts(problems)}, {_format_count(file_count, 'file')} read\n\n{_next_step(problems, changed_paths)}\n"
-    size, told, parts = len(text.encode()) + _SUMMARY_RESERVE, 0, [text]
-    for some in _group_by_file(problems, changed_paths):
-        part = _render_file_section(some, some[0].path in changed_paths)
-        size += len(part.encode())
+    counts = f"{format_counts(problems)}, {_format_count(file_count, 'file')} read"
+    next_step = _next_step(problems, changed_paths)
+    parts = [f"### `toolcatalog check`: {counts}\n\n{next_step}\n"]
+    size, listed_count = len(parts[0].encode()) + _SUMMARY_RESERVE, 0
+    for group in _group_by_file(problems, changed_paths):
+        section = _render_file_section(group, group[0].path in changed_paths)
+        size += len(section.encode())
         if size > _MAX_SUMMARY_SIZE:
             break
-        told += min(len(some), _MAX_LISTED_PER_FILE)
-        parts.append(part)
-    if told < len(problems):
+        listed_count += min(len(group), _MAX_LISTED_PER_FILE)
+        parts.append(section)
+    if listed_count < len(problems):
         parts.append(
-            f"\n**There are {len(problems) - told:,} more than are listed here: `toolcatalog check` on your machine shows all of them.**\n"
+            f"\n**There are {len(problems) - listed_count:,} more than are listed here: "
+            "`toolcatalog check` on your machine shows all of them.**\n"
         )
     return "".join(parts)
 
@@ -115,39 +115,31 @@ def render_sarif(
     It includes only those `rules` that have results.
     """
     ordered = _sort_problems(problems, changed_paths)
-    shown, names = (
-        ordered[:_MAX_SARIF_RESULTS],
-        sorted({problem.rule for problem in ordered[:_MAX_SARIF_RESULTS]}),
-    )
-    left = len(ordered) - len(shown)
-    note = {
-        "level": "warning",
-        "message": {
-            "text": f"{_format_count(left, 'problem')} more than code scanning takes: run `toolcatalog check`"
-        },
+    shown = ordered[:_MAX_SARIF_RESULTS]
+    names = sorted({problem.rule for problem in shown})
+    driver = {
+        "name": "toolcatalog",
+        "semanticVersion": __version__,
+        "rules": [_sarif_rule(name, (rules or {}).get(name)) for name in names],
     }
+    notes = _sarif_notes(len(ordered) - len(shown))
     run = {
-        "tool": {
-            "driver": {
-                "name": "toolcatalog",
-                "semanticVersion": __version__,
-                "rules": [_sarif_rule(name, (rules or {}).get(name)) for name in names],
-            }
-        },
-        "invocations": [
-            {"executionSuccessful": True, "toolExecutionNotifications": [note] if left else []}
-        ],
+        "tool": {"driver": driver},
+        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notes}],
         "columnKind": "unicodeCodePoints",
         "results": [*_sarif_results(shown, {name: index for index, name in enumerate(names)})],
         "properties": {"files": file_count},
     }
-    return dump_json(
-        {
-            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-            "version": "2.1.0",
-            "runs": [run],
-        }
-    )
+    schema = "https://json.schemastore.org/sarif-2.1.0.json"
+    return dump_json({"$schema": schema, "version": "2.1.0", "runs": [run]})
+
+
+def _sarif_notes(hidden_count: int) -> list[dict[str, Any]]:
+    if not hidden_count:
+        return []
+    count = _format_count(hidden_count, "problem")
+    text = f"{count} more than code scanning takes: run `toolcatalog check`"
+    return [{"level": "warning", "message": {"text": text}}]
 
 
 def render_junit(
@@ -181,7 +173,9 @@ def _rank(problem: Problem) -> int:
 def _sort_problems(problems: Iterable[Problem], changed: Collection[str]) -> list[Problem]:
     """Return the problems, worst first; within a severity, those of changed files come first."""
     touched = frozenset(changed)
-    return sorted(problems, key=lambda one: (_rank(one), one.path not in touched, one))
+    return sorted(
+        problems, key=lambda problem: (_rank(problem), problem.path not in touched, problem)
+    )
 
 
 def _group_by_file(
@@ -215,19 +209,20 @@ def _message_lines(problem: Problem) -> list[str]:
 
 
 def _render_annotation(problem: Problem) -> str:
-    place = {
+    properties = {
         "file": problem.path,
         "line": problem.line,
         "endLine": problem.line,
         "col": problem.column,
+        "endColumn": problem.column + problem.length,
+        "title": problem.rule,
     }
-    properties = {**place, "endColumn": problem.column + problem.length, "title": problem.rule}
-    written = ",".join(
+    pairs = (
         f"{name}={_escape_property(escape_hidden(str(value)))}"
         for name, value in properties.items()
     )
     message = "\n".join((*_message_lines(problem), f"why: toolcatalog explain {problem.rule}"))
-    return f"::{_SEVERITIES[problem.severity]} {written}::{_escape_data(message)}"
+    return f"::{_SEVERITIES[problem.severity]} {','.join(pairs)}::{_escape_data(message)}"
 
 
 def _escape_data(text: str) -> str:
@@ -251,8 +246,9 @@ def _next_step(problems: Collection[Problem], changed: Collection[str]) -> str:
     errors = {problem.path for problem in problems if problem.severity == "error"}
     if errors and changed and errors.isdisjoint(changed):
         return (
-            "**You act next:** no error is in a file that you changed. If you removed or renamed what these files name, mend them too; "
-            "if not, the branch was broken before, and a maintainer mends it: say so in the pull request."
+            "**You act next:** no error is in a file that you changed. If you removed or renamed "
+            "what these files name, mend them too; if not, the branch was broken before, and a "
+            "maintainer mends it: say so in the pull request."
         )
     if errors:
         return (
@@ -273,7 +269,8 @@ def _render_file_section(problems: Sequence[Problem], is_changed: bool) -> str:
         line for problem in problems[:_MAX_LISTED_PER_FILE] for line in _problem_lines(problem)
     ]
     fence = "`" * (1 + max((len(run) for line in lines for run in _FENCE.findall(line)), default=2))
-    heading = f"{_code_span(problems[0].path)}{', changed here' if is_changed else ''}: {format_counts(problems)}"
+    path, note = _code_span(problems[0].path), ", changed here" if is_changed else ""
+    heading = f"{path}{note}: {format_counts(problems)}"
     return "\n".join((f"\n#### {heading}\n", f"{fence}text", *lines, fence, ""))
 
 
@@ -310,25 +307,31 @@ def _sarif_results(
     The fingerprint does not contain the line number, so it survives changes of lines. A counter
     distinguishes equal problems in a file.
     """
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for problem in problems:
         text = f"{problem.path}\0{problem.rule}\0{problem.message}\0{problem.excerpt.strip()}"
-        print_ = sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
-        seen[print_] += 1
-        region = {
-            "startLine": problem.line,
-            "startColumn": problem.column,
-            "endColumn": problem.column + problem.length,
-        }
-        file = {"uri": quote(problem.path, errors="surrogateescape"), "uriBaseId": "%SRCROOT%"}
+        fingerprint = sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+        counts[fingerprint] += 1
         yield {
             "ruleId": problem.rule,
             "ruleIndex": rule_indexes[problem.rule],
             "level": problem.severity,
             "message": {"text": "\n".join(_message_lines(problem))},
-            "locations": [{"physicalLocation": {"artifactLocation": file, "region": region}}],
-            "partialFingerprints": {"primaryLocationLineHash": f"{print_}:{seen[print_]}"},
+            "locations": [{"physicalLocation": _sarif_location(problem)}],
+            "partialFingerprints": {
+                "primaryLocationLineHash": f"{fingerprint}:{counts[fingerprint]}"
+            },
         }
+
+
+def _sarif_location(problem: Problem) -> dict[str, Any]:
+    uri = quote(problem.path, errors="surrogateescape")
+    region = {
+        "startLine": problem.line,
+        "startColumn": problem.column,
+        "endColumn": problem.column + problem.length,
+    }
+    return {"artifactLocation": {"uri": uri, "uriBaseId": "%SRCROOT%"}, "region": region}
 
 
 def _add_problem_case(suite: ET.Element, problems: Sequence[Problem]) -> None:

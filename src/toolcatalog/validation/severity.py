@@ -5,8 +5,9 @@ severity is the rule's default unless `catalog.yaml` overrides it, and a comment
 suppress them there.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
+from functools import partial
 from itertools import chain, islice
 from typing import Any, TypedDict
 
@@ -80,49 +81,44 @@ def check_record(
     with a higher severity. A meta tool is checked with sample values for its placeholders. In files
     other than tools only the texts are checked, for security.
     """
-    view: ToolView
-    lints: Sequence[ToolRule] = TOOL_RULES
+    tool_rules = [rule for rule in TOOL_RULES if rule.rule in rules]
     match record:
         case ToolVersion():
-            view = ToolView(record)
+            return _check_view(ToolView(record), tool_rules)
         case MetaTool():
-            value = sessions.fill_placeholders(
-                {key: value for key, value in record.template.items() if key != "when"},
-                sessions.SAMPLE_VALUES,
-            )
-            view = ToolView(
-                ToolVersion.from_value(
-                    value, path=path, slug=record.slug, toolkit=ROUTER, version=record.version
-                )
-            )
+            return _check_view(ToolView(_sample_tool(path, record)), tool_rules)
         case Toolkit() | About() | AuthConfig() | Session():
             fields = asdict(record)
             fields.pop("path", None)
-            view, lints = FileView(path, fields), TEXT_RULES
-        case _:
-            return []
-    return [
-        *chain.from_iterable(
-            islice(lint.check(view), MAX_FINDINGS_PER_FILE + 1)
-            for lint in lints
-            if lint.rule in rules
-        )
-    ]
+            text_rules = [rule for rule in TEXT_RULES if rule.rule in rules]
+            return _check_view(FileView(path, fields), text_rules)
+    return []
+
+
+def _check_view(view: ToolView, rules: Iterable[ToolRule]) -> list[Finding]:
+    findings = (islice(rule.check(view), MAX_FINDINGS_PER_FILE + 1) for rule in rules)
+    return [*chain.from_iterable(findings)]
+
+
+def _sample_tool(path: str, meta_tool: MetaTool) -> ToolVersion:
+    """Return a meta tool with sample values for its placeholders."""
+    template = {key: value for key, value in meta_tool.template.items() if key != "when"}
+    value = sessions.fill_placeholders(template, sessions.SAMPLE_VALUES)
+    return ToolVersion.from_value(
+        value, path=path, slug=meta_tool.slug, toolkit=ROUTER, version=meta_tool.version
+    )
 
 
 def iter_catalog_findings(catalog: Catalog, rules: Collection[str]) -> Iterator[Finding]:
     """Yield the findings of these rules for the whole catalog."""
-    return chain.from_iterable(
-        survey.check(catalog) for survey in CATALOG_RULES if survey.rule in rules
-    )
+    return chain.from_iterable(rule.check(catalog) for rule in CATALOG_RULES if rule.rule in rules)
 
 
 def find_unknown_rules(about: About) -> Iterator[Finding]:
     """Yield findings for rules in catalog.yaml that do not exist or whose severity is fixed."""
+    unknown = (rule for rule in about.rules if rule not in DEFAULT_SEVERITIES)
     # finding the nearest valid name takes time
-    for rule in islice(
-        (rule for rule in about.rules if rule not in DEFAULT_SEVERITIES), MAX_FINDINGS_PER_FILE + 1
-    ):
+    for rule in islice(unknown, MAX_FINDINGS_PER_FILE + 1):
         yield Finding(
             path="catalog.yaml",
             pointer=("rules", rule),
@@ -132,26 +128,19 @@ def find_unknown_rules(about: About) -> Iterator[Finding]:
         )
 
 
-def validate_suppression(path: str, comment: Suppression) -> Finding | None:
-    """Return a finding that says why a suppression comment is invalid, or None if it is valid."""
-    form = "`# toolcatalog: ignore[rule-id] the reason`"
+def check_suppression(path: str, comment: Suppression) -> Iterator[Finding]:
+    """Yield a finding that says why a suppression comment is invalid, if it is."""
+    expected = "`# toolcatalog: ignore[rule-id] the reason`"
+    invalid = partial(Finding, path=path, rule="ignore-comment")
+    unknown = [rule for rule in comment.rules if rule not in DEFAULT_SEVERITIES]
     if not comment.is_valid or not comment.rules:
-        return Finding(
-            path=path,
-            rule="ignore-comment",
-            message="this comment is not understood",
-            expected=form,
-            help="write it so",
-        )
-    if not comment.reason:
-        message, help = "a rule is ignored without a reason", "say why, behind the bracket"
-        return Finding(path=path, rule="ignore-comment", message=message, expected=form, help=help)
-    unknown = next((rule for rule in comment.rules if rule not in DEFAULT_SEVERITIES), None)
-    return (
-        None
-        if unknown is None
-        else Finding(path=path, rule="ignore-comment", **_unknown_rule(unknown))
-    )
+        message = "this comment is not understood"
+        yield invalid(message=message, expected=expected, help="write it so")
+    elif not comment.reason:
+        message = "a rule is ignored without a reason"
+        yield invalid(message=message, expected=expected, help="say why, behind the bracket")
+    elif unknown:
+        yield invalid(**_unknown_rule(unknown[0]))
 
 
 class _UnknownRuleText(TypedDict):
@@ -161,8 +150,8 @@ class _UnknownRuleText(TypedDict):
 
 
 def _unknown_rule(rule: str) -> _UnknownRuleText:
-    near = names.find_nearest(rule, DEFAULT_SEVERITIES)
-    help = f"did you mean `{near[0]}`?" if near else "`toolcatalog explain` lists all rules"
+    nearest = names.find_nearest(rule, DEFAULT_SEVERITIES)
+    help = f"did you mean `{nearest[0]}`?" if nearest else "`toolcatalog explain` lists all rules"
     return _UnknownRuleText(
         message=f"there is no rule of advice `{rule}`",
         expected="a rule whose severity can be changed",
@@ -171,17 +160,14 @@ def _unknown_rule(rule: str) -> _UnknownRuleText:
 
 
 def find_unused_suppressions(
-    comments: Iterable[Suppression], suppressed: Collection[tuple[str, int]]
+    comments: Iterable[Suppression], findings: Collection[tuple[str, int]]
 ) -> Iterator[Suppression]:
-    """Yield the comments that suppress none of these (rule, line) pairs.
+    """Yield the comments that suppress none of the findings, given as (rule, line) pairs.
 
     Only comments whose rules all check single files are considered.
     """
-    alone = {lint.rule for lint in TOOL_RULES}
+    file_rules = {lint.rule for lint in TOOL_RULES}
     for comment in comments:
-        if (
-            comment.reason
-            and {*comment.rules} <= alone
-            and not any((rule, comment.target_line) in suppressed for rule in comment.rules)
-        ):
+        lines = {(rule, comment.target_line) for rule in comment.rules}
+        if comment.reason and {*comment.rules} <= file_rules and lines.isdisjoint(findings):
             yield comment

@@ -6,9 +6,10 @@ located only when they are shown.
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from toolcatalog.catalog import comments, file_schemas, folder, loader
 from toolcatalog.catalog.comments import Suppression
@@ -18,110 +19,117 @@ from toolcatalog.lint import security
 from toolcatalog.validation import severity
 
 
-def check_comments(root: Path, document: Document) -> Iterator[Finding]:
-    """Yield the findings of a file's comments: hidden characters, and wrong schema comments.
+class LintFindings(NamedTuple):
+    """Lint findings, not located yet, and the files whose unused comments are to be reported."""
 
-    A file with suppression comments also gets a finding without a message, as a marker: `apply`
-    checks then whether the comments are used.
-    """
+    findings: Sequence[Finding] = ()
+    commented_paths: Sequence[str] = ()
+
+    def with_rules(self, rules: Collection[str]) -> "LintFindings":
+        """Return what concerns these rules only."""
+        return LintFindings(
+            [finding for finding in self.findings if finding.rule in rules],
+            self.commented_paths if severity.UNUSED_SUPPRESSION in rules else (),
+        )
+
+
+NO_FINDINGS = LintFindings()
+
+
+def check_comments(root: Path, document: Document) -> Iterator[Finding]:
+    """Yield the findings of a file's comments: hidden characters, and wrong schema comments."""
     yield from _check_schema_comments(root, document)
     yield from (
-        security.in_comment(document.path, line, characters)
-        for line, characters in islice(document.hidden, MAX_FINDINGS_PER_FILE + 1)
+        security.make_comment_finding(document.path, line, characters)
+        for line, characters in islice(document.hidden_characters, MAX_FINDINGS_PER_FILE + 1)
     )
-    if document.suppressions:
-        yield Finding(path=document.path, rule=severity.UNUSED_SUPPRESSION, message="")
 
 
 def _check_schema_comments(root: Path, document: Document) -> Iterator[Finding]:
-    """Yield findings for schema comments that do not name the schema of the file's kind.
+    """Yield findings for schema comments that do not name the schema of the file's kind."""
+    expected = file_schemas.relative_schema_path(document.location.kind, document.path)
+    for line, target in document.schema_comments:
+        message = _schema_comment_error(root, document.path, target, Path(expected).name)
+        if message:
+            yield Finding(
+                path=document.path,
+                rule=severity.SCHEMA_COMMENT,
+                line=line,
+                message=message,
+                expected=f"`{expected}`",
+                help="write this, or remove the comment: an editor completes nothing by it",
+            )
+
+
+def _schema_comment_error(root: Path, path: str, target: str, expected_name: str) -> str:
+    """Return what is wrong with a schema comment; empty if nothing is.
 
     Targets that are URLs or outside the parent of the catalog are not checked.
     """
-    right = file_schemas.relative_schema_path(document.location.kind, document.path)
-    for line, target in document.schema_comments:
-        file = Path(os.path.normpath(root.absolute() / Path(document.path).parent / target))
-        if not target:
-            message = "this comment names no schema"
-        elif "://" in target or not file.is_relative_to(root.absolute().parent):
-            continue
-        elif not file.is_file():
-            message = f"there is no schema `{target}`"
-        elif file.name in file_schemas.SCHEMA_FILES and file.name != Path(right).name:
-            message = f"`{target}` is the schema of another kind of file"
-        else:
-            continue
-        help = "write this, or remove the comment: an editor completes nothing by it"
-        yield Finding(
-            path=document.path,
-            rule=severity.SCHEMA_COMMENT,
-            line=line,
-            message=message,
-            expected=f"`{right}`",
-            help=help,
-        )
+    if not target:
+        return "this comment names no schema"
+    file = Path(os.path.normpath(root.absolute() / Path(path).parent / target))
+    if "://" in target or not file.is_relative_to(root.absolute().parent):
+        return ""
+    if not file.is_file():
+        return f"there is no schema `{target}`"
+    if file.name in file_schemas.SCHEMA_FILES and file.name != expected_name:
+        return f"`{target}` is the schema of another kind of file"
+    return ""
 
 
 def find_invalid(root: Path, document: Document) -> Iterator[Problem]:
     """Yield problems for invalid suppression comments, at most MAX_FINDINGS_PER_FILE + 1."""
-    wrong = (
-        (severity.validate_suppression(document.path, comment), comment)
+    problems = (
+        _problem_at(root, finding, comment)
         for comment in document.suppressions
+        for finding in severity.check_suppression(document.path, comment)
     )
-    yield from islice(
-        (_problem_at(root, finding, comment) for finding, comment in wrong if finding),
-        MAX_FINDINGS_PER_FILE + 1,
-    )
+    return islice(problems, MAX_FINDINGS_PER_FILE + 1)
 
 
-def apply(root: Path, path: str, findings: Sequence[Finding]) -> list[Problem]:
-    """Return the lint findings of one file as problems with positions.
+def locate_unsuppressed_findings(root: Path, lint_findings: LintFindings) -> Iterator[Problem]:
+    """Yield the findings that no comment suppresses, located, and the unused comments.
 
-    Suppressed findings are left out, and a problem is added for each unused suppression comment.
+    Each file is read once.
     """
-    problems, said_there = loader.locate_in_file(
-        root, path, [finding for finding in findings if finding.rule != severity.UNUSED_SUPPRESSION]
-    )
-    places = {(problem.rule, problem.line) for problem in problems}
-    silenced = places & comments.suppressed_lines(said_there)
-    unused = (
-        severity.find_unused_suppressions(said_there, silenced)
-        if len(problems) < len(findings)
-        else ()
-    )
-    kept = [problem for problem in problems if (problem.rule, problem.line) not in silenced]
-    return kept + [
-        _unused_problem(root, path, comment)
-        for comment in islice(unused, MAX_FINDINGS_PER_FILE + 1)
-    ]
+    by_path = group_by_path(lint_findings.findings)
+    commented_paths = {*lint_findings.commented_paths}
+    for path in dict.fromkeys([*by_path, *commented_paths]):
+        findings = by_path.get(path, [])
+        problems, suppressions = loader.locate_in_file(root, path, findings)
+        lines = comments.suppressed_lines(suppressions)
+        yield from (problem for problem in problems if (problem.rule, problem.line) not in lines)
+        if path in commented_paths:
+            yield from _find_unused(root, path, suppressions, problems)
 
 
-def _unused_problem(root: Path, path: str, comment: Suppression) -> Problem:
-    message, help = (
-        f"there is nothing to ignore: no {' or '.join(f'`{rule}`' for rule in comment.rules)} here",
-        "remove the comment",
-    )
-    return _problem_at(
-        root,
-        Finding(path=path, rule=severity.UNUSED_SUPPRESSION, message=message, help=help, fix=""),
-        comment,
-    )
+def _find_unused(
+    root: Path, path: str, suppressions: Iterable[Suppression], problems: Iterable[Problem]
+) -> Iterator[Problem]:
+    """Yield a problem for each comment that suppresses none of the problems of its file."""
+    findings = {(problem.rule, problem.line) for problem in problems}
+    unused = severity.find_unused_suppressions(suppressions, findings)
+    for comment in islice(unused, MAX_FINDINGS_PER_FILE + 1):
+        rules = " or ".join(f"`{rule}`" for rule in comment.rules)
+        finding = Finding(
+            path=path,
+            rule=severity.UNUSED_SUPPRESSION,
+            message=f"there is nothing to ignore: no {rules} here",
+            help="remove the comment",
+            fix="",
+        )
+        yield _problem_at(root, finding, comment)
 
 
 def _problem_at(root: Path, finding: Finding, comment: Suppression) -> Problem:
-    return folder.make_problem(
-        root,
-        finding,
-        comment.line,
-        comment.column,
-        comment.excerpt,
-        len(comment.excerpt) - comment.column + 1,
-    )
+    length = len(comment.excerpt) - comment.column + 1
+    return folder.make_problem(root, finding, comment.line, comment.column, comment.excerpt, length)
 
 
 def group_by_path(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
     """Return the findings grouped by the path of their file."""
-    found: defaultdict[str, list[Finding]] = defaultdict(list)
+    groups: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
-        found[finding.path].append(finding)
-    return found
+        groups[finding.path].append(finding)
+    return groups

@@ -1,13 +1,20 @@
-"""The room `batches`: how tools are put together, and that one tool more or less moves few of them."""
+"""Batches: how tools are grouped, and what a folder of tools contains now."""
 
+import hashlib
+import os
 import random
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support.profile import example_settings
-from toolcatalog.build.batches import split_into_batches
+from toolcatalog.build import batches
+from toolcatalog.build.batches import FolderRow, split_into_batches
 
 FOLDERS = [f"toolkits/kit{number % 7}/KIT{number % 7}_TOOL_{number}" for number in range(3000)]
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size=1, max_size=8)
@@ -61,3 +68,193 @@ def test_a_tool_that_begins_a_batch() -> None:
         assert found[: place - 1] == others[: place - 1]
         assert len({*found} - {*others}) <= 6
         assert others[place - 1][: len(found[place - 1])] == found[place - 1]
+
+
+SETTLED = 2.1  # seconds after which the state of a file is relied on
+Change = Callable[[Path], object]
+
+
+def written(folder: Path) -> None:
+    (folder / "one.yaml").write_text("another")
+
+
+def same_size(folder: Path) -> None:
+    (folder / "one.yaml").write_text("ONE")
+
+
+def same_size_and_time(folder: Path) -> None:
+    file, before = folder / "one.yaml", (folder / "one.yaml").stat()
+    file.write_text("ONE")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def replaced(folder: Path) -> None:
+    other, before = folder.with_name("other"), (folder / "one.yaml").stat()
+    other.write_text("ONE")
+    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+    other.replace(folder / "one.yaml")
+
+
+def touched(folder: Path) -> None:
+    os.utime(folder / "one.yaml")
+
+
+def deleted(folder: Path) -> None:
+    (folder / "one.yaml").unlink()
+
+
+def added(folder: Path) -> None:
+    (folder / "new.yaml").write_text("new")
+
+
+def renamed(folder: Path) -> None:
+    (folder / "one.yaml").rename(folder / "uno.yaml")
+
+
+def exchanged(folder: Path) -> None:
+    (folder / "one.yaml").rename(folder / "aside")
+    (folder / "two.yaml").rename(folder / "one.yaml")
+    (folder / "aside").rename(folder / "two.yaml")
+
+
+def linked(folder: Path) -> None:
+    (folder / "one.yaml").unlink()
+    (folder / "one.yaml").symlink_to("two.yaml")
+
+
+def deeper(folder: Path) -> None:
+    (folder / "below").mkdir()
+    (folder / "below" / "three.yaml").write_text("three")
+
+
+def emptied(folder: Path) -> None:
+    for file in folder.iterdir():
+        file.unlink()
+
+
+def noted(folder: Path) -> None:
+    (folder / "README.md").write_text("No data.")
+
+
+def made_anew(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.mkdir()
+    (folder / "one.yaml").write_text("one")
+
+
+def removed(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+CHANGES: list[Change] = [
+    written, same_size, same_size_and_time, replaced, touched, deleted, added, renamed, exchanged, linked, deeper, emptied, noted, made_anew,
+    removed,
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalog with a folder for each change, old enough to be relied on."""
+    root = tmp_path_factory.mktemp("inventory")
+    for name in ["still", "links", "hollow", *(change.__name__ for change in CHANGES)]:
+        (root / "toolkits/kit" / name).mkdir(parents=True)
+        for number in ("one", "two"):
+            (root / "toolkits/kit" / name / f"{number}.yaml").write_text(number)
+    (root / "toolkits/kit/hollow/below").mkdir()
+    (root / "toolkits/kit/links/link.yaml").symlink_to("one.yaml")
+    time.sleep(SETTLED)
+    return root
+
+
+def seen(root: Path, folder: str, rows: list[FolderRow]) -> list[FolderRow]:
+    """What a look at a folder gives to be noted, after a look at what it tells."""
+    found = batches.scan_folders(root, [folder], rows)
+    truth = {
+        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in (root / folder).rglob("*.yaml")
+    }
+    assert dict(found.files) == truth
+    assert bool(found.rows) == bool(truth)
+    return [*found.rows]
+
+
+def marked(rows: list[FolderRow]) -> list[FolderRow]:
+    """The same rows with digests that no file has, which show what was not read."""
+    return [
+        (folder, mark, [(path, of, "as noted") for path, of, _ in files])
+        for folder, mark, files in rows
+    ]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_every_change_is_seen(change: Change, root: Path) -> None:
+    """Whatever happens to the files of a folder, the next look tells what there is now, and so does
+    the one after.
+    """
+    folder = f"toolkits/kit/{change.__name__}"
+    rows = seen(root, folder, [])
+    assert batches.are_files_unchanged(root, [folder], rows)
+    change(root / folder)
+    assert not batches.are_files_unchanged(root, [folder], rows)
+    if (root / folder).exists():
+        seen(root, folder, seen(root, folder, rows))
+    else:
+        assert batches.scan_folders(root, [folder], rows).problems
+
+    """What is deeper than tools' files are is looked at every time, also where there was nothing yet."""
+    folder = "toolkits/kit/hollow"
+    rows = seen(root, folder, [])
+    (root / folder / "below" / "three.yaml").write_text("three")
+    assert not batches.are_files_unchanged(root, [folder], rows)
+    seen(root, folder, rows)
+
+
+def test_what_has_not_changed_is_not_read(root: Path) -> None:
+    """Of a folder and its files that are as they were noted, the note is taken; a link is always
+    read.
+    """
+    for name, relied_on in (("still", True), ("links", False)):
+        folder = f"toolkits/kit/{name}"
+        rows = marked(seen(root, folder, []))
+        assert batches.are_files_unchanged(root, [folder], rows) is relied_on
+        read = {
+            path.rpartition("/")[2]: digest != "as noted"
+            for path, digest in batches.scan_folders(root, [folder], rows).files
+        }
+        assert read == {"one.yaml": False, "two.yaml": False} | (
+            {} if relied_on else {"link.yaml": True}
+        )
+
+
+def test_a_note_of_other_folders_is_none(root: Path) -> None:
+    """One folder more or less, or another order, is a change."""
+    still, links = "toolkits/kit/still", "toolkits/kit/links"
+    rows = seen(root, still, [])
+    assert not batches.are_files_unchanged(root, [], rows)
+    assert not batches.are_files_unchanged(root, [still, still], rows)
+    assert not batches.are_files_unchanged(root, [links], rows)
+    assert not batches.are_files_unchanged(root, [still], [])
+
+
+def test_a_fresh_file_is_read_every_time(tmp_path: Path) -> None:
+    """What has changed just now may change again without a sign of it."""
+    folder = tmp_path / "toolkits/kit/FRESH"
+    folder.mkdir(parents=True)
+    rows: list[FolderRow] = []
+    for text in ("abc", "abd", "abe"):
+        (folder / "one.yaml").write_text(text)
+        rows = seen(tmp_path, "toolkits/kit/FRESH", rows)
+        assert not batches.are_files_unchanged(tmp_path, ["toolkits/kit/FRESH"], rows)
+
+
+def test_listed_is_the_same_without_reading(root: Path) -> None:
+    """What is to be read by others has no digest yet; all else is as a look gives it."""
+    folder = "toolkits/kit/still"
+    (row,) = batches.list_batch_files(root, [folder]).rows
+    (other,) = batches.scan_folders(root, [folder], []).rows
+    assert (row[0], row[1], [(path, mark) for path, mark, _ in row[2]]) == (
+        other[0],
+        other[1],
+        [(path, mark) for path, mark, _ in other[2]],
+    )
+    assert [digest for _, _, digest in row[2]] == ["", ""]

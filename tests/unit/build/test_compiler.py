@@ -15,7 +15,7 @@ from support.catalogs import add_tool, generate_catalog
 from support.models import make_catalog, make_tool
 from support.snapshot_reader import read_documents, read_positions
 from toolcatalog.build import batches, cache, compiler
-from toolcatalog.build.batches import Task
+from toolcatalog.build.batches import CachedBatch, Task
 from toolcatalog.build.snapshot_writer import SnapshotWriter
 from toolcatalog.catalog import folder, resolve
 from toolcatalog.catalog.model import Toolkit, ToolVersion
@@ -92,12 +92,12 @@ def task(root: Path, tmp_path: Path) -> Task:
 def test_a_sound_batch_is_in_the_cache(task: Task) -> None:
     """Compiled once, it is found by its files, and its part is that of the records."""
     done = compiler.compile_batch(task)
-    assert done.cache_entry is not None
+    assert done.entry is not None
     assert (done.checked_files, done.unreadable) == ((), ())
-    looked = batches.find_cached(task)
+    looked = batches.find_cached((task, None))
     assert looked is not None
-    assert looked.key == done.cache_entry.key
-    part = compiler.load_or_compile(replace(task, cache_entry=looked), "facts")
+    assert looked.key == done.entry.key
+    part = compiler.load_or_compile(CachedBatch(task, looked), "facts")
     assert len(part.facts) == 6
     assert sorted(part.facts.slugs) == [
         folder.rpartition("/")[2]
@@ -146,7 +146,7 @@ def test_a_batch_with_problems_leaves_nothing(task: Task, root: Path) -> None:
     (root / "toolkits/kit0/KIT0_DO_0/20250101_00.yaml").write_text("name: X\n")
     (root / "toolkits/kit0/KIT0_DO_0/stray.txt").write_text("")
     done = compiler.compile_batch(task)
-    assert done.cache_entry is None
+    assert done.entry is None
     assert len(done.checked_files) == 7
     assert {
         one.path: [problem.rule for problem in one.problems]
@@ -160,33 +160,33 @@ def test_a_batch_with_problems_leaves_nothing(task: Task, root: Path) -> None:
     assert len(records) == 6
     assert all(record.input_parameters == {} for record in records)
     assert not (task.cache / "parts").exists()
-    assert batches.find_cached(task) is None
+    assert batches.find_cached((task, None)) is None
 
 
 def test_a_batch_without_its_toolkit_is_not_kept(task: Task) -> None:
     """A toolkit that is missing or has problems gives its tools no name and logo."""
     done = compiler.compile_batch(replace(task, toolkits={}))
-    assert done.cache_entry is None
+    assert done.entry is None
     assert len(done.checked_files) == 6
     assert not any(one.problems for one in done.checked_files)
 
 
 def test_a_damaged_part_is_made_again(task: Task) -> None:
     """As long as the files are what they were."""
-    known = compiler.compile_batch(task).cache_entry
-    assert known is not None
-    task = replace(task, cache_entry=known)
-    good = compiler.load_or_compile(task, "facts")
-    place = cache.batch_path(task.cache, known.key)
+    entry = compiler.compile_batch(task).entry
+    assert entry is not None
+    batch = CachedBatch(task, entry)
+    good = compiler.load_or_compile(batch, "facts")
+    place = cache.batch_path(task.cache, entry.key)
     for damage in (b"", place.read_bytes()[:-1]):
         place.write_bytes(damage)
-        assert compiler.load_or_compile(task, "facts") == good
+        assert compiler.load_or_compile(batch, "facts") == good
     place.unlink()
-    assert compiler.load_or_compile(task, "facts") == good
+    assert compiler.load_or_compile(batch, "facts") == good
     place.unlink()
     add_tool(task.root, "kit0", "KIT0_DO_0", 99)
     with pytest.raises(UsageError, match=r"changed while they were read: build again\.$"):
-        compiler.load_or_compile(task, "facts")
+        compiler.load_or_compile(batch, "facts")
 
 
 # From parts to files

@@ -48,8 +48,11 @@ def refused() -> bytes:
 
 def update(folder: Path, groups: Sequence[Pages], left: SiteState, crew: WorkerPool) -> SiteState:
     """What there is of the site when all is done: all of it."""
-    staged = site_writer.stage_site(folder, groups, left, crew, no_progress)
-    return SiteState(made_from="all", groups=dict(site_writer.install(staged, crew)))
+    plan = site_writer.plan_site(folder, groups, left)
+    staged = site_writer.stage_site(plan, crew, no_progress)
+    recorded: dict[str, build_state.PageGroupState] = {}
+    site_writer.install_site(staged, crew, recorded.__setitem__)
+    return SiteState(source_digest="all", groups=recorded)
 
 
 def listed(folder: Path) -> list[str]:

@@ -6,9 +6,16 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from toolcatalog.build import cache as build_cache
 from toolcatalog.build import state
+from toolcatalog.build.batches import CacheEntry
+from toolcatalog.build.cache import ToolColumns
 from toolcatalog.build.state import PageGroupState, SiteState
+from toolcatalog.catalog.model import ToolSummary
+from toolcatalog.errors import Problem
 
 
 @pytest.fixture
@@ -27,7 +34,9 @@ def noted(files: int, group: int = 0) -> PageGroupState:
 
 def kept(cache: Path, site: Path, groups: dict[str, PageGroupState]) -> Path:
     """The file in which they are kept."""
-    state.save_site_state(cache, site, "this program", "all that", groups.items())
+    with state.write_site_state(cache, site, "this program", "all that") as writer:
+        for digest, group in groups.items():
+            writer.add(digest, group)
     (file,) = cache.iterdir()
     return file
 
@@ -37,7 +46,7 @@ def test_groups_come_as_they_were_kept(cache: Path, tmp_path: Path) -> None:
     groups = {"one": noted(2), "other": noted(0)}
     kept(cache, tmp_path, groups)
     assert state.load_site_state(cache, tmp_path, "this program") == SiteState(
-        made_from="all that", groups=groups
+        source_digest="all that", groups=groups
     )
     assert dict(state.iter_site_groups(cache, tmp_path, "this program")) == groups
     assert state.load_site_state(cache, tmp_path, "another") == SiteState()
@@ -67,3 +76,111 @@ def test_to_go_through_the_groups_holds_none(cache: Path, tmp_path: Path) -> Non
     tracemalloc.stop()
     assert pages == 50_000
     assert most < file.stat().st_size / 10
+
+
+PROGRAM = "this program"
+ONE, OTHER = "1" * 64, "f" * 64
+FACTS = ToolColumns(
+    toolkits=["chat", "mail", "mail"],
+    slugs=["CHAT_SAY", "MAIL_SEND", "MAIL_SEND"],
+    versions=["20250101_00", "00000000_00", "20250202_01"],
+    names=["Say", "Send", "Send a mail"],
+    scopes=[[], ["mail:write"], ["mail:write", "mail:read"]],
+    tags=[["important"], [], ["Größe", "important", 'a "quoted" one']],
+    replaced=[None, "MAIL_POST", ""],
+    rules=["description-brief", "slug-long"],
+)
+NAMES = st.lists(
+    st.text(st.characters(codec="utf-8", exclude_characters=","), min_size=1, max_size=5),
+    max_size=3,
+)
+
+
+def test_a_batch_comes_back_for_the_rules(tmp_path: Path) -> None:
+    """Its tool versions as far as other files go by them, and the rules that have advice for it."""
+    facts = {
+        ONE: build_cache.dump_rule_facts(FACTS),
+        OTHER: build_cache.dump_rule_facts(ToolColumns()),
+    }
+    state.save_rule_facts(tmp_path / "cache", PROGRAM, facts)
+    kept = state.load_rule_facts(tmp_path / "cache", PROGRAM)
+    assert kept == facts
+    assert state.load_rule_facts(tmp_path / "cache", "another program") == {}
+    brief = build_cache.parse_rule_facts(kept[ONE])
+    assert [*brief.iter_tools(build_cache.JoinedNames())] == [
+        ToolSummary("chat", "CHAT_SAY", "20250101_00", (), ("important",), None),
+        ToolSummary("mail", "MAIL_SEND", "00000000_00", ("mail:write",), (), "MAIL_POST"),
+        ToolSummary(
+            "mail",
+            "MAIL_SEND",
+            "20250202_01",
+            ("mail:write", "mail:read"),
+            ("Größe", "important", 'a "quoted" one'),
+            "",
+        ),
+    ]
+    assert brief.rules == FACTS.rules
+    assert [*build_cache.parse_rule_facts(kept[OTHER]).iter_tools(build_cache.JoinedNames())] == []
+
+
+@given(scopes=NAMES, tags=NAMES)
+def test_all_names_come_back(scopes: list[str], tags: list[str]) -> None:
+    """Whatever is in them: no scope and no tag holds a comma."""
+    facts = ToolColumns(
+        toolkits=["a"], slugs=["A_B"], versions=["v"], scopes=[scopes], tags=[tags], replaced=[None]
+    )
+    (tool,) = build_cache.parse_rule_facts(build_cache.dump_rule_facts(facts)).iter_tools(
+        build_cache.JoinedNames()
+    )
+    assert (tool.scopes, tool.tags) == ((*scopes,), (*tags,))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:-1],
+        lambda data: data[:40] + b"x" + data[41:],
+        lambda _: b"",
+        lambda data: data * 2,
+    ],
+)
+def test_what_is_damaged_is_nothing(damage: object, tmp_path: Path) -> None:
+    """A file that was cut off, changed, emptied or lengthened has no brief that anybody relies on;
+    nor has one that is not there.
+    """
+    assert state.load_rule_facts(tmp_path, PROGRAM) == {}
+    state.save_rule_facts(tmp_path, PROGRAM, {ONE: build_cache.dump_rule_facts(FACTS)})
+    place = tmp_path / "rule-facts"
+    assert callable(damage)
+    place.write_bytes(damage(place.read_bytes()))
+    assert state.load_rule_facts(tmp_path, PROGRAM) == {}
+
+
+def test_cache_entries_come_back_for_the_same_program(tmp_path: Path) -> None:
+    """With all their fields; another program finds none."""
+    entries = {
+        b'"toolkits/kit/A"': CacheEntry(ONE, True, b'{"kit":"d"}', b'[["toolkits/kit/A",1,[]]]'),
+        b'"toolkits/kit/B"': CacheEntry(OTHER, False, b"{}", b"[]"),
+    }
+    state.save_batches(tmp_path / "cache", PROGRAM, entries)
+    loaded = state.load_state(tmp_path / "cache", PROGRAM)
+    assert loaded.batches == entries
+    assert loaded.find_entry(["toolkits/kit/A", "toolkits/kit/C"]) == entries[b'"toolkits/kit/A"']
+    assert loaded.find_entry(["toolkits/kit/C"]) is None
+    assert state.load_state(tmp_path / "cache", "another program") == state.BuildState()
+
+
+def test_located_findings_come_back_for_the_same_catalog(tmp_path: Path) -> None:
+    """Those of the rules in question; displayed paths begin with the name of the catalog."""
+    problems = [
+        Problem(path=f"catalog/a\t{rule}.yaml", line=1, column=2, rule=rule, message="wrong\nhere")
+        for rule in ("secret", "slug-long")
+    ]
+    assert state.load_findings(tmp_path, ONE, "catalog", ["secret"]) is None
+    build_cache.batch_path(tmp_path, ONE).parent.mkdir(parents=True)
+    state.save_findings(tmp_path, ONE, "catalog", problems)
+    assert state.has_findings(tmp_path, ONE)
+    assert state.load_findings(tmp_path, ONE, "catalog", ["secret"]) == problems[:1]
+    assert state.load_findings(tmp_path, ONE, "catalog", []) == []
+    assert state.load_findings(tmp_path, ONE, "moved", ["secret"]) is None
+    assert state.load_findings(tmp_path, OTHER, "catalog", ["secret"]) is None

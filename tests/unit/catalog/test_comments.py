@@ -29,16 +29,16 @@ CASES = {
 def test_found(data: bytes, expected: list[tuple[int, int, int, tuple[str, ...], str]]) -> None:
     """A comment speaks of its own line, or, where it stands alone, of the next that is none."""
     assert [
-        (one.line, one.column, one.target_line, one.rules, one.reason)
-        for one in find_suppressions(data)
+        (item.line, item.column, item.target_line, item.rules, item.reason)
+        for item in find_suppressions(data)
     ] == expected
-    assert all(one.is_valid for one in find_suppressions(data))
+    assert all(item.is_valid for item in find_suppressions(data))
 
 
-@pytest.mark.parametrize("said", ["ignore", "ignore a", "ignore [a] b", "skip[a] b", ""])
-def test_not_understood(said: str) -> None:
+@pytest.mark.parametrize("text", ["ignore", "ignore a", "ignore [a] b", "skip[a] b", ""])
+def test_not_understood(text: str) -> None:
     """What is meant for us and cannot be understood is kept, to be told."""
-    (comment,) = find_suppressions(f"name: A # toolcatalog: {said}".encode())
+    (comment,) = find_suppressions(f"name: A # toolcatalog: {text}".encode())
     assert not comment.is_valid
     assert comment.excerpt.startswith("name: A")
 

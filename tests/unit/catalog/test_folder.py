@@ -15,11 +15,11 @@ def test_the_shipped_catalog() -> None:
     assert len(folders) > 100
     assert any(folder.startswith("meta_tools/") for folder in folders)
     for folder in folders:
-        found = catalog_folder.get_tool(SHIPPED_CATALOG, folder.rpartition("/")[2])
-        assert found.folder == folder
-        assert found.is_meta_tool == folder.startswith("meta_tools/")
-        assert found.versions == sorted(file.stem for file in (SHIPPED_CATALOG / folder).iterdir())
-        assert (SHIPPED_CATALOG / found.version_path(found.versions[-1])).is_file()
+        result = catalog_folder.get_tool(SHIPPED_CATALOG, folder.rpartition("/")[2])
+        assert result.folder == folder
+        assert result.is_meta_tool == folder.startswith("meta_tools/")
+        assert result.versions == sorted(file.stem for file in (SHIPPED_CATALOG / folder).iterdir())
+        assert (SHIPPED_CATALOG / result.version_path(result.versions[-1])).is_file()
 
 
 def test_what_is_no_tool(tmp_path: Path) -> None:
@@ -63,9 +63,9 @@ def test_the_toolkit_of_a_slug(slug: str, toolkit: str) -> None:
 
 def test_the_nearest_among_very_many() -> None:
     """A typing error finds its tool among a hundred thousand that are nothing like it."""
-    known = [f"KIT{number}_CREATE_THING_{number}" for number in range(100_000)]
+    existing = [f"KIT{number}_CREATE_THING_{number}" for number in range(100_000)]
     assert (
-        catalog_folder.nearest_slug("GITHB_CREATE_ISSUE", [*known, "GITHUB_CREATE_ISSUE"])
+        catalog_folder.nearest_slug("GITHB_CREATE_ISSUE", [*existing, "GITHUB_CREATE_ISSUE"])
         == "GITHUB_CREATE_ISSUE"
     )
-    assert catalog_folder.nearest_slug("ZZZ", known) == ""
+    assert catalog_folder.nearest_slug("ZZZ", existing) == ""

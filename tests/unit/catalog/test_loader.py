@@ -31,7 +31,7 @@ def put(root: Path, *paths: str, text: str = "a: b\n") -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "kind", "names"), [(path, *what) for path, what in TREE.items()], ids=TREE
+    ("path", "kind", "names"), [(path, *label) for path, label in TREE.items()], ids=TREE
 )
 def test_the_place_is_the_identity(
     path: str, kind: str, names: dict[str, str], tmp_path: Path
@@ -94,7 +94,9 @@ def test_no_file_is_expected_there(path: str, tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_still_known_by_its_place(tmp_path: Path) -> None:
-    """What its path says of a broken file is kept, so that what refers to it is not told as well."""
+    """What its path says of a broken file is kept, so that what refers to it is not told as
+    well.
+    """
     (tmp_path / "sessions").mkdir()
     os.mkfifo(tmp_path / "sessions" / "trs_1.yaml")
     document, problems = load_file(tmp_path, "sessions/trs_1.yaml")
@@ -147,11 +149,11 @@ def test_locate(tmp_path: Path) -> None:
         Finding(path="catalog.yaml", pointer=("home",), at_key=True, rule="b", message=""),
         Finding(path="toolkits/x/toolkit.yaml", rule="c", message=""),
     ]
-    found = [
+    results = [
         (problem.rule, problem.line, problem.column, problem.length, problem.excerpt)
         for problem in locate_findings(tmp_path, findings)
     ]
-    assert found == [
+    assert results == [
         ("a", 2, 7, 8, "home: http://x"),
         ("b", 2, 1, 4, "home: http://x"),
         ("c", 1, 1, 1, ""),

@@ -19,9 +19,9 @@ def test_fill_replaces_at_any_depth() -> None:
         "b": [{"$session": "user_id"}, "x", {"c": {"$session": "user_id"}}],
         "d": 1,
     }
-    given = {"tools": ["T"], "user_id": "u"}
-    assert fill_placeholders(value, given) == {"a": ["T"], "b": ["u", "x", {"c": "u"}], "d": 1}
-    assert fill_placeholders({"$session": "tools"}, given) == ["T"]
+    argument = {"tools": ["T"], "user_id": "u"}
+    assert fill_placeholders(value, argument) == {"a": ["T"], "b": ["u", "x", {"c": "u"}], "d": 1}
+    assert fill_placeholders({"$session": "tools"}, argument) == ["T"]
 
 
 def test_fill_leaves_its_input_alone() -> None:

@@ -1,4 +1,6 @@
-"""The catalog as written to what is served: defaults settled, versions listed, sessions filled in."""
+"""The catalog as written to what is served: defaults settled, versions listed, sessions filled
+in.
+"""
 
 import json
 from dataclasses import replace
@@ -16,14 +18,14 @@ from toolcatalog.snapshot.format import Tool
 NAMES = {"type": "string", "enum": {"$session": "tools"}}
 
 
-def tools_in(chosen: Session, *metas: Any, **fields: Any) -> tuple[Tool, ...]:
+def tools_in(selected: Session, *metas: Any, **fields: Any) -> tuple[Tool, ...]:
     """What the session serves in a catalog of two toolkits and these meta tools."""
     contents = resolve.resolve_catalog(
         make_catalog(
             make_tool("CHAT_POST"),
             make_tool("MAIL_SEND"),
             meta_tools=metas,
-            sessions=(chosen,),
+            sessions=(selected,),
             **fields,
         )
     )
@@ -48,8 +50,8 @@ def test_a_tool_lists_all_its_versions_and_a_toolkit_those_of_its_tools() -> Non
         make_tool("CHAT_POST"),
     )
     assert [
-        (one["slug"], one["version"], tuple(one["available_versions"]))
-        for one in documents_of(*tools)
+        (toolkit["slug"], toolkit["version"], tuple(toolkit["available_versions"]))
+        for toolkit in documents_of(*tools)
     ] == [
         ("CHAT_POST", "20250101_00", ("20250101_00",)),
         ("MAIL_LIST", "20250301_00", ("20250301_00",)),
@@ -57,7 +59,8 @@ def test_a_tool_lists_all_its_versions_and_a_toolkit_those_of_its_tools() -> Non
         ("MAIL_SEND", "20250601_00", ("20250101_00", "20250601_00")),
     ]
     assert [
-        (one.slug, one.versions) for one in resolve.resolve_catalog(make_catalog(*tools)).toolkits
+        (toolkit.slug, toolkit.versions)
+        for toolkit in resolve.resolve_catalog(make_catalog(*tools)).toolkits
     ] == [
         ("chat", ("20250101_00",)),
         ("mail", ("20250101_00", "20250301_00", "20250601_00")),
@@ -75,9 +78,9 @@ def test_no_auth_is_the_toolkits_where_the_tool_does_not_say(
     toolkit = Toolkit(
         slug="mail", name="Mail", logo="https://mail.example/logo.png", no_auth=toolkits
     )
-    said: dict[str, Any] = {} if own is None else {"no_auth": own}
+    text: dict[str, Any] = {} if own is None else {"no_auth": own}
     assert (
-        resolve.resolve_tool(make_tool("MAIL_SEND", **said), toolkit, ("20250101_00",)).no_auth
+        resolve.resolve_tool(make_tool("MAIL_SEND", **text), toolkit, ("20250101_00",)).no_auth
         is expected
     )
 
@@ -90,12 +93,12 @@ def test_deprecation() -> None:
         make_tool("MAIL_LIST", deprecation={"reason": "Old."}),
     )
     mail = Toolkit(slug="mail", name="Mail", logo="")
-    assert [resolve.resolve_tool(one, mail, (one.version,)).deprecation for one in tools] == [
+    assert [resolve.resolve_tool(item, mail, (item.version,)).deprecation for item in tools] == [
         {"reason": "", "since": "", "sunset": "", "replaced_by": ""},
         None,
         {"reason": "Old.", "since": "", "sunset": "", "replaced_by": ""},
     ]
-    assert [one["is_deprecated"] for one in documents_of(*tools)] == [True, True, False]
+    assert [item["is_deprecated"] for item in documents_of(*tools)] == [True, True, False]
 
 
 def test_placeholders_are_filled_for_each_session() -> None:
@@ -114,13 +117,13 @@ def test_placeholders_are_filled_for_each_session() -> None:
         },
     )
     config = AuthConfig(path="", id="ac_mail", toolkit="mail")
-    chosen = make_session(
+    selected = make_session(
         "trs_x",
         user_id="ann",
         toolkits=Selection(enable=("mail",)),
         auth_configs={"mail": "ac_mail"},
     )
-    (served,) = tools_in(chosen, find, auth_configs=(config,))
+    (served,) = tools_in(selected, find, auth_configs=(config,))
     assert (served.slug, served.toolkit, served.version, served.description, served.tags) == (
         "FIND",
         "router",
@@ -147,7 +150,7 @@ SERVED = {"type": "string", "description": ""}
 
 
 @pytest.mark.parametrize(
-    ("described", "left"),
+    ("parameter", "remaining"),
     [
         ({"a": EMPTY, "b": PLAIN}, ["b"]),
         ({"a": {"type": "array", "items": EMPTY}}, []),
@@ -166,31 +169,33 @@ SERVED = {"type": "string", "description": ""}
         ({"a": {"oneOf": [EMPTY]}}, []),
     ],
 )
-def test_a_choice_of_nothing_is_left_out(described: dict[str, Any], left: list[str]) -> None:
+def test_a_choice_of_nothing_is_left_out(parameter: dict[str, Any], remaining: list[str]) -> None:
     """Where the session has nothing to choose from, the parameter is not served, at any level: an
     empty `enum` fits no value.
     """
     (served,) = tools_in(
         make_session(),
-        make_meta_tool("FIND", input_parameters=described, output_parameters=described),
+        make_meta_tool("FIND", input_parameters=parameter, output_parameters=parameter),
     )
 
-    def names(parameters: dict[str, Any], before: str = "") -> list[str]:
-        found = []
+    def names(parameters: dict[str, Any], previous: str = "") -> list[str]:
+        results = []
         for name, description in parameters.items():
-            found.append(f"{before}{name}")
-            found += names(description.get("properties", {}), f"{before}{name}.")
-            found += names(description.get("items", {}).get("properties", {}), f"{before}{name}[].")
-        return found
+            results.append(f"{previous}{name}")
+            results += names(description.get("properties", {}), f"{previous}{name}.")
+            results += names(
+                description.get("items", {}).get("properties", {}), f"{previous}{name}[]."
+            )
+        return results
 
-    assert names(dict(served.input_parameters)) == left
-    assert names(dict(served.output_parameters)) == left
+    assert names(dict(served.input_parameters)) == remaining
+    assert names(dict(served.output_parameters)) == remaining
     assert '"enum": []' not in str(served)
     assert "'enum': []" not in str(served)
 
 
 @pytest.mark.parametrize(
-    ("described", "left"),
+    ("description", "remaining"),
     [
         ({"type": "object", "additionalProperties": EMPTY}, {"additionalProperties": False}),
         (
@@ -212,13 +217,15 @@ def test_a_choice_of_nothing_is_left_out(described: dict[str, Any], left: list[s
     ],
 )
 def test_what_is_left_beside_a_choice_of_nothing(
-    described: dict[str, Any], left: dict[str, Any]
+    description: dict[str, Any], remaining: dict[str, Any]
 ) -> None:
     """Of branches the others stay; properties whose value nobody could give may not be added."""
-    (served,) = tools_in(make_session(), make_meta_tool("FIND", input_parameters={"a": described}))
+    (served,) = tools_in(
+        make_session(), make_meta_tool("FIND", input_parameters={"a": description})
+    )
     assert {
-        key: value for key, value in served.input_parameters["a"].items() if key in left
-    } == left
+        key: value for key, value in served.input_parameters["a"].items() if key in remaining
+    } == remaining
 
 
 def test_all_else_is_handed_on() -> None:
@@ -232,13 +239,13 @@ def test_all_else_is_handed_on() -> None:
         tools=("MAIL_SEND",),
         scopes=("send",),
     )
-    given = make_catalog(
+    value = make_catalog(
         make_tool("MAIL_SEND"),
         auth_configs=(config,),
         sessions=(make_session("trs_x", project="support"),),
     )
     contents = resolve.resolve_catalog(
-        replace(given, about=About(title="Ours", description="All.", rules={"secret": "off"}))
+        replace(value, about=About(title="Ours", description="All.", rules={"secret": "off"}))
     )
     assert contents.about == {"title": "Ours", "description": "All.", "home": "", "repository": ""}
     assert contents.router is not None
@@ -247,25 +254,27 @@ def test_all_else_is_handed_on() -> None:
         "https://router.example/logo.png",
         (),
     )
-    assert resolve.resolve_catalog(replace(given, router=None, sessions=())).router is None
+    assert resolve.resolve_catalog(replace(value, router=None, sessions=())).router is None
     assert contents.auth_configs == (
         snapshot_format.AuthConfig(
             id="ac_mail", toolkit="mail", tools=("MAIL_SEND",), scopes=("send",)
         ),
     )
-    assert [(one.id, one.project) for one in contents.sessions] == [("trs_x", "support")]
+    assert [(session.id, session.project) for session in contents.sessions] == [
+        ("trs_x", "support")
+    ]
 
 
 def test_a_tool_has_what_its_file_says() -> None:
     """Every field of a tool version is served as it stands."""
-    said: dict[str, Any] = {
+    text: dict[str, Any] = {
         "name": "Send",
         "description": "Send a mail.",
         "scopes": ["send", "read"],
         "tags": ["mail"],
     }
     served = resolve.resolve_tool(
-        make_tool("MAIL_SEND", **said), Toolkit(slug="mail", name="Mail", logo=""), ("20250101_00",)
+        make_tool("MAIL_SEND", **text), Toolkit(slug="mail", name="Mail", logo=""), ("20250101_00",)
     )
     assert (served.slug, served.toolkit, served.version) == ("MAIL_SEND", "mail", "20250101_00")
     assert (served.name, served.description, served.scopes, served.tags) == (
@@ -299,7 +308,7 @@ def test_which_meta_tools(fields: dict[str, Any], expected: list[str]) -> None:
     manage_connections` only where that is enabled.
     """
     assert [
-        f"{one.slug} {one.version}" for one in tools_in(make_session(**fields), *METAS)
+        f"{item.slug} {item.version}" for item in tools_in(make_session(**fields), *METAS)
     ] == expected
 
 

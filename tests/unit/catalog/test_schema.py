@@ -33,8 +33,8 @@ NEEDED = {"name": "Send", "description": "Send a message."}
 
 def of(kind: str, value: Any) -> tuple[Record | None, list[str]]:
     """The record of a value, and the rules that it breaks."""
-    found, findings = validate(Document("x.yaml", Location(kind, NAMES), value, is_readable=True))
-    return found, [finding.rule for finding in findings]
+    result, findings = validate(Document("x.yaml", Location(kind, NAMES), value, is_readable=True))
+    return result, [finding.rule for finding in findings]
 
 
 def tool_of(path: str = "x.yaml", **fields: Any) -> ToolVersion:
@@ -199,17 +199,27 @@ def test_record(kind: str, value: Any, expected: Record) -> None:
 def test_the_toolkit_of_the_meta_tools_is_the_router() -> None:
     """meta_tools/toolkit.yaml has no slug in its path."""
     value = {"name": "R", "logo": "https://l.example"}
-    found, _ = validate(
+    result, _ = validate(
         Document("meta_tools/toolkit.yaml", Location("toolkit", {}), value, is_readable=True)
     )
-    assert isinstance(found, Toolkit)
-    assert found.slug == "router"
+    assert isinstance(result, Toolkit)
+    assert result.slug == "router"
 
 
 EVERY_KEYWORD = {
-    "title": "T", "type": "string", "description": "D", "examples": ["ab"], "enum": ["ab", "cd"], "default": "cd", "format": "uuid-like",
-    "pattern": r"^\w+$", "minLength": 0, "maxLength": 9, "nullable": True, "required": True,
-}  # fmt: skip
+    "title": "T",
+    "type": "string",
+    "description": "D",
+    "examples": ["ab"],
+    "enum": ["ab", "cd"],
+    "default": "cd",
+    "format": "uuid-like",
+    "pattern": r"^\w+$",
+    "minLength": 0,
+    "maxLength": 9,
+    "nullable": True,
+    "required": True,
+}
 FITTING: dict[str, dict[str, Any]] = {
     "every keyword of a string": EVERY_KEYWORD,
     "numbers": {
@@ -267,10 +277,10 @@ FITTING: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("description", FITTING.values(), ids=FITTING)
 def test_a_description_that_fits(description: dict[str, Any]) -> None:
     """Every keyword that the format allows is taken, with values that fit."""
-    found, rules = of("tool", {**NEEDED, "input_parameters": {"a": description}})
+    result, rules = of("tool", {**NEEDED, "input_parameters": {"a": description}})
     assert rules == []
-    assert isinstance(found, ToolVersion)
-    assert found.input_parameters == {"a": description}
+    assert isinstance(result, ToolVersion)
+    assert result.input_parameters == {"a": description}
 
 
 @pytest.mark.parametrize("sample", [{"default": "mail"}, {"examples": ["mail", "chat"]}])
@@ -282,22 +292,22 @@ def test_a_sample_beside_a_choice_that_only_the_session_knows(
     the type still is.
     """
     choice = {"type": "string", "enum": {"$session": "toolkits"}, **sample}
-    described = {"type": "array", "items": choice, "examples": [["mail"]]} if nested else choice
-    assert of("meta_tool", {**NEEDED, "input_parameters": {"a": described}})[1] == []
-    wrong = {"type": "string", "enum": {"$session": "toolkits"}, "default": 5}
-    assert of("meta_tool", {**NEEDED, "input_parameters": {"a": wrong}})[1] == ["misfit-default"]
+    description = {"type": "array", "items": choice, "examples": [["mail"]]} if nested else choice
+    assert of("meta_tool", {**NEEDED, "input_parameters": {"a": description}})[1] == []
+    invalid = {"type": "string", "enum": {"$session": "toolkits"}, "default": 5}
+    assert of("meta_tool", {**NEEDED, "input_parameters": {"a": invalid}})[1] == ["misfit-default"]
 
 
 def test_what_is_wrong_with_one_parameter_does_not_hide_another() -> None:
     """Shape and values are told together, except for the values of a parameter whose description
     has no sound shape.
     """
-    described = {
+    description = {
         "a": {"typ": "string", "default": 1},
         "b": {"type": "string", "default": 1},
         "c": {"type": "integer", "pattern": "("},
     }
-    assert sorted(of("tool", {**NEEDED, "input_parameters": described})[1]) == [
+    assert sorted(of("tool", {**NEEDED, "input_parameters": description})[1]) == [
         "bad-pattern",
         "misfit-default",
         "missing-key",
@@ -331,5 +341,5 @@ def test_findings_stop_where_nobody_would_read_on(
     _, findings = validate(
         Document("x.yaml", Location("tool", NAMES), {**NEEDED, **value}, is_readable=True)
     )
-    told = [("/".join(map(str, finding.pointer)), finding.rule) for finding in findings]
-    assert told == [(around.format(number), rule) for number in range(MAX_FINDINGS_PER_FILE + 1)]
+    output = [("/".join(map(str, finding.pointer)), finding.rule) for finding in findings]
+    assert output == [(around.format(number), rule) for number in range(MAX_FINDINGS_PER_FILE + 1)]

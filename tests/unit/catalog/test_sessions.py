@@ -110,7 +110,7 @@ CHOICES: dict[str, tuple[dict[str, Any], list[str]]] = {
 @pytest.mark.parametrize(("fields", "expected"), CHOICES.values(), ids=CHOICES)
 def test_tools(fields: dict[str, Any], expected: list[str]) -> None:
     """Toolkits, tools, tags, auth configs and versions each narrow what is left of the others."""
-    assert [one.slug for one in select_tools(CATALOG, make_session(**fields))] == expected
+    assert [item.slug for item in select_tools(CATALOG, make_session(**fields))] == expected
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,8 @@ def test_tools(fields: dict[str, Any], expected: list[str]) -> None:
 )
 def test_versions_in_force(pinned: dict[str, str], expected: list[str]) -> None:
     """Of each tool the newest version, or the newest at the session's version of its toolkit."""
-    chosen: Session = make_session(toolkit_versions=pinned)
-    assert [one.version for one in select_versions(CATALOG.tools, chosen)] == expected
+    selected: Session = make_session(toolkit_versions=pinned)
+    assert [item.version for item in select_versions(CATALOG.tools, selected)] == expected
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ BLOCK = {"reason": "Old.", "since": "2025-01-01"}
 
 def test_a_new_key_goes_behind_another() -> None:
     """The comments stay with the keys that they stand before."""
-    changed = set_value(FILE, ("deprecation",), BLOCK, after=("name", "description", "scopes"))
+    changed = set_value(FILE, ("deprecation",), BLOCK, preceding=("name", "description", "scopes"))
     assert changed == FILE.replace(
         b"no comment\n", b"no comment\ndeprecation:\n  reason: Old.\n  since: '2025-01-01'\n"
     )
@@ -49,7 +49,7 @@ def test_a_new_key_at_the_end() -> None:
 
 def test_a_key_is_replaced_and_goes_again() -> None:
     """What was put is replaced, and is gone without a trace when it is dropped."""
-    once = set_value(FILE, ("deprecation",), BLOCK, after=("description",))
+    once = set_value(FILE, ("deprecation",), BLOCK, preceding=("description",))
     twice = set_value(once, ("deprecation",), {"reason": "Older."})
     assert twice == once.replace(b"  reason: Old.\n  since: '2025-01-01'\n", b"  reason: Older.\n")
     assert remove_key(twice, ("deprecation",)) == FILE
@@ -59,7 +59,7 @@ def test_a_key_is_replaced_and_goes_again() -> None:
 def test_a_nested_key() -> None:
     """A key of an inner mapping stands as deep as those beside it."""
     pointer = ("input_parameters", "a")
-    assert set_value(FILE, (*pointer, "required"), True, after=("type",)) == FILE.replace(
+    assert set_value(FILE, (*pointer, "required"), True, preceding=("type",)) == FILE.replace(
         b"# short\n", b"# short\n    required: true\n"
     )
     assert set_value(FILE, (*pointer, "description"), "B.") == FILE.replace(b"'it''s'", b"B.")
@@ -67,7 +67,7 @@ def test_a_nested_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pointer", "value", "before", "after"),
+    ("pointer", "value", "previous", "current"),
     [
         (("name",), "Do that", b"Do it   #", b"Do that   #"),
         (("name",), "2025", b"Do it   #", b"'2025'   #"),
@@ -88,10 +88,10 @@ def test_a_nested_key() -> None:
     ],
 )
 def test_a_scalar_is_replaced_on_its_line(
-    pointer: tuple[str, ...], value: Any, before: bytes, after: bytes
+    pointer: tuple[str, ...], value: Any, previous: bytes, current: bytes
 ) -> None:
     """Only the characters of the value differ, and it is quoted where it must be."""
-    assert replace_scalar(FILE, pointer, value) == FILE.replace(before, after)
+    assert replace_scalar(FILE, pointer, value) == FILE.replace(previous, current)
 
 
 def test_what_is_not_there_is_given_a_value() -> None:
@@ -101,11 +101,11 @@ def test_what_is_not_there_is_given_a_value() -> None:
 
 def test_an_item_of_a_list() -> None:
     """Lists are reached by index, also those with mappings on the line of the dash."""
-    listed = b"a:\n- x: 1 # one\n  y: 2\n- x: 3\n"
-    assert replace_scalar(listed, ("a", 1, "x"), 4) == listed.replace(b"3", b"4")
-    assert set_value(listed, ("a", 0, "x"), 5) == listed.replace(b"1 # one", b"5")
-    assert set_value(listed, ("a", 0, "z"), 6) == listed.replace(b"y: 2\n", b"y: 2\n  z: 6\n")
-    assert remove_key(listed, ("a", 0, "y")) == listed.replace(b"  y: 2\n", b"")
+    listing = b"a:\n- x: 1 # one\n  y: 2\n- x: 3\n"
+    assert replace_scalar(listing, ("a", 1, "x"), 4) == listing.replace(b"3", b"4")
+    assert set_value(listing, ("a", 0, "x"), 5) == listing.replace(b"1 # one", b"5")
+    assert set_value(listing, ("a", 0, "z"), 6) == listing.replace(b"y: 2\n", b"y: 2\n  z: 6\n")
+    assert remove_key(listing, ("a", 0, "y")) == listing.replace(b"  y: 2\n", b"")
 
 
 @pytest.mark.parametrize("ended", [True, False])
@@ -117,7 +117,9 @@ def test_the_form_of_the_file_stays(newline: bytes, bom: bytes, ended: bool) -> 
     expected = b"name: A\nx: 1\n# c\ntags: [a]\ny: 2"
     end = newline if ended else b""
     changed = set_value(
-        set_value(bom + plain.replace(b"\n", newline) + end, ("x",), 1, after=("name",)), ("y",), 2
+        set_value(bom + plain.replace(b"\n", newline) + end, ("x",), 1, preceding=("name",)),
+        ("y",),
+        2,
     )
     assert changed == bom + expected.replace(b"\n", newline) + end
 
@@ -151,7 +153,7 @@ def test_a_line_of_a_text_is_no_comment() -> None:
     """A quoted text may go on with what looks like a comment elsewhere."""
     assert set_value(b"a: 'x\n# y'\n# z\nb: 1\n", ("a",), 9) == b"a: 9\n# z\nb: 1\n"
     assert (
-        set_value(b"a: |\n  x\n  # y\n# z\nb: 1\n", ("c",), 9, after=("a",))
+        set_value(b"a: |\n  x\n  # y\n# z\nb: 1\n", ("c",), 9, preceding=("a",))
         == b"a: |\n  x\n  # y\nc: 9\n# z\nb: 1\n"
     )
 
@@ -181,7 +183,7 @@ def test_the_shipped_files() -> None:
                     without,
                     ("deprecation",),
                     BLOCK,
-                    after=("name", "description", "scopes", "tags", "no_auth"),
+                    preceding=("name", "description", "scopes", "tags", "no_auth"),
                 ),
                 ("deprecation",),
             )
@@ -192,7 +194,9 @@ def test_the_shipped_files() -> None:
             replace_scalar(data, ("name",), "Another name").splitlines(),
             strict=True,
         )
-        assert [after for before, after in pairs if before != after] == [b"name: Another name"]
+        assert [current for previous, current in pairs if previous != current] == [
+            b"name: Another name"
+        ]
 
 
 KEYS = st.text(
@@ -216,21 +220,21 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=4), st.data())
-def test_any_value_in_any_file(whole: dict[str, Any], data: st.DataObject) -> None:
+def test_any_value_in_any_file(document: dict[str, Any], data: st.DataObject) -> None:
     """What comes out says what was meant, or the change is refused; put and drop give back the
     bytes of before.
     """
-    before = yaml_writer.to_yaml(whole)
+    previous = yaml_writer.to_yaml(document)
     key, value = data.draw(KEYS), data.draw(VALUES)
     try:
-        changed = set_value(before, (key,), value)
+        changed = set_value(previous, (key,), value)
     except UnsafeEdit:
         return
-    assert yaml_reader.parse(changed).value == {**whole, key: value}
-    if key not in whole:
-        assert remove_key(changed, (key,)) == before
-    kept = copy.deepcopy(whole)
-    chosen = data.draw(st.sampled_from(sorted(kept)))
-    kept.pop(chosen)
-    if kept:
-        assert yaml_reader.parse(remove_key(before, (chosen,))).value == kept
+    assert yaml_reader.parse(changed).value == {**document, key: value}
+    if key not in document:
+        assert remove_key(changed, (key,)) == previous
+    remaining = copy.deepcopy(document)
+    selected = data.draw(st.sampled_from(sorted(remaining)))
+    remaining.pop(selected)
+    if remaining:
+        assert yaml_reader.parse(remove_key(previous, (selected,))).value == remaining

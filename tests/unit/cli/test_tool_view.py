@@ -12,9 +12,16 @@ from toolcatalog.exports import definitions
 from toolcatalog.snapshot.format import Tool, Toolkit
 
 KIT = Toolkit(
-    slug="a", name="Kit A", logo="https://a.example/l.png", description="About A.", categories=("x",), no_auth=False,
-    homepage="https://a.example", owners=("me",), versions=("20240101_00", "20250101_00"),
-)  # fmt: skip
+    slug="a",
+    name="Kit A",
+    logo="https://a.example/l.png",
+    description="About A.",
+    categories=("x",),
+    no_auth=False,
+    homepage="https://a.example",
+    owners=("me",),
+    versions=("20240101_00", "20250101_00"),
+)
 INPUTS: dict[str, Any] = {
     "free": {
         "type": "string",
@@ -53,10 +60,19 @@ INPUTS: dict[str, Any] = {
     },
 }
 TOOL = Tool(
-    slug="A_DO", toolkit="a", version="20250101_00", available_versions=("20240101_00", "20250101_00"), name="Do it",
-    description="Does it.\n\nWell.", scopes=("s",), tags=("important", "t"), no_auth=True, deprecation=None,
-    input_parameters=INPUTS, output_parameters={},
-)  # fmt: skip
+    slug="A_DO",
+    toolkit="a",
+    version="20250101_00",
+    available_versions=("20240101_00", "20250101_00"),
+    name="Do it",
+    description="Does it.\n\nWell.",
+    scopes=("s",),
+    tags=("important", "t"),
+    no_auth=True,
+    deprecation=None,
+    input_parameters=INPUTS,
+    output_parameters={},
+)
 
 
 def text(lines: tool_view.Lines) -> str:
@@ -107,7 +123,7 @@ def test_a_tool() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("message", "displayed"),
     [
         ({"reason": "", "since": "", "sunset": "", "replaced_by": ""}, "\nDeprecated.\n\n"),
         (
@@ -116,11 +132,11 @@ def test_a_tool() -> None:
         ),
     ],
 )
-def test_a_deprecated_tool(said: dict[str, str], shown: str) -> None:
+def test_a_deprecated_tool(message: dict[str, str], displayed: str) -> None:
     """A badge, and a sentence with what there is to say."""
-    found = text(tool_view.format_tool(replace(TOOL, deprecation=said), KIT))
-    assert "\n[deprecated] [important] [no auth]\n" in found
-    assert shown in found
+    result = text(tool_view.format_tool(replace(TOOL, deprecation=message), KIT))
+    assert "\n[deprecated] [important] [no auth]\n" in result
+    assert displayed in result
 
 
 def test_a_toolkit() -> None:
@@ -129,9 +145,11 @@ def test_a_toolkit() -> None:
         {"slug": "A_DO", "name": "Do it", "deprecation": None},
         {"slug": "A_UNDO", "name": "Undo it", "deprecation": {}},
     ]
-    assert text(tool_view.format_toolkit(KIT, "20250101_00", rows)) == (
-        "a  20250101_00\nKit A\n\nAbout A.\n\nCategories  x\nOwners      me\nHomepage    https://a.example\n"
-        "Versions    20250101_00, 20240101_00\nTools       2\n\nA_DO    Do it\nA_UNDO  Undo it  deprecated"
+    assert (
+        text(tool_view.format_toolkit(KIT, "20250101_00", rows))
+        == "a  20250101_00\nKit A\n\nAbout A.\n\nCategories  x\nOwners      me\nHomepage   "
+        " https://a.example\nVersions    20250101_00, 20240101_00\nTools       2\n\nA_DO    Do"
+        " it\nA_UNDO  Undo it  deprecated"
     )
 
 
@@ -156,18 +174,18 @@ def test_nothing_of_a_catalog_reaches_the_terminal_as_a_command() -> None:
             }
         },
     )
-    shown = text(tool_view.format_tool(tool, replace(KIT, name=evil)))
-    assert all(char.isprintable() or char == "\n" for char in shown)
-    assert "U+001B" in shown
-    assert "U+202E" in shown
-    shown = text(
+    displayed = text(tool_view.format_tool(tool, replace(KIT, name=evil)))
+    assert all(char.isprintable() or char == "\n" for char in displayed)
+    assert "U+001B" in displayed
+    assert "U+202E" in displayed
+    displayed = text(
         tool_view.format_toolkit(
             replace(KIT, name=evil, description=evil, owners=(evil,)),
             "v",
             [{"slug": "A", "name": evil, "deprecation": None}],
         )
     )
-    assert all(char.isprintable() or char == "\n" for char in shown)
+    assert all(char.isprintable() or char == "\n" for char in displayed)
 
 
 def test_long_texts_stay_in_their_branch() -> None:

@@ -37,24 +37,24 @@ def side(
     slug: str = "A_DO",
 ) -> Side:
     """A side with a tool at these versions."""
-    found = tools or {}
+    result = tools or {}
     return Side(
-        {("a", slug): sorted(found)} if found else {},
-        {ToolVersionKey("a", slug, version): one for version, one in found.items()},
+        {("a", slug): sorted(result)} if result else {},
+        {ToolVersionKey("a", slug, version): item for version, item in result.items()},
         files or {},
     )
 
 
-def told(before: Side, after: Side) -> list[tuple[str, ...]]:
+def told(previous: Side, current: Side) -> list[tuple[str, ...]]:
     return [
         (
             entry.status,
             entry.version,
             entry.compared_with,
             entry.kind,
-            *(change.what for change in entry.changes),
+            *(change.text for change in entry.changes),
         )
-        for entry in compare_sides(before, after).entries
+        for entry in compare_sides(previous, current).entries
     ]
 
 
@@ -108,7 +108,9 @@ def test_a_version_comes_and_goes() -> None:
 
 
 def test_a_published_version_changes() -> None:
-    """Deprecation stands apart from all else; a file that says the same in another way is no entry."""
+    """Deprecation stands apart from all else; a file that says the same in another way is no
+    entry.
+    """
     assert told(
         side({comparisons.V1: comparisons.PLAIN}), side({comparisons.V1: comparisons.NEEDY})
     ) == [("changed", comparisons.V1, "", "breaking", "is new and required")]
@@ -134,14 +136,14 @@ def test_what_is_not_read_is_not_the_same() -> None:
     """On either side, on both, of a new version, of what that is compared with, of another file:
     each is told.
     """
-    one = {comparisons.V1: comparisons.PLAIN}
-    for before, after in (
-        (side(one), side({comparisons.V1: UNREAD})),
-        (side({comparisons.V1: UNREAD}), side(one)),
+    item = {comparisons.V1: comparisons.PLAIN}
+    for previous, current in (
+        (side(item), side({comparisons.V1: UNREAD})),
+        (side({comparisons.V1: UNREAD}), side(item)),
         (side({comparisons.V1: UNREAD}), side({comparisons.V1: UNREAD})),
         (side(), side({comparisons.V1: UNREAD})),
         (
-            side(one),
+            side(item),
             side({comparisons.V1: comparisons.PLAIN, comparisons.V2: UNREAD})._replace(
                 versions={("a", "A_DO"): [comparisons.V1, comparisons.V2]}
             ),
@@ -149,7 +151,7 @@ def test_what_is_not_read_is_not_the_same() -> None:
         (side({}, {"sessions/trs_a.yaml": UNREAD}), side({}, {"sessions/trs_a.yaml": {}})),
         (side(), side({}, {"toolkits/a/stray": UNREAD})),
     ):
-        (entry,) = compare_sides(before, after).entries
+        (entry,) = compare_sides(previous, current).entries
         assert (entry.status, entry.kind) == ("not compared", "unknown")
         assert "line 3: no key" in entry.reason
     (entry,) = compare_sides(
@@ -171,35 +173,35 @@ def test_other_files() -> None:
     """Toolkits by their fields, sessions and auth configs as what may be used, meta tools not at
     all.
     """
-    kit, session, meta = (
+    toolkit, session, meta = (
         "toolkits/a/toolkit.yaml",
         "sessions/trs_a.yaml",
         "meta_tools/M/20250101_00.yaml",
     )
-    before = side(
+    previous = side(
         {},
         {
-            kit: {"name": "A", "no_auth": True},
+            toolkit: {"name": "A", "no_auth": True},
             session: {"project": "p", "tags": 1},
-            meta: {"template": 1},
+            meta: {"template": {"name": 1, "deprecation": {}}},
             "catalog.yaml": {"title": "T"},
         },
     )
-    after = side(
+    current = side(
         {},
         {
-            kit: {"name": "B", "no_auth": False},
+            toolkit: {"name": "B", "no_auth": False},
             session: {"project": "p", "tags": 2},
-            meta: {"template": 2},
+            meta: {"template": {"name": 2}},
             "catalog.yaml": {"title": "U"},
         },
     )
-    found = {
-        entry.path: [(change.kind, change.place, change.what) for change in entry.changes]
-        for entry in compare_sides(before, after).entries
+    results = {
+        entry.path: [(change.kind, change.location, change.text) for change in entry.changes]
+        for entry in compare_sides(previous, current).entries
     }
-    assert found == {
-        kit: [
+    assert results == {
+        toolkit: [
             ("text", "name", "`A` became `B`"),
             (
                 "breaking",
@@ -208,21 +210,25 @@ def test_other_files() -> None:
             ),
         ],
         session: [("scope", "tags", "is another: it says what may be used")],
-        meta: [("breaking", "template", "changed in a way that is not looked into")],
+        meta: [
+            ("text", "deprecation", "`{}` became null"),
+            ("breaking", "name", "changed in a way that is not looked into"),
+        ],
         "catalog.yaml": [("text", "title", "`T` became `U`")],
     }
-    gone = {entry.path: entry.status for entry in compare_sides(before, side()).entries}
-    assert gone == dict.fromkeys((kit, session, meta, "catalog.yaml"), "removed")
-    assert {entry.status for entry in compare_sides(side(), after).entries} == {"added"}
-    assert compare_sides(before, before).entries == ()
+    gone = {entry.path: entry.status for entry in compare_sides(previous, side()).entries}
+    assert gone == dict.fromkeys((toolkit, session, meta, "catalog.yaml"), "removed")
+    assert {entry.status for entry in compare_sides(side(), current).entries} == {"added"}
+    assert compare_sides(previous, previous).entries == ()
 
 
 def test_the_order_of_a_meta_tool_counts() -> None:
     """Its parameters are served in their order; a session only says what may be used."""
     meta, session = "meta_tools/M/20250101_00.yaml", "sessions/trs_a.yaml"
-    before, after = {"a": 1, "b": 1}, {"b": 1, "a": 1}
+    previous, current = {"a": 1, "b": 1}, {"b": 1, "a": 1}
     old, new = (
-        Side({}, {}, {meta: {"template": one}, session: {"tools": one}}) for one in (before, after)
+        Side({}, {}, {meta: {"template": {"input_parameters": item}}, session: {"tools": item}})
+        for item in (previous, current)
     )
     assert [entry.path for entry in compare_sides(old, new).entries] == [meta]
 
@@ -230,7 +236,7 @@ def test_the_order_of_a_meta_tool_counts() -> None:
 def test_the_worst_first() -> None:
     """Unknown, breaking, scope, additive, text; the totals count entries and changes."""
     names = ("NO", "BREAK", "ADD", "TEXT")
-    before = Side(
+    previous = Side(
         {("a", slug): [comparisons.V1] for slug in names if slug != "ADD"},
         {
             ToolVersionKey("a", "NO", comparisons.V1): UNREAD,
@@ -239,7 +245,7 @@ def test_the_worst_first() -> None:
         },
         {},
     )
-    after = Side(
+    current = Side(
         {("a", slug): [comparisons.V1] for slug in names},
         {
             ToolVersionKey("a", "NO", comparisons.V1): comparisons.PLAIN,
@@ -249,15 +255,15 @@ def test_the_worst_first() -> None:
         },
         {},
     )
-    found = compare_sides(before, after, ("main", "here"))
-    assert [entry.slug for entry in found.entries] == [*names]
-    assert (found.before, found.after) == ("main", "here")
-    assert {what: many for what, many in found.status_counts.items() if many} == {
+    result = compare_sides(previous, current, ("main", "here"))
+    assert [entry.slug for entry in result.entries] == [*names]
+    assert (result.old_title, result.new_title) == ("main", "here")
+    assert {label: count for label, count in result.status_counts.items() if count} == {
         "not compared": 1,
         "changed": 2,
         "added": 1,
     }
-    assert found.kind_counts == {"breaking": 1, "scope": 0, "additive": 1, "text": 1}
+    assert result.kind_counts == {"breaking": 1, "scope": 0, "additive": 1, "text": 1}
 
 
 VERSIONS = st.lists(
@@ -270,40 +276,43 @@ STATES = st.dictionaries(
 
 
 @example_settings(66)
-@given(before=STATES, after=STATES)
+@given(previous=STATES, current=STATES)
 def test_whatever_differs_is_told(
-    before: dict[str, Tool | Unreadable], after: dict[str, Tool | Unreadable]
+    previous: dict[str, Tool | Unreadable], current: dict[str, Tool | Unreadable]
 ) -> None:
     """A version that is not the same on both sides is always told of, and nothing is where all is
     the same and was read.
     """
-    found = compare_sides(side(before), side(after)).entries
-    if not before or not after:
-        unread = [version for version in after if after[version] is UNREAD]
-        told_of = {*unread, max(after)} if after else {max(before)} if before else set()
-        assert {entry.version for entry in found} == told_of
+    result = compare_sides(side(previous), side(current)).entries
+    if not previous or not current:
+        unread = [version for version in current if current[version] is UNREAD]
+        told_of = {*unread, max(current)} if current else {max(previous)} if previous else set()
+        assert {entry.version for entry in result} == told_of
         return
     differing = {
         version
-        for version in before.keys() | after.keys()
-        if before.get(version) != after.get(version) or before[version] is UNREAD
+        for version in previous.keys() | current.keys()
+        if previous.get(version) != current.get(version) or previous[version] is UNREAD
     }
-    assert {entry.version for entry in found} == differing
-    assert [*found] == sorted(found, key=lambda entry: ("unknown", *KINDS).index(entry.kind))
+    assert {entry.version for entry in result} == differing
+    assert [*result] == sorted(result, key=lambda entry: ("unknown", *KINDS).index(entry.kind))
 
 
-@given(before=VERSIONS, after=VERSIONS)
-def test_a_predecessor_is_the_nearest_before(before: Sequence[str], after: Sequence[str]) -> None:
+@given(previous=VERSIONS, current=VERSIONS)
+def test_a_predecessor_is_the_nearest_before(
+    previous: Sequence[str], current: Sequence[str]
+) -> None:
     """Of a new version, the latest of all that sort before it; none for versions that were there,
     or tools that were not.
     """
-    found = predecessors({("a", "A_DO"): before} if before else {}, {("a", "A_DO"): after})
-    for new, old in found.items():
-        assert new.version in after
-        assert new.version not in before
-        assert not [one for one in (*before, *after) if old.version < one < new.version]
-    assert bool(found) == (
-        bool(before) and any(one not in before and one > min([*before, *after]) for one in after)
+    result = predecessors({("a", "A_DO"): previous} if previous else {}, {("a", "A_DO"): current})
+    for new, old in result.items():
+        assert new.version in current
+        assert new.version not in previous
+        assert not [item for item in (*previous, *current) if old.version < item < new.version]
+    assert bool(result) == (
+        bool(previous)
+        and any(item not in previous and item > min([*previous, *current]) for item in current)
     )
 
 

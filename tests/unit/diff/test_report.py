@@ -31,10 +31,10 @@ PARSER = MarkdownIt("commonmark", {"html": True})
 WORDS = {"type": "string", "description": "", "required": True}
 
 
-def one(what: Status = "changed", text: str = "x", **fields: Any) -> Entry:
+def one(label: Status = "changed", text: str = "x", **fields: Any) -> Entry:
     """An entry with this text wherever a catalog has a say."""
     change = Change("breaking", f"input {text}".replace("`", "\\u0060"), "no longer takes `a`, `b`")
-    return Entry(what, f"toolkits/a/{text}", "a", text, V1, changes=(change,))._replace(**fields)
+    return Entry(label, f"toolkits/a/{text}", "a", text, V1, changes=(change,))._replace(**fields)
 
 
 def test_nothing_differs() -> None:
@@ -55,7 +55,8 @@ def test_the_numbers_come_first() -> None:
     )
     text = render_markdown(Comparison("main", "HEAD", entries))
     assert text.startswith(
-        "**1 not compared, 1 removed, 1 changed in place, 2 new versions. Changes: 5 breaking.**\n\n"
+        "**1 not compared, 1 removed, 1 changed in place, 2 new versions. Changes: 5"
+        " breaking.**\n\n"
     )
     assert "- `x` version 20250101_00 not compared: `line 3`\n" in text
     assert "  - **breaking** `input x` no longer takes `a`, `b`\n" in text
@@ -77,7 +78,9 @@ def test_much_is_folded_by_toolkit() -> None:
 
 
 def test_it_is_never_too_long() -> None:
-    """GitHub refuses more: what is left out is counted, and every part that was opened is closed."""
+    """GitHub refuses more: what is left out is counted, and every part that was opened is
+    closed.
+    """
     for entries in (
         tuple(one(text=f"T_{number}", toolkit=f"kit{number % 200}") for number in range(3_000)),
         tuple(one(text="x" * 100_000, toolkit=f"kit{number}") for number in range(3_000)),
@@ -89,8 +92,8 @@ def test_it_is_never_too_long() -> None:
         )
         assert 10_000 < len(text) <= MAX_LENGTH
         assert text.count("<details>") == text.count("</details>")
-        left = int(text.splitlines()[-1].split()[1].replace(",", ""))
-        assert left + text.count("\n- ") == len(entries)
+        remaining = int(text.splitlines()[-1].split()[1].replace(",", ""))
+        assert remaining + text.count("\n- ") == len(entries)
 
 
 def tools(text: str) -> tuple[Tool, Tool]:
@@ -111,10 +114,12 @@ def tools(text: str) -> tuple[Tool, Tool]:
 
 
 def tags(text: str) -> list[str]:
-    """What a text is made of as a CommonMark parser with raw HTML sees it: all but code and words."""
-    found = []
+    """What a text is made of as a CommonMark parser with raw HTML sees it: all but code and
+    words.
+    """
+    results = []
     for token in PARSER.parse(text):
-        found += (
+        results += (
             [
                 child.type
                 for child in token.children or ()
@@ -123,11 +128,11 @@ def tags(text: str) -> list[str]:
             if token.children
             else []
         )
-        found.append(
+        results.append(
             f"{token.type} {token.tag}"
             + (f" {token.content}" if token.type.startswith("html") else "")
         )
-    return found
+    return results
 
 
 @example_settings(100)
@@ -135,40 +140,47 @@ def tags(text: str) -> list[str]:
 def test_no_text_becomes_structure(text: str) -> None:
     """Whatever a catalog says, the Markdown has the shape that it has for a plain word."""
 
-    def written(word: str) -> str:
+    def content(word: str) -> str:
         old, new = tools(word)
         key = ToolVersionKey("a", "A_DO", V2)
-        before = Side(
+        previous = Side(
             {("a", "A_DO"): [V1]}, {key._replace(version=V1): old}, {"toolkits/a/x": {"name": "a"}}
         )
-        after = Side(
+        current = Side(
             {("a", "A_DO"): [V1, V2]},
             {key: new, key._replace(version=V1): old},
             {"toolkits/a/x": {"name": word}},
         )
-        more = [one(text=word), one("not compared", reason=word)]
-        return render_markdown(compare_sides(before, after, (f"b{word}", f"a{word}"), more))
+        extra = [one(text=word), one("not compared", reason=word)]
+        return render_markdown(compare_sides(previous, current, (f"b{word}", f"a{word}"), extra))
 
     assert len(compare_tools(*tools("word"))) == len(compare_tools(*tools(f"z{text}")))
-    shape, plain = tags(written(f"z{text}")), tags(written("zword"))
+    shape, plain = tags(content(f"z{text}")), tags(content("zword"))
     assert shape == plain
-    assert all(char.isprintable() or char == "\n" for char in written(f"z{text}"))
+    assert all(char.isprintable() or char == "\n" for char in content(f"z{text}"))
 
 
 def test_as_json() -> None:
     """The fields that docs/operating.md tells, in values of JSON."""
-    found = compare_sides(
+    result = compare_sides(
         Side({("a", "A_DO"): [V1]}, {}, {}),
         Side({("a", "A_DO"): [V1, V2]}, {ToolVersionKey("a", "A_DO", V2): Unreadable("no")}, {}),
         ("main", "here"),
     )
-    told = json.loads(json.dumps(to_values(found)))
-    assert [*told] == ["before", "after", "totals", "entries"]
-    assert [*told["totals"]] == ["entries", "by_what", "by_kind"]
-    assert [*told["totals"]["by_kind"]] == [*KINDS]
-    assert told["entries"] == [
+    output = json.loads(json.dumps(to_values(result)))
+    assert [*output] == ["before", "after", "totals", "entries"]
+    assert [*output["totals"]] == ["entries", "by_what", "by_kind"]
+    assert [*output["totals"]["by_kind"]] == [*KINDS]
+    assert output["entries"] == [
         {
-            "what": "not compared", "kind": "unknown", "path": f"toolkits/a/A_DO/{V2}.yaml", "toolkit": "a", "tool": "A_DO", "version": V2,
-            "compared_with": "", "why": "no", "changes": [],
+            "what": "not compared",
+            "kind": "unknown",
+            "path": f"toolkits/a/A_DO/{V2}.yaml",
+            "toolkit": "a",
+            "tool": "A_DO",
+            "version": V2,
+            "compared_with": "",
+            "why": "no",
+            "changes": [],
         }
-    ]  # fmt: skip
+    ]

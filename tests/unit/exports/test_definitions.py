@@ -117,7 +117,7 @@ def test_a_schema_takes_what_the_author_said(authored: dict[str, Any], value: An
     """
     schema = definitions.input_schema(to_served_inputs(authored))
     jsonschema.Draft202012Validator.check_schema(schema)
-    ours = jsonschema_rs.Draft202012Validator(schema)
+    actual = jsonschema_rs.Draft202012Validator(schema)
     authors = jsonschema_rs.Draft202012Validator(
         to_value_schema({"type": "object", "properties": authored})
     )
@@ -126,7 +126,7 @@ def test_a_schema_takes_what_the_author_said(authored: dict[str, Any], value: An
         *({name: value} for name in authored),
         definitions.sample_arguments(to_served_inputs(authored)),
     ):
-        assert ours.is_valid(tried) == authors.is_valid(tried)
+        assert actual.is_valid(tried) == authors.is_valid(tried)
 
 
 @example_settings(16)
@@ -134,12 +134,12 @@ def test_a_schema_takes_what_the_author_said(authored: dict[str, Any], value: An
 def test_a_schema_keeps_what_is_said(authored: dict[str, Any]) -> None:
     """Descriptions, titles, examples, defaults and limits stay, in the author's words."""
     for name, schema in definitions.input_schema(to_served_inputs(authored))["properties"].items():
-        kept = {
+        remaining = {
             key: value
             for key, value in authored[name].items()
             if key in tool_samples.SAYING and key != "enum" and (key, value) != ("description", "")
         }
-        assert {key: schema[key] for key in kept} == kept
+        assert {key: schema[key] for key in remaining} == remaining
 
 
 def test_schemas_of_the_shipped_catalog(shipped_tools: list[Tool]) -> None:
@@ -160,18 +160,18 @@ def test_meta_tools_can_be_exported_too(meta_tools: list[Tool]) -> None:
 def hold_schemas(tools: list[Tool]) -> None:
     for tool in tools:
         schema = definitions.input_schema(tool.input_parameters)
-        for one in (
+        for item in (
             schema,
             definitions.output_schema(tool.output_parameters),
             definitions.to_json_schema(tool),
         ):
-            jsonschema.Draft202012Validator.check_schema(one)
-        forms = (
+            jsonschema.Draft202012Validator.check_schema(item)
+        variants = (
             definitions.to_openai(tool)["function"]["parameters"],
             definitions.to_anthropic(tool)["input_schema"],
             definitions.to_mcp(tool)["inputSchema"],
         )
-        assert [*forms] == [schema] * 3
+        assert [*variants] == [schema] * 3
 
 
 # Hints
@@ -193,14 +193,22 @@ def test_hints_as_tags_and_back(states: tuple[bool | None, ...]) -> None:
     [
         ([], {}),
         (["mail", "important"], {}),
-        (["readOnlyHint"], {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": False, "openWorldHint": False}),
+        (
+            ["readOnlyHint"],
+            {
+                "readOnlyHint": True,
+                "destructiveHint": False,
+                "idempotentHint": False,
+                "openWorldHint": False,
+            },
+        ),
         (["readOnlyHint", "partialHints"], {"readOnlyHint": True}),
         (["destructiveHint:false", "partialHints"], {"destructiveHint": False}),
         (["partialHints"], {}),
     ],
-)  # fmt: skip
+)
 def test_hints_of_tags(tags: list[str], annotations: dict[str, bool]) -> None:
-    """A hint without a tag is false next to others, and not stated alone or if hints are partial."""
+    """A hint without a tag is false next to others, and not stated alone or with partialHints."""
     assert definitions.hint_annotations(tags) == annotations
 
 
@@ -209,12 +217,12 @@ def test_hints_of_tags(tags: list[str], annotations: dict[str, bool]) -> None:
 
 def test_definitions() -> None:
     """Each form has the fields of its maker, and MCP's the hints that are tags."""
-    told = {"name": "MAIL_SEND", "description": tool_samples.TOOL.description}
+    output = {"name": "MAIL_SEND", "description": tool_samples.TOOL.description}
     assert definitions.to_openai(tool_samples.TOOL) == {
         "type": "function",
-        "function": {**told, "parameters": SCHEMA},
+        "function": {**output, "parameters": SCHEMA},
     }
-    assert definitions.to_anthropic(tool_samples.TOOL) == {**told, "input_schema": SCHEMA}
+    assert definitions.to_anthropic(tool_samples.TOOL) == {**output, "input_schema": SCHEMA}
     hints = {
         "readOnlyHint": False,
         "destructiveHint": True,
@@ -222,14 +230,14 @@ def test_definitions() -> None:
         "openWorldHint": True,
     }
     assert definitions.to_mcp(tool_samples.TOOL) == {
-        **told,
+        **output,
         "title": "Send a mail",
         "inputSchema": SCHEMA,
         "outputSchema": ANSWER,
         "annotations": hints,
     }
     assert definitions.to_mcp(replace(tool_samples.TOOL, tags=("x",), output_parameters={})) == {
-        **told,
+        **output,
         "title": "Send a mail",
         "inputSchema": SCHEMA,
     }
@@ -245,11 +253,11 @@ def test_tokens_are_a_quarter_of_the_characters() -> None:
     """Characters are counted, not bytes, and a begun token is a whole one."""
     empty = replace(tool_samples.TOOL, description="", input_parameters={})
     length = len(json.dumps(definitions.to_openai(empty), separators=(",", ":")))
-    counted = {
-        more: definitions.estimate_tokens(replace(empty, description="ü" * more))
-        for more in range(9)
+    counts = {
+        extra: definitions.estimate_tokens(replace(empty, description="ü" * extra))
+        for extra in range(9)
     }
-    assert counted == {more: (length + more + 3) // 4 for more in range(9)}
+    assert counts == {extra: (length + extra + 3) // 4 for extra in range(9)}
 
 
 def test_uses_tell_the_tokens(shipped_tools: list[Tool]) -> None:
@@ -329,8 +337,8 @@ def test_sample(description: dict[str, Any], expected: Any) -> None:
     lengths.
     """
     served = to_served_inputs({"x": {**description, "required": True}, "y": {**description}})
-    made = definitions.sample_arguments(served)
-    assert json.dumps(made) == json.dumps({"x": expected})
+    result = definitions.sample_arguments(served)
+    assert json.dumps(result) == json.dumps({"x": expected})
 
 
 def test_a_sample_stays_small() -> None:
@@ -383,11 +391,11 @@ def test_samples_of_the_shipped_catalog(shipped_tools: list[Tool]) -> None:
 
 def hold_samples(tools: list[Tool]) -> None:
     for tool in tools:
-        made = definitions.sample_arguments(tool.input_parameters)
+        result = definitions.sample_arguments(tool.input_parameters)
         jsonschema_rs.Draft202012Validator(
             definitions.input_schema(tool.input_parameters), validate_formats=True
-        ).validate(made)
-        assert {*made} == {name for name, it in tool.input_parameters.items() if it["required"]}
+        ).validate(result)
+        assert {*result} == {name for name, it in tool.input_parameters.items() if it["required"]}
 
 
 # Texts to copy
@@ -395,11 +403,11 @@ def hold_samples(tools: list[Tool]) -> None:
 
 def test_which_snippets_there_are_and_their_order() -> None:
     """The three calls, then the definitions; a name can stand in an id."""
-    shown = [
-        (one.name, one.title, one.language)
-        for one in definitions.build_usage(tool_samples.TOOL).snippets
+    displayed = [
+        (snippet.name, snippet.title, snippet.language)
+        for snippet in definitions.build_usage(tool_samples.TOOL).snippets
     ]
-    assert shown == [
+    assert displayed == [
         ("curl", "curl", "bash"),
         ("python", "Python", "python"),
         ("typescript", "TypeScript", "typescript"),
@@ -417,7 +425,7 @@ def test_snippets_of_any_tool_are_sound(tool: Tool) -> None:
     """Python parses to the one call that is meant, the shell sees three words, and JSON is what the
     forms say.
     """
-    texts = {one.name: one.text for one in definitions.build_usage(tool).snippets}
+    texts = {snippet.name: snippet.text for snippet in definitions.build_usage(tool).snippets}
     calls = [node for node in ast.walk(ast.parse(texts["python"])) if isinstance(node, ast.Call)]
     constants = [
         node.value
@@ -429,16 +437,16 @@ def test_snippets_of_any_tool_are_sound(tool: Tool) -> None:
         [definitions.DEFAULT_BASE_URL, tool.slug, tool.version]
     )
     assert (
-        texts["curl"]
-        == f"curl -H \"x-api-key: $TOOLCATALOG_KEY\" 'http://127.0.0.1:8000/api/v3/tools/{tool.slug}?version={tool.version}'"
+        texts["curl"] == 'curl -H "x-api-key: $TOOLCATALOG_KEY"'
+        f" 'http://127.0.0.1:8000/api/v3/tools/{tool.slug}?version={tool.version}'"
     )
-    for name, form in (
+    for name, output_format in (
         ("openai", definitions.to_openai),
         ("anthropic", definitions.to_anthropic),
         ("mcp", definitions.to_mcp),
         ("json-schema", definitions.to_json_schema),
     ):
-        assert json.loads(texts[name]) == form(tool)
+        assert json.loads(texts[name]) == output_format(tool)
     call = json.loads(texts["mcp-call"])
     assert (call["jsonrpc"], call["method"]) == ("2.0", "tools/call")
     assert call["params"] == {
@@ -450,9 +458,9 @@ def test_snippets_of_any_tool_are_sound(tool: Tool) -> None:
 def test_texts_of_the_catalog_are_kept_as_they_are() -> None:
     """Not escaped beyond what JSON asks for."""
     assert any(
-        "Send “it” & <wait>." in one.text
-        for one in definitions.build_usage(tool_samples.TOOL).snippets
-        if one.name == "openai"
+        "Send “it” & <wait>." in snippet.text
+        for snippet in definitions.build_usage(tool_samples.TOOL).snippets
+        if snippet.name == "openai"
     )
 
 
@@ -464,14 +472,15 @@ def test_a_call_gets_the_tool(
     page is of.
     """
     tool = next(
-        one
-        for one in shipped_tools
-        if one.slug == "GITHUB_CREATE_ISSUE" and one.version != one.available_versions[-1]
+        shipped_tool
+        for shipped_tool in shipped_tools
+        if shipped_tool.slug == "GITHUB_CREATE_ISSUE"
+        and shipped_tool.version != shipped_tool.available_versions[-1]
     )
     text = next(
-        one.text
-        for one in definitions.request_snippets(tool, f"{shipped.url}/")
-        if one.name == name
+        shipped_tool.text
+        for shipped_tool in definitions.request_snippets(tool, f"{shipped.url}/")
+        if shipped_tool.name == name
     )
     suffix, program = {
         "curl": ("sh", "sh"),
@@ -512,7 +521,7 @@ def test_a_call_gets_the_tool(
 def test_a_hostile_base_stays_one_text() -> None:
     """The address is an operator's, and still no command and no code."""
     base = "http://h/$(id)'\";`x`\\"
-    texts = {one.name: one.text for one in definitions.request_snippets(tool_samples.TOOL, base)}
+    texts = {item.name: item.text for item in definitions.request_snippets(tool_samples.TOOL, base)}
     done = subprocess.run(
         ["sh", "-c", texts["curl"].replace("curl", "printf '%s\\n'", 1)],
         capture_output=True,

@@ -35,17 +35,17 @@ NAMES = {
 
 
 @cache
-def types(form: str) -> tuple[TypeAdapter[Any], set[str]]:
+def types(output_format: str) -> tuple[TypeAdapter[Any], set[str]]:
     """What the provider's SDK takes for one tool, and the names of its fields; loaded when asked
     for, it takes seconds.
     """
-    if form == "openai":
+    if output_format == "openai":
         from openai.types.chat import ChatCompletionFunctionToolParam  # noqa: PLC0415
 
         return TypeAdapter(ChatCompletionFunctionToolParam), {
             *ChatCompletionFunctionToolParam.__annotations__
         }
-    if form == "anthropic":
+    if output_format == "anthropic":
         from anthropic.types import ToolParam  # noqa: PLC0415
 
         return TypeAdapter(ToolParam), {*ToolParam.__annotations__}
@@ -55,46 +55,50 @@ def types(form: str) -> tuple[TypeAdapter[Any], set[str]]:
 
 
 def hold(tool: Tool) -> list[str]:
-    """See that no provider would refuse a definition of this tool; the forms in which it has none."""
-    made = providers.fit_definitions(tool)
-    assert [*made] == [*definitions.FORMATS]
-    for form, (definition, _) in made.items():
+    """See that no provider would refuse a definition of this tool; the forms in which it has
+    none.
+    """
+    result = providers.fit_definitions(tool)
+    assert [*result] == [*definitions.FORMATS]
+    for output_format, (definition, _) in result.items():
         if definition is None:
             continue
-        if form == "json-schema":
+        if output_format == "json-schema":
             jsonschema_rs.meta.validate(definition)
             assert (definition["$id"], definition["type"]) == (
                 f"{tool.slug}@{tool.version}",
                 "object",
             )
             continue
-        adapter, fields = types(form)
+        adapter, fields = types(output_format)
         adapter.validate_python(definition)
         assert {*definition} <= fields
-        said = definition["function"] if form == "openai" else definition
-        schema = said[
-            {"openai": "parameters", "anthropic": "input_schema", "mcp": "inputSchema"}[form]
+        text = definition["function"] if output_format == "openai" else definition
+        schema = text[
+            {"openai": "parameters", "anthropic": "input_schema", "mcp": "inputSchema"}[
+                output_format
+            ]
         ]
-        hold_form(form, said, schema)
-    return [form for form, one in made.items() if one.definition is None]
+        hold_form(output_format, text, schema)
+    return [output_format for output_format, item in result.items() if item.definition is None]
 
 
-def hold_form(form: str, said: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
-    assert re.fullmatch(NAMES[form], said["name"])
-    assert said.get("description", "nothing") != ""
+def hold_form(output_format: str, fields: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
+    assert re.fullmatch(NAMES[output_format], fields["name"])
+    assert fields.get("description", "nothing") != ""
     jsonschema_rs.meta.validate({**schema})  # by Draft 2020-12, where a schema names none
     assert schema["type"] == "object"
     # no anyOf, oneOf, allOf, enum or not at the top
     assert {*schema} <= {"type", "properties", "required"}
     assert {*schema.get("required", ())} <= {*schema["properties"]}
-    if form == "openai":
-        assert len(said.get("description", "")) <= 1024
+    if output_format == "openai":
+        assert len(fields.get("description", "")) <= 1024
         assert all(
             "items" in inner
             for inner in inner_schemas(schema)
             if inner.get("type") in ("array", ["array", "null"])
         )
-    if form == "anthropic":
+    if output_format == "anthropic":
         assert all(re.fullmatch("[a-zA-Z0-9_.-]{1,64}", name) for name in schema["properties"])
         assert "$ref" not in {key for inner in inner_schemas(schema) for key in inner}
 
@@ -121,12 +125,12 @@ def test_every_tool_of_the_shipped_catalog_is_taken_by_every_provider() -> None:
     """All versions of all tools, as they are: nothing is left out, cut or renamed."""
     shipped = served(SHIPPED_CATALOG)
     assert len(shipped) >= 190
-    assert {tool.slug: left for tool in shipped if (left := hold(tool))} == {}
+    assert {tool.slug: remaining for tool in shipped if (remaining := hold(tool))} == {}
     assert [
         note
         for tool in shipped
-        for made in providers.fit_definitions(tool).values()
-        for note in made.notes
+        for result in providers.fit_definitions(tool).values()
+        for note in result.notes
     ] == []
 
 
@@ -139,16 +143,16 @@ def test_real_tools_are_taken_or_left_out_with_a_reason(tmp_path: Path) -> None:
     run_successfully("import", "wire", WIRE, "--into", tmp_path / "catalog")
     real = served(tmp_path / "catalog")
     assert len(real) == 930
-    left = {tool.slug: left for tool in real if (left := hold(tool))}
-    assert left == {
+    remaining = {tool.slug: remaining for tool in real if (remaining := hold(tool))}
+    assert remaining == {
         "GITHUB_UPDATE_A_REPOSITORY": ["anthropic"],
         "GITHUB_UPDATE_BRANCH_PROTECTION": ["anthropic"],
     }
     notes = [
         note
         for tool in real
-        for made in providers.fit_definitions(tool).values()
-        for note in made.notes
+        for result in providers.fit_definitions(tool).values()
+        for note in result.notes
     ]
     assert (
         sorted(note.split(":")[0].split(" ", 1)[1].split(" for ")[0] for note in notes)
@@ -169,8 +173,8 @@ def served(catalog: Path) -> list[Tool]:
 @given(tools())
 def test_any_tool_is_taken_or_left_out(tool: Tool) -> None:
     """Whatever names, descriptions and parameters the catalog allows."""
-    for form in hold(tool):
-        assert form == "anthropic"
+    for output_format in hold(tool):
+        assert output_format == "anthropic"
         assert not all(re.fullmatch("[a-zA-Z0-9_.-]{1,64}", name) for name in tool.input_parameters)
 
 
@@ -179,32 +183,39 @@ def test_any_tool_is_taken_or_left_out(tool: Tool) -> None:
 
 def test_a_tool_that_fits_is_as_the_forms_say() -> None:
     """Nothing is changed, but that a schema that goes alone says whose it is."""
-    forms = definitions.to_all_formats(TOOL)
-    forms["json-schema"] = {
+    variants = definitions.to_all_formats(TOOL)
+    variants["json-schema"] = {
         "$schema": definitions.JSON_SCHEMA_DIALECT,
         "$id": "MAIL_SEND@20250101_00",
-        **forms["json-schema"],
+        **variants["json-schema"],
     }
     assert {
-        form: made.definition for form, made in providers.fit_definitions(TOOL).items()
-    } == forms
-    assert {made.notes for made in providers.fit_definitions(TOOL).values()} == {()}
+        output_format: result.definition
+        for output_format, result in providers.fit_definitions(TOOL).items()
+    } == variants
+    assert {result.notes for result in providers.fit_definitions(TOOL).values()} == {()}
 
 
-@pytest.mark.parametrize(("form", "most"), [("openai", 64), ("anthropic", 64), ("mcp", 128)])
-def test_a_name_that_is_too_long_is_shortened(form: str, most: int) -> None:
-    """Always to the same name, to another for each slug, and it is told which tool it stands for."""
-    (definition, notes) = providers.fit_definitions(replace(TOOL, slug=LONG))[form]
+@pytest.mark.parametrize(
+    ("output_format", "maximum"), [("openai", 64), ("anthropic", 64), ("mcp", 128)]
+)
+def test_a_name_that_is_too_long_is_shortened(output_format: str, maximum: int) -> None:
+    """Always to the same name, to another for each slug, and it is told which tool it stands
+    for.
+    """
+    (definition, notes) = providers.fit_definitions(replace(TOOL, slug=LONG))[output_format]
     assert definition is not None
-    name = definition["function"]["name"] if form == "openai" else definition["name"]
+    name = definition["function"]["name"] if output_format == "openai" else definition["name"]
     assert (
         name
-        == providers.provider_name(LONG, form)
-        == f"{'A' * (most - 9)}_{hashlib.sha256(LONG.encode()).hexdigest()[:8]}"
+        == providers.provider_name(LONG, output_format)
+        == f"{'A' * (maximum - 9)}_{hashlib.sha256(LONG.encode()).hexdigest()[:8]}"
     )
-    assert providers.provider_name(LONG[:-1] + "B", form) != name
-    assert notes == (f"{name} stands for {LONG}: {form} takes names of {most} characters.",)
-    assert providers.provider_name("A" * most, form) == "A" * most
+    assert providers.provider_name(LONG[:-1] + "B", output_format) != name
+    assert notes == (
+        f"{name} stands for {LONG}: {output_format} takes names of {maximum} characters.",
+    )
+    assert providers.provider_name("A" * maximum, output_format) == "A" * maximum
 
 
 def test_a_schema_goes_by_its_whole_slug() -> None:
@@ -225,35 +236,37 @@ def test_a_schema_goes_by_its_whole_slug() -> None:
 )
 def test_openai_gets_no_more_of_a_description_than_it_takes(text: str, cut: str) -> None:
     """Whole words where there are any; the other forms have all of it."""
-    made = providers.fit_definitions(replace(TOOL, description=text))
-    definitions = {form: one.definition or {} for form, one in made.items()}
-    said = {
-        form: definition.get("function", definition)["description"]
-        for form, definition in definitions.items()
+    result = providers.fit_definitions(replace(TOOL, description=text))
+    definitions = {output_format: item.definition or {} for output_format, item in result.items()}
+    fields = {
+        output_format: definition.get("function", definition)["description"]
+        for output_format, definition in definitions.items()
     }
-    assert said == {"openai": cut, "anthropic": text, "mcp": text, "json-schema": text}
-    assert len(made["openai"].notes) == (cut != text)
+    assert fields == {"openai": cut, "anthropic": text, "mcp": text, "json-schema": text}
+    assert len(result["openai"].notes) == (cut != text)
 
 
 def test_a_description_that_says_nothing_is_left_out() -> None:
     """It need not be there, and an empty one is not taken everywhere."""
-    made = providers.fit_definitions(replace(TOOL, description=""))
-    for form in ("anthropic", "mcp"):
-        assert "description" not in (made[form].definition or {"description": ""})
-    assert "description" not in (made["openai"].definition or {})["function"]
+    result = providers.fit_definitions(replace(TOOL, description=""))
+    for output_format in ("anthropic", "mcp"):
+        assert "description" not in (result[output_format].definition or {"description": ""})
+    assert "description" not in (result["openai"].definition or {})["function"]
 
 
 @pytest.mark.parametrize("name", ["$top", "filter[id]", "x" * 65, "a b", "é", ""])
 def test_anthropic_has_no_tool_with_an_argument_that_it_cannot_name(name: str) -> None:
     """The others have it, for they take any name."""
-    made = providers.fit_definitions(
+    result = providers.fit_definitions(
         replace(TOOL, input_parameters={name: {"type": "string", "required": True}})
     )
-    assert made["anthropic"] == (
+    assert result["anthropic"] == (
         None,
         (f"MAIL_SEND is left out: anthropic refuses the name of its argument {name!r}.",),
     )
-    assert all(made[form].definition for form in ("openai", "mcp", "json-schema"))
+    assert all(
+        result[output_format].definition for output_format in ("openai", "mcp", "json-schema")
+    )
 
 
 def test_a_list_of_anything_says_so() -> None:

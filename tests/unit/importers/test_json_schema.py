@@ -36,11 +36,19 @@ def test_rename_old_keywords(schema: Schema, expected: Schema) -> None:
 @pytest.mark.parametrize(
     ("schema", "expected", "left_out"),
     [
-        ({"type": "string", "enum": "a"}, {"type": "string"}, ["`enum` of a form that is not read"]),
-        ({"type": 5, "items": 3}, {}, ["`type` of a form that is not read", "`items` of a form that is not read"]),
+        (
+            {"type": "string", "enum": "a"},
+            {"type": "string"},
+            ["`enum` of a form that is not read"],
+        ),
+        (
+            {"type": 5, "items": 3},
+            {},
+            ["`type` of a form that is not read", "`items` of a form that is not read"],
+        ),
         ({"type": ["string"]}, {"type": ["string"]}, []),
     ],
-)  # fmt: skip
+)
 def test_drop_invalid_keywords(schema: Schema, expected: Schema, left_out: list[str]) -> None:
     """Keywords with values of a wrong type are left out and reported."""
     normalizer = Normalizer({})
@@ -58,10 +66,13 @@ def test_drop_invalid_keywords(schema: Schema, expected: Schema, left_out: list[
         ({"title": "A"}, {"title": "A"}),
         (
             {"type": ["string", "array"], "items": {}, "minLength": 1, "title": "A"},
-            {"title": "A", "anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": {}}]},
+            {
+                "title": "A",
+                "anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": {}}],
+            },
         ),
     ],
-)  # fmt: skip
+)
 def test_normalize_types(schema: Schema, expected: Schema) -> None:
     """A list of types becomes one type, `nullable`, or branches."""
     assert Normalizer({}).normalize_types(schema, POINTER) == expected
@@ -121,10 +132,14 @@ def test_split_null(schema: Schema, expected: Schema) -> None:
         ({"title": "A"}, {"type": "string"}, {"title": "A", "type": "string"}),
         ({"required": ["a"]}, {"required": ["b", "a"]}, {"required": ["a", "b"]}),
         ({"type": "string"}, {"type": "number"}, {"type": "string", "anyOf": [{"type": "number"}]}),
-        ({"type": "string", "nullable": True}, {"type": "string"}, {"type": "string", "nullable": True}),
+        (
+            {"type": "string", "nullable": True},
+            {"type": "string"},
+            {"type": "string", "nullable": True},
+        ),
         ({"type": "string"}, {"type": "string", "nullable": True}, {"type": "string"}),
     ],
-)  # fmt: skip
+)
 def test_merge(own: Schema, part: Schema, expected: Schema) -> None:
     """Both must hold; a contradiction becomes a branch."""
     assert Normalizer({}).merge(own, part, POINTER) == expected

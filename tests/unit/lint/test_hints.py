@@ -8,8 +8,8 @@ from toolcatalog.lint import hints
 from toolcatalog.lint.texts import ToolView
 
 
-def told(one: ToolVersion) -> list[str]:
-    return [finding.rule for lint in hints.TOOL_RULES for finding in lint.check(ToolView(one))]
+def told(item: ToolVersion) -> list[str]:
+    return [finding.rule for lint in hints.TOOL_RULES for finding in lint.check(ToolView(item))]
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,9 @@ def test_the_first_verb_is_what_a_tool_does(slug: str, name: str, destroys: bool
     """The slug's behind the toolkit's words, else the name's; verbs behind a verb are what it is
     done to.
     """
-    one = make_tool(slug, name=name, toolkit="delete" if slug.startswith("DELETE") else "mail")
-    assert told(one) == (["hint-missing"] if destroys else [])
-    assert told(make_tool(slug, name=name, toolkit=one.toolkit, tags=["destructiveHint"])) == (
+    item = make_tool(slug, name=name, toolkit="delete" if slug.startswith("DELETE") else "mail")
+    assert told(item) == (["hint-missing"] if destroys else [])
+    assert told(make_tool(slug, name=name, toolkit=item.toolkit, tags=["destructiveHint"])) == (
         ["hint-contradiction"] if slug == "MAIL_GET_DELETE_RULES" else []
     )
 
@@ -70,15 +70,15 @@ def test_hints(slug: str, tags: list[str], expected: list[str]) -> None:
 )
 def test_important(tools: int, important: int, expected: list[str]) -> None:
     """Of more than a handful at least one, and half at most."""
-    known = make_catalog(
+    existing = make_catalog(
         *(
             make_tool(f"MAIL_{number}", tags=["important"] if number < important else [])
             for number in range(tools)
         )
     )
-    found = [finding for survey in hints.CATALOG_RULES for finding in survey.check(known)]
-    assert [finding.rule for finding in found] == expected
-    assert {finding.path for finding in found} <= {"toolkits/mail/toolkit.yaml"}
+    results = [finding for survey in hints.CATALOG_RULES for finding in survey.check(existing)]
+    assert [finding.rule for finding in results] == expected
+    assert {finding.path for finding in results} <= {"toolkits/mail/toolkit.yaml"}
 
 
 def test_only_the_newest_versions_of_living_tools_count() -> None:

@@ -13,8 +13,8 @@ from toolcatalog.lint import identity, quality
 from toolcatalog.lint.texts import ToolView
 
 
-def told(one: ToolVersion) -> list[str]:
-    return [finding.rule for lint in identity.TOOL_RULES for finding in lint.check(ToolView(one))]
+def told(item: ToolVersion) -> list[str]:
+    return [finding.rule for lint in identity.TOOL_RULES for finding in lint.check(ToolView(item))]
 
 
 @pytest.mark.parametrize(
@@ -39,14 +39,14 @@ def test_slug(slug: str, toolkit: str, expected: list[str]) -> None:
 
 def similar(*slugs: str, **fields: Any) -> list[tuple[str, str]]:
     """Which of the tools, all of one toolkit, are taken for which."""
-    known = make_catalog(*(make_tool(slug, toolkit="mail", **fields) for slug in slugs))
-    found = [finding for survey in identity.CATALOG_RULES for finding in survey.check(known)]
-    assert all(finding.rule == "slug-similar" for finding in found)
-    return [(finding.message.split("`")[1], finding.message.split("`")[3]) for finding in found]
+    existing = make_catalog(*(make_tool(slug, toolkit="mail", **fields) for slug in slugs))
+    results = [finding for survey in identity.CATALOG_RULES for finding in survey.check(existing)]
+    assert all(finding.rule == "slug-similar" for finding in results)
+    return [(finding.message.split("`")[1], finding.message.split("`")[3]) for finding in results]
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("item", "other"),
     [
         ("MAIL_ISSUE_SEARCH", "MAIL_SEARCH_ISSUES"),
         ("MAIL_GET_AN_ENTRY", "MAIL_GET_ENTRIES"),
@@ -58,15 +58,15 @@ def similar(*slugs: str, **fields: Any) -> list[tuple[str, str]]:
         ("MAIL_ADD_COMENT_TO_IT", "MAIL_ADD_COMMENT_TO_IT"),
     ],
 )
-def test_slugs_that_are_alike(one: str, other: str) -> None:
+def test_slugs_that_are_alike(item: str, other: str) -> None:
     """Each pair is told once, at the later slug, and not for tools that are deprecated."""
-    first, second = sorted((one, other))
-    assert similar(one, other) == [(second, first)]
-    assert similar(one, other, deprecation={"reason": "Old."}) == []
+    first, second = sorted((item, other))
+    assert similar(item, other) == [(second, first)]
+    assert similar(item, other, deprecation={"reason": "Old."}) == []
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("item", "other"),
     [
         ("MAIL_ADD_USER_TO_GROUP", "MAIL_ADD_GROUP_TO_USER"),
         ("MAIL_GET_RULE", "MAIL_SET_RULE"),
@@ -77,18 +77,18 @@ def test_slugs_that_are_alike(one: str, other: str) -> None:
         ("MAIL_ADD_LICENCE", "MAIL_DROP_LICENSE"),
     ],
 )
-def test_slugs_that_are_not_alike(one: str, other: str) -> None:
+def test_slugs_that_are_not_alike(item: str, other: str) -> None:
     """Words with an order between them, short words, numbers and two differences."""
-    assert similar(one, other) == []
+    assert similar(item, other) == []
 
 
 def test_slugs_of_two_toolkits_may_be_alike() -> None:
     """The toolkit's word tells them apart."""
-    known = make_catalog(
+    existing = make_catalog(
         make_tool("MAIL_SEARCH_ISSUES", toolkit="mail"),
         make_tool("MAIL_ISSUE_SEARCH", toolkit="chat"),
     )
-    assert [*identity.check_similar_slugs(known)] == []
+    assert [*identity.check_similar_slugs(existing)] == []
 
 
 def test_many_slugs_are_compared_in_a_moment() -> None:
@@ -109,34 +109,34 @@ def test_many_slugs_are_compared_in_a_moment() -> None:
     ]
     slugs = [f"MAIL_{a}_{b}_{number}" for number in range(200) for a in words for b in words]
     started = time.process_time()
-    found = similar(*slugs)
+    result = similar(*slugs)
     assert time.process_time() - started < 10
-    assert len(found) == 200 * 45  # of two words in either order the later
+    assert len(result) == 200 * 45  # of two words in either order the later
 
 
 def test_toolkits() -> None:
     """Separators alone are no difference."""
-    kits = tuple(
+    toolkits = tuple(
         Toolkit(slug=slug, name="X", logo="https://x.example")
         for slug in ("web-mail", "web_mail", "webmail", "webmails")
     )
-    found = [*identity.check_similar_toolkits(make_catalog(toolkits=kits))]
-    assert [finding.path for finding in found] == [
+    results = [*identity.check_similar_toolkits(make_catalog(toolkits=toolkits))]
+    assert [finding.path for finding in results] == [
         "toolkits/web_mail/toolkit.yaml",
         "toolkits/webmail/toolkit.yaml",
     ]
-    assert "`web-mail`" in found[1].message
+    assert "`web-mail`" in results[1].message
 
 
 def test_parameters() -> None:
     """Within one object only, at every level, in whatever case and with whatever separators."""
     text = {"type": "string"}
     inner = {"type": "object", "properties": {"ID": text, "to": text, "t-o": text}}
-    one = make_tool(
+    item = make_tool(
         "MAIL_SEND", input_parameters={"id": text, "user_id": text, "in": inner, "User.Id": text}
     )
-    found = [*identity.check_similar_parameters(ToolView(one))]
-    assert [(finding.pointer[-1], finding.at_key) for finding in found] == [
+    results = [*identity.check_similar_parameters(ToolView(item))]
+    assert [(finding.pointer[-1], finding.at_key) for finding in results] == [
         ("t-o", True),
         ("User.Id", True),
     ]
@@ -146,7 +146,7 @@ def test_replacements() -> None:
     """Told at each version that names a tool which is deprecated in its newest version, with where
     the chain ends.
     """
-    known = make_catalog(
+    existing = make_catalog(
         make_tool("A", "20250101_00", deprecation={"replaced_by": "B"}),
         make_tool("A", "20250201_00", deprecation={"replaced_by": "B"}),
         make_tool("B", "20250101_00", deprecation={"replaced_by": "C"}),
@@ -159,13 +159,13 @@ def test_replacements() -> None:
         make_tool("H", deprecation={"replaced_by": "H"}),
         make_tool("I", deprecation={"replaced_by": "NOT_THERE"}),
     )
-    found = [*quality.check_replacement_not_deprecated(known)]
-    assert [finding.path.split("/", 2)[2].removesuffix(".yaml") for finding in found] == [
+    results = [*quality.check_replacement_not_deprecated(existing)]
+    assert [finding.path.split("/", 2)[2].removesuffix(".yaml") for finding in results] == [
         "A/20250101_00",
         "A/20250201_00",
         "D/20250101_00",
         "E/20250101_00",
         "F/20250101_00",
     ]
-    assert ["`C`" in finding.help for finding in found] == [True, True, False, False, False]
-    assert {finding.pointer for finding in found} == {("deprecation", "replaced_by")}
+    assert ["`C`" in finding.help for finding in results] == [True, True, False, False, False]
+    assert {finding.pointer for finding in results} == {("deprecation", "replaced_by")}

@@ -25,7 +25,7 @@ def test_letters_of_other_scripts(char: str) -> None:
     "aZ\u00e9\u0131\u00df\u03b1\u03b3\u03bc\u03c3\u0394\u03a9\u0436\u0414\u044f\u05d0\u05d0\u4e2d\u3042",
 )
 def test_letters_that_stand_next_to_latin_ones(char: str) -> None:
-    """Latin letters with marks, Greek in names and units, and letters that look like no Latin one."""
+    """Latin letters with marks, Greek in names and units, and letters that look like no other."""
     assert not re.match(f"[{LETTERS}]", char)
 
 

@@ -18,22 +18,22 @@ def taking(**inputs: Any) -> ToolVersion:
     return make_tool("MAIL_SEND", input_parameters=inputs)
 
 
-def told(one: ToolVersion) -> list[str]:
+def told(item: ToolVersion) -> list[str]:
     return [
-        finding.rule for lint in portability.TOOL_RULES for finding in lint.check(ToolView(one))
+        finding.rule for lint in portability.TOOL_RULES for finding in lint.check(ToolView(item))
     ]
 
 
 @pytest.mark.parametrize(
-    ("slug", "odd"), [("7MAIL_SEND", True), ("-MAIL", True), ("_MAIL", False), ("M7", False)]
+    ("slug", "unusual"), [("7MAIL_SEND", True), ("-MAIL", True), ("_MAIL", False), ("M7", False)]
 )
-def test_the_first_character_of_a_slug(slug: str, odd: bool) -> None:
+def test_the_first_character_of_a_slug(slug: str, unusual: bool) -> None:
     """A letter or `_`."""
-    assert told(make_tool(slug)) == (["slug-start"] if odd else [])
+    assert told(make_tool(slug)) == (["slug-start"] if unusual else [])
 
 
 @pytest.mark.parametrize(
-    ("name", "odd"),
+    ("name", "unusual"),
     [
         ("a.b-c_D9", False),
         ("x" * 64, False),
@@ -45,7 +45,7 @@ def test_the_first_character_of_a_slug(slug: str, odd: bool) -> None:
         ("a\n", True),
     ],
 )
-def test_names_of_parameters(name: str, odd: bool) -> None:
+def test_names_of_parameters(name: str, unusual: bool) -> None:
     """At every level of the inputs, and not of the outputs."""
     nested = {
         "type": "object",
@@ -53,8 +53,8 @@ def test_names_of_parameters(name: str, odd: bool) -> None:
             "in": {"type": "array", "items": {"type": "object", "properties": {name: TEXT}}}
         },
     }
-    for one in (taking(**{name: TEXT}), taking(a=nested)):
-        assert told(one) == (["parameter-name"] if odd else [])
+    for item in (taking(**{name: TEXT}), taking(a=nested)):
+        assert told(item) == (["parameter-name"] if unusual else [])
     assert told(make_tool("MAIL_SEND", output_parameters={name: TEXT})) == []
 
 
@@ -73,9 +73,9 @@ def test_depth() -> None:
 
 def test_number() -> None:
     """A hundred named inputs, nested ones counted, values without a name not."""
-    many = {f"p{number}": {"type": "array", "items": TEXT} for number in range(99)}
-    assert told(taking(**many, more={"type": "object", "properties": {}})) == []
-    assert told(taking(**many, more={"type": "object", "properties": {"one": TEXT}})) == [
+    count = {f"p{number}": {"type": "array", "items": TEXT} for number in range(99)}
+    assert told(taking(**count, more={"type": "object", "properties": {}})) == []
+    assert told(taking(**count, more={"type": "object", "properties": {"one": TEXT}})) == [
         "parameters-many"
     ]
 
@@ -121,7 +121,7 @@ def test_arrays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "odd"),
+    ("pattern", "unusual"),
     [
         (r"^refs/(?:heads|tags)/.*$", ""),
         (r"^\(?=\d{3}[)]?\w\b$", ""),
@@ -142,10 +142,10 @@ def test_arrays() -> None:
         (r"\Aa\Z", "anchor"),
     ],
 )
-def test_patterns(pattern: str, odd: str) -> None:
+def test_patterns(pattern: str, unusual: str) -> None:
     """What is escaped or in brackets is no group."""
-    found = [*portability.check_patterns(ToolView(taking(a={**TEXT, "pattern": pattern})))]
-    assert [odd in finding.message for finding in found] == ([True] if odd else [])
+    results = [*portability.check_patterns(ToolView(taking(a={**TEXT, "pattern": pattern})))]
+    assert [unusual in finding.message for finding in results] == ([True] if unusual else [])
 
 
 def test_formats() -> None:

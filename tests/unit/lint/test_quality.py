@@ -1,5 +1,5 @@
-"""Advice on texts. That each rule finds its case and passes the fine one is shown in tests/data/rejects;
-here is what lies between.
+"""Advice on texts. That each rule finds its case and passes the fine one is shown in
+tests/data/rejects; here is what lies between.
 """
 
 from collections.abc import Iterator
@@ -33,39 +33,41 @@ DESCRIPTIONS = st.recursive(
 )
 
 
-def told(one: ToolVersion) -> list[str]:
+def told(item: ToolVersion) -> list[str]:
     """What is found of a tool, but for the notes that nearly every short example gets."""
-    found = [finding for lint in quality.TOOL_RULES for finding in lint.check(ToolView(one))]
-    return [finding.rule for finding in found if finding.rule != "description-brief"]
+    results = [finding for lint in quality.TOOL_RULES for finding in lint.check(ToolView(item))]
+    return [finding.rule for finding in results if finding.rule != "description-brief"]
 
 
 @given(st.dictionaries(NAMES, DESCRIPTIONS, max_size=3))
-def test_every_description_has_its_place_and_its_name(described: dict[str, Any]) -> None:
-    """The places are those that `parameters.walk` finds; a parameter may be called as a keyword is."""
-    one = make_tool("MAIL_SEND", input_parameters=described, output_parameters=described)
-    walked = dict(parameters.walk_descriptions(described, ("input_parameters",)))
-    view = ToolView(one)
-    found = view.inputs
-    assert {place.pointer: place.description for place in found} == walked
-    assert len(found) == len(walked) == len(view.outputs)
-    for place in found:
-        assert place.name in ("", place.pointer[-1])
-        assert sum(1 for _ in _objects(described, place.pointer[1:])) == place.depth
+def test_every_description_has_its_place_and_its_name(description: dict[str, Any]) -> None:
+    """The places are those that `parameters.walk` finds; a parameter may be called as a keyword
+    is.
+    """
+    item = make_tool("MAIL_SEND", input_parameters=description, output_parameters=description)
+    walked = dict(parameters.walk_descriptions(description, ("input_parameters",)))
+    view = ToolView(item)
+    result = view.inputs
+    assert {node.pointer: node.description for node in result} == walked
+    assert len(result) == len(walked) == len(view.outputs)
+    for node in result:
+        assert node.name in ("", node.pointer[-1])
+        assert sum(1 for _ in _objects(description, node.pointer[1:])) == node.depth
 
 
-def _objects(described: Any, pointer: Pointer) -> Iterator[Any]:
+def _objects(description: Any, pointer: Pointer) -> Iterator[Any]:
     """The maps of named parameters that a pointer leads through."""
-    yield described
-    rest = list(pointer[1:])
-    value = described[pointer[0]]
-    while rest:
-        key = rest.pop(0)
+    yield description
+    remaining = list(pointer[1:])
+    value = description[pointer[0]]
+    while remaining:
+        key = remaining.pop(0)
         value = value[key]
         if key == "properties":
             yield value
-            value = value[rest.pop(0)]
+            value = value[remaining.pop(0)]
         elif key in ("anyOf", "oneOf"):
-            value = value[rest.pop(0)]
+            value = value[remaining.pop(0)]
 
 
 @pytest.mark.parametrize(
@@ -88,9 +90,9 @@ def _objects(described: Any, pointer: Pointer) -> Iterator[Any]:
 )
 def test_one_thing_is_said_of_how_much_a_description_says(text: str, rule: str) -> None:
     """The worst, and not also what follows from it."""
-    one = make_tool("MAIL_SEND", name="Mail send", description=text)
+    item = make_tool("MAIL_SEND", name="Mail send", description=text)
     assert [
-        finding.rule for lint in quality.TOOL_RULES for finding in lint.check(ToolView(one))
+        finding.rule for lint in quality.TOOL_RULES for finding in lint.check(ToolView(item))
     ] == ([rule] if rule else [])
 
 
@@ -112,9 +114,9 @@ def test_one_thing_is_said_of_how_much_a_description_says(text: str, rule: str) 
 )
 def test_fillers(start: str, is_filler: bool) -> None:
     """Only the words that say nothing are told of, and by what they are."""
-    one = make_tool("MAIL_SEND", description=f"{start} one message to all people of a team.")
-    found = [finding for lint in quality.TOOL_RULES for finding in lint.check(ToolView(one))]
-    assert [finding.rule for finding in found] == (["description-filler"] if is_filler else [])
+    item = make_tool("MAIL_SEND", description=f"{start} one message to all people of a team.")
+    results = [finding for lint in quality.TOOL_RULES for finding in lint.check(ToolView(item))]
+    assert [finding.rule for finding in results] == (["description-filler"] if is_filler else [])
 
 
 @pytest.mark.parametrize(
@@ -156,7 +158,11 @@ def test_descriptions_are_missed_where_they_are_missing() -> None:
     without a name need none.
     """
     blank = {"type": "string", "description": " "}
-    described = {"type": "object", "description": "Good.", "properties": {"in": {"type": "string"}}}
+    description = {
+        "type": "object",
+        "description": "Good.",
+        "properties": {"in": {"type": "string"}},
+    }
     inputs = {
         "none": {"type": "string"},
         "blank": blank,
@@ -165,19 +171,19 @@ def test_descriptions_are_missed_where_they_are_missing() -> None:
             "description": "Good.",
             "items": {"type": "object", "properties": {"deep": blank}},
         },
-        "map": {"type": "object", "description": "Good.", "additionalProperties": described},
-        "either": {"description": "Good.", "oneOf": [{"type": "string"}, described]},
+        "map": {"type": "object", "description": "Good.", "additionalProperties": description},
+        "either": {"description": "Good.", "oneOf": [{"type": "string"}, description]},
     }
-    one = make_tool(
+    item = make_tool(
         "MAIL_SEND", input_parameters=inputs, output_parameters={"out": {"type": "string"}}
     )
-    found = [
+    results = [
         finding
         for lint in quality.TOOL_RULES
-        for finding in lint.check(ToolView(one))
+        for finding in lint.check(ToolView(item))
         if finding.rule.endswith("undescribed")
     ]
-    assert [(finding.pointer[1:], finding.at_key) for finding in found] == [
+    assert [(finding.pointer[1:], finding.at_key) for finding in results] == [
         (("none",), True),
         (("blank", "description"), False),
         (("list", "items", "properties", "deep", "description"), False),
@@ -185,7 +191,7 @@ def test_descriptions_are_missed_where_they_are_missing() -> None:
         (("either", "oneOf", 1, "properties", "in"), True),
         (("out",), True),
     ]
-    assert [finding.rule for finding in found] == 5 * ["parameter-undescribed"] + [
+    assert [finding.rule for finding in results] == 5 * ["parameter-undescribed"] + [
         "output-undescribed"
     ]
 
@@ -203,5 +209,5 @@ def test_descriptions_are_missed_where_they_are_missing() -> None:
 )
 def test_a_description_that_is_the_name_again(name: str, text: str, repeats: bool) -> None:
     """Case, spaces and signs make no difference; one more word does."""
-    one = make_tool("MAIL_SEND", input_parameters={name: {"type": "string", "description": text}})
-    assert ("parameter-repeats-name" in told(one)) is repeats
+    item = make_tool("MAIL_SEND", input_parameters={name: {"type": "string", "description": text}})
+    assert ("parameter-repeats-name" in told(item)) is repeats

@@ -1,4 +1,4 @@
-"""Secrets: the documented token formats of many services are found, and real definitions are clean."""
+"""Secrets: the documented formats of many services are found, and real definitions are clean."""
 
 import json
 import random

@@ -41,13 +41,13 @@ def test_a_file_is_its_chunks(size: int, kind: str) -> None:
         "zeros": bytes(size),
         "text": (b'{"slug":"A_TOOL"},' * (size // 18 + 1))[:size],
     }[kind]
-    found = chunks(data)
-    assert b"".join(found) == data
+    result = chunks(data)
+    assert b"".join(result) == data
     assert all(
         publish_chunks.MIN_CHUNK_SIZE <= len(chunk) <= publish_chunks.MAX_CHUNK_SIZE
-        for chunk in found[:-1]
+        for chunk in result[:-1]
     )
-    assert all(0 < len(chunk) <= publish_chunks.MAX_CHUNK_SIZE for chunk in found[-1:])
+    assert all(0 < len(chunk) <= publish_chunks.MAX_CHUNK_SIZE for chunk in result[-1:])
 
 
 @pytest.mark.parametrize("place", [0, 1_000_003, (1 << 22) - 3, 1 << 22, 5_999_999])
@@ -56,10 +56,10 @@ def test_a_change_stays_where_it_is(place: int, change: bytes) -> None:
     """What is put in, or taken out, in one place changes the chunk there, and at most one or two
     beside it.
     """
-    before = {hashlib.sha256(chunk).digest() for chunk in chunks(DATA)}
-    after = [
+    previous = {hashlib.sha256(chunk).digest() for chunk in chunks(DATA)}
+    current = [
         hashlib.sha256(chunk).digest()
         for chunk in chunks(DATA[:place] + change + DATA[place + 1 :])
     ]
-    assert len(after) > 20
-    assert 1 <= sum(chunk not in before for chunk in after) <= 3
+    assert len(current) > 20
+    assert 1 <= sum(chunk not in previous for chunk in current) <= 3

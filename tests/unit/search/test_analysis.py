@@ -54,28 +54,28 @@ def test_forms_of_a_word_are_one_term() -> None:
 )
 def test_as_another_reading_has_it(text: str) -> None:
     """Whatever the text, words and terms are those of the plain reading of docs/search.md."""
-    found = analysis.extract_words(text)
-    assert [word.spelling for word in found] == extract_words(text)
-    assert [word.term for word in found] == extract_terms(text)
+    result = analysis.extract_words(text)
+    assert [word.spelling for word in result] == extract_words(text)
+    assert [word.term for word in result] == extract_terms(text)
     assert [
         word for piece in analysis.split_pieces(text) for word in analysis.words_in_piece(piece)
-    ] == found
+    ] == result
 
 
 def test_each_different_word_of_a_long_piece_is_read_once() -> None:
     """A million words run together are a million times the same few objects, in their order."""
-    found = analysis.words_in_piece("0xThe" * 200_000)
-    assert found[:4] == (*analysis.extract_words("0xThe0xThe"),)
-    assert len(found) == 400_000
-    assert len({*map(id, found)}) == 2
+    result = analysis.words_in_piece("0xThe" * 200_000)
+    assert result[:4] == (*analysis.extract_words("0xThe0xThe"),)
+    assert len(result) == 400_000
+    assert len({*map(id, result)}) == 2
 
 
 def test_long_runs_of_a_query_are_not_remembered() -> None:
     """What a client makes up is not kept once it has been read; short words are."""
     analysis.extract_words("mail " + "\u6771\u4eac" * 50)
-    before = analysis.words_in_piece.cache_info().currsize
+    previous = analysis.words_in_piece.cache_info().currsize
     analysis.extract_words("mail " + "\u4eac\u6771" * 50 + " " + "x" * 65)
-    assert analysis.words_in_piece.cache_info().currsize == before
+    assert analysis.words_in_piece.cache_info().currsize == previous
 
 
 def test_the_parts_of_a_query_cost_as_much_as_it_is_long() -> None:
@@ -94,16 +94,16 @@ def test_silent_words_are_those_of_the_page() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("One. Two!  Three?\nFour", ["One.", "Two!", "Three?", "Four"]),
         ("v1.2 is out", ["v1.2 is out"]),
         ("", []),
     ],
 )
-def test_sentences(text: str, said: list[str]) -> None:
+def test_sentences(text: str, message: list[str]) -> None:
     """A sentence ends with a mark and a blank, or a line."""
-    assert [*textutils.split_sentences(text)] == said
+    assert [*textutils.split_sentences(text)] == message
 
 
 def test_names_are_called_alike_whatever_is_between_their_words() -> None:

@@ -28,29 +28,29 @@ def test_the_parts_make_up_the_whole(store: Store, query: str) -> None:
     """The points of fields are those of their term, and the parts of the score those by which the
     best tools are ordered.
     """
-    found = store.search(Filters(query=query), VersionPins())
-    assert found.ranking is not None
+    result = store.search(Filters(query=query), VersionPins())
+    assert result.ranking is not None
     raised = []
     for number, score in zip(
-        found.ranking.top_ids.tolist(), found.ranking.top_scores.tolist(), strict=True
+        result.ranking.top_ids.tolist(), result.ranking.top_scores.tolist(), strict=True
     ):
-        why = store.explain(query, found, number)
-        assert why.score == pytest.approx(score, rel=1e-5)
-        assert [one.points for one in why.contributions] == sorted(
-            (one.points for one in why.contributions), reverse=True
+        reason = store.explain(query, result, number)
+        assert reason.score == pytest.approx(score, rel=1e-5)
+        assert [contribution.points for contribution in reason.contributions] == sorted(
+            (contribution.points for contribution in reason.contributions), reverse=True
         )
-        for one in why.contributions:
-            assert sum(one.fields.values()) == pytest.approx(one.points)
+        for contribution in reason.contributions:
+            assert sum(contribution.fields.values()) == pytest.approx(contribution.points)
         raised.append(
             (
-                sum(one.points for one in why.contributions)
-                * (1 + 0.3 * why.name_coverage)
-                * (1 + 0.3 * why.toolkit_coverage),
-                why.query_score,
+                sum(contribution.points for contribution in reason.contributions)
+                * (1 + 0.3 * reason.name_coverage)
+                * (1 + 0.3 * reason.toolkit_coverage),
+                reason.query_score,
             )
         )
     highest = max(points for points, _ in raised)
-    assert [whole for _, whole in raised] == pytest.approx(
+    assert [document for _, document in raised] == pytest.approx(
         [points / highest for points, _ in raised], rel=1e-4
     )
 
@@ -59,10 +59,10 @@ def test_what_was_typed_is_said(store: Store) -> None:
     """A slug, the beginning of one, and a name lift a tool, in this order."""
     lifts = []
     for query in ("GMAIL_SEND_EMAIL", "GMAIL_SEND_EM", "Send an email", "send email to"):
-        found = store.search(Filters(query=query), VersionPins())
+        result = store.search(Filters(query=query), VersionPins())
         lifts.append(
             store.explain(
-                query, found, int(store.select_page(found, "relevance", True, 0, 1)[0])
+                query, result, int(store.select_page(result, "relevance", True, 0, 1)[0])
             ).slug_bonus
         )
     assert lifts == [4, 3, 2, 0]

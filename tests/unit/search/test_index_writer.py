@@ -1,5 +1,5 @@
-"""The rooms `search.term_counts` and `search.index_writer`: what terms tell of tools, held against the formulas of
-docs/search.md worked out one by one.
+"""The rooms `search.term_counts` and `search.index_writer`: what terms tell of tools, held against
+the formulas of docs/search.md worked out one by one.
 """
 
 import math
@@ -27,11 +27,39 @@ from toolcatalog.snapshot.tables import Table
 WEIGHTS, LENGTHS = (1.5, 2, 0.4, 0.8, 0.7, 0.3), (0.3, 0.75, 0.4, 0.4, 0.75, 0.75)
 
 TOOLS = [
-    term_counts.extract_fields("GITHUB_CREATE_ISSUE", "Create an issue", "Open a new issue. Not for pulls.", ("github", "GitHub"), {}, is_newest=True),
-    term_counts.extract_fields("GITHUB_LIST_PULLS", "List pulls", "All pulls of a repository", ("github", "GitHub"), {"repo": {"description": "Which repository"}}, is_newest=False),
-    term_counts.extract_fields("GITHUB_LIST_PULLS", "List pulls", "Pulls, repositories and issues", ("github", "GitHub"), {"repo": {}, "state": {"items": {"description": "open"}}}, is_newest=True),
-    term_counts.extract_fields("GMAIL_SEND", "Send e-mail", "Write mail", ("gmail", "Google Mail"), {"to": {"properties": {"address": {"description": "Mail address"}}}}, is_newest=True),
-]  # fmt: skip
+    term_counts.extract_fields(
+        "GITHUB_CREATE_ISSUE",
+        "Create an issue",
+        "Open a new issue. Not for pulls.",
+        ("github", "GitHub"),
+        {},
+        is_newest=True,
+    ),
+    term_counts.extract_fields(
+        "GITHUB_LIST_PULLS",
+        "List pulls",
+        "All pulls of a repository",
+        ("github", "GitHub"),
+        {"repo": {"description": "Which repository"}},
+        is_newest=False,
+    ),
+    term_counts.extract_fields(
+        "GITHUB_LIST_PULLS",
+        "List pulls",
+        "Pulls, repositories and issues",
+        ("github", "GitHub"),
+        {"repo": {}, "state": {"items": {"description": "open"}}},
+        is_newest=True,
+    ),
+    term_counts.extract_fields(
+        "GMAIL_SEND",
+        "Send e-mail",
+        "Write mail",
+        ("gmail", "Google Mail"),
+        {"to": {"properties": {"address": {"description": "Mail address"}}}},
+        is_newest=True,
+    ),
+]
 
 
 def opened(*batches: Sequence[ToolFields]) -> TextIndex:
@@ -65,9 +93,9 @@ def plain(tools: Sequence[ToolFields]) -> dict[str, Plain]:
             if tool.is_newest and length[field]
         ]
         usual.append(sum(filled) / len(filled) if filled else 1)
-    newest, found = sum(tool.is_newest for tool in tools), {}
+    newest, result = sum(tool.is_newest for tool in tools), {}
     for term in {term for fields in counts for count in fields for term in count}:
-        held = sum(
+        stored = sum(
             tool.is_newest and any(term in count for count in fields)
             for tool, fields in zip(tools, counts, strict=True)
         )
@@ -85,17 +113,17 @@ def plain(tools: Sequence[ToolFields]) -> dict[str, Plain]:
                     term in fields[0],
                     term in fields[1],
                 )
-        found[term] = Plain(math.log(1 + (newest - held + 0.5) / (held + 0.5)), impacts)
-    return found
+        result[term] = Plain(math.log(1 + (newest - stored + 0.5) / (stored + 0.5)), impacts)
+    return result
 
 
 def matches(index: TextIndex, tools: Sequence[ToolFields]) -> None:
     """Hold an index against what it must say."""
     expected = plain(tools)
-    every = [index.term_at(number) for number in range(len(index._terms))]
-    assert [term.text for term in every] == sorted(expected)
+    all_values = [index.term_at(number) for number in range(len(index._terms))]
+    assert [term.text for term in all_values] == sorted(expected)
     numbers = [*range(len(tools))]
-    for term in every:
+    for term in all_values:
         rarity, impacts = expected[term.text]
         assert term.idf == pytest.approx(rarity, rel=1e-6)
         assert term == index.find_term(term.text)
@@ -106,22 +134,22 @@ def matches(index: TextIndex, tools: Sequence[ToolFields]) -> None:
                 impact / scoring.MAX_IMPACT * snapshot_format.MAX_ENCODED_IMPACT, abs=0.51
             )
             assert (bool(values[number] & 1), bool(values[number] & 2)) == (in_name, in_toolkit)
-        kin = sorted(
+        related = sorted(
             (abs(len(other) - len(term.text)), other)
             for other in expected
             if are_related(term.text, other)
         )
         assert [index.term_at(number).text for number in term.related] == [
-            other for _, other in kin
+            other for _, other in related
         ]
-    for place, (column, of) in enumerate(zip(index.name_idf_sums, (1, 2), strict=True)):
+    for position, (column, group) in enumerate(zip(index.name_idf_sums, (1, 2), strict=True)):
         for number in numbers:
             total = sum(
-                told.rarity
-                for told in expected.values()
-                if number in told.tools and told.tools[number][of]
+                output.rarity
+                for output in expected.values()
+                if number in output.tools and output.tools[number][group]
             )
-            assert column[number] == pytest.approx(total, rel=1e-5), place
+            assert column[number] == pytest.approx(total, rel=1e-5), position
     assert index.name_checksums.tolist() == [name_checksum(tool.name) for tool in tools]
 
 
@@ -190,11 +218,25 @@ def test_any_tools(batches: list[list[ToolFields]]) -> None:
 def test_adding_up_is_the_same_for_rows_and_pairs() -> None:
     """A term of many tools is kept as a row, one of few as pairs; both add the same."""
     draw = random.Random(5)  # noqa: S311 - nothing secret
-    tools = [ToolFields(([f"common{'' if draw.random() < 0.6 else 's'}", f"w{draw.randrange(30)}"], [], [], [], [], []), "", True) for _ in range(200)]  # fmt: skip
+    tools = [
+        ToolFields(
+            (
+                [f"common{'' if draw.random() < 0.6 else 's'}", f"w{draw.randrange(30)}"],
+                [],
+                [],
+                [],
+                [],
+                [],
+            ),
+            "",
+            True,
+        )
+        for _ in range(200)
+    ]
     index = opened(tools[:90], tools[90:])
-    every = [index.term_at(number) for number in range(len(index._terms))]
-    assert {term.is_dense for term in every} == {True, False}
-    for term in every:
+    all_values = [index.term_at(number) for number in range(len(index._terms))]
+    assert {term.is_dense for term in all_values} == {True, False}
+    for term in all_values:
         scores = np.zeros(200, np.float32)
         index.add_scores(term, 0.5, scores)
         values = index.term_values(term, array([*range(200)]))
@@ -209,13 +251,13 @@ def test_a_term_is_told_in_its_shortest_spelling() -> None:
         [ToolFields(([word], [], [], [], [], []), "", True)]
         for word in ("studying", "studies", "study", "studied")
     ]
-    for some in (batches, batches[::-1], [[tool for (tool,) in batches]]):
-        found = opened(*some).find_term("studi")
-        assert found
-        assert found.spelling == "study"
-    found = opened(batches[1], batches[3]).find_term("studi")
-    assert found
-    assert found.spelling == "studied"
+    for items in (batches, batches[::-1], [[tool for (tool,) in batches]]):
+        result = opened(*items).find_term("studi")
+        assert result
+        assert result.spelling == "study"
+    result = opened(batches[1], batches[3]).find_term("studi")
+    assert result
+    assert result.spelling == "studied"
 
 
 @pytest.mark.parametrize("at_once", [1, 100, 5000])
@@ -234,7 +276,7 @@ def test_no_more_postings_are_held_than_fit(at_once: int, monkeypatch: pytest.Mo
         ("one", term_counts.count_terms(tools[:50])),
         ("two", term_counts.count_terms(tools[50:])),
     ]
-    whole = {
+    document = {
         path: b"".join(pieces)
         for path, pieces in index_writer.build_index(lambda: counts, Lexicon()).items()
     }
@@ -243,7 +285,7 @@ def test_no_more_postings_are_held_than_fit(at_once: int, monkeypatch: pytest.Mo
         path: [*pieces]
         for path, pieces in index_writer.build_index(lambda: counts, Lexicon()).items()
     }
-    assert {path: b"".join(some) for path, some in pieces.items()} == whole
+    assert {path: b"".join(items) for path, items in pieces.items()} == document
     assert len(pieces[snapshot_format.POSTINGS]) > 2 or at_once > len(
-        whole[snapshot_format.POSTINGS]
+        document[snapshot_format.POSTINGS]
     )

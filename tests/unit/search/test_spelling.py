@@ -8,9 +8,11 @@ from toolcatalog.search.analysis import single_edits
 
 
 def test_each_kind_of_slip() -> None:
-    """A letter left out, put in, changed, or two exchanged; nothing else, and not the word itself."""
-    found = single_edits("gihtb")
-    assert {"ihtb", "github"} & found == {"ihtb"}
+    """A letter left out, put in, changed, or two exchanged; nothing else, and not the word
+    itself.
+    """
+    result = single_edits("gihtb")
+    assert {"ihtb", "github"} & result == {"ihtb"}
     assert "github" in single_edits("gihub") & single_edits("githhub") & single_edits(
         "gothub"
     ) & single_edits("gihtub")

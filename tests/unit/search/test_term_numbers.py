@@ -1,5 +1,5 @@
-"""The room `search.index_writer`: the numbers of words come back from one build to the next, or not at all, and
-no number is seen in an index.
+"""The room `search.index_writer`: the numbers of words come back from one build to the next, or not
+at all, and no number is seen in an index.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ BATCHES = st.lists(st.lists(TEXTS, max_size=3), min_size=1, max_size=5)
 def counted(texts: Sequence[Sequence[str]]) -> tuple[str, bytes]:
     """A batch of tools that are described so: the key of its part, and its counts."""
     return repr(texts), term_counts.count_terms(
-        ToolFields(([], [], [], some, [], []), "", is_newest=True) for some in texts
+        ToolFields(([], [], [], text, [], []), "", is_newest=True) for text in texts
     )
 
 
@@ -35,33 +35,37 @@ def index(batches: Sequence[tuple[str, bytes]], words: Lexicon) -> dict[str, byt
     }
 
 
-@given(first=BATCHES, then=BATCHES, kept=st.integers(0, 5))
+@given(first=BATCHES, following=BATCHES, kept=st.integers(0, 5))
 def test_an_index_is_the_same_whatever_was_known(
-    first: list[list[list[str]]], then: list[list[list[str]]], kept: int
+    first: list[list[list[str]]], following: list[list[list[str]]], kept: int
 ) -> None:
-    """Words that came before, in another order or in batches that are gone, change no byte of it."""
+    """Words that came before, in another order or in batches that are gone, change no byte of
+    it.
+    """
     words = Lexicon()
     index([*map(counted, first)], words)
-    batches = [*map(counted, [*first[:kept], *then])]
-    known = Lexicon(
+    batches = [*map(counted, [*first[:kept], *following])]
+    existing = Lexicon(
         words.entries(),
         {key: words.numbers_for_batch(key, TermCounts(data)) for key, data in map(counted, first)},
     )
-    assert index(batches, known) == index(batches, Lexicon())
+    assert index(batches, existing) == index(batches, Lexicon())
 
 
 def test_what_was_asked_for_comes_back(tmp_path: Path) -> None:
     """The numbers of batches that are still there, and only the words that those have, given new
     numbers without a gap.
     """
-    (gone, some), (stays, more) = counted([["dog"], ["cats"]]), counted([["cat"], ["2025"]])
-    before = Lexicon()
-    for key, data in ((gone, some), (stays, more)):
-        before.numbers_for_batch(key, TermCounts(data))
-    before.save(tmp_path, PROGRAM)
+    (gone, items), (stays, extra) = counted([["dog"], ["cats"]]), counted([["cat"], ["2025"]])
+    previous = Lexicon()
+    for key, data in ((gone, items), (stays, extra)):
+        previous.numbers_for_batch(key, TermCounts(data))
+    previous.save(tmp_path, PROGRAM)
     second = index_writer.load_lexicon(tmp_path, PROGRAM)
     assert (
-        second.entries() == before.entries() == ["cat\tcats", "dog\tdog", "2025\t2025", "cat\tcat"]
+        second.entries()
+        == previous.entries()
+        == ["cat\tcats", "dog\tdog", "2025\t2025", "cat\tcat"]
     )
     nobodys = TermCounts(
         term_counts.count_terms([])
@@ -73,19 +77,19 @@ def test_what_was_asked_for_comes_back(tmp_path: Path) -> None:
         ["2025\t2025", "cat\tcat"],
         [0, 1],
     )
-    assert third.numbers_for_batch(gone, TermCounts(some)).tolist() == [2, 3]
+    assert third.numbers_for_batch(gone, TermCounts(items)).tolist() == [2, 3]
 
 
 def test_nothing_is_written_where_nothing_has_changed(tmp_path: Path) -> None:
     """The same batches as before leave the file alone."""
     key, data = counted([["dog"]])
-    found = []
+    results = []
     for _ in range(2):
         words = index_writer.load_lexicon(tmp_path, PROGRAM)
         words.numbers_for_batch(key, TermCounts(data))
         words.save(tmp_path, PROGRAM)
-        found.append((tmp_path / "lexicon").stat().st_ino)
-    assert found[0] == found[1]
+        results.append((tmp_path / "lexicon").stat().st_ino)
+    assert results[0] == results[1]
 
 
 @pytest.mark.parametrize(
@@ -103,8 +107,8 @@ def test_what_is_damaged_is_nothing(damage: Callable[[bytes], bytes], tmp_path: 
     (key, data), words = counted([["dog"]]), Lexicon()
     words.numbers_for_batch(key, TermCounts(data))
     words.save(tmp_path, PROGRAM)
-    place = tmp_path / "lexicon"
+    path = tmp_path / "lexicon"
     assert len(index_writer.load_lexicon(tmp_path, PROGRAM)) == 1
     assert len(index_writer.load_lexicon(tmp_path, "another program")) == 0
-    place.write_bytes(damage(place.read_bytes()))
+    path.write_bytes(damage(path.read_bytes()))
     assert len(index_writer.load_lexicon(tmp_path, PROGRAM)) == 0

@@ -1,37 +1,39 @@
-"""The room `server.state`: what was answered before is there again, and memory has an end."""
+"""The answer cache returns what was added, stays within its size, and counts lookups."""
 
-from toolcatalog.server.operations import OperationResult
-from toolcatalog.server.state import ResponseCache
-
-
-def answer(pieces: int) -> OperationResult:
-    """An answer of so many pieces."""
-    return OperationResult([b"x"] * pieces, b"tag")
+from toolcatalog.server.answer_cache import MAX_ENTRY_SIZE, AnswerCache
+from toolcatalog.server.metrics.counters import CacheCounts
+from toolcatalog.server.responses import Answer
 
 
-def test_what_was_kept_is_there_again() -> None:
-    """The very same object, under what was asked; keeping it twice changes nothing."""
-    remembered, found = ResponseCache(), answer(3)
-    remembered.add("a", found)
-    remembered.add("a", answer(4))
-    assert remembered["a"] is found
-    assert remembered.get("b") is None
+def test_get_returns_the_answer_that_was_added_first() -> None:
+    """Adding another answer under the same key changes nothing."""
+    counts = CacheCounts()
+    cache, answer = AnswerCache(counts), Answer((b"a",), b"tag")
+    cache.add("key", answer, 0)
+    cache.add("key", Answer((b"b",), b"tag"), 0)
+    assert cache.get("key") is answer
+    assert cache.get("other") is None
+    assert (len(cache), counts.hits, counts.misses) == (1, 1, 1)
 
 
-def test_the_oldest_go_first_and_the_whole_stays_small() -> None:
-    """However many answers come, of one piece or of a hundred, what is held together has a bound;
-    the newest are there.
-    """
-    for pieces in (1, 41, 100):
-        remembered = ResponseCache()
-        for number in range(60_000):
-            remembered.add(number, answer(pieces))
-        assert 0 < len(remembered) * (pieces + 4) <= 1 << 17
-        assert [*remembered] == [*range(60_000 - len(remembered), 60_000)]
+def test_the_oldest_answers_are_removed_when_the_cache_is_full() -> None:
+    """Bytes count in full, views of a mapped file only as objects, and so do long requests."""
+    max_size, mapped = 1 << 20, memoryview(bytes(100_000))
+    for chunks, request_size, limit in (
+        ((b"x" * 10_000,), 0, max_size // 10_000),
+        ((mapped,) * 40, 0, max_size // (40 * 200)),
+        ((b"x",), 50_000, max_size // 50_000),
+    ):
+        cache = AnswerCache(max_size=max_size)
+        for number in range(5 * limit):
+            cache.add(number, Answer(chunks, b"tag"), request_size)
+        assert 0 < len(cache) <= limit
+        keys = range(5 * limit)
+        assert [number for number in keys if cache.get(number)] == [*keys][-len(cache) :]
 
 
-def test_an_answer_of_very_many_pieces_is_not_kept() -> None:
-    """It would push out many others, and remembering it saves little."""
-    remembered = ResponseCache()
-    remembered.add("a", answer(1000))
-    assert not remembered
+def test_a_very_large_answer_is_not_cached() -> None:
+    """It would replace many others."""
+    cache = AnswerCache()
+    cache.add("key", Answer((b"x" * MAX_ENTRY_SIZE,), b"tag"), 0)
+    assert len(cache) == 0

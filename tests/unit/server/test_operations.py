@@ -18,7 +18,7 @@ from support.catalogs import add_toolkit
 from support.paths import DATA
 from support.snapshot_reader import read_documents
 from toolcatalog.build.pipeline import build
-from toolcatalog.keys.api_keys import ApiKey, KeyRing
+from toolcatalog.keys.api_keys import ApiKey
 from toolcatalog.server.error_responses import RequestError
 from toolcatalog.server.operations import Operations, render_list_page
 from toolcatalog.server.query_params import MAX_PAGE_SIZE, Page
@@ -146,7 +146,7 @@ def answering(tmp_path_factory: pytest.TempPathFactory) -> Answering:
         map(json.loads, read_documents(folder / "build" / "current").values()),
         key=lambda one: (one["slug"], one["version"]),
     )
-    return Answering(Operations(open_build(folder / "build"), KeyRing(folder / "keys.json")), found)
+    return Answering(Operations(open_build(folder / "build")), found)
 
 
 def present(**fields: Any) -> dict[str, Any]:
@@ -380,7 +380,7 @@ def test_a_session_by_pages(tmp_path: Path) -> None:
     session is not for the key.
     """
     build(GOLDEN / "sessions" / "catalog", tmp_path / "build", None)
-    operations = Operations(open_build(tmp_path / "build"), KeyRing(tmp_path / "keys.json"))
+    operations = Operations(open_build(tmp_path / "build"))
     owner = replace(key(None), project="default")
     whole = json.loads(b"".join(operations.list_session_tools(owner, "trs_all", b"", b"").chunks))
     assert [*whole] == ["items"]

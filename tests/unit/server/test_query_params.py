@@ -515,6 +515,36 @@ def test_at_most_1000_toolkits_are_pinned() -> None:
     assert len(wrong("&".join(pins).replace("2025", "x"))) == 1
 
 
+def test_all_lists_together_have_at_most_1000_values() -> None:
+    """One error counts the values of all lists and pins, and names the parameters to shorten."""
+    half = ",".join(f"v{number}" for number in range(500))
+    pins = "&".join(f"toolkit_versions[kit{number}]=latest" for number in range(500))
+    assert wrong(f"tags={half}&scopes={half}") == []
+    assert wrong(f"tags={half}&{pins}") == []
+    question, refusals = query_params.parse_list_params(
+        f"toolkit_slug={half}&tags={half}&scopes=a,b&{pins}".encode()
+    )
+    lists = "toolkit_slug, tags, scopes, toolkit_versions"
+    assert [(refusal.message, refusal.fix) for refusal in refusals] == [
+        (
+            f"{lists}: 1502 values, at most 1000 are allowed.",
+            f"Send at most 1000 values of {lists} in a request.",
+        )
+    ]
+    assert len(question.filters.toolkits or ()) == 500
+    assert question.filters.scopes == ()
+    assert question.pins.toolkits == {}
+
+
+def test_a_get_pins_at_most_1000_toolkits() -> None:
+    """The same limit holds where one tool is read."""
+    pins = "&".join(f"toolkit_versions[kit{number}]=latest" for number in range(1001))
+    _, refusals = query_params.parse_tool_params(pins.encode())
+    assert [refusal.message for refusal in refusals] == [
+        "toolkit_versions: 1001 values, at most 1000 are allowed."
+    ]
+
+
 def test_a_scalar_may_be_repeated_but_not_contradicted() -> None:
     """The same value twice is one value; two values are a question without an answer."""
     assert asked("limit=5&limit=5&limit=").page == Page(1, 5)

@@ -21,14 +21,30 @@ from toolcatalog.snapshot.format import (
 )
 
 KIT = Toolkit(
-    slug="kit", name="Kit", logo="https://example.com/kit.svg", description="", categories=(), no_auth=False, homepage="", owners=(),
+    slug="kit",
+    name="Kit",
+    logo="https://example.com/kit.svg",
+    description="",
+    categories=(),
+    no_auth=False,
+    homepage="",
+    owners=(),
     versions=("20250101_00", "20250201_00"),
-)  # fmt: skip
+)
 OLD = Tool(
-    slug="KIT_A", toolkit="kit", version="20250101_00", available_versions=("20250101_00", "20250201_00"), name="A", description="Does A.",
-    scopes=("a", "b"), tags=("t",), no_auth=False, deprecation=None,
-    input_parameters={"x": {"type": "string", "description": "", "required": True}}, output_parameters={},
-)  # fmt: skip
+    slug="KIT_A",
+    toolkit="kit",
+    version="20250101_00",
+    available_versions=("20250101_00", "20250201_00"),
+    name="A",
+    description="Does A.",
+    scopes=("a", "b"),
+    tags=("t",),
+    no_auth=False,
+    deprecation=None,
+    input_parameters={"x": {"type": "string", "description": "", "required": True}},
+    output_parameters={},
+)
 NEW = replace(
     OLD,
     version="20250201_00",
@@ -54,6 +70,48 @@ FILES = {
 }
 
 
+KEYS = (
+    ',"input_parameters":',
+    ',"deprecated":',
+    ',"input_parameters":{},"deprecated":{"version":"9","is_deprecated":true}}',
+    '\\",\\"deprecated\\":',
+    ",",
+    '","deprecated',
+    "input_parameters",
+    '"},"input_parameters":{"',
+)
+
+
+@pytest.mark.parametrize("text", KEYS)
+@pytest.mark.parametrize("tool", [OLD, NEW])
+def test_a_summary_is_part_of_the_document(tool: Tool, text: str) -> None:
+    """Whatever texts, names and values look like the keys of a document: they are none."""
+    parameters = {
+        "deprecated": {"type": "object", "properties": {"input_parameters": {"deprecated": {}}}},
+        "input_parameters": {"default": {text: text, "deprecated": {"input_parameters": text}}},
+        text: {"description": text, "deprecated": True},
+    }
+    hostile = replace(
+        tool,
+        name=text,
+        description=text,
+        scopes=(text, "deprecated"),
+        tags=("input_parameters", text),
+        input_parameters=parameters,
+        output_parameters=parameters,
+    )
+    document = snapshot_format.tool_to_document(hostile, text, text)
+    summary = snapshot_format.parse_document_summary(encoding.dump_json(document))
+    names = ("slug", "name", "description", "toolkit", "version", "is_deprecated")
+    assert summary == {name: document[name] for name in names}
+
+
+def test_a_summary_does_not_parse_parameters() -> None:
+    """A list of fifty tools of half a megabyte would take long."""
+    document = document_of(OLD).replace(b'"type":"string"', b"[" * 1_000_000)
+    assert snapshot_format.parse_document_summary(document)["slug"] == "KIT_A"
+
+
 def document_of(tool: Tool) -> bytes:
     return encoding.dump_json(snapshot_format.tool_to_document(tool, KIT.name, KIT.logo))
 
@@ -62,11 +120,11 @@ def test_what_is_held_takes_no_more_than_it_says() -> None:
     """JSON in a block of its own length."""
     values = [[number, "a"] for number in range(1000)]
     tracemalloc.start()
-    held = [*map(encoding.dump_json_compact, values)]
-    taken, _ = tracemalloc.get_traced_memory()
+    stored = [*map(encoding.dump_json_compact, values)]
+    used, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert held == [*map(encoding.dump_json, values)]
-    assert taken < 2 * sum(map(sys.getsizeof, held))
+    assert stored == [*map(encoding.dump_json, values)]
+    assert used < 2 * sum(map(sys.getsizeof, stored))
 
 
 def test_the_document_of_a_tool() -> None:
@@ -114,9 +172,17 @@ def test_a_document_and_its_row_give_the_tool_again(tool: Tool) -> None:
     assert row["digest"] == hashlib.sha256(document).hexdigest()
     details = row["deprecation"], row.get("source")
     assert snapshot_format.tool_from_document(json.loads(document), *details) == tool
-    assert [row[key] for key in ("slug", "version", "name", "description", "tags", "scopes", "no_auth")] == [
-        tool.slug, tool.version, tool.name, tool.description, [*tool.tags], [*tool.scopes], tool.no_auth,
-    ]  # fmt: skip
+    assert [
+        row[key] for key in ("slug", "version", "name", "description", "tags", "scopes", "no_auth")
+    ] == [
+        tool.slug,
+        tool.version,
+        tool.name,
+        tool.description,
+        [*tool.tags],
+        [*tool.scopes],
+        tool.no_auth,
+    ]
 
 
 @pytest.mark.parametrize("tools", [[], [OLD], [NEW, OTHER]])
@@ -173,7 +239,7 @@ def test_the_digest_is_of_the_contents_alone() -> None:
         digest,
         manifest,
     )
-    fewer = {path: of for path, of in FILES.items() if path != "query.sets"}
+    fewer = {path: group for path, group in FILES.items() if path != "query.sets"}
     others = [
         {**FILES, "tools.json": FileInfo(7, "0d")},
         {**FILES, "tools.json": FileInfo(6, "0a")},
@@ -186,9 +252,9 @@ def test_the_digest_is_of_the_contents_alone() -> None:
         snapshot_format.seal_manifest(CONTENTS.about, {**COUNTS, "tools": 3}, FILES)[0],
     }
     assert len(digests | {digest}) == 7
-    said = json.loads(manifest)
-    assert [*said] == ["digest", "format", "about", "counts", "files"]
-    assert (said["digest"], said["format"], said["counts"], [*said["files"]]) == (
+    fields = json.loads(manifest)
+    assert [*fields] == ["digest", "format", "about", "counts", "files"]
+    assert (fields["digest"], fields["format"], fields["counts"], [*fields["files"]]) == (
         digest,
         4,
         COUNTS,
@@ -202,17 +268,21 @@ def test_an_edited_manifest_is_not_sealed() -> None:
     manifest = json.loads(snapshot_format.seal_manifest(CONTENTS.about, COUNTS, FILES)[1])
     assert snapshot_format.is_manifest_valid(manifest)
     edited: list[dict[str, Any]] = [
-        {**manifest, "format": 2}, {**manifest, "about": {}}, {**manifest, "more": 1}, {**manifest, "digest": "0" * 64},
-        {**manifest, "files": {}}, {**manifest, "counts": {**COUNTS, "tools": 3}},
-    ]  # fmt: skip
+        {**manifest, "format": 2},
+        {**manifest, "about": {}},
+        {**manifest, "more": 1},
+        {**manifest, "digest": "0" * 64},
+        {**manifest, "files": {}},
+        {**manifest, "counts": {**COUNTS, "tools": 3}},
+    ]
     edited.append({key: value for key, value in manifest.items() if key != "about"})
-    assert not any(snapshot_format.is_manifest_valid(one) for one in edited)
+    assert not any(snapshot_format.is_manifest_valid(item) for item in edited)
 
 
 def test_the_listing_is_sorted() -> None:
     """`files.json` has size and SHA-256 of each file by path, in one order."""
-    listed = snapshot_format.render_file_list({"b/x": FileInfo(1, "01"), "a/y": FileInfo(2, "02")})
-    assert listed == b'{"a/y":{"size":2,"sha256":"02"},"b/x":{"size":1,"sha256":"01"}}'
+    listing = snapshot_format.render_file_list({"b/x": FileInfo(1, "01"), "a/y": FileInfo(2, "02")})
+    assert listing == b'{"a/y":{"size":2,"sha256":"02"},"b/x":{"size":1,"sha256":"01"}}'
 
 
 def test_json_is_written_as_it_is() -> None:

@@ -1,4 +1,6 @@
-"""The room `table`: what is packed is found again, and what is damaged is refused, never mistaken."""
+"""The room `table`: what is packed is found again, and what is damaged is refused, never
+mistaken.
+"""
 
 import mmap
 import tracemalloc
@@ -35,8 +37,8 @@ def test_what_is_packed_is_found(values: dict[str, bytes], others: list[str]) ->
     """
     opened, names = Table(packed(values)), sorted(values)
     assert len(opened) == len(names)
-    for place, name in enumerate(names):
-        assert opened.find(name) == (place, values[name])
+    for position, name in enumerate(names):
+        assert opened.find(name) == (position, values[name])
         assert opened.get(name) == values[name]
     for name in others:
         assert opened.get(name) == values.get(name)
@@ -48,8 +50,8 @@ def test_places_in_a_long_table() -> None:
     """A name has its place also where only some of the names are looked at first."""
     names = [f"{number:05}" for number in range(0, 4000, 2)]
     opened = Table(packed(dict.fromkeys(names, b"")))
-    for asked in ("", *(f"{number:05}" for number in range(4001)), "x"):
-        assert opened.bisect(asked) == bisect_left(names, asked)
+    for request in ("", *(f"{number:05}" for number in range(4001)), "x"):
+        assert opened.bisect(request) == bisect_left(names, request)
 
 
 @pytest.mark.parametrize(
@@ -107,9 +109,9 @@ def test_no_flipped_bit_is_mistaken() -> None:
     for bit in range(8 * len(data)):
         damaged = bytearray(data)
         damaged[bit // 8] ^= 1 << bit % 8
-        said = {question: asked(bytes(damaged), question) for question in QUESTIONS}
-        assert all(said[question] in (good[question], "refused") for question in QUESTIONS), bit
-        assert "refused" in said.values() or bit // 8 in range(28, 32), bit
+        fields = {question: asked(bytes(damaged), question) for question in QUESTIONS}
+        assert all(fields[question] in (good[question], "refused") for question in QUESTIONS), bit
+        assert "refused" in fields.values() or bit // 8 in range(28, 32), bit
 
 
 def test_no_other_length_is_taken() -> None:
@@ -131,7 +133,7 @@ def test_opening_copies_nothing(tmp_path: Path) -> None:
         data = mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ)
     tracemalloc.start()
     opened = Table(data)
-    _, most = tracemalloc.get_traced_memory()
+    _, maximum = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert entries <= most < 2 * entries < len(data) / 10
+    assert entries <= maximum < 2 * entries < len(data) / 10
     assert opened.get("099999") == b""

@@ -33,21 +33,21 @@ def documents(shipped_build: Path) -> list[bytes]:
 
 def named(parameters: dict[str, Any]) -> list[str]:
     """The descriptions of all parameters that have a name, at every level."""
-    found = []
-    for one in parameters.values():
-        found += [one.get("description", ""), *nameless(one)]
-    return found
+    results = []
+    for parameter in parameters.values():
+        results += [parameter.get("description", ""), *nameless(parameter)]
+    return results
 
 
-def nameless(one: dict[str, Any]) -> list[str]:
+def nameless(item: dict[str, Any]) -> list[str]:
     inner = [
-        one.get("items"),
-        one.get("additionalProperties"),
-        *one.get("anyOf", []),
-        *one.get("oneOf", []),
+        item.get("items"),
+        item.get("additionalProperties"),
+        *item.get("anyOf", []),
+        *item.get("oneOf", []),
     ]
-    return named(one.get("properties", {})) + [
-        said for other in inner if isinstance(other, dict) for said in nameless(other)
+    return named(item.get("properties", {})) + [
+        text for other in inner if isinstance(other, dict) for text in nameless(other)
     ]
 
 
@@ -55,7 +55,7 @@ def test_the_numbers(found: CatalogStats, documents: list[bytes], shipped_build:
     """Each number is what a plain count gives."""
     tools = [json.loads(document) for document in documents]
     counts = json.loads((shipped_build / "current" / "manifest.json").read_bytes())["counts"]
-    said = [
+    message = [
         text
         for tool in tools
         for field in ("input_parameters", "output_parameters")
@@ -68,8 +68,8 @@ def test_the_numbers(found: CatalogStats, documents: list[bytes], shipped_build:
     assert found.important == sum("important" in tool["tags"] for tool in tools) > 0
     assert found.no_auth == sum(tool["no_auth"] for tool in tools) > 0
     assert (found.parameters, found.parameters_described) == (
-        len(said),
-        sum(bool(text) for text in said),
+        len(message),
+        sum(bool(text) for text in message),
     )
     assert (found.bytes_whole, found.bytes_median) == (sum(sizes), int(median(sizes)))
     assert found.tokens_median == int(
@@ -87,13 +87,13 @@ def test_the_lists(found: CatalogStats, documents: list[bytes]) -> None:
         for data in documents
         for document in [json.loads(data)]
     }
-    for field, count, most in (
+    for field, count, maximum in (
         ("scopes", found.scopes, found.most_scopes),
         ("tags", found.tags, found.most_tags),
     ):
-        counted = Counter(label for tool, _ in tools.values() for label in tool[field])
-        assert count == len(counted)
-        assert [*most] == sorted(counted.items(), key=lambda item: (-item[1], item[0]))[:10]
+        counts = Counter(label for tool, _ in tools.values() for label in tool[field])
+        assert count == len(counts)
+        assert [*maximum] == sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:10]
     assert [size for _, size, _ in found.largest] == sorted(
         (size for _, size in tools.values()), reverse=True
     )[:5]
@@ -107,10 +107,10 @@ def test_a_sample_is_told(shipped_build: Path, found: CatalogStats) -> None:
     """In a larger catalog only some documents are read, and the figures say how many; all else is
     the same.
     """
-    some = stats.compute_stats(open_build(shipped_build), sample_size=20)
-    assert some.sampled == 20 < some.tools
-    assert 0 < some.parameters < found.parameters
-    whole = (
+    items = stats.compute_stats(open_build(shipped_build), sample_size=20)
+    assert items.sampled == 20 < items.tools
+    assert 0 < items.parameters < found.parameters
+    document = (
         "tools",
         "versions",
         "deprecated",
@@ -121,14 +121,16 @@ def test_a_sample_is_told(shipped_build: Path, found: CatalogStats) -> None:
         "largest",
         "newest",
     )
-    assert [getattr(some, field) for field in whole] == [getattr(found, field) for field in whole]
+    assert [getattr(items, field) for field in document] == [
+        getattr(found, field) for field in document
+    ]
 
 
 def test_text_and_json(shipped_build: Path, found: CatalogStats) -> None:
     """JSON has every figure under its name; the text says the same for people."""
-    told = json.loads(run_successfully("stats", "--build", shipped_build, "--format", "json"))
-    assert [*told] == [*CatalogStats.__dataclass_fields__]
-    assert told["tools"] == found.tools
+    output = json.loads(run_successfully("stats", "--build", shipped_build, "--format", "json"))
+    assert [*output] == [*CatalogStats.__dataclass_fields__]
+    assert output["tools"] == found.tools
     text = run_successfully("stats", "--build", shipped_build)
     assert f"Tools                   {found.tools} in {found.versions} versions\n" in text
     assert f"Deprecated              {found.deprecated} of {found.tools} (" in text
@@ -141,6 +143,6 @@ def test_an_empty_catalog(tmp_path: Path) -> None:
     (tmp_path / "catalog").mkdir()
     (tmp_path / "catalog" / "catalog.yaml").write_text("title: A\n")
     run_successfully("build", "--no-site", cwd=tmp_path)
-    told = json.loads(run_successfully("stats", "--format", "json", cwd=tmp_path))
-    assert {value for value in told.values() if not isinstance(value, list)} == {0}
+    output = json.loads(run_successfully("stats", "--format", "json", cwd=tmp_path))
+    assert {value for value in output.values() if not isinstance(value, list)} == {0}
     assert "Tools                   0 in 0 versions" in run_successfully("stats", cwd=tmp_path)

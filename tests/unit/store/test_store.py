@@ -5,6 +5,7 @@ version, filter and order.
 import gc
 import hashlib
 import json
+import os
 import random
 import shutil
 from collections.abc import Callable
@@ -72,12 +73,12 @@ def test_it_goes_with_its_last_holder(copy: Path) -> None:
                 store.search(Filters(toolkits=store.list_toolkits(), tags=["important"]), pins)
                 is not None
             )
-        found = store.search(Filters(query="red alpha"), NEWEST)
-        assert store.select_page(found, "relevance", True, 0, 20) is not None
+        result = store.search(Filters(query="red alpha"), NEWEST)
+        assert store.select_page(result, "relevance", True, 0, 20) is not None
         assert store.get_tool(store.similar_slugs("ALPHA_REED", None)[0])
         assert store.read_document(0)
         assert str(copy) in Path("/proc/self/maps").read_text()
-        del store, found
+        del store, result
         assert str(copy) not in Path("/proc/self/maps").read_text()
     finally:
         gc.enable()
@@ -109,7 +110,13 @@ def lengthened(file: Path) -> str:
 def folder_instead(file: Path) -> str:
     file.unlink()
     file.mkdir()
-    return "and should have"
+    return "is not a regular file"
+
+
+def pipe_instead(file: Path) -> str:
+    file.unlink()
+    os.mkfifo(file)
+    return "is not a regular file"
 
 
 def flipped_head(file: Path) -> str:
@@ -118,9 +125,17 @@ def flipped_head(file: Path) -> str:
 
 
 MAPPED = (
-    "files.json", "query.covers", "query.facts", "query.numbers", "query.postings", "query.sets", "query.tools",
-    "query.vocabularies", "query.words", "tools.json",
-)  # fmt: skip
+    "files.json",
+    "query.covers",
+    "query.facts",
+    "query.numbers",
+    "query.postings",
+    "query.sets",
+    "query.tools",
+    "query.vocabularies",
+    "query.words",
+    "tools.json",
+)
 HEADED = (
     "query.covers",
     "query.facts",
@@ -148,9 +163,18 @@ def flip(file: Path, place: int, bit: int = 0) -> None:
         (shortened, MAPPED),
         (lengthened, MAPPED),
         (folder_instead, MAPPED),
+        (pipe_instead, MAPPED),
         (flipped_head, HEADED),
     ],
-    ids=["removed", "emptied", "shortened", "lengthened", "folder_instead", "flipped_head"],
+    ids=[
+        "removed",
+        "emptied",
+        "shortened",
+        "lengthened",
+        "folder_instead",
+        "pipe_instead",
+        "flipped_head",
+    ],
 )
 def test_every_damaged_file_is_found(
     damage: Callable[[Path], str], paths: tuple[str, ...], good: Path, copy: Path
@@ -161,34 +185,38 @@ def test_every_damaged_file_is_found(
     folder = copy / "current"
     assert sorted(json.loads((folder / "manifest.json").read_bytes())["files"]) == [*MAPPED]
     for path in paths:
-        said = damage(folder / path)
+        text = damage(folder / path)
         message = refusal(copy)
         assert message.startswith(f"The build in {copy} is damaged ({path} "), message
-        assert said in message
+        assert text in message
         if (folder / path).is_dir():
             (folder / path).rmdir()
+        (folder / path).unlink(missing_ok=True)
         (folder / path).write_bytes((good / "current" / path).read_bytes())
     assert isinstance(open_build(copy), Store)
 
 
 def test_the_listing_vouches_for_the_other_files(good: Path) -> None:
     """`files.json` has every file in the folders with the size and SHA-256 that it has, and the
-    manifest has all others.
+    manifest has all others, except the compressed documents, whose bytes depend on a library.
     """
     folder = good / "current"
     manifest, listing = (
         json.loads((folder / path).read_bytes()) for path in ("manifest.json", "files.json")
     )
     listed = {**manifest["files"], **listing}
-    found = {
+    results = {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*")
         if path.is_file()
     }
-    assert sorted([*listed, "manifest.json"]) == sorted(found)
+    assert sorted([*listed, "manifest.json", "tools.deflate"]) == sorted(results)
     assert all("/" in path for path in listing)
-    for path, said in listed.items():
-        assert said == {"size": len(found[path]), "sha256": hashlib.sha256(found[path]).hexdigest()}
+    for path, text in listed.items():
+        assert text == {
+            "size": len(results[path]),
+            "sha256": hashlib.sha256(results[path]).hexdigest(),
+        }
 
 
 def answers(build: Path) -> dict[str, Any]:
@@ -262,24 +290,27 @@ def test_no_changed_bit_is_handed_out(good: Path, copy: Path) -> None:
     """Whatever bit of whatever file is another one: each answer is the good one or a refusal, and
     what is not concerned is answered.
     """
-    draw, expected, folder = random.Random(7), answers(good), copy / "current"  # noqa: S311 - nothing secret
+    draw = random.Random(7)  # noqa: S311 - nothing secret
+    expected, folder = answers(good), copy / "current"
     assert "refused" not in expected.values()
     for path in MAPPED:
         size = (folder / path).stat().st_size
-        for place in [0, size - 1, *(draw.randrange(size) for _ in range(60))]:
+        for location in [0, size - 1, *(draw.randrange(size) for _ in range(60))]:
             bit = draw.randrange(8)
-            flip(folder / path, place, bit)
-            said = answers(copy)
-            flip(folder / path, place, bit)
-            wrong = [name for name in said if said[name] not in (expected[name], "refused")]
-            assert wrong == [], f"bit {bit} of byte {place} of {path}"
-            refused = [name for name in said if said[name] == "refused"]
+            flip(folder / path, location, bit)
+            text = answers(copy)
+            flip(folder / path, location, bit)
+            invalid = [name for name in text if text[name] not in (expected[name], "refused")]
+            assert invalid == [], f"bit {bit} of byte {location} of {path}"
+            rejected = [name for name in text if text[name] == "refused"]
             if path == "tools.json":
-                assert sum(name.startswith("document ") for name in refused) == (place > 0)
+                assert sum(name.startswith("document ") for name in rejected) == (location > 0)
             if path not in HEADED:
-                assert len(refused) < len(QUESTIONS) / 2
+                assert len(rejected) < len(QUESTIONS) / 2
             elif path in ("query.numbers", "query.tools", "query.facts"):
-                assert refused or place in range(28, 32), f"bit {bit} of byte {place} of {path}"
+                assert rejected or location in range(28, 32), (
+                    f"bit {bit} of byte {location} of {path}"
+                )
     assert answers(copy) == expected
 
 
@@ -300,9 +331,23 @@ def test_damage_met_by_a_query_says_what_to_do(path: str, copy: Path) -> None:
 
 @pytest.mark.parametrize(
     "manifest",
-    [b"", b"{", b"null", b"[]", b'"x"', b"7", b"{}", b'{"format":4}', b'{"format":4,"digest":"x","files":{}}',
-     b'{"format":4,"digest":"x","files":7}', b'{"format":4,"digest":"x","files":["a"]}', b"\xff", b"\x00" * 500, b"[" * 5000],
-)  # fmt: skip
+    [
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b'"x"',
+        b"7",
+        b"{}",
+        b'{"format":4}',
+        b'{"format":4,"digest":"x","files":{}}',
+        b'{"format":4,"digest":"x","files":7}',
+        b'{"format":4,"digest":"x","files":["a"]}',
+        b"\xff",
+        b"\x00" * 500,
+        b"[" * 5000,
+    ],
+)
 def test_a_manifest_that_is_not_ours_is_refused(manifest: bytes, copy: Path) -> None:
     """A manifest that is no JSON, or JSON of another shape, is reported as damaged."""
     (copy / "current/manifest.json").write_bytes(manifest)
@@ -311,9 +356,16 @@ def test_a_manifest_that_is_not_ours_is_refused(manifest: bytes, copy: Path) -> 
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [('"sessions":3', '"sessions":4'), ('"size":', '"size":1'), ('"sha256":"', '"sha256":"0'), ('"title":"', '"title":"My '),
-     ('"digest":"', '"digest":"0'), (',"files":{', ',"more":1,"files":{'), ('"files":{', '"files":{"a":{"size":0,"sha256":""},')],
-)  # fmt: skip
+    [
+        ('"sessions":3', '"sessions":4'),
+        ('"size":', '"size":1'),
+        ('"sha256":"', '"sha256":"0'),
+        ('"title":"', '"title":"My '),
+        ('"digest":"', '"digest":"0'),
+        (',"files":{', ',"more":1,"files":{'),
+        ('"files":{', '"files":{"a":{"size":0,"sha256":""},'),
+    ],
+)
 def test_a_manifest_that_was_edited_is_refused(old: str, new: str, copy: Path) -> None:
     """Not one fact of a manifest can be changed, added or removed."""
     manifest = copy / "current/manifest.json"
@@ -391,7 +443,7 @@ def older(build: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "text"),
     [
         (nothing, "There is no finished build in"),
         (no_current, "There is no finished build in"),
@@ -406,13 +458,13 @@ def older(build: Path) -> None:
     ],
 )
 def test_serve_refuses_with_one_sentence(
-    damage: Callable[[Path], None], said: str, copy: Path, tmp_path: Path
+    damage: Callable[[Path], None], text: str, copy: Path, tmp_path: Path
 ) -> None:
     """`serve` of a build that is missing, half there or foreign ends at once with 2 and one
     sentence that says what to run.
     """
     damage(copy)
-    assert said in refusal(copy)
+    assert text in refusal(copy)
     keys = tmp_path / "keys.json"
     if damage in (nothing, half_copied):
         create_key(keys)
@@ -503,7 +555,9 @@ def test_version_at(slug: str, at: str | None, version: str | None, store: Store
     ],
 )
 def test_toolkits_at_versions(pins: VersionPins, expected: list[str], store: Store) -> None:
-    """Each toolkit is there as it was at its own pin, else at the one for all, else as it is now."""
+    """Each toolkit is there as it was at its own pin, else at the one for all, else as it is
+    now.
+    """
     assert found(store, Filters(), pins) == expected
 
 
@@ -606,27 +660,29 @@ def test_ties_go_by_slug(sort_by: str, descending: bool, expected: list[str], st
 
 def test_relevance_follows_the_scores(store: Store) -> None:
     """The best score comes first going down and last going up."""
-    some = store.search(Filters(query="find notes"), NEWEST)
-    assert some.ranking is not None
-    scores = dict(zip(some.ranking.top_ids.tolist(), some.ranking.top_scores.tolist(), strict=True))
+    items = store.search(Filters(query="find notes"), NEWEST)
+    assert items.ranking is not None
+    scores = dict(
+        zip(items.ranking.top_ids.tolist(), items.ranking.top_scores.tolist(), strict=True)
+    )
     best, *_, worst = sorted(scores, key=lambda number: -scores[number])
     assert named(store, np.array([best], np.uint32)) == ["NOTES_FIND@20250101_01"]
     down, up = (
-        store.select_page(some, "relevance", descending, 0, 100) for descending in (True, False)
+        store.select_page(items, "relevance", descending, 0, 100) for descending in (True, False)
     )
     assert (down[0], down[-1], up[0], up[-1]) == (best, worst, worst, best)
 
 
 def test_a_word_asked_twice_counts_once(store: Store) -> None:
     """Saying a word again changes no score, and neither does case."""
-    once, again = (
+    once, repeated = (
         store.search(Filters(query=query), NEWEST)
         for query in ("find some notes", "notes find NOTES Find find")
     )
     assert once.ranking is not None
-    assert again.ranking is not None
-    assert once.ranking.scores.tolist() == pytest.approx(again.ranking.scores.tolist())
-    assert once.ranking.top_scores.tolist() == pytest.approx(again.ranking.top_scores.tolist())
+    assert repeated.ranking is not None
+    assert once.ranking.scores.tolist() == pytest.approx(repeated.ranking.scores.tolist())
+    assert once.ranking.top_scores.tolist() == pytest.approx(repeated.ranking.top_scores.tolist())
     assert once.ranking.scores.max() > 0
 
 
@@ -636,11 +692,12 @@ def test_named_keeps_the_order_asked_for(store: Store) -> None:
     """
     slugs = ["NOTES_SEARCH", "NOPE", "CLOCK_NOW", "NOTES_CREATE"]
     now = ["NOTES_SEARCH@20250601_00", "CLOCK_NOW@20250601_00", "NOTES_CREATE@99999999_99"]
-    then = ["NOTES_SEARCH@20250101_00", "NOTES_CREATE@20250101_00"]
+    following = ["NOTES_SEARCH@20250101_00", "NOTES_CREATE@20250101_00"]
     assert named(store, store.resolve_slugs(slugs, NEWEST, None)) == now
     assert named(store, store.resolve_slugs(slugs, NEWEST, {"clock"})) == now[1:2]
     assert (
-        named(store, store.resolve_slugs(slugs, VersionPins(default="20250101_00"), None)) == then
+        named(store, store.resolve_slugs(slugs, VersionPins(default="20250101_00"), None))
+        == following
     )
 
 
@@ -649,11 +706,14 @@ def test_similar_names_each_tool_once(store: Store) -> None:
     versions, none of a toolkit out of sight.
     """
     assert "NOTES_CREATE" in store.similar_slugs("NOTES_CREAT", None)[:2]
-    found = store.similar_slugs("NOTES-CREAT", None)
-    assert len(found) == len({*found}) >= 3
-    assert {*found} > {"NOTES_CREATE", "NOTES_FIND", "NOTES_SEARCH"}
+    result = store.similar_slugs("NOTES-CREAT", None)
+    assert len(result) == len({*result}) >= 3
+    assert {*result} > {"NOTES_CREATE", "NOTES_FIND", "NOTES_SEARCH"}
     assert store.similar_slugs("CREATE_NOTE", {"clock"}) == ["CLOCK_NOW"]
-    assert store.similar_slugs("ZZZ", None) == []
+    # the next ones in slug order, with or without a word in common
+    assert {*store.similar_slugs("ZZZ", None)} == {*result, "CLOCK_NOW"}
+    assert store.similar_slugs("ZZZ", {"clock"}) == ["CLOCK_NOW"]
+    assert store.similar_slugs("ZZZ", set()) == []
 
 
 def test_what_is_there_and_what_is_not(store: Store) -> None:
@@ -683,8 +743,8 @@ def test_what_is_there_and_what_is_not(store: Store) -> None:
 
 
 def test_sessions_and_auth_configs(good: Path) -> None:
-    """A session is its owner, its toolkits and the bytes of its file; an auth config is its toolkit;
-    near names are of one kind.
+    """A session is its owner, its toolkits and the bytes of its file; an auth config is its
+    toolkit; near names are of one kind.
     """
     store, folder = open_build(good), good / "current"
     for id, project, toolkits in (
@@ -692,10 +752,10 @@ def test_sessions_and_auth_configs(good: Path) -> None:
         ("trs_some", "other", ["alpha", "beta"]),
         ("trs_then", "default", ["alpha", "beta"]),
     ):
-        found = store.get_session(id)
-        assert found is not None
-        assert (found.project, found.toolkits) == (project, toolkits)
-        assert found.answer == (folder / f"sessions/{id}.json").read_bytes()
+        result = store.get_session(id)
+        assert result is not None
+        assert (result.project, result.toolkits) == (project, toolkits)
+        assert result.answer == (folder / f"sessions/{id}.json").read_bytes()
     assert [store.get_auth_config_toolkit(id) for id in ("ac_all", "ac_listed")] == [
         "alpha",
         "beta",
@@ -742,23 +802,23 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[dict[st
     number.
     """
     folder = tmp_path_factory.mktemp("mixed")
-    root, draw = generate_catalog(folder / "catalog", 0, 4), random.Random(3)  # noqa: S311 - nothing secret
+    root, draw = generate_catalog(folder / "catalog", 0, 4), random.Random(3)  # noqa: S311
     for number in range(60):
-        kit = draw.randrange(4)
+        toolkit = draw.randrange(4)
         for version in draw.sample(VERSIONS, draw.randrange(1, 5)):
             add_tool(
                 root,
-                f"kit{kit}",
-                f"KIT{kit}_{draw.choice('ABC')}{number}",
+                f"kit{toolkit}",
+                f"KIT{toolkit}_{draw.choice('ABC')}{number}",
                 draw.randrange(6),
                 version,
             )
     build(root, folder / "build", None)
-    found = sorted(
+    results = sorted(
         map(json.loads, read_documents(folder / "build" / "current").values()),
-        key=lambda one: (one["slug"], one["version"]),
+        key=lambda item: (item["slug"], item["version"]),
     )
-    return open_build(folder / "build"), found
+    return open_build(folder / "build"), results
 
 
 def in_order(keys: dict[int, Any], descending: bool) -> list[int]:
@@ -775,8 +835,8 @@ def ranking_of(numbers: list[int], draw: random.Random) -> Ranking:
     """Scores for these numbers, and others for some of them, which were looked at closely."""
     best = sorted(draw.sample(numbers, draw.randrange(len(numbers) + 1)))
     scores, closely = (
-        np.array([draw.choice([0.25, 0.5, 1.5]) for _ in some], np.float32)
-        for some in (numbers, best)
+        np.array([draw.choice([0.25, 0.5, 1.5]) for _ in items], np.float32)
+        for items in (numbers, best)
     )
     return Ranking(np.array(numbers, np.uint32), scores, np.array(best, np.uint32), closely)
 
@@ -789,9 +849,11 @@ VERSIONS = ("20240101_00", "20240101_01", "20250101_00", "20250601_00", "2026010
 def test_pages_of_any_selection(
     data: st.DataObject, mixed: tuple[Store, list[dict[str, Any]]]
 ) -> None:
-    """Whatever was found, in any order: each page is the part of the sorted whole that it must be."""
-    store, every = mixed
-    numbers = sorted(data.draw(st.sets(st.integers(0, len(every) - 1))))
+    """Whatever was found, in any order: each page is the part of the sorted whole that it must
+    be.
+    """
+    store, all_values = mixed
+    numbers = sorted(data.draw(st.sets(st.integers(0, len(all_values) - 1))))
     sort_by, descending = (
         data.draw(st.sampled_from(["slug", "name", "version", "relevance"])),
         data.draw(st.booleans()),
@@ -801,7 +863,7 @@ def test_pages_of_any_selection(
     elif sort_by == "slug":
         expected = numbers[::-1] if descending else numbers
     else:
-        expected = in_order({number: every[number][sort_by] for number in numbers}, descending)
+        expected = in_order({number: all_values[number][sort_by] for number in numbers}, descending)
     size = data.draw(st.integers(1, 12))
     starts = range(0, len(numbers) + 2 * size, size)
     for start in (*starts, data.draw(st.integers(0, 200))):
@@ -856,17 +918,19 @@ def test_versions_in_force_of_any_pins(
     mixed: tuple[Store, list[dict[str, Any]]],
 ) -> None:
     """Of each tool the newest version that is not newer than its pin, whatever is pinned."""
-    store, every = mixed
+    store, all_values = mixed
     in_force: dict[str, int] = {}
-    for number, document in enumerate(every):
+    for number, document in enumerate(all_values):
         toolkit = document["toolkit"]["slug"]
-        at = pinned.get(toolkit, everywhere)
-        if (at is None or document["version"] <= at) and (toolkits is None or toolkit in toolkits):
+        index = pinned.get(toolkit, everywhere)
+        if (index is None or document["version"] <= index) and (
+            toolkits is None or toolkit in toolkits
+        ):
             in_force[document["slug"]] = number
-    found = store.search(
+    result = store.search(
         Filters(toolkits=toolkits), VersionPins(default=everywhere, toolkits=pinned)
     )
-    assert [*found.tool_ids] == sorted(in_force.values())
+    assert [*result.tool_ids] == sorted(in_force.values())
 
 
 def test_an_empty_catalog_is_served(tmp_path: Path) -> None:
@@ -880,9 +944,9 @@ def test_an_empty_catalog_is_served(tmp_path: Path) -> None:
         Filters(toolkits=["kit0"]),
     ):
         for pins in (NEWEST, VersionPins(default="20250101_00")):
-            some = store.search(filters, pins)
-            assert len(some.tool_ids) == 0
-            assert store.select_page(some, "name", True, 0, 20).tolist() == []
+            items = store.search(filters, pins)
+            assert len(items.tool_ids) == 0
+            assert store.select_page(items, "name", True, 0, 20).tolist() == []
     assert (store.get_tool("A"), store.all_versions(), store.similar_slugs("A_B", None)) == (
         None,
         [],

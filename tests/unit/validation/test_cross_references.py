@@ -18,6 +18,7 @@ from toolcatalog.catalog.model import (
     ToolSelection,
 )
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding
+from toolcatalog.validation import severity
 from toolcatalog.validation.cross_references import check_all
 
 SOUND = make_catalog(
@@ -73,6 +74,9 @@ def test_nothing_more_is_said_of_a_broken_file() -> None:
         "https://good.example",
         "https://good.example:8443/",
         "https://good.example/a/b/",
+        "https://1.good.example/",
+        "https://0x7f.example./",
+        "https://7zip:7000",
         "https://good.example/.well-known/a..b/...",
         "https://bücher.example/%C3%BC/a=1&b=2/@team;v=1",
     ],
@@ -103,6 +107,29 @@ def test_addresses_of_folders(url: str) -> None:
         "good.example:secret@evil.example/",
         "good.example%2F@evil.example",
         "/good.example",
+        "127.0.0.1",
+        "127.0.0.1./a/",
+        "10.1:8443/",
+        "2130706433/",
+        "0x7f.1",
+        "0X7F000001/",
+        "0177.0.0.01",
+        "good.0x",
+        "[::1]/",
+        "[::ffff:127.0.0.1]:80",
+        "\uff11\uff12\uff17.1/",
+        "127\u30020\u30020\u30021",
+        "127\uff0e1",
+        "good.example\uff0fevil.example/",
+        "good.example\uff20evil.example/",
+        "good.example\uff1a80",
+        "good.example\u2100",
+        "good.example\u2044evil.example/",
+        "good.example:x/",
+        "good.example;evil.example",
+        "\uff47ood.example",
+        "good..example",
+        ".",
     ],
 )
 def test_addresses_that_lead_elsewhere(rest: str) -> None:
@@ -130,6 +157,24 @@ def test_links_of_toolkits_name_their_host(key: str) -> None:
         assert [finding.rule for finding in check_all(checked, set())] == rules
         routed = replace(SOUND, router=replace(kit, slug="router"))
         assert [finding.rule for finding in check_all(routed, set())] == rules
+
+
+def test_a_host_in_punycode_is_a_warning() -> None:
+    """Nobody sees which letters it has; in its own letters it is fine."""
+    kit = Toolkit(slug="mail", name="Mail", logo="https://XN--bcher-kva.example/l.svg")
+    catalog = replace(
+        SOUND,
+        about=About(title="T", home="https://a.xn--pypal-4ve.example:80/xn--"),
+        toolkits={**SOUND.toolkits, "mail": kit},
+    )
+    found = severity.iter_catalog_findings(catalog, {"lookalike-letters"})
+    assert {(finding.path, finding.pointer) for finding in found} == {
+        ("catalog.yaml", ("home",)),
+        ("toolkits/mail/toolkit.yaml", ("logo",)),
+    }
+    open_url = About(title="T", home="https://b\u00fccher.example/xn--a", repository="")
+    fine = replace(SOUND, about=open_url)
+    assert [*severity.iter_catalog_findings(fine, {"lookalike-letters"})] == []
 
 
 def test_ids_differ_in_more_than_case() -> None:

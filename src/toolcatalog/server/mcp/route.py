@@ -8,6 +8,7 @@ one, and the route needs no lifespan. A request without access gets the error en
 an invalid message gets an MCP error.
 """
 
+import json
 import re
 from functools import partial
 
@@ -16,6 +17,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
+from toolcatalog import names
 from toolcatalog.keys.api_keys import ApiKey
 from toolcatalog.server.error_responses import ErrorDetail, RequestError, invalid_request, not_ready
 from toolcatalog.server.mcp import protocol
@@ -47,7 +49,8 @@ class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request.
 
-        Raises RequestError if it has no valid key, or comes from a page of another origin.
+        Raises RequestError if it has no valid key, comes from a page of another origin, or has
+        a long id.
         """
         request = Request(scope, receive)
         _check_origin(request.headers.get("origin"))
@@ -58,6 +61,7 @@ class McpEndpoint:
         ):
             raise RequestError(refusal)
         body = await _read_body(request)
+        _check_message(body)
         talking = StreamableHTTPSessionManager(
             protocol.create_server(lambda: seen, session, partial(self._apply_rate_limit, key)),
             json_response=True,
@@ -91,10 +95,10 @@ class McpEndpoint:
 
 
 def _get_access(request: Request, key: ApiKey) -> CatalogAccess:
-    serving: ServedSnapshot | None = request.scope["serving"]
-    if serving is None:
+    served: ServedSnapshot | None = request.scope["served"]
+    if served is None:
         raise RequestError(not_ready())
-    return CatalogAccess(serving.store, key.toolkits, key.project)
+    return CatalogAccess(served.store, key.toolkits, key.project)
 
 
 class _ReplayedBody:
@@ -125,6 +129,25 @@ def _check_origin(origin: str | None) -> None:
                 403, "forbidden", f"origin: pages of {origin[:200]} may not call {PATH}.", fix
             )
         )
+
+
+def _check_message(body: bytes) -> None:
+    """Raise RequestError (400) if the id or the method of a message is longer than 200 characters.
+
+    The SDK returns both in its answer. Whatever else is wrong with a message, the SDK says.
+    """
+    try:
+        message = json.loads(body, parse_int=str)
+    except (ValueError, RecursionError):
+        return
+    for name in ("id", "method"):
+        value = message.get(name) if isinstance(message, dict) else None
+        if isinstance(value, str) and len(value) > names.MAX_LENGTH:
+            raise RequestError(
+                invalid_request(
+                    f"{name}: more than {names.MAX_LENGTH} characters.", f"Send a shorter {name}."
+                )
+            )
 
 
 async def _read_body(request: Request) -> bytes:

@@ -18,8 +18,8 @@ import orjson
 
 from toolcatalog import encoding, names, textutils
 from toolcatalog.exports import providers
+from toolcatalog.server.catalog_view import CatalogView
 from toolcatalog.server.error_responses import ErrorDetail, RequestError
-from toolcatalog.server.operations import CatalogView
 from toolcatalog.server.query_params import MAX_QUERY_LENGTH, ListParams, Page, ToolParams
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.store.store import Filters, Store, VersionPins
@@ -295,7 +295,9 @@ def _search_tools(access: CatalogAccess, arguments: Arguments) -> CallResult:
         raise RequestError(*problems)
     numbers, total = view.list_tools(question)
     tools = [
-        _tool_row(orjson.loads(access.store.read_document(number)[0]))
+        _tool_row(
+            snapshot_format.parse_document_summary(bytes(access.store.read_document(number)[0]))
+        )
         for number in numbers.tolist()
     ]
     if tools:
@@ -358,7 +360,7 @@ def _count_tools(store: Store, toolkit: str) -> int:
 
 
 def _tool_row(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a tool as a search shows it.
+    """Return a tool as a search shows it; `document` is at least the summary of its document.
 
     Invisible characters are escaped: a human reader would not notice them, but a model would.
     """

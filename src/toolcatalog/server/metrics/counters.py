@@ -33,7 +33,7 @@ BUCKET_BOUNDS = (
 )
 NO_KEY = "none"  # the key id of a request without a valid key
 RELOADS, REFUSED_SNAPSHOTS = "reloads", "refused_snapshots"
-CACHE_HITS, CACHE_MISSES = "remembered_hits", "remembered_misses"
+CACHE_HITS, CACHE_MISSES = "answer_cache_hits", "answer_cache_misses"
 LOG_LINES_DROPPED = "access_log_dropped"
 SNAPSHOTS_FETCHED, STORE_FAILURES = "store_fetched", "store_failures"
 _EVENTS = (
@@ -56,14 +56,14 @@ class WorkerStatus:
     """The current status of a process.
 
     `process` is its process id, `snapshot` the digest that it serves (empty if none), `opened` the
-    monotonic time in seconds when it opened that snapshot, and `remembered` the number of cached
+    monotonic time in seconds when it opened that snapshot, and `cached_answers` the number of cached
     responses.
     """
 
     process: int
     snapshot: str
     opened: float
-    remembered: int
+    cached_answers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +80,18 @@ class CounterValues:
     workers: Sequence[WorkerStatus] = ()
 
 
+class CacheCounts:
+    """The lookups in the answer cache: those that found an answer, and the others."""
+
+    def __init__(self) -> None:
+        self.hits = 0
+        self.misses = 0
+
+
 class Counters:
     """The counters of one process.
 
-    `count_request` and `cache_hits` are for the event loop's thread only; the rest is thread-safe.
+    `count_request` is for the event loop's thread only; the rest is thread-safe.
     """
 
     def __init__(self) -> None:
@@ -91,8 +99,7 @@ class Counters:
         self._keys: defaultdict[str, int] = defaultdict(int)
         self._events = dict.fromkeys(_EVENTS, 0)
         self._lock = threading.Lock()
-        # cached responses that were sent; an attribute, because a method call takes too long
-        self.cache_hits = 0
+        self.cache = CacheCounts()
 
     def count_request(self, route: str, status: int, seconds: float, key: str) -> None:
         """Count one answered request.
@@ -121,9 +128,8 @@ class Counters:
             f"{status} {route}": [*cell]
             for (route, status), cell in self._histograms.copy().items()
         }
-        return CounterValues(
-            cells, self._keys.copy(), {**self._events, CACHE_HITS: self.cache_hits}, workers
-        )
+        lookups = {CACHE_HITS: self.cache.hits, CACHE_MISSES: self.cache.misses}
+        return CounterValues(cells, self._keys.copy(), {**self._events, **lookups}, workers)
 
 
 def sum_values(values: Iterable[CounterValues]) -> CounterValues:

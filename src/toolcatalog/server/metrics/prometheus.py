@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 
+# top-level domains that are reserved, or private by use, and those of a cluster
+_PRIVATE_SUFFIXES = (".localhost", ".local", ".internal", ".svc", ".test", ".home.arpa")
 _TIMEOUT = 10.0  # seconds for a scrape to send its request
 ReadAllCounts = Callable[[], Sequence[CounterValues]]  # the current counts of all processes
 ReadCounts = Callable[[], CounterValues]  # the current counts of one process
@@ -66,8 +68,11 @@ _EVENT_METRICS = {
         "toolcatalog_snapshot_refused",
         "New snapshots that were not whole, by each process; the one before stayed.",
     ),
-    CACHE_HITS: ("toolcatalog_remembered_hits", "Answers put together before and given again."),
-    CACHE_MISSES: ("toolcatalog_remembered_misses", "Plain questions that were not remembered."),
+    CACHE_HITS: ("toolcatalog_answer_cache_hits", "List and session answers from the cache."),
+    CACHE_MISSES: (
+        "toolcatalog_answer_cache_misses",
+        "List and session answers that were computed.",
+    ),
     LOG_LINES_DROPPED: (
         "toolcatalog_access_log_dropped",
         "Lines of the access log that could not be written.",
@@ -107,10 +112,26 @@ def is_of_page(origin: str | None, site: str | None) -> bool:
     return origin is not None or site not in (None, "none", "same-origin")
 
 
+def is_own_host(header: str) -> bool:
+    """Return whether a `Host` header is an IP address or a name that is not in the public DNS.
+
+    A web page can point a public name of its own to this machine, and is then of the same origin.
+    The name of this machine is accepted, too.
+    """
+    name = _PORT.sub("", header.strip().lower()).strip("[]").removesuffix(".")
+    if "." not in name or name.endswith(_PRIVATE_SUFFIXES) or name == socket.gethostname().lower():
+        return True
+    try:
+        return bool(ipaddress.ip_address(name))
+    except ValueError:
+        return False
+
+
 def serve_metrics(read_all: ReadAllCounts, listener: socket.socket) -> None:
     """Serve metrics on a socket of their own, in threads of this process, until it ends.
 
-    A browser that asks for a page of another origin gets 403.
+    A browser that asks for a page of another origin gets 403, and so does a request for a host that
+    anyone could point to this machine: see `is_own_host`.
     """
     from prometheus_client import make_wsgi_app  # noqa: PLC0415
 
@@ -120,6 +141,9 @@ def serve_metrics(read_all: ReadAllCounts, listener: socket.socket) -> None:
         if is_of_page(environ.get("HTTP_ORIGIN"), environ.get("HTTP_SEC_FETCH_SITE")):
             start("403 Forbidden", [("Content-Type", "text/plain")])
             return [b"Metrics are not for web pages: scrape them from a program.\n"]
+        if not is_own_host(environ.get("HTTP_HOST", "")):
+            start("403 Forbidden", [("Content-Type", "text/plain")])
+            return [b"Scrape metrics by IP address, or by a name that is not a public one.\n"]
         return metrics(environ, start)  # type: ignore[no-any-return]
 
     server = _MetricsServer(listener)
@@ -230,9 +254,9 @@ def _process_metrics(processes: Sequence[WorkerStatus]) -> Iterator["Metric"]:
         age.add_metric([digest], max(0.0, time.monotonic() - min(times)))
     yield from (info, age)
     yield GaugeMetricFamily("toolcatalog_processes", "Processes that answer.", len(processes))
-    remembered = sum(process.remembered for process in processes)
+    cached = sum(process.cached_answers for process in processes)
     yield GaugeMetricFamily(
-        "toolcatalog_remembered_answers", "Answers that are remembered just now.", remembered
+        "toolcatalog_answer_cache_entries", "Answers in the caches now.", cached
     )
     sizes = [_resident_memory(process.process) for process in processes]
     if all(sizes):

@@ -1,7 +1,6 @@
 """Request observer: count each request, and write it to the access log."""
 
 from time import perf_counter, time
-from typing import NamedTuple
 
 from starlette.types import Scope
 
@@ -12,24 +11,6 @@ from toolcatalog.server.metrics.workers import WorkerPage
 from toolcatalog.server.responses import ResponseContext
 
 
-class RequestRecord(NamedTuple):
-    """An answered request.
-
-    `path` is the raw path with its query, `size` the bytes of the body as sent, `started` a time of
-    `perf_counter`.
-    """
-
-    context: ResponseContext
-    method: str
-    path: bytes
-    client: tuple[str, int] | None
-    route: str
-    key: ApiKey | None
-    status: int
-    size: int
-    started: float
-
-
 class RequestObserver:
     """Observes all requests of one process, on its event loop."""
 
@@ -38,36 +19,43 @@ class RequestObserver:
         self.access_log: AccessLog | None = None
         self.worker_page: WorkerPage | None = None
 
-    def record(self, answered: RequestRecord) -> None:
-        """Count a request and write it to the access log."""
-        self.counters.count_request(
-            answered.route,
-            answered.status,
-            perf_counter() - answered.started,
-            answered.key.id if answered.key else NO_KEY,
-        )
-        self.log_request(answered)
+    def record(
+        self,
+        scope: Scope,
+        context: ResponseContext,
+        route: str,
+        key: ApiKey | None,
+        status: int,
+        size: int,
+        started: float,
+    ) -> None:
+        """Count an answered request and write it to the access log.
 
-    def log_request(self, answered: RequestRecord) -> None:
-        """Write a request that is already counted to the access log, if there is one."""
+        `route` is a path template, `size` the bytes of the body as sent, and `started` a time of
+        `perf_counter`.
+        """
+        duration = perf_counter() - started
+        self.counters.count_request(route, status, duration, key.id if key else NO_KEY)
         if self.access_log is None:
             return
-        marks, method, path, client, route, key, status, size, began = answered
-        whose = (key.id, key.project) if key else ("", "")
-        came = client[0] if client else ""
-        told = (
-            marks.request_id,
-            method,
-            path,
-            route,
-            status,
-            size,
-            *whose,
-            marks.snapshot,
-            marks.traceparent,
-            came,
+        client = scope.get("client")
+        self.access_log.enqueue(
+            AccessLogEntry(
+                time(),
+                duration,
+                context.request_id,
+                scope["method"],
+                _request_target(scope),
+                route,
+                status,
+                size,
+                key.id if key else "",
+                key.project if key else "",
+                context.snapshot,
+                context.traceparent,
+                client[0] if client else "",
+            )
         )
-        self.access_log.enqueue(AccessLogEntry(time(), perf_counter() - began, *told))
 
     def close(self) -> None:
         """Write what is still pending. Nothing may be recorded afterwards."""
@@ -77,7 +65,7 @@ class RequestObserver:
             self.worker_page.write()
 
 
-def request_target(scope: Scope) -> bytes:
+def _request_target(scope: Scope) -> bytes:
     """Return the raw path of a request with its query."""
     path: bytes = scope.get("raw_path") or scope["path"].encode("latin-1", "replace")
     return b"%b?%b" % (path, scope["query_string"]) if scope["query_string"] else path

@@ -1,0 +1,294 @@
+"""`python -m benchmarks.search`: search quality and speed; writes the tables of docs/search.md.
+
+The sets of queries are next to this repository, not in it. Their own converter writes each as a
+catalog, and their own evaluator scores the server over HTTP. Speed is measured in the process, with
+the synthetic catalogs of `make bench`.
+"""
+
+import argparse
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import orjson
+
+from benchmarks import machine, servers
+from benchmarks.__main__ import cached_build, report_progress
+from toolcatalog.search import analysis
+from toolcatalog.store.open import open_build
+from toolcatalog.store.store import Filters, Store, VersionPins
+
+SETS = servers.ROOT.parent / "shared" / "searchbench"
+PAGE = servers.ROOT / "docs" / "search.md"
+_OWN = ("azuremcp", "livemcp", "metatool", "sealtools", "bfcl", "apibank-kw")
+_QUERY_COUNT = 400
+_COMMON_TERMS = 60  # words, the commonest of a catalog
+_PAGE = 20
+_ROUNDS = 7
+_LONGEST_QUERY = 1000  # characters, as the interface says
+
+
+def main() -> int:
+    """Measure; return 2 if the sets are missing."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.search",
+        description="Measure search, and fill in docs/search.md.",
+    )
+    parser.add_argument(
+        "--sizes",
+        type=int,
+        nargs="*",
+        default=[20_000],
+        metavar="TOOLS",
+        help="Catalogs to measure the speed with.",
+    )
+    sizes = parser.parse_args().sizes
+    if not (SETS / "evaluate.py").exists():
+        report_progress(
+            "make search-bench needs the sets of queries in "
+            f"{SETS.relative_to(servers.ROOT.parent)}, next to this repository"
+        )
+        return 2
+    with tempfile.TemporaryDirectory() as folder:
+        own = [_evaluate_set(Path(folder), name, "own", [name]) for name in _OWN]
+        merged = _evaluate_set(Path(folder), "merged", "merged", _OWN)
+        replace_section(PAGE, "figures", _quality_table(own, merged))
+        replace_section(
+            PAGE,
+            "meaning",
+            _semantic_overhead(Path(folder) / "merged-words", Path(folder) / "merged-meaning"),
+        )
+    if sizes:
+        replace_section(
+            PAGE,
+            "speed",
+            _speed_table(
+                {tools: measure_speeds(open_build(cached_build(tools)[0])) for tools in sizes}
+            ),
+        )
+    print(PAGE.read_text().partition("<!-- figures -->")[2].partition("<!-- /figures -->")[0])
+    return 0
+
+
+Rows = dict[str, list[str]]
+
+
+def _evaluate_set(folder: Path, name: str, setting: str, sets: Sequence[str]) -> tuple[Rows, Rows]:
+    """Return the evaluator's rows for one set of tools, by words and by words and meaning.
+
+    Rows have the name of their set of queries, and numbers as the evaluator prints them.
+    """
+    catalog = folder / name
+    _run(SETS / "to_catalog.py", name, catalog)
+    words, meaning = (
+        _evaluate(catalog, folder / f"{name}-{how}", how, setting, sets)
+        for how in ("words", "meaning")
+    )
+    return words, meaning
+
+
+def _evaluate(catalog: Path, build: Path, how: str, setting: str, sets: Sequence[str]) -> Rows:
+    report_progress(f"{catalog.name}, by {how}: build, serve, evaluate ...")
+    _run(
+        "-m",
+        "toolcatalog",
+        "build",
+        "--catalog",
+        catalog,
+        "--out",
+        build,
+        "--no-site",
+        *(["--semantic"] if how == "meaning" else []),
+    )
+    keys = build.with_name(f"{build.name}-keys.json")
+    key = servers.create_key(keys)
+    with servers.start_server(
+        servers.server_command(build, keys), build.with_name(f"{build.name}-log")
+    ) as server:
+        options = (
+            "--endpoint",
+            server.url,
+            "--api-key",
+            key,
+            "--setting",
+            setting,
+            "--sets",
+            ",".join(sets),
+        )
+        table = _run(SETS / "evaluate.py", *options)
+    rows = (re.sub(r"[\[\],]", " ", line).split() for line in table.splitlines())
+    return {row[0]: row[1:] for row in rows if len(row) > 8}
+
+
+def _run(*command: str | Path) -> str:
+    arguments = [sys.executable, *map(str, command)]
+    return subprocess.run(
+        arguments,
+        env=servers.subprocess_environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def _quality_table(own: Sequence[tuple[Rows, Rows]], merged: tuple[Rows, Rows]) -> str:
+    """Render the table of quality.
+
+    The evaluator's columns are queries, nDCG@10 and its interval, and the same for recall and MRR.
+    """
+    rows = []
+    for name, tables in zip(_OWN, own, strict=True):
+        cells = [_ndcg(table[name]) for table in (*tables, *merged)]
+        rows.append(f"| {name} | {tables[0][name][0]} | {' | '.join(cells)} |")
+    wholes = [
+        next(row for name, row in table.items() if name.startswith("MACRO")) for table in merged
+    ]
+    cells = [
+        *(
+            _average([tables[how][name] for name, tables in zip(_OWN[:-1], own, strict=False)])
+            for how in (0, 1)
+        ),
+        *map(_ndcg, wholes),
+    ]
+    rows.insert(
+        5,
+        (
+            f"| **average of the five** | {wholes[0][0]} | "
+            f"{' | '.join(f'**{cell}**' for cell in cells)} |"
+        ),
+    )
+    head = (
+        "| set | queries | own tools | with meaning | merged, 6,904 tools | with meaning |\n"
+        "|---|---|---|---|---|---|"
+    )
+    return "\n".join([f"`make search-bench`, {_today()}:", "", head, *rows])
+
+
+def _average(rows: Sequence[Sequence[str]]) -> str:
+    spread = np.sqrt(sum((float(row[3]) - float(row[2])) ** 2 for row in rows)) / len(rows) / 2
+    return f"{np.mean([float(row[1]) for row in rows]):.1f} ± {spread:.1f}"
+
+
+def _semantic_overhead(words: Path, meaning: Path) -> str:
+    """Render the table of what meaning adds to the time of a new query."""
+    lines = (SETS / "merged" / "queries.dev.tsv").read_text().splitlines()
+    queries = [text for line in lines if len(text := line.split("\t")[1]) <= _LONGEST_QUERY]
+    with machine.keep_cores_awake():
+        without, both = (
+            [_time_query(store, Filters(query=query)) for query in queries]
+            for store in map(open_build, (words, meaning))
+        )
+    rows = [
+        ("words", without),
+        ("words and meaning", both),
+        ("what meaning adds", np.subtract(both, without)),
+    ]
+    head = "| each query for the first time | median | 95th percentile |\n|---|---|---|"
+    cells = "\n".join(
+        f"| {name} | {np.percentile(times, 50):.1f} | {np.percentile(times, 95):.1f} |"
+        for name, times in rows
+    )
+    about = f"milliseconds in the server, {len(queries):,} queries, 6,904 tools"
+    return f"`make search-bench`, {_today()}: {about}.\n\n{head}\n{cells}"
+
+
+def _ndcg(row: Sequence[str]) -> str:
+    return f"{float(row[1]):.1f} ± {_interval_half_width(row):.1f}"
+
+
+def _interval_half_width(row: Sequence[str]) -> float:
+    return (float(row[3]) - float(row[2])) / 2
+
+
+def measure_speeds(store: Store) -> dict[str, tuple[float, float]]:
+    """Return the median and the 95th percentile of each kind of query, in milliseconds.
+
+    A query is to match, to rank, and to select a page of 20. It runs several times, and its
+    fastest time counts.
+    """
+    draw = random.Random(1)
+    numbers = [int(number) for number in store.search(Filters(), VersionPins()).tool_ids]
+    tools = [
+        orjson.loads(store.read_document(draw.choice(numbers))[0]) for _ in range(_QUERY_COUNT)
+    ]
+    texts = [f"{tool['name']}. {tool['description']}" for tool in tools]
+    words = [word.spelling for text in texts for word in analysis.extract_words(text)]
+    common = [word for word, _ in Counter(words).most_common(_COMMON_TERMS)]
+    toolkit = Filters(toolkits=(tools[0]["toolkit"]["slug"],))
+    queries_by_kind = {
+        "15 words, as they stand in a tool's text": [
+            _draw_phrase(draw, text, 15) for text in texts
+        ],
+        "15 of the commonest words that say something": [
+            " ".join(draw.sample(common, 15)) for _ in range(_QUERY_COUNT)
+        ],
+        "2 words that say something": [
+            " ".join(draw.sample(words, 2)) for _ in range(_QUERY_COUNT)
+        ],
+    }
+    kinds = [(kind, Filters(), queries) for kind, queries in queries_by_kind.items()]
+    kinds.insert(1, ("the same, in one toolkit", toolkit, next(iter(queries_by_kind.values()))))
+    speeds = {}
+    with machine.keep_cores_awake():
+        for kind, filters, queries in kinds:
+            times = np.min(
+                [
+                    [_time_query(store, filters._replace(query=query)) for query in queries]
+                    for _ in range(_ROUNDS)
+                ],
+                0,
+            )
+            speeds[kind] = (float(np.percentile(times, 50)), float(np.percentile(times, 95)))
+    return speeds
+
+
+def _draw_phrase(draw: random.Random, text: str, count: int) -> str:
+    """Draw `count` consecutive words of a text; all of them if it has fewer."""
+    words = text.split()
+    first = draw.randrange(max(1, len(words) - count))
+    return " ".join(words[first : first + count])
+
+
+def _time_query(store: Store, filters: Filters) -> float:
+    start = time.perf_counter()
+    store.select_page(store.search(filters, VersionPins()), "relevance", True, 0, _PAGE)
+    return 1000 * (time.perf_counter() - start)
+
+
+def _speed_table(sizes: Mapping[int, Mapping[str, tuple[float, float]]]) -> str:
+    """Render the table of speed; a column is a size of catalog."""
+    head = "".join(f" {tools:,} tools |" for tools in sizes)
+    rows = [
+        f"| {kind} |"
+        + "".join(f" {speeds[kind][0]:.2f} / {speeds[kind][1]:.2f} |" for speeds in sizes.values())
+        for kind in next(iter(sizes.values()))
+    ]
+    command = f'`make search-bench SIZES="{" ".join(map(str, sizes))}"`'
+    about = (
+        f"{command}, {_today()}: milliseconds in the server, median / 95th percentile, of each "
+        f"query the fastest of {_ROUNDS} times."
+    )
+    return f"{about}\n\n| query |{head}\n|---|{'---|' * len(sizes)}\n" + "\n".join(rows)
+
+
+def _today() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%d}"
+
+
+def replace_section(page: Path, mark: str, text: str) -> None:
+    """Replace the text between the two comments that mark a section of a page."""
+    before, after = f"<!-- {mark} -->", f"<!-- /{mark} -->"
+    head, _, rest = page.read_text().partition(before)
+    page.write_text(f"{head}{before}\n{text}\n{after}{rest.partition(after)[2]}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""Answer cache: the answers of one snapshot by visible toolkits, coding and parsed parameters.
+
+A snapshot never changes and has a cache of its own, so an answer stays valid. Documents in an
+answer are views of mapped files, so a page takes a few kilobytes whatever its size.
+"""
+
+import threading
+from collections.abc import Hashable
+
+from toolcatalog.server.metrics.counters import CacheCounts
+from toolcatalog.server.responses import Answer, BodyChunk
+
+MAX_SIZE = 32 * 1024 * 1024  # bytes of all entries together
+MAX_ENTRY_SIZE = 1024 * 1024  # bytes of one entry
+_ENTRY_OVERHEAD = 1500  # bytes of a key, a tuple and their dictionary entry
+_CHUNK_OVERHEAD = 220  # bytes of a chunk without the data that it owns
+
+
+class AnswerCache:
+    """A cache of answers with a maximum size; the oldest entries are removed when it is full.
+
+    `counts` counts the lookups. Thread-safe.
+    """
+
+    def __init__(self, counts: CacheCounts | None = None, max_size: int = MAX_SIZE) -> None:
+        self._counts = CacheCounts() if counts is None else counts
+        self._max_size = max_size
+        self._size = 0
+        self._entries: dict[Hashable, tuple[Answer, int]] = {}
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, key: Hashable) -> Answer | None:
+        """Return the cached answer for a key, or None."""
+        entry = self._entries.get(key)
+        if entry is None:
+            self._counts.misses += 1
+            return None
+        self._counts.hits += 1
+        return entry[0]
+
+    def add(self, key: Hashable, answer: Answer, request_size: int) -> None:
+        """Add an answer unless it is too large; `request_size` is the size of its query string."""
+        size = _ENTRY_OVERHEAD + 4 * request_size + sum(map(_chunk_size, answer.chunks))
+        if size > min(MAX_ENTRY_SIZE, self._max_size):
+            return
+        with self._lock:
+            if key in self._entries:
+                return
+            self._entries[key] = (answer, size)
+            self._size += size
+            while self._size > self._max_size:
+                self._size -= self._entries.pop(next(iter(self._entries)))[1]
+
+
+def _chunk_size(chunk: BodyChunk) -> int:
+    """Return the memory that a chunk takes; the data of a view is that of a mapped file."""
+    return _CHUNK_OVERHEAD + (len(chunk) if isinstance(chunk, bytes) else 0)

@@ -1,0 +1,377 @@
+"""The ASGI dispatcher: answers get, list and session requests, and passes on all others.
+
+Every request gets its snapshot and its context here, once, and is counted and logged here. Requests
+for the API operations are answered without Starlette: `match_route` finds the operation, and
+`server.operations` runs it. All other requests go to the Starlette application of `server.app`.
+"""
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+from typing import NamedTuple
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from toolcatalog.keys.api_keys import ApiKey
+from toolcatalog.openapi import API_PREFIXES
+from toolcatalog.server.content_coding import accepts_gzip
+from toolcatalog.server.error_responses import ErrorDetail, RequestError, not_ready
+from toolcatalog.server.lifespan import receive_lifespan
+from toolcatalog.server.metrics.prometheus import PATH as METRICS_PATH
+from toolcatalog.server.operations import Operations, raise_unauthorized
+from toolcatalog.server.query_params import MAX_BODY_SIZE
+from toolcatalog.server.request_context import create_context
+from toolcatalog.server.responses import (
+    CORS_HEADERS,
+    SECURITY_HEADERS,
+    Answer,
+    Header,
+    Response,
+    ResponseContext,
+    make_error_response,
+    make_response,
+)
+from toolcatalog.server.state import AppState, ServedSnapshot
+
+_MAX_INLINE_QUERY = 512  # bytes of a query string; a longer one is answered in a thread
+_MAX_JOINED_BODY = 64 * 1024  # bytes of a body whose chunks are joined
+_MAX_CHUNKS = 8  # chunks of a larger body that are sent one by one
+_PREFLIGHT_HEADERS: list[Header] = [
+    (b"access-control-allow-methods", b"GET, HEAD, OPTIONS"),
+    (b"access-control-allow-headers", b"*, Authorization"),
+    (b"access-control-max-age", b"86400"),
+    *CORS_HEADERS,
+    *SECURITY_HEADERS,
+]
+# browsers let a page read only these headers; other clients send no `Origin`
+_EXPOSED: Sequence[Header] = ((b"access-control-expose-headers", b"*"),)
+_log = logging.getLogger("toolcatalog.server")
+
+
+class Route(NamedTuple):
+    """The route of an operation: its path template, its name, and the slug or id in the path."""
+
+    template: str
+    operation: str
+    name: str
+
+
+_LIST_ROUTES = {
+    f"{prefix}/tools": Route(f"{prefix}/tools", "list_tools", "") for prefix in API_PREFIXES
+}
+_TOOL_TEMPLATES = {path: f"{path}/{{slug}}" for path in _LIST_ROUTES}
+_SESSION_PATH = re.compile(
+    rf"({'|'.join(map(re.escape, API_PREFIXES))})/tool_router/session/([^/]+)/tools"
+)
+
+
+def match_route(path: str) -> Route | None:
+    """Return the route of an operation for a path; None for any other path."""
+    if route := _LIST_ROUTES.get(path):
+        return route
+    parent, _, name = path.rpartition("/")
+    if template := _TOOL_TEMPLATES.get(parent):
+        return Route(template, "get_tool", name) if name else None
+    if match := _SESSION_PATH.fullmatch(path):
+        template = f"{match[1]}/tool_router/session/{{id}}/tools"
+        return Route(template, "list_session_tools", match[2])
+    return None
+
+
+class _Request:
+    """A request: its headers with names in lower case, its snapshot, its context and its key.
+
+    Of several headers with one name, the first counts.
+    """
+
+    __slots__ = ("context", "extra_headers", "gzip", "headers", "key", "scope", "served", "started")
+
+    def __init__(self, scope: Scope, served: ServedSnapshot | None) -> None:
+        self.started = perf_counter()
+        self.scope = scope
+        self.served = served
+        self.headers: Mapping[bytes, bytes] = dict(reversed(scope["headers"]))
+        self.context = create_context(self.headers, served.digest if served else b"")
+        self.gzip = accepts_gzip(self.headers.get(b"accept-encoding", b""))
+        self.key: ApiKey | None = None
+        self.extra_headers: Sequence[Header] = _EXPOSED if b"origin" in self.headers else ()
+
+    @property
+    def operations(self) -> Operations:
+        """The operations on the snapshot. Raises RequestError (503) if no snapshot is open."""
+        if self.served is None:
+            raise RequestError(not_ready())
+        return self.served.operations
+
+    @property
+    def is_preflight(self) -> bool:
+        """Whether a browser asks for permission to send another request."""
+        return (
+            self.scope["method"] == "OPTIONS"
+            and b"origin" in self.headers
+            and b"access-control-request-method" in self.headers
+            and _path_of(self.scope) != METRICS_PATH
+        )
+
+
+def _path_of(scope: Scope) -> str:
+    """Return the decoded path of a request below the root path of the server."""
+    path: str = scope["path"]
+    return path.removeprefix(scope["root_path"]) if scope.get("root_path") else path
+
+
+class Dispatcher:
+    """The ASGI application; `app` answers everything that is no operation of the API."""
+
+    def __init__(self, state: AppState, app: ASGIApp) -> None:
+        self.state = state
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or handle the lifespan of the server."""
+        if scope["type"] == "lifespan":
+            await self._handle_lifespan(receive, send)
+        if scope["type"] != "http":
+            return
+        request = _Request(scope, self.state.current)
+        route = match_route(_path_of(scope)) if scope["method"] in ("GET", "HEAD") else None
+        if route:
+            await self._handle_operation(request, route, receive, send)
+        elif request.is_preflight:
+            headers = [*_PREFLIGHT_HEADERS, *request.context.headers]
+            await self._send(request, "preflight", Response(204, headers), send)
+        else:
+            await self._delegate(request, receive, send)
+
+    async def _handle_operation(
+        self, request: _Request, route: Route, receive: Receive, send: Send
+    ) -> None:
+        """Run the operation of a route, and send its answer or an error."""
+        try:
+            key, operations = self._authenticate(request), request.operations
+            query = request.scope["query_string"]
+            if route.operation == "get_tool":
+                answer = operations.get_tool(key, route.name, query, gzip=request.gzip)
+            elif route.operation == "list_tools":
+                await self._apply_rate_limit(request, key)
+                answer = await _list_tools(operations, key, query, gzip=request.gzip)
+            else:
+                body = await read_body(receive)
+                answer = operations.list_session_tools(
+                    key, route.name, query, body, gzip=request.gzip
+                )
+            response = make_response(
+                answer,
+                request.headers.get(b"if-none-match"),
+                request.context,
+                request.extra_headers,
+            )
+        except RequestError as error:
+            response = make_refusal(error, request.context, request.extra_headers)
+        except ClientDisconnect:
+            _log_disconnect(request.context)
+            return
+        except Exception:  # noqa: BLE001 - the client gets an error response, the log the traceback
+            log_failure(request.scope, request.context)
+            response = make_failure(request.context)
+        await self._send(request, route.template, response, send)
+
+    def _authenticate(self, request: _Request) -> ApiKey:
+        """Return the API key of a request. Raises RequestError (401) if it has none."""
+        key = self.state.keys.find(request.headers.get(b"x-api-key", b""))
+        request.key = key = key or raise_unauthorized()
+        return key
+
+    async def _apply_rate_limit(self, request: _Request, key: ApiKey) -> None:
+        """Count a list request. Raises RequestError (429) if the key has reached its limit.
+
+        Every response to the request then has the rate limit headers.
+        """
+        if self.state.rate_limiter is None:
+            return
+        status = await self.state.rate_limiter.hit(key.id)
+        request.extra_headers = (*request.extra_headers, *status.headers())
+        if not status.is_allowed:
+            raise RequestError(status.to_error())
+
+    async def _send(self, request: _Request, route: str, response: Response, send: Send) -> None:
+        """Send a response, and record the request."""
+        scope = request.scope
+        if scope["method"] == "HEAD":
+            response = response._replace(chunks=(), size=0)
+        await send_response(response, send)
+        self.state.observer.record(
+            scope,
+            request.context,
+            route,
+            request.key,
+            response.status,
+            response.size,
+            request.started,
+        )
+
+    async def _delegate(self, request: _Request, receive: Receive, send: Send) -> None:
+        """Pass a request on to the application, and add the headers of every response."""
+        scope, context = _normalize_encoding(request), request.context
+        scope["served"], scope["context"] = request.served, context
+        status, size = 0, 0
+
+        async def send_completed(message: Message) -> None:
+            nonlocal status, size
+            size += len(message.get("body", b""))
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = _complete_headers(message["headers"], context, _path_of(scope))
+                message = {**message, "headers": headers}
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_completed)
+        except ClientDisconnect:
+            _log_disconnect(context)
+        except Exception:  # noqa: BLE001 - the client gets an error response, the log the traceback
+            log_failure(scope, context)
+            if not status:
+                await send_response(make_failure(context), send_completed)
+        if status:
+            sent = 0 if scope["method"] == "HEAD" else size
+            route = _route_label(scope, status)
+            self.state.observer.record(
+                scope, context, route, scope.get("key"), status, sent, request.started
+            )
+
+    async def _handle_lifespan(self, receive: Receive, send: Send) -> None:
+        """Handle the lifespan of the server.
+
+        At shutdown all requests have been answered; the observer then writes what is pending.
+        """
+        while (await receive_lifespan(receive))["type"] == "lifespan.startup":
+            await send({"type": "lifespan.startup.complete"})
+        self.state.observer.close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+async def _list_tools(operations: Operations, key: ApiKey, query: bytes, *, gzip: bool) -> Answer:
+    """List tools; what may take longer than a few milliseconds runs in a thread."""
+    if operations.store.has_semantic_search:
+        await run_in_threadpool(operations.encode_query, query)
+    if len(query) > _MAX_INLINE_QUERY:
+        return await run_in_threadpool(operations.list_tools, key, query, gzip=gzip)
+    return operations.list_tools(key, query, gzip=gzip)
+
+
+async def read_body(receive: Receive) -> bytes:
+    """Read the body of a request, but only until it is known to be too large.
+
+    Raises ClientDisconnect if the client goes away before it has sent its body.
+    """
+    body = b""
+    while True:
+        message: Message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        chunk: bytes = message.get("body", b"")
+        body += chunk
+        if not message.get("more_body", False) or len(body) > MAX_BODY_SIZE:
+            return body
+
+
+async def send_response(response: Response, send: Send) -> None:
+    """Send a response; a few large chunks are sent one by one, without a copy."""
+    status, headers, chunks, size = response
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    if size > _MAX_JOINED_BODY and len(chunks) <= _MAX_CHUNKS:
+        for chunk in chunks:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        chunks = ()
+    body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    await send({"type": "http.response.body", "body": body})
+
+
+def make_refusal(
+    error: RequestError, context: ResponseContext, extra_headers: Sequence[Header] = ()
+) -> Response:
+    """Return the response to a request that was refused; 503 asks the client to try again."""
+    is_temporary = any(detail.status == 503 for detail in error.errors)
+    retry = [(b"retry-after", b"1")] if is_temporary else []
+    return make_error_response(error.errors, context, *retry, *extra_headers)
+
+
+def make_failure(context: ResponseContext) -> Response:
+    """Return the 500 response to an unexpected exception.
+
+    It shows no internals; the log has the traceback under the same request id.
+    """
+    fix = (
+        f"Try again; if it lasts, report request id {context.request_id.decode()} to the operator."
+    )
+    detail = ErrorDetail(500, "internal_error", "Something went wrong on the server.", fix)
+    return make_error_response([detail], context)
+
+
+def log_failure(scope: Scope, context: ResponseContext) -> None:
+    """Log the current exception with the request that caused it."""
+    trace = f" (traceparent {context.traceparent.decode()})" if context.traceparent else ""
+    request_id = context.request_id.decode()
+    _log.exception("request %s: %s %r failed%s", request_id, scope["method"], scope["path"], trace)
+
+
+def _log_disconnect(context: ResponseContext) -> None:
+    request_id = context.request_id.decode()
+    _log.info("request %s: the client went away before it had sent its body", request_id)
+
+
+def _normalize_encoding(request: _Request) -> Scope:
+    """Return the scope of a request with `gzip` or nothing as its `Accept-Encoding`.
+
+    Starlette compresses for any header that contains the name.
+    """
+    headers = [header for header in request.scope["headers"] if header[0] != b"accept-encoding"]
+    if request.gzip:
+        headers.append((b"accept-encoding", b"gzip"))
+    return {**request.scope, "headers": headers}
+
+
+def _complete_headers(
+    headers: Sequence[Header], context: ResponseContext, path: str
+) -> list[Header]:
+    """Return the headers with those of every response added where they are missing.
+
+    The ETag of a compressed body becomes a weak one: it is that of the plain body.
+    """
+    cors = (*CORS_HEADERS, *_EXPOSED)
+    if path == METRICS_PATH:
+        headers = [header for header in headers if header not in cors]
+        cors = ()
+    names = {name for name, _ in headers}
+    common = (*context.headers, *SECURITY_HEADERS, *cors)
+    if b"content-encoding" in names:
+        headers = [_weaken_etag(header) for header in headers]
+    merged = [_merge_vary(header) for header in headers]
+    return [*merged, *(header for header in common if header[0] not in names)]
+
+
+def _merge_vary(header: Header) -> Header:
+    """Return a header; a `Vary` that was extended names each header once."""
+    name, value = header
+    if name != b"vary":
+        return header
+    return name, b", ".join(dict.fromkeys(part.strip() for part in value.split(b",")))
+
+
+def _weaken_etag(header: Header) -> Header:
+    name, value = header
+    is_plain = name == b"etag" and not value.startswith(b"W/") and not value.endswith(b'-gzip"')
+    return (name, b"W/" + value) if is_plain else header
+
+
+def _route_label(scope: Scope, status: int) -> str:
+    """Return the route for the metrics: its path template.
+
+    Without a route it is `site` for pages and `none` for errors.
+    """
+    template: str = getattr(scope.get("route"), "path", "")  # set by Starlette
+    return template or ("none" if status >= 400 else "site")
