@@ -204,7 +204,8 @@ def test_a_real_mcp_client_reads_what_is_exported(shipped_build: Path, tmp_path:
     (tmp_path / "tools.json").write_text(text)
     script = (
         "import json, sys\nfrom toolcatalog.importers.mcp_client import"
-        " fetch_tools\nprint(json.dumps(fetch_tools([sys.executable, *sys.argv[1:]], 60)))"
+        " fetch_tools_from_command as fetch\n"
+        "print(json.dumps(fetch([sys.executable, *sys.argv[1:]], 60)))"
     )
     command = [
         sys.executable,

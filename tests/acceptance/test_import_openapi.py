@@ -165,11 +165,11 @@ def test_real_documents_become_catalogs_without_errors(name: str, tmp_path: Path
         ({**SMALL, "paths": []}, "it.yaml: #/paths: `paths` is not a mapping."),
         (
             {**operation(), "info": {}},
-            "The document has no title to name a toolkit by: say it with --toolkit SLUG.",
+            "The document has no title to name a toolkit by: name it with --toolkit SLUG.",
         ),
         (
             {**operation(), "info": {"title": "宠物"}},
-            "The document has no title to name a toolkit by: say it with --toolkit SLUG.",
+            "The document has no title to name a toolkit by: name it with --toolkit SLUG.",
         ),
     ],
 )
@@ -418,7 +418,7 @@ def test_a_deep_document_is_read() -> None:
 
 def test_help_has_examples() -> None:
     """The command's help shows how it is called."""
-    assert "toolcatalog import openapi openapi.json --into catalog" in run_successfully(
+    assert "toolcatalog import openapi openapi.json" in run_successfully(
         "import", "openapi", "--help"
     )
 

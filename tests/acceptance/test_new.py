@@ -3,6 +3,7 @@ nothing that is there is changed.
 """
 
 import re
+import shutil
 from datetime import datetime
 from pathlib import Path
 
@@ -97,12 +98,32 @@ def test_an_editor_finds_the_schema(begun: Path) -> None:
             ).read_bytes() == file_schemas.render_schema(kind)
 
 
-def test_schemas_that_differ_are_written_again(begun: Path) -> None:
-    """Those of an older program are brought to this one's."""
+def test_an_existing_catalog_gets_one_new_file(begun: Path) -> None:
+    """Its schemas stay as they are; `new schemas` updates them."""
     schema = begun / file_schemas.catalog_schema_path("tool")
     schema.write_text("{}")
-    assert main([*TOOL]) == 0
+    before = {*files_of(begun)}
+    assert main([*TOOL, "--version", "20250101_00"]) == 0
+    new = "toolkits/github/GITHUB_CREATE_ISSUE/20250101_00.yaml"
+    assert {*files_of(begun)} - before == {new}
+    assert schema.read_bytes() == b"{}"
+    assert main(["new", "schemas"]) == 0
     assert schema.read_bytes() == file_schemas.render_schema("tool")
+
+
+@pytest.mark.parametrize("home", ["", "https://tools.example.com/catalog/"])
+def test_a_catalog_without_schemas(begun: Path, home: str) -> None:
+    """The published schema is named if the site has an address, and otherwise none."""
+    shutil.rmtree(begun / file_schemas.SCHEMA_FOLDER)
+    for file in ("catalog.yaml", "toolkits/github/toolkit.yaml"):
+        (begun / file).write_text("name: GitHub\n")
+    (begun / "catalog.yaml").write_text(f"title: Tools\n{f'home: {home}' if home else ''}\n")
+    assert main([*TOOL, "--version", "20250101_00"]) == 0
+    text = (begun / "toolkits/github/GITHUB_CREATE_ISSUE/20250101_00.yaml").read_text()
+    url = "https://tools.example.com/catalog/schemas/v1/tool.json"
+    assert text.startswith(f"# yaml-language-server: $schema={url}\n" if home else "name: ")
+    assert not (begun / file_schemas.SCHEMA_FOLDER).exists()
+    assert run_toolcatalog("check", "--catalog", begun).returncode == 0
 
 
 def test_the_skeleton_is_sound_when_its_marks_are_taken_off(begun: Path) -> None:
@@ -207,11 +228,7 @@ def test_the_toolkit_is_the_longest_that_fits(begun: Path) -> None:
     [
         (
             ["toolkit", "slack"],
-            "--name and --logo are missing: give them, or run this at a terminal, where it asks.",
-        ),
-        (
-            ["toolkit", "slack", "--name", "Slack"],
-            "--logo is missing: give it, or run this at a terminal, where it asks.",
+            "--name is missing: give it, or run this at a terminal, where it asks.",
         ),
         (
             ["toolkit", "slack", "--name", "Slack", "--logo", "http://a.example"],
@@ -325,7 +342,7 @@ def test_a_person_is_asked(tmp_path: Path) -> None:
     assert (seen.code, seen.out) == (0, "catalog/toolkits/github/toolkit.yaml\n")
     assert "Name [Github]: " in seen.terminal_output
     assert "Description (or nothing): " in seen.terminal_output
-    assert "Logo [https://github.com/favicon.ico]: " in seen.terminal_output
+    assert "Logo (or nothing): " in seen.terminal_output
     assert (
         "Error: the string `nonsense` does not fit, expected the https URL of an image"
         in seen.terminal_output
@@ -335,7 +352,6 @@ def test_a_person_is_asked(tmp_path: Path) -> None:
     ).value
     expected = {
         "name": "Github",
-        "logo": "https://github.com/favicon.ico",
         "description": "Issues and more.",
         "homepage": "https://github.com/",
     }

@@ -55,9 +55,7 @@ def added(
     return writer.build_files(
         wire.import_tools([*definitions]),
         folder.list_paths(root)[0],
-        version=version,
-        read=record,
-        today=today,
+        writer.ImportOptions(version=version, read=record, today=today),
     )
 
 

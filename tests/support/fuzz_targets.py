@@ -185,7 +185,7 @@ def _check_import(
 ) -> None:
     """What is imported is files without a fault."""
     with import_.report_deep_nesting(Path("file"), "a document"):
-        new = writer.build_files(load_additions(), (), "mail")
+        new = writer.build_files(load_additions(), (), writer.ImportOptions(toolkit="mail"))
     for path, data in new.files.items():
         document, problems = loader.parse_file(CATALOG, path, data)
         assert document is not None

@@ -264,7 +264,11 @@ def make_document(
         "slug": slug,
         "name": tool["name"],
         "description": tool["description"],
-        "toolkit": {"slug": toolkit["slug"], "name": toolkit["name"], "logo": toolkit["logo"]},
+        "toolkit": {
+            "slug": toolkit["slug"],
+            "name": toolkit["name"],
+            "logo": toolkit.get("logo", ""),
+        },
         "input_parameters": served_parameters(tool.get("input_parameters", {}), inputs=True),
         "output_parameters": served_parameters(tool.get("output_parameters", {}), inputs=False),
         "no_auth": tool.get("no_auth", toolkit.get("no_auth", False)),
@@ -278,7 +282,7 @@ def make_document(
             "version": version,
             "available_versions": versions,
             "is_deprecated": "deprecation" in tool,
-            "toolkit": {"logo": toolkit["logo"]},
+            "toolkit": {"logo": toolkit.get("logo", "")},
         },
     }
 

@@ -159,7 +159,10 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("tool", [OLD, NEW, OTHER])
+SOURCED = replace(OLD, source={"method": "GET", "path": "/a"})
+
+
+@pytest.mark.parametrize("tool", [OLD, NEW, OTHER, SOURCED])
 def test_a_document_and_its_row_give_the_tool_again(tool: Tool) -> None:
     """Nothing of a tool is lost: what the document does not tell stands in the index of its
     toolkit.
@@ -167,7 +170,8 @@ def test_a_document_and_its_row_give_the_tool_again(tool: Tool) -> None:
     document = document_of(tool)
     row = json.loads(encoding.dump_json(snapshot_format.make_toolkit_index_row(tool, document)))
     assert row["digest"] == hashlib.sha256(document).hexdigest()
-    assert snapshot_format.tool_from_document(json.loads(document), row["deprecation"]) == tool
+    details = row["deprecation"], row.get("source")
+    assert snapshot_format.tool_from_document(json.loads(document), *details) == tool
     assert [
         row[key] for key in ("slug", "version", "name", "description", "tags", "scopes", "no_auth")
     ] == [
