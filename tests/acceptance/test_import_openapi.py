@@ -36,7 +36,7 @@ REAL = {
 SMALL: dict[str, Any] = {"openapi": "3.0.0", "info": {"title": "Small"}, "security": []}
 
 
-def added(document: Any, *, present: tuple[str, ...] = (), **options: str) -> writer.ImportResult:
+def added(document: Any, *, present: tuple[str, ...] = (), **options: Any) -> writer.ImportResult:
     """The additions that a document's value makes."""
     source = documents.SourceDocument("it.yaml", document, b"")
     return writer.build_files(openapi.import_tools(source, **options), present)

@@ -184,7 +184,7 @@ def _check_import(
     load_additions: Callable[[], "list[writer.ImportedTool] | Iterator[writer.ImportedTool]"],
 ) -> None:
     """What is imported is files without a fault."""
-    with import_.report_deep_nesting(Path("file"), "a document"):
+    with import_.report_deep_nesting("file", "a document"):
         new = writer.build_files(load_additions(), (), writer.ImportOptions(toolkit="mail"))
     for path, data in new.files.items():
         document, problems = loader.parse_file(CATALOG, path, data)
