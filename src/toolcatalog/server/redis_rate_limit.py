@@ -13,6 +13,10 @@ at most one window.
 import asyncio
 import logging
 
+from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
 from toolcatalog.keys.redis import RedisAddress
 from toolcatalog.server.rate_limit import SLICES, LimitStatus, LocalRateLimiter, Rate
 
@@ -76,10 +80,6 @@ class RedisRateLimiter:
     """
 
     def __init__(self, address: RedisAddress, rate: Rate, fallback: LocalRateLimiter) -> None:
-        from redis.asyncio import ConnectionPool, Redis  # noqa: PLC0415 - needs the optional extra
-        from redis.asyncio.retry import Retry  # noqa: PLC0415
-        from redis.backoff import NoBackoff  # noqa: PLC0415
-
         pool = ConnectionPool.from_url(
             address.url,
             socket_timeout=_TIMEOUT,
