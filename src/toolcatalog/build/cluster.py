@@ -176,7 +176,8 @@ class ClusterWorkers:
             sent = deque(islice(futures, max(_MIN_TASKS_AHEAD, _TASKS_AHEAD * len(self._workers))))
         return self._results(sent, futures)
 
-    def shutdown(self, *, wait: bool = True, cancel_futures: bool = False) -> None:  # noqa: ARG002 - as Executor
+    # the parameters are those of Executor
+    def shutdown(self, *, wait: bool = True, cancel_futures: bool = False) -> None:  # noqa: ARG002
         """Leave the cluster.
 
         Work that has not started is canceled. A worker finishes what it is doing, and the result is
