@@ -7,7 +7,7 @@ documents and deep nesting. It never creates Python objects, never expands an al
 levels and at 20,000 values. Keys are always strings.
 
 Nearly all files are valid, so there are two parsers. `parse_fast` returns only the value and raises
-NeedsFullParse at the first thing that it does not accept. `parse` takes nearly twice the time,
+NeedsFullParse at the first thing that it does not accept. `parse` takes about six times as long,
 keeps positions and reports faults. Callers use `parse` when `parse_fast` gives up.
 """
 
