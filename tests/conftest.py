@@ -106,7 +106,8 @@ def definitions() -> dict[str, Any]:
     """930 real definitions as they came, by slug."""
     if not WIRE.exists():
         pytest.skip(
-            f"there are no real definitions at {WIRE.relative_to(SHARED.parent)}, beside the project"
+            f"there are no real definitions at {WIRE.relative_to(SHARED.parent)}, beside the"
+            " project"
         )
     return {definition["slug"]: definition for definition in json.loads(WIRE.read_bytes())}
 

@@ -61,7 +61,7 @@ class Finding:
     keys and indexes. With `at_key`, the key of that value is meant and not the value. A finding in
     a comment, which is no value, has a `line` instead. `expected` and `help` may be empty. `fix` is
     the replacement for the value, with `{}` for its current text; it is only set if no other fix is
-    right.
+    right. `unsafe_fix` is a replacement that is probably right.
     """
 
     path: str
@@ -72,6 +72,7 @@ class Finding:
     expected: str = ""
     help: str = ""
     fix: str | None = None
+    unsafe_fix: str | None = None
     line: int = 0
 
 
@@ -93,6 +94,7 @@ class Problem:
     excerpt: str = field(default="", compare=False)
     length: int = field(default=1, compare=False)
     fix: str | None = field(default=None, compare=False)
+    unsafe_fix: str | None = field(default=None, compare=False)
 
     @property
     def row(self) -> tuple[Any, ...]:

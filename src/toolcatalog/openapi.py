@@ -355,6 +355,7 @@ def _ref(name: str) -> JsonObject:
 
 _RATE_LIMIT_HEADERS = ("RateLimit", "RateLimit-Policy")  # of rate-limited lists
 _STRING = {"type": "string"}
+_LOGO = {"type": "string", "description": "The URL of an image, or an empty string."}
 _STRING_LIST = {"type": "array", "items": _STRING}
 _VERSION_SCHEMA = {"type": "string", "pattern": f"^({versions.PATTERN}|{versions.LATEST})$"}
 _OPTIONAL_VERSION_SCHEMA = {
@@ -389,9 +390,7 @@ def _component_schemas() -> JsonObject:
         "enum": {"type": "array"},
         "examples": {"type": "array"},
     }
-    toolkit = _object_schema(
-        {"slug": _STRING, "name": _STRING, "logo": {"type": "string", "format": "uri"}}
-    )
+    toolkit = _object_schema({"slug": _STRING, "name": _STRING, "logo": _LOGO})
     tool = {
         "slug": {
             "type": "string",
@@ -446,9 +445,7 @@ def _component_schemas() -> JsonObject:
                 "version": _EXACT_VERSION_SCHEMA,
                 "available_versions": {"type": "array", "items": _EXACT_VERSION_SCHEMA},
                 "is_deprecated": {"type": "boolean"},
-                "toolkit": _object_schema(
-                    {"logo": {"type": "string", "format": "uri"}}, additionalProperties=False
-                ),
+                "toolkit": _object_schema({"logo": _LOGO}, additionalProperties=False),
             },
             additionalProperties=False,
         ),

@@ -194,9 +194,15 @@ def test_no_request_makes_a_line_of_its_own_making(shipped_build: Path, tmp_path
     """
     file = tmp_path / "access.log"
     targets = [
-        rb'/a"}{"key":"x', rb"/a\n\u000a%0a%0d", b"/\xff\xfe\xc3\x28", b"/api/v3/tools/A%0A%22?x=%0A", b"/" + b'"' * 9000, b"/api/v3/tools/A?" + b"\xff" * 9000,
-        "/\u2028\u0085".encode(), b"/%00%1b[31m",
-    ]  # fmt: skip
+        rb'/a"}{"key":"x',
+        rb"/a\n\u000a%0a%0d",
+        b"/\xff\xfe\xc3\x28",
+        b"/api/v3/tools/A%0A%22?x=%0A",
+        b"/" + b'"' * 9000,
+        b"/api/v3/tools/A?" + b"\xff" * 9000,
+        "/\u2028\u0085".encode(),
+        b"/%00%1b[31m",
+    ]
     with start_server(shipped_build, tmp_path, "--access-log", str(file)) as server:
         head = (
             f" HTTP/1.1\r\nHost: a\r\nx-api-key: {server.key}\r\nConnection: close\r\n\r\n".encode()
@@ -391,10 +397,19 @@ def test_a_line_is_no_longer_than_a_pipe_takes_at_once() -> None:
 @pytest.mark.parametrize(
     ("given", "is_sane"),
     [
-        (TRACE, True), (f"01{TRACE[2:]}", True), (TRACE.upper(), False), (f"ff{TRACE[2:]}", False), (f"{TRACE}-x", False), (f"{TRACE}\n", False), (f" {TRACE}", False),
-        (f"00-{'0' * 32}-00f067aa0ba902b7-01", False), (f"00-4bf92f3577b34da6a3ce929d0e0e4736-{'0' * 16}-01", False), ("", False), (TRACE[:-1], False),
+        (TRACE, True),
+        (f"01{TRACE[2:]}", True),
+        (TRACE.upper(), False),
+        (f"ff{TRACE[2:]}", False),
+        (f"{TRACE}-x", False),
+        (f"{TRACE}\n", False),
+        (f" {TRACE}", False),
+        (f"00-{'0' * 32}-00f067aa0ba902b7-01", False),
+        (f"00-4bf92f3577b34da6a3ce929d0e0e4736-{'0' * 16}-01", False),
+        ("", False),
+        (TRACE[:-1], False),
     ],
-)  # fmt: skip
+)
 def test_which_traceparent_is_passed_on(given: str, is_sane: bool) -> None:
     """Those of the W3C's form, to the letter."""
     assert validate_traceparent(given.encode()) == (given.encode() if is_sane else None)
@@ -419,7 +434,7 @@ def test_a_trace_stands_beside_the_error_of_its_request(
 ) -> None:
     """In the log, with the request id, and in the answer; one that is not sane stands nowhere."""
 
-    async def fails(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 - an application
+    async def fails(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001
         raise RuntimeError("on purpose")
 
     live = AppState(KeyRing(tmp_path / "keys.json"), None)

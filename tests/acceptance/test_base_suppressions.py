@@ -250,8 +250,8 @@ def test_accept_needs_a_rule_that_is_protected(
 def test_many_findings_of_a_rule_hide_none_of_another(
     catalog: Path, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
-    """A thousand parameters without a description are notes or warnings; what is an error stays one,
-    also where it stands behind them.
+    """A thousand parameters without a description are notes or warnings; what is an error stays
+    one, also where it stands behind them.
     """
     count = "".join(
         f"  p{number}: {{type: string}}\n" for number in range(MAX_FINDINGS_PER_FILE + 2)

@@ -222,7 +222,10 @@ def count():
         os.kill(os.getpid(), signal.SIGKILL)
 
 def watch(event, args):
-    if event in CHANGES or (event == "open" and isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR)):
+    writes = os.O_WRONLY | os.O_RDWR
+    if event in CHANGES or (
+        event == "open" and isinstance(args[2], int) and args[2] & writes
+    ):
         count()
 
 @contextmanager
@@ -400,9 +403,14 @@ def test_left_overs_of_a_kill_go_and_others_stay(catalog: Path, out: Path, site:
     files of others stay.
     """
     build(catalog, out, site)
-    actual = [out / ".current.0123abcd.part", out / "snapshots/abc.part/toolkits", site / ".index.html.0123abcd.part",
-            site / ".staged/0123/.0.0123abcd.part", out / "snapshots/def.part",
-            out / ".cache/.batches.0123abcd.part"]  # fmt: skip
+    actual = [
+        out / ".current.0123abcd.part",
+        out / "snapshots/abc.part/toolkits",
+        site / ".index.html.0123abcd.part",
+        site / ".staged/0123/.0.0123abcd.part",
+        out / "snapshots/def.part",
+        out / ".cache/.batches.0123abcd.part",
+    ]
     actual[0].symlink_to("snapshots/nothing")
     actual[1].mkdir(parents=True)
     actual[3].parent.mkdir(parents=True)
@@ -700,7 +708,9 @@ def test_no_site_makes_no_pages(catalog: Path, out: Path, site: Path) -> None:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_damage_that_only_the_text_index_meets(jobs: int, tmp_path: Path) -> None:
-    """A part whose counts of words alone are damaged is made again, whoever writes the text index."""
+    """A part whose counts of words alone are damaged is made again, whoever writes the text
+    index.
+    """
     catalog = generate_catalog(tmp_path / "catalog", 700, 5)
     build(catalog, tmp_path / "build", None, jobs=jobs)
     for part in (tmp_path / "build" / ".cache" / "parts").glob("*/*.compiled"):
@@ -758,9 +768,11 @@ def test_many_tools_may_not(folder: Path) -> None:
     for _ in range(2):  # trying again does not wear it down
         done = run_toolcatalog(*arguments)
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr.strip().rpartition("\n")[2] == (
-            f"error: The catalog has 89 tools, and the build in {out} serves 100: more than 10 % of them would be gone, "
-            "so nothing was published. Mend the catalog, or build with --allow-shrink if it is meant."
+        assert (
+            done.stderr.strip().rpartition("\n")[2]
+            == f"error: The catalog has 89 tools, and the build in {out} serves 100: more than 10 %"
+            " of them would be gone, so nothing was published. Mend the catalog, or build with"
+            " --allow-shrink if it is meant."
         )
         assert snapshot_state(out / "snapshots", out / "current", site) == previous
         assert find_leftovers(out, site) == []
@@ -818,7 +830,10 @@ def test_many_snapshots_are_told_of(catalog: Path, out: Path) -> None:
     """Nothing is removed by a build; with more than ten it says, after a change and in one line,
     what removes old ones.
     """
-    output = f"{out} holds 11 snapshots by now: `toolcatalog snapshots prune --build {out}` removes old ones."
+    output = (
+        f"{out} holds 11 snapshots by now: `toolcatalog snapshots prune --build {out}` removes old"
+        " ones."
+    )
     for number in range(9):
         describe(catalog, f"number {number}")
         build(catalog, out, None)

@@ -72,13 +72,28 @@ def test_again_and_beyond(tool: Path, capsys: pytest.CaptureFixture[str]) -> Non
     ("arguments", "sentence"),
     [
         (["A_D0"], "There is no tool A_D0 in catalog: did you mean A_DO?"),
-        (["ZZZZZ"], "There is no tool ZZZZZ in catalog: see its slug in the catalog, or add it with `toolcatalog new tool`."),
+        (
+            ["ZZZZZ"],
+            (
+                "There is no tool ZZZZZ in catalog: see its slug in the catalog, or add it with"
+                " `toolcatalog new tool`."
+            ),
+        ),
         (["../x"], "There is no tool ../x in catalog:"),
-        (["A_DO", "--version", "20250101_03"], "A_DO has version 20250101_03, and 20250101_03 is not newer: leave --version out, or give a newer one."),
-        (["A_DO", "--version", "2025"], "`2025` is not a version: it needs eight digits, `_` and two digits, such as "),
+        (
+            ["A_DO", "--version", "20250101_03"],
+            (
+                "A_DO has version 20250101_03, and 20250101_03 is not newer: leave --version out,"
+                " or give a newer one."
+            ),
+        ),
+        (
+            ["A_DO", "--version", "2025"],
+            "`2025` is not a version: it needs eight digits, `_` and two digits, such as ",
+        ),
         (["A_DO", "--catalog", "none"], "No catalog at none:"),
     ],
-)  # fmt: skip
+)
 def test_a_sentence_that_says_what_to_do(
     tool: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:

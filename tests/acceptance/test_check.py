@@ -88,7 +88,10 @@ def test_a_comment_silences(catalog: Path) -> None:
 def test_only_what_is_published_last_gets_advice(catalog: Path) -> None:
     """An older version may not change any more, so nothing is said of it."""
     (catalog / TOOL).write_text(EMPTY)
-    newer = "name: Send\ndescription: Send a message to one person, or to several at once; not for drafts.\n"
+    newer = (
+        "name: Send\ndescription: Send a message to one person, or to several at once; not for"
+        " drafts.\n"
+    )
     (catalog / TOOL).with_name("20250303_00.yaml").write_text(newer)
     assert rules(catalog) == []
 
@@ -107,16 +110,44 @@ def test_paths(catalog: Path) -> None:
 
 
 def test_fix(catalog: Path) -> None:
-    """What has one right answer is mended, the rest is told; a second time there is nothing to do."""
+    """What has one right answer is mended, the rest is told; a second time there is nothing to
+    do.
+    """
     (catalog / TOOL).write_text(f"{WRONG}tagz: []\n")
     done = run_toolcatalog("check", "--catalog", catalog, "--fix")
     assert done.returncode == 1
-    assert f"Mended 1 problem(s) in 1 file(s): catalog/{TOOL}" in done.stderr
+    assert f"Fixed 1 problem in 1 file: catalog/{TOOL}" in done.stderr
     assert "unknown-key" in done.stderr
     mended = (catalog / TOOL).read_text()
     assert mended == f"{WRONG}tagz: []\n".replace("5", '"5"', 1)
-    assert "Mended" not in run_toolcatalog("check", "--catalog", catalog, "--fix").stderr
+    assert "Fixed" not in run_toolcatalog("check", "--catalog", catalog, "--fix").stderr
     assert (catalog / TOOL).read_text() == mended
+
+
+def test_unsafe_fixes(catalog: Path) -> None:
+    """They rename files and fix likely mistakes; --fix alone does neither, and nothing is lost."""
+    folder = catalog / "toolkits/Parcels/parcels_track"
+    folder.mkdir(parents=True)
+    (folder.parent / "toolkit.yml").write_text("name: Parcels\ncategories: post\n")
+    (folder / "20250202_00.yml").write_text("name: Track\ndescripton: Track a parcel.\n")
+    taken = catalog / "catalog.yml"
+    taken.write_text("title: Another\n")
+    before = run_toolcatalog("check", "--catalog", catalog, "--fix")
+    assert before.returncode == 1
+    assert (folder / "20250202_00.yml").exists()
+    done = run_toolcatalog("check", "--catalog", catalog, "--fix", "--unsafe")
+    assert "catalog.yml stays: catalog.yaml is there already." in done.stderr
+    assert "Renamed toolkits/Parcels/toolkit.yml to toolkits/parcels/toolkit.yaml" in done.stderr
+    assert "Fixed 2 problems in 2 files" in done.stderr
+    assert not folder.parent.exists()
+    home = catalog / "toolkits/parcels"
+    assert (home / "toolkit.yaml").read_text() == "name: Parcels\ncategories: [post]\n"
+    tool = (home / "PARCELS_TRACK/20250202_00.yaml").read_text()
+    assert tool == "name: Track\ndescription: Track a parcel.\n"
+    taken.unlink()
+    assert run_toolcatalog("check", "--catalog", catalog).returncode == 0
+    refused = run_toolcatalog("check", "--catalog", catalog, "--unsafe")
+    assert (refused.returncode, "--unsafe goes with --fix" in refused.stderr) == (2, True)
 
 
 def test_fixing_what_would_not_be_better_leaves_the_file(catalog: Path) -> None:
@@ -127,7 +158,7 @@ def test_fixing_what_would_not_be_better_leaves_the_file(catalog: Path) -> None:
     (catalog / TOOL).write_text(text)
     done = run_toolcatalog("check", "--catalog", catalog, "--fix")
     assert done.returncode == 1
-    assert "Mended" not in done.stderr
+    assert "Fixed" not in done.stderr
     assert (catalog / TOOL).read_text() == text
 
 

@@ -103,31 +103,79 @@ def test_1_where_the_catalog_has_problems(faulty: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["check", "--catalog", "{tmp}/none"], "error: No catalog at {tmp}/none: name its folder with --catalog, or start one with a {tmp}/none/catalog.yaml."),
-        (["build", "--catalog", "{tmp}/none"], "error: No catalog at {tmp}/none: name its folder with --catalog, or start one with a {tmp}/none/catalog.yaml."),
-        (["serve", "--build", "{tmp}/none"], "error: There is no finished build in {tmp}/none: run `toolcatalog build`, or name another build with --build."),
-        (["serve", "--build", "{tmp}"], "error: There is no finished build in {tmp}: run `toolcatalog build`, or name another build with --build."),
+        (
+            ["check", "--catalog", "{tmp}/none"],
+            (
+                "error: No catalog at {tmp}/none: name its folder with --catalog, or start one with"
+                " a {tmp}/none/catalog.yaml."
+            ),
+        ),
+        (
+            ["build", "--catalog", "{tmp}/none"],
+            (
+                "error: No catalog at {tmp}/none: name its folder with --catalog, or start one with"
+                " a {tmp}/none/catalog.yaml."
+            ),
+        ),
+        (
+            ["serve", "--build", "{tmp}/none"],
+            (
+                "error: There is no finished build in {tmp}/none: run `toolcatalog build`, or name"
+                " another build with --build."
+            ),
+        ),
+        (
+            ["serve", "--build", "{tmp}"],
+            (
+                "error: There is no finished build in {tmp}: run `toolcatalog build`, or name"
+                " another build with --build."
+            ),
+        ),
         (
             ["serve", "--build", "{build}", "--keys", "{tmp}/none.json"],
-            "error: There is no key file {tmp}/none.json: run `toolcatalog keys create --project default --keys {tmp}/none.json`.",
+            (
+                "error: There is no key file {tmp}/none.json: run `toolcatalog keys create"
+                " --project default --keys {tmp}/none.json`."
+            ),
         ),
         (
             ["serve", "--build", "{build}", "--keys", "{tmp}/damaged.json"],
-            "error: The key file {tmp}/damaged.json is damaged: restore it from a backup, or move it away and create new keys.",
+            (
+                "error: The key file {tmp}/damaged.json is damaged: restore it from a backup, or"
+                " move it away and create new keys."
+            ),
         ),
         (
             ["serve", "--build", "{build}", "--keys", "{tmp}/damaged.json/keys.json"],
-            "error: The key file {tmp}/damaged.json/keys.json cannot be read (Not a directory): move what is in its way, or name another with --keys.",
+            (
+                "error: The key file {tmp}/damaged.json/keys.json cannot be read (Not a directory):"
+                " move what is in its way, or name another with --keys."
+            ),
         ),
         (
             ["serve", "--build", "{build}", "--host", "nowhere.invalid"],
-            "error: Cannot listen on nowhere.invalid:8000 (*): choose another with --port or --host.",
+            (
+                "error: Cannot listen on nowhere.invalid:8000 (*): choose another with --port or"
+                " --host."
+            ),
         ),
-        (["serve", "--build", "{build}", "--host", "203.0.113.1"], "error: Cannot listen on 203.0.113.1:8000 (*): choose another with --port or --host."),
-        (["serve", "--build", "{build}", "--port", "{port}"], "error: Cannot listen on 127.0.0.1:{port} (the port is in use): choose another with --port or --host."),
-        (["keys", "list", "--keys", "{tmp}/none.json"], "error: There is no key file {tmp}/none.json: run *"),
+        (
+            ["serve", "--build", "{build}", "--host", "203.0.113.1"],
+            "error: Cannot listen on 203.0.113.1:8000 (*): choose another with --port or --host.",
+        ),
+        (
+            ["serve", "--build", "{build}", "--port", "{port}"],
+            (
+                "error: Cannot listen on 127.0.0.1:{port} (the port is in use): choose another with"
+                " --port or --host."
+            ),
+        ),
+        (
+            ["keys", "list", "--keys", "{tmp}/none.json"],
+            "error: There is no key file {tmp}/none.json: run *",
+        ),
     ],
-)  # fmt: skip
+)
 def test_2_where_something_cannot_be_used(
     tmp_path: Path,
     shipped_build: Path,
@@ -277,7 +325,8 @@ def test_the_key_is_alone_on_standard_output(tmp_path: Path) -> None:
     (key,) = api_keys.load_keys(file)
     assert (
         result.stderr
-        == f"Key {key.id} for project p, all toolkits, without end. Kept as a hash in {file}: store the key now, it is not shown again.\n"
+        == f"Key {key.id} for project p, all toolkits, without end. Kept as a hash in {file}: store"
+        " the key now, it is not shown again.\n"
     )
     rotated = run_toolcatalog("keys", "rotate", key.id, "--keys", file)
     assert re.fullmatch(r"tc_[0-9A-Za-z]{36}\n", rotated.stdout)
@@ -583,7 +632,8 @@ def test_a_server_says_where_it_is(shipped_build: Path, tmp_path: Path) -> None:
         digest = (shipped_build / "current").readlink().name
         assert (
             server.log.read_text()
-            == f"Serving API (no site was built) at {server.url} from snapshot {digest[:12]}. Stop with Ctrl-C.\n"
+            == f"Serving API (no site was built) at {server.url} from snapshot {digest[:12]}. Stop"
+            " with Ctrl-C.\n"
         )
         assert httpx.get(f"{server.url}/").status_code == 404
 
@@ -605,7 +655,8 @@ def test_a_server_starts_without_keys(shipped_build: Path, tmp_path: Path) -> No
         try:
             assert process.stderr is not None
             assert process.stderr.readline().startswith(
-                "No keys yet: every API call answers 401 until you run `toolcatalog keys create --project default`"
+                "No keys yet: every API call answers 401 until you run `toolcatalog keys create"
+                " --project default`"
             )
             url = re.findall(r"http://[0-9.:]+", process.stderr.readline())[0]
             assert httpx.get(f"{url}/api/v3/tools").status_code == 401

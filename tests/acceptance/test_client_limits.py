@@ -1,5 +1,5 @@
-"""The room `server.protocol`: no client holds a connection, or memory, longer than it does something
-with it. Sockets on a real event loop.
+"""The room `server.protocol`: no client holds a connection, or memory, longer than it does
+something with it. Sockets on a real event loop.
 """
 
 import asyncio
@@ -199,7 +199,10 @@ def test_a_server_that_may_open_few_files_does_not_begin(
     shipped_build: Path, tmp_path: Path
 ) -> None:
     """It says how to mend that, rather than to fail at one file or another later."""
-    command = f"{sys.executable} -m toolcatalog serve --build {shipped_build} --keys {tmp_path}/keys.json --port 0"
+    command = (
+        f"{sys.executable} -m toolcatalog serve --build {shipped_build} --keys {tmp_path}/keys.json"
+        " --port 0"
+    )
     done = subprocess.run(
         ["sh", "-c", f"ulimit -n 40 && exec {command}"],
         capture_output=True,
@@ -308,7 +311,9 @@ def test_busy_connections_stay(shipped: Server, shipped_build: Path) -> None:
 
 @pytest.mark.parametrize("part", [b"x: " + b"a" * 8000 + b"\r\n", b"a" * 8000], ids=["many", "one"])
 def test_a_head_that_is_too_large(shipped: Server, part: bytes) -> None:
-    """Many headers, or one long one: refused in the envelope when it is clear, and no more is read."""
+    """Many headers, or one long one: refused in the envelope when it is clear, and no more is
+    read.
+    """
     with connected(shipped) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nx: ")
         with pytest.raises(OSError, match=r"reset|pipe"):
@@ -348,7 +353,9 @@ def test_what_is_no_http_is_told_so(shipped: Server) -> None:
 
 
 def test_who_leaves_among_answers_is_no_fault(shipped: Server) -> None:
-    """A client that is gone while one of several requests is answered leaves no trace of a fault."""
+    """A client that is gone while one of several requests is answered leaves no trace of a
+    fault.
+    """
     for _ in range(5):
         with connected(shipped) as connection:
             connection.sendall(request(shipped, LONG) * 20)

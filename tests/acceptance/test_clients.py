@@ -1,9 +1,9 @@
 """One contract, three client libraries: what a user of the API family sees when the base URL of an
 unmodified client is ours.
 
-The shipped catalog, read by `support.reference_model`, says what must come. Every answer is compared as the client
-hands it out: attributes of its typed models in Python, objects in JavaScript, and the exceptions
-that it raises.
+The shipped catalog, read by `support.reference_model`, says what must come. Every answer is
+compared as the client hands it out: attributes of its typed models in Python, objects in
+JavaScript, and the exceptions that it raises.
 """
 
 import base64
@@ -526,11 +526,27 @@ def test_tool_slugs_at_a_version(client: ApiClient, catalog: ReferenceModel) -> 
 
 
 EMPTY: list[Args] = [
-    {"limit": None}, {"cursor": ""}, {"cursor": None}, {"tags": []}, {"tags": [""]}, {"scopes": []}, {"scopes": None},
-    {"auth_config_ids": []}, {"auth_config_ids": ""}, {"query": ""}, {"query": "   "}, {"search": ""}, {"search": None},
-    {"tool_slugs": ""}, {"toolkit_slug": ""}, {"important": ""}, {"include_deprecated": None},
-    {"toolkit_versions": {}}, {"toolkit_versions": ""}, {"toolkit_versions": {"github": ""}},
-]  # fmt: skip
+    {"limit": None},
+    {"cursor": ""},
+    {"cursor": None},
+    {"tags": []},
+    {"tags": [""]},
+    {"scopes": []},
+    {"scopes": None},
+    {"auth_config_ids": []},
+    {"auth_config_ids": ""},
+    {"query": ""},
+    {"query": "   "},
+    {"search": ""},
+    {"search": None},
+    {"tool_slugs": ""},
+    {"toolkit_slug": ""},
+    {"important": ""},
+    {"include_deprecated": None},
+    {"toolkit_versions": {}},
+    {"toolkit_versions": ""},
+    {"toolkit_versions": {"github": ""}},
+]
 
 
 def test_nothing_said_is_nothing_asked(client: ApiClient) -> None:
@@ -710,15 +726,44 @@ ERRORS: list[tuple[str, Args, str, tuple[str, int, str], list[str]]] = [
     ("tools", {"auth_config_ids": ["(hidden config)"]}, "limited", FORBIDDEN, ["auth_config_ids"]),
     ("tool", {"tool_slug": "(hidden tool)"}, "limited", missing("tool"), ["tool_slug"]),
     ("tool", {"tool_slug": "NO_SUCH_TOOL"}, "default", missing("tool"), ["tool_slug"]),
-    ("tool", {"tool_slug": "GITHUB_CREATE_ISSUE", "version": "19990101_00"}, "default", missing("tool_version"), ["version"]),
-    ("tool", {"tool_slug": "GITHUB_CREATE_ISSUE", "toolkit_versions": {"github": "19990101_00"}}, "default", missing("tool_version"),
-     ["toolkit_versions"]),
+    (
+        "tool",
+        {"tool_slug": "GITHUB_CREATE_ISSUE", "version": "19990101_00"},
+        "default",
+        missing("tool_version"),
+        ["version"],
+    ),
+    (
+        "tool",
+        {"tool_slug": "GITHUB_CREATE_ISSUE", "toolkit_versions": {"github": "19990101_00"}},
+        "default",
+        missing("tool_version"),
+        ["toolkit_versions"],
+    ),
     ("tools", {"toolkit_slug": "gihtub"}, "default", missing("toolkit"), ["toolkit_slug"]),
-    ("tools", {"auth_config_ids": ["ac_none"]}, "default", missing("auth_config"), ["auth_config_ids"]),
+    (
+        "tools",
+        {"auth_config_ids": ["ac_none"]},
+        "default",
+        missing("auth_config"),
+        ["auth_config_ids"],
+    ),
     ("session", {"session_id": "trs_none"}, "default", missing("session"), ["session_id"]),
     ("tool", {"tool_slug": "get repo?"}, "default", INVALID, ["tool_slug"]),
-    ("tool", {"tool_slug": "GITHUB_CREATE_ISSUE", "version": "1.0"}, "default", INVALID, ["version"]),
-    ("tool", {"tool_slug": "NO_SUCH_TOOL", "version": "1.0"}, "default", INVALID, ["version", "tool_slug"]),
+    (
+        "tool",
+        {"tool_slug": "GITHUB_CREATE_ISSUE", "version": "1.0"},
+        "default",
+        INVALID,
+        ["version"],
+    ),
+    (
+        "tool",
+        {"tool_slug": "NO_SUCH_TOOL", "version": "1.0"},
+        "default",
+        INVALID,
+        ["version", "tool_slug"],
+    ),
     ("tools", {"limit": 0}, "default", INVALID, ["limit"]),
     ("tools", {"limit": -1}, "default", INVALID, ["limit"]),
     ("tools", {"limit": 1.5}, "default", INVALID, ["limit"]),
@@ -728,14 +773,49 @@ ERRORS: list[tuple[str, Args, str, tuple[str, int, str], list[str]]] = [
     ("tools", {"query": "a" * 1001}, "default", INVALID, ["query"]),
     ("tools", {"search": "a" * 1001}, "default", INVALID, ["search"]),
     ("tools", {"toolkit_versions": "newest"}, "default", INVALID, ["toolkit_versions"]),
-    ("tools", {"toolkit_versions": {"github": "newest"}}, "default", INVALID, ["toolkit_versions[github]"]),
-    ("tools", {"toolkit_versions": {"github": "19990101_00"}}, "default", INVALID, ["toolkit_versions"]),
-    ("tools", {"toolkit_versions": {"gihtub": "20251027_00"}}, "default", INVALID, ["toolkit_versions"]),
-    ("tools", {"tool_slugs": ",".join(f"TOOL_{number}" for number in range(1001))}, "default", INVALID, ["tool_slugs"]),
-    ("tools", {"limit": 0, "cursor": "x", "important": "1", "toolkit_slug": "no", "auth_config_ids": ["ac_no"]}, "default", INVALID,
-     ["limit", "cursor", "important", "toolkit_slug", "auth_config_ids"]),
+    (
+        "tools",
+        {"toolkit_versions": {"github": "newest"}},
+        "default",
+        INVALID,
+        ["toolkit_versions[github]"],
+    ),
+    (
+        "tools",
+        {"toolkit_versions": {"github": "19990101_00"}},
+        "default",
+        INVALID,
+        ["toolkit_versions"],
+    ),
+    (
+        "tools",
+        {"toolkit_versions": {"gihtub": "20251027_00"}},
+        "default",
+        INVALID,
+        ["toolkit_versions"],
+    ),
+    (
+        "tools",
+        {"tool_slugs": ",".join(f"TOOL_{number}" for number in range(1001))},
+        "default",
+        INVALID,
+        ["tool_slugs"],
+    ),
+    (
+        "tools",
+        {
+            "limit": 0,
+            "cursor": "x",
+            "important": "1",
+            "toolkit_slug": "no",
+            "auth_config_ids": ["ac_no"],
+        },
+        "default",
+        INVALID,
+        ["limit", "cursor", "important", "toolkit_slug", "auth_config_ids"],
+    ),
     ("session", {"session_id": "not-a-session"}, "default", INVALID, ["session_id"]),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="session")

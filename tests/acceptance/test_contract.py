@@ -31,7 +31,8 @@ SETTINGS = """
 expected-statuses = ["2xx", "3xx", 400, 401, 403, 404, 429]  # 400: contracting.py has a closer look
 
 [phases.stateful.generation]
-mode = "positive"  # here a false or a {} counts as wrong that is a fine text once it is in a query; other phases see to what is wrong
+# other phases send invalid values; here a false or a {} would count as one
+mode = "positive"
 """
 QUICK = "--include-path-regex=^/(api/v3/|[a-z]+z$)"  # `/api/v3.1` is the same code
 PHASES = "examples,coverage,fuzzing,stateful"
@@ -220,8 +221,8 @@ def test_a_server_that_is_about_to_end(shipped_build: Path, tmp_path: Path) -> N
 def test_a_fault_anywhere(
     shipped: Server, shipped_build: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """500 at every operation, by a fault put into what puts answers together; `acceptance/test_server` has one
-    by a damaged snapshot.
+    """500 at every operation, by a fault put into what puts answers together;
+    `acceptance/test_server` has one by a damaged snapshot.
     """
     for module in (dispatcher, responses):
         monkeypatch.setattr(module, "make_response", lambda *_: 1 / 0)

@@ -13,7 +13,10 @@ from support.paths import SHIPPED_CATALOG
 from toolcatalog.catalog import yaml_reader
 from toolcatalog.cli.main import main
 
-TEXT = b"# mine\nname: A # a\ndescription: >-\n  It does it.\n\n# what it takes\ninput_parameters: {}\n"
+TEXT = (
+    b"# mine\nname: A # a\ndescription: >-\n  It does it.\n\n# what it takes\ninput_parameters:"
+    b" {}\n"
+)
 DATES = ["--since", "2025-10-27", "--sunset", "2026-06-30"]
 
 
@@ -44,10 +47,13 @@ def test_all_that_can_be_said(tool: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (0, "catalog/toolkits/a/A_DO/20250101_00.yaml\n")
     assert (
-        "1 older version is as before, for whoever has pinned one: --all-versions deprecates those too."
-        in done.stderr
+        "1 older version is as before, for whoever has pinned one: --all-versions deprecates those"
+        " too." in done.stderr
     )
-    block = b"deprecation:\n  reason: 'It: is old.'\n  since: '2025-10-27'\n  sunset: '2026-06-30'\n  replaced_by: A_OTHER\n"
+    block = (
+        b"deprecation:\n  reason: 'It: is old.'\n  since: '2025-10-27'\n  sunset: '2026-06-30'\n "
+        b" replaced_by: A_OTHER\n"
+    )
     assert tool.read_bytes() == TEXT.replace(b"it.\n", b"it.\n" + block)
     assert (tool.parent / "20240101_00.yaml").read_bytes() == TEXT
     checked = run_toolcatalog("check", "--format", "concise")
@@ -92,14 +98,35 @@ def test_every_version_and_back(tool: Path) -> None:
     ("arguments", "sentence"),
     [
         (["A_D0"], "There is no tool A_D0 in catalog: did you mean A_DO?"),
-        (["A_DO", "--replaced-by", "A_OTHR"], "There is no tool A_OTHR in catalog: did you mean A_OTHER?"),
-        (["A_DO", "--replaced-by", "A_DO"], "A_DO cannot replace itself: name another tool, or leave --replaced-by out."),
-        (["A_DO", "--replaced-by", "A_GONE"], "A_GONE is deprecated itself: name A_OTHER, which replaces it."),
-        (["A_OTHER", "--replaced-by", "A_GONE"], "A_GONE is deprecated itself: name one that is not."),
-        (["A_DO", "--since", "2025-10-27", "--sunset", "2025-10-26"], "A tool that is deprecated since 2025-10-27 cannot go on 2025-10-26: give a later --sunset."),
-        (["A_DO", "--undo", "--reason", "x"], "--undo takes the whole deprecation back: give it alone."),
+        (
+            ["A_DO", "--replaced-by", "A_OTHR"],
+            "There is no tool A_OTHR in catalog: did you mean A_OTHER?",
+        ),
+        (
+            ["A_DO", "--replaced-by", "A_DO"],
+            "A_DO cannot replace itself: name another tool, or leave --replaced-by out.",
+        ),
+        (
+            ["A_DO", "--replaced-by", "A_GONE"],
+            "A_GONE is deprecated itself: name A_OTHER, which replaces it.",
+        ),
+        (
+            ["A_OTHER", "--replaced-by", "A_GONE"],
+            "A_GONE is deprecated itself: name one that is not.",
+        ),
+        (
+            ["A_DO", "--since", "2025-10-27", "--sunset", "2025-10-26"],
+            (
+                "A tool that is deprecated since 2025-10-27 cannot go on 2025-10-26: give a later"
+                " --sunset."
+            ),
+        ),
+        (
+            ["A_DO", "--undo", "--reason", "x"],
+            "--undo takes the whole deprecation back: give it alone.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_sentence_that_says_what_to_do(
     tool: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:

@@ -62,7 +62,9 @@ def events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
 
 
 def test_a_change_is_told_and_shown(dev: tuple[Path, str]) -> None:
-    """A page has the script; a change, a mistake and its mending are each told to whoever listens."""
+    """A page has the script; a change, a mistake and its mending are each told to whoever
+    listens.
+    """
     catalog, url = dev
     file = next((catalog / "toolkits" / "kit1").glob("*/*.yaml"))
     page = f"{url}/tools/{file.parent.name}/index.html"

@@ -83,12 +83,14 @@ def test_two_revisions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> Non
     write_tool(catalog, "A_DO", text=TOOL + "deprecation: {reason: Old.}\n")
     commit(catalog.parent)
     write_tool(catalog, "A_SEE").unlink()
-    assert run(capsys, "HEAD~1", "HEAD") == (
-        "a\n  A_DO  version 20250101_00 deprecated\n    text      deprecation  is new: reason `Old.`\n\n1 deprecated. Changes: 1 text.\n"
+    assert (
+        run(capsys, "HEAD~1", "HEAD")
+        == "a\n  A_DO  version 20250101_00 deprecated\n    text      deprecation  is new: reason"
+        " `Old.`\n\n1 deprecated. Changes: 1 text.\n"
     )
     assert (
-        "A_DO  version 20250101_00 has another deprecation\n    text      deprecation  was taken back"
-        in run(capsys, "HEAD", "HEAD~1")
+        "A_DO  version 20250101_00 has another deprecation\n    text      deprecation  was taken"
+        " back" in run(capsys, "HEAD", "HEAD~1")
     )
     assert run(capsys, "HEAD", "HEAD") == "No change.\n"
 
@@ -135,8 +137,8 @@ def test_two_versions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     document = run(capsys, "A_DO@20250101_00", "A_DO")
     assert (
-        "A_DO  version 20260101_00, after 20250101_00\n    breaking  input to  is new and required\n"
-        in document
+        "A_DO  version 20260101_00, after 20250101_00\n    breaking  input to  is new and"
+        " required\n" in document
     )
     assert (
         document
@@ -235,7 +237,10 @@ def test_a_build_that_is_damaged(catalog: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.usefixtures("catalog")
 def test_what_is_none_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     """The sentence says what was tried."""
-    tried = "is nothing that can be compared: no version of a tool (as SLUG@VERSION), no folder of a build, and no git revision. "
+    tried = (
+        "is nothing that can be compared: no version of a tool (as SLUG@VERSION), no folder of a"
+        " build, and no git revision. "
+    )
     assert refused(capsys, "nope").startswith(f"nope {tried}Git knows no revision `nope` in ")
     assert refused(capsys, "main", "B_DO@").startswith(f"B_DO@ {tried}")
     assert refused(capsys, "--", "-x").startswith(f"-x {tried}")
@@ -256,7 +261,8 @@ def test_outside_of_a_repository(
     monkeypatch.chdir(tmp_path)
     assert "is new and required" in run(capsys, "A_DO")
     assert refused(capsys, "main").endswith(
-        "catalog is in no git repository, so it has no revisions: name one that is with --catalog, or `git init`.\n"
+        "catalog is in no git repository, so it has no revisions: name one that is with --catalog,"
+        " or `git init`.\n"
     )
 
 
@@ -288,9 +294,11 @@ def test_a_name_of_two_things(catalog: Path, capsys: pytest.CaptureFixture[str])
 
 def test_as_markdown_and_json(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
-    assert run(capsys, "main", "--format", "markdown") == (
-        "**1 new version. Changes: 1 breaking.**\n\nFrom `main` to `the working tree`.\n\n#### Toolkit `a`\n\n"
-        "- `A_DO` version 20260101_00, after 20250101_00\n  - **breaking** `input to` is new and required\n"
+    assert (
+        run(capsys, "main", "--format", "markdown")
+        == "**1 new version. Changes: 1 breaking.**\n\nFrom `main` to `the working tree`.\n\n####"
+        " Toolkit `a`\n\n- `A_DO` version 20260101_00, after 20250101_00\n  - **breaking**"
+        " `input to` is new and required\n"
     )
     output = json.loads(run(capsys, "main", "--format", "json"))
     assert output["totals"]["by_kind"] == {"breaking": 1, "scope": 0, "additive": 0, "text": 0}

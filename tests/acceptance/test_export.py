@@ -135,7 +135,9 @@ def test_versions(arguments: list[str], expected: list[str], small: Path) -> Non
 
 
 def test_what_is_left_out_is_told_and_the_rest_printed(small: Path) -> None:
-    """The exit code says that something is missing; a name that is shortened is told and no fault."""
+    """The exit code says that something is missing; a name that is shortened is told and no
+    fault.
+    """
     done = run_toolcatalog("export", "anthropic", "--toolkit", "a", "--build", small)
     shortened = f"{LONG[:55]}_"
     names = [name(item) for item in json.loads(done.stdout)]
@@ -200,7 +202,11 @@ def test_a_real_mcp_client_reads_what_is_exported(shipped_build: Path, tmp_path:
     ]
     text = run_successfully("export", "mcp", *toolkits, "--build", shipped_build)
     (tmp_path / "tools.json").write_text(text)
-    script = "import json, sys\nfrom toolcatalog.importers.mcp_client import fetch_tools\nprint(json.dumps(fetch_tools([sys.executable, *sys.argv[1:]], 60)))"
+    script = (
+        "import json, sys\nfrom toolcatalog.importers.mcp_client import"
+        " fetch_tools_from_command as fetch\n"
+        "print(json.dumps(fetch([sys.executable, *sys.argv[1:]], 60)))"
+    )
     command = [
         sys.executable,
         "-W",

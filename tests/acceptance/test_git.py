@@ -84,7 +84,9 @@ def test_git_of_the_other_kind_of_names(tmp_path: Path) -> None:
 
 
 def test_links_are_followed_as_in_a_folder(tmp_path: Path) -> None:
-    """A link to a file of the catalog has that file's content; one that leads out of it has none."""
+    """A link to a file of the catalog has that file's content; one that leads out of it has
+    none.
+    """
     catalog = create_repository(tmp_path)
     write_tool(catalog, "A_DO", "20250202_00").symlink_to("20250101_00.yaml")
     write_tool(catalog, "A_DO", "20250303_00").symlink_to("../../../../../outside")
@@ -298,8 +300,20 @@ def test_nothing_that_a_repository_names_is_run(tmp_path: Path) -> None:
     script.chmod(0o755)
     for hook in ("post-index-change", "post-checkout", "reference-transaction", "pre-auto-gc"):
         shutil.copy(script, top / ".git" / "hooks" / hook)
-    for key in ("filter.bad.clean", "filter.bad.smudge", "filter.bad.process", "diff.bad.textconv", "diff.bad.command", "diff.external", "core.fsmonitor",
-                "core.pager", "pager.rev-parse", "core.sshCommand", "core.editor", "alias.rev-parse"):  # fmt: skip
+    for key in (
+        "filter.bad.clean",
+        "filter.bad.smudge",
+        "filter.bad.process",
+        "diff.bad.textconv",
+        "diff.bad.command",
+        "diff.external",
+        "core.fsmonitor",
+        "core.pager",
+        "pager.rev-parse",
+        "core.sshCommand",
+        "core.editor",
+        "alias.rev-parse",
+    ):
         run_git(top, "config", key, str(script))
     write_tool(catalog, "A_DO").write_text(TOOL)
     assert since(catalog, "HEAD") == {"toolkits/a/A_DO/20250101_00.yaml"}
@@ -465,7 +479,9 @@ def test_replaced_and_grafted_commits_are_as_they_were(tmp_path: Path) -> None:
 
 
 def test_attributes_change_no_bytes(tmp_path: Path) -> None:
-    """What is read at a revision is what was committed: no keyword, line end or encoding differs."""
+    """What is read at a revision is what was committed: no keyword, line end or encoding
+    differs.
+    """
     catalog = create_repository(tmp_path)
     text = TOOL + "# $Id$ $Format:%H$ \n"
     write_tool(catalog, "A_DO", text=text)
@@ -503,8 +519,8 @@ def test_a_folder_that_is_closed_is_not_a_removal(tmp_path: Path) -> None:
 
 
 def test_a_submodule_in_a_catalog_is_refused(tmp_path: Path) -> None:
-    """Git records one name for all of its files, and their history elsewhere: nothing of them can be
-    compared, neither when it comes nor later.
+    """Git records one name for all of its files, and their history elsewhere: nothing of them can
+    be compared, neither when it comes nor later.
     """
     catalog = create_repository(tmp_path / "repo")
     toolkit = catalog / "toolkits" / "a"

@@ -1,11 +1,11 @@
 """Whole small builds held against files that a person has read: `golden/<case>/catalog` must give
 `golden/<case>/expected`.
 
-The tables that queries go by are no text: `query.json` is what `support.snapshot_reader` makes of them, and their
-sizes and digests stand nowhere.
+The tables that queries go by are no text: `query.json` is what `support.snapshot_reader` makes of
+them, and their sizes and digests stand nowhere.
 
-After a change that is meant: `PYTHONPATH=tests python tests/acceptance/test_golden.py` writes `expected` anew; read the
-difference before you commit it.
+After a change that is meant: `PYTHONPATH=tests python tests/acceptance/test_golden.py` writes
+`expected` anew; read the difference before you commit it.
 """
 
 import json
@@ -25,7 +25,10 @@ GOLDEN = DATA / "golden"
 CASES = sorted(folder.name for folder in GOLDEN.iterdir())
 # the pages of one case are enough to see what they look like, and this one has what must be escaped
 WITH_SITE = "unicode"
-REFRESH = "if this is meant, run `PYTHONPATH=tests python tests/acceptance/test_golden.py` and read what it has changed"
+REFRESH = (
+    "if this is meant, run `PYTHONPATH=tests python tests/acceptance/test_golden.py` and read what"
+    " it has changed"
+)
 
 
 def made(case: str, folder: Path) -> dict[str, bytes]:

@@ -76,9 +76,8 @@ def test_a_published_version_changed(catalog: Path, text: str, message: str) -> 
 def test_another_order_of_parameters_is_a_change(catalog: Path, tmp_path: Path, field: str) -> None:
     """It is what is served, and what a model reads, at every level."""
     text = (
-        TOOL
-        + f"{field}:\n  x: {{type: object, properties: {{%s: {{type: string}}, %s: {{type: string}}}}}}\n"
-        "  %s: {type: string}\n  %s: {type: string}\n"
+        TOOL + f"{field}:\n  x: {{type: object, properties: {{%s: {{type: string}}, %s: {{type:"
+        " string}}}\n  %s: {type: string}\n  %s: {type: string}\n"
     )
     write_tool(catalog, "A_DO", "20250202_00", text % ("a", "b", "y", "z"))
     commit(tmp_path)

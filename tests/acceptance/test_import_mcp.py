@@ -2,9 +2,11 @@
 of the official SDK.
 """
 
+import importlib.util
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,11 @@ from hypothesis import strategies as st
 
 from support.command import run_successfully, run_toolcatalog
 from support.mcp_server import SERVER
+from support.server import Server, start_server
 from toolcatalog import names
 from toolcatalog.errors import UsageError
-from toolcatalog.importers import mcp
+from toolcatalog.exports.definitions import HINT_TAGS
+from toolcatalog.importers import mcp, mcp_client
 from toolcatalog.validation import checker
 
 NONSENSE = '{"jsonrpc": "2.0", "id": 1, "result": {"tools": 5}}'
@@ -68,7 +72,7 @@ def test_a_tool() -> None:
     assert item.value == {
         "name": "Forecast",
         "description": "Tell the weather.",
-        "tags": ["readOnlyHint", "openWorldHint"],
+        "tags": ["readOnlyHint", "openWorldHint", "partialHints"],
         "input_parameters": {"city": {"type": "string", "description": "Where.", "required": True}},
         "output_parameters": {"sky": {"type": "string"}},
     }
@@ -84,7 +88,7 @@ def test_a_tool_that_says_little() -> None:
 
 
 def test_what_is_not_held_is_told() -> None:
-    """A hint that says no is no tag, and the same as none; icons and the like have no place."""
+    """Icons and the like, and annotations that MCP does not define, have no place."""
     value = tool(
         icons=[],
         _meta={"a": 1},
@@ -93,8 +97,10 @@ def test_what_is_not_held_is_told() -> None:
     )
     (item,) = mcp.import_tools([value], "weather")
     assert sorted(loss.what for loss in item.losses) == [
-        "`_meta` of a tool", "`destructiveHint` that is false", "`icons` of a tool", "`mood` of annotations",
-    ]  # fmt: skip
+        "`_meta` of a tool",
+        "`icons` of a tool",
+        "`mood` of annotations",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -283,24 +289,49 @@ def test_a_live_server(tmp_path: Path) -> None:
     )
     code, text = live(tmp_path, sys.executable, SERVER, tmp_path / "tools.json", 3)
     assert (code, "Imported 7 tools" in text) == (0, True)
-    home = tmp_path / "catalog" / "toolkits" / "test_server_2"
+    home = tmp_path / "catalog" / "toolkits" / "test_2"
     assert sorted(path.name for path in home.iterdir()) == [
-        *(f"TEST_SERVER_2_DO_{number}" for number in range(7)),
+        *(f"TEST_2_DO_{number}" for number in range(7)),
         "toolkit.yaml",
     ]
     assert (home / "toolkit.yaml").read_text().startswith("name: A test\n")
-    assert "tags: [readOnlyHint]" in (home / "TEST_SERVER_2_DO_3" / "00000000_00.yaml").read_text()
+    assert (
+        "tags: [readOnlyHint, partialHints]"
+        in (home / "TEST_2_DO_3" / "00000000_00.yaml").read_text()
+    )
 
 
 @pytest.mark.parametrize(
     ("script", "seconds", "sentence"),
     [
-        ("import sys; print('no licence', file=sys.stderr); sys.exit(3)", 30, "answers with an error (Connection closed)"),
-        ("import sys, time; print('no licence', file=sys.stderr, flush=True); time.sleep(60)", 3, "did not answer within 3 seconds"),
-        ("import sys, time; print('no licence', file=sys.stderr); print('hello', flush=True); time.sleep(60)", 3, "did not answer within 3 seconds"),
-        (f"import sys; print('no licence', file=sys.stderr)\nfor line in sys.stdin: print({NONSENSE!r}, flush=True)", 5, "answer"),
+        (
+            "import sys; print('no licence', file=sys.stderr); sys.exit(3)",
+            30,
+            "answers with an error (Connection closed)",
+        ),
+        (
+            "import sys, time; print('no licence', file=sys.stderr, flush=True); time.sleep(60)",
+            3,
+            "did not answer within 3 seconds",
+        ),
+        (
+            (
+                "import sys, time; print('no licence', file=sys.stderr); print('hello',"
+                " flush=True); time.sleep(60)"
+            ),
+            3,
+            "did not answer within 3 seconds",
+        ),
+        (
+            (
+                "import sys; print('no licence', file=sys.stderr)\nfor line in sys.stdin:"
+                f" print({NONSENSE!r}, flush=True)"
+            ),
+            5,
+            "answer",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_server_that_does_not_answer(
     script: str, seconds: float, sentence: str, tmp_path: Path
 ) -> None:
@@ -322,7 +353,7 @@ def test_a_server_that_does_not_answer(
         (["nothing.json"], "There is no file nothing.json, and no program nothing.json"),
         (["no-such-program", "--flag"], "There is no program no-such-program"),
         (["no-such-program --flag"], "no program no-such-program"),
-        (["'"], "is no command"),
+        (["'"], "is not a command"),
         ([""], "There is no file"),
     ],
 )
@@ -358,3 +389,113 @@ def test_without_the_extra_it_is_named(tmp_path: Path) -> None:
         env=env,
     )
     assert done.returncode == 0
+
+
+# Live servers of others
+
+
+def require_server(module: str) -> None:
+    """Skip visibly where a published MCP server is not installed."""
+    if importlib.util.find_spec(module) is None:
+        pytest.skip(f"the MCP server {module} is not installed")
+
+
+def exported(folder: Path, toolkit: str) -> list[dict[str, Any]]:
+    """The tools of a toolkit, after a build, as MCP."""
+    run_successfully("build", "--catalog", folder / "catalog", "--out", folder / "b", "--no-site")
+    text = run_successfully("export", "mcp", "--toolkit", toolkit, "--build", folder / "b")
+    tools: list[dict[str, Any]] = json.loads(text)
+    return tools
+
+
+@pytest.mark.parametrize(
+    ("module", "toolkit", "slug"),
+    [("mcp_server_git", "git", "GIT_COMMIT"), ("mcp_server_time", "time", "TIME_CONVERT_TIME")],
+)
+def test_a_published_server(module: str, toolkit: str, slug: str, tmp_path: Path) -> None:
+    """Its tools come in under slugs that do not stutter, pass `check`, and keep their hints."""
+    require_server(module)
+    code, said = live(tmp_path, sys.executable, "-m", module)
+    assert code == 0, said
+    home = tmp_path / "catalog" / "toolkits" / toolkit
+    assert (home / slug).is_dir()
+    assert "logo" not in (home / "toolkit.yaml").read_text()
+    assert run_toolcatalog("check", "--catalog", tmp_path / "catalog").returncode == 0
+    tools = exported(tmp_path, toolkit)
+    command = [sys.executable, "-m", module]
+    listed = mcp_client.fetch_tools_from_command(command, 60)["tools"]
+    slugs_made = slugs(*(tool["name"] for tool in listed), toolkit=toolkit)
+    hints = dict(zip(slugs_made, (tool.get("annotations", {}) for tool in listed), strict=True))
+    assert {tool["name"]: tool.get("annotations", {}) for tool in tools} == {
+        name: {hint: annotations[hint] for hint in HINT_TAGS if hint in annotations}
+        for name, annotations in hints.items()
+    }
+
+
+def test_an_executable_file_is_a_command(tmp_path: Path) -> None:
+    """After `--` it is started; without, it is read, and the message says how to start it."""
+    (tmp_path / "tools.json").write_text(json.dumps([tool("go")]))
+    script = tmp_path / "server"
+    script.write_text(f"#!/bin/sh\nexec {sys.executable} {SERVER} {tmp_path / 'tools.json'}\n")
+    script.chmod(0o700)
+    code, said = live(tmp_path, script)
+    assert (code, "Imported 1 tools" in said) == (0, True), said
+    done = run_toolcatalog("import", "mcp", script, "--catalog", tmp_path / "other")
+    assert done.returncode == 2
+    assert f"To start it as a server, write it after `--`: import mcp -- {script}" in done.stderr
+
+
+# Over HTTP
+
+
+@pytest.fixture(scope="module")
+def http_server(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Our own MCP server over streamable HTTP, which wants a key."""
+    with start_server(shipped_build, tmp_path_factory.mktemp("mcp-http"), "--mcp") as server:
+        yield server
+
+
+def over_http(server: Server, catalog: Path, *options: object) -> tuple[int, str]:
+    """Import from the server: the exit code, and what is told."""
+    done = run_toolcatalog("import", "mcp", f"{server.url}/mcp", "--catalog", catalog, *options)
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("header", ["x-api-key: {}", "Authorization: Bearer {}"])
+def test_a_server_over_http(http_server: Server, header: str, tmp_path: Path) -> None:
+    """A URL is asked over streamable HTTP, with the headers that are given."""
+    key = header.format(http_server.key)
+    code, said = over_http(http_server, tmp_path / "catalog", "--header", key)
+    assert (code, "Imported" in said) == (0, True), said
+    (toolkit,) = (tmp_path / "catalog" / "toolkits").iterdir()
+    assert len([*toolkit.glob("*/00000000_00.yaml")]) >= 3
+
+
+def test_a_server_over_http_that_refuses(http_server: Server, tmp_path: Path) -> None:
+    """Without a key, and with a header that has no form: one sentence."""
+    code, said = over_http(http_server, tmp_path / "catalog")
+    assert (code, "give a key with --header" in said) == (2, True), said
+    code, said = over_http(http_server, tmp_path / "catalog", "--header", "nonsense")
+    assert (code, "--header needs the form `Name: value`" in said) == (2, True), said
+    assert not (tmp_path / "catalog").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ["http://192.0.2.1/mcp", "--header", "x-api-key: a"],
+            "would send the headers unencrypted",
+        ),
+        (["http://127.0.0.1:9/mcp"], "cannot be reached"),
+        (["https:///mcp"], "is not an http or https URL of an MCP server"),
+        (["tools.json", "--header", "x-api-key: a"], "--header is for a URL"),
+    ],
+)
+def test_urls_that_cannot_be_asked(arguments: list[str], sentence: str, tmp_path: Path) -> None:
+    """One sentence each, and nothing is sent to another machine."""
+    done = run_toolcatalog("import", "mcp", *arguments, "--catalog", tmp_path / "catalog")
+    assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,9 +1,9 @@
 """`import openapi`: the operations of an API's description become catalog files.
 
-Each document in tests/data/openapi is a case; beside it, `<case>.expected.yaml` has the files that it
-becomes and all that is told of it, or the sentences that refuse it. A new case is a new document:
-`PYTHONPATH=tests python tests/acceptance/test_import_openapi.py` writes what is expected of it, to be read before it is
-believed.
+Each document in tests/data/openapi is a case; beside it, `<case>.expected.yaml` has the files that
+it becomes and all that is told of it, or the sentences that refuse it. A new case is a new
+document: `PYTHONPATH=tests python tests/acceptance/test_import_openapi.py` writes what is expected
+of it, to be read before it is believed.
 """
 
 import copy
@@ -36,7 +36,7 @@ REAL = {
 SMALL: dict[str, Any] = {"openapi": "3.0.0", "info": {"title": "Small"}, "security": []}
 
 
-def added(document: Any, *, present: tuple[str, ...] = (), **options: str) -> writer.ImportResult:
+def added(document: Any, *, present: tuple[str, ...] = (), **options: Any) -> writer.ImportResult:
     """The additions that a document's value makes."""
     source = documents.SourceDocument("it.yaml", document, b"")
     return writer.build_files(openapi.import_tools(source, **options), present)
@@ -56,7 +56,8 @@ def outcome(path: Path) -> dict[str, Any]:
     except UsageError as error:
         return {"refused": str(error).splitlines()}
     notes = [
-        f"{note.subject} {'.'.join(map(str, note.loss.pointer))}: {note.loss.what} ({note.loss.detail})"
+        f"{note.subject} {'.'.join(map(str, note.loss.pointer))}: {note.loss.what}"
+        f" ({note.loss.detail})"
         for note in new.notes
     ]
     return {
@@ -164,11 +165,11 @@ def test_real_documents_become_catalogs_without_errors(name: str, tmp_path: Path
         ({**SMALL, "paths": []}, "it.yaml: #/paths: `paths` is not a mapping."),
         (
             {**operation(), "info": {}},
-            "The document has no title to name a toolkit by: say it with --toolkit SLUG.",
+            "The document has no title to name a toolkit by: name it with --toolkit SLUG.",
         ),
         (
             {**operation(), "info": {"title": "宠物"}},
-            "The document has no title to name a toolkit by: say it with --toolkit SLUG.",
+            "The document has no title to name a toolkit by: name it with --toolkit SLUG.",
         ),
     ],
 )
@@ -417,7 +418,7 @@ def test_a_deep_document_is_read() -> None:
 
 def test_help_has_examples() -> None:
     """The command's help shows how it is called."""
-    assert "toolcatalog import openapi openapi.json --into catalog" in run_successfully(
+    assert "toolcatalog import openapi openapi.json" in run_successfully(
         "import", "openapi", "--help"
     )
 

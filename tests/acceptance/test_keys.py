@@ -213,10 +213,28 @@ GOOD = {
     "revoked": None,
 }
 WRONG: tuple[dict[str, object], ...] = (
-    {"id": 1}, {"project": None}, {"sha256": []}, {"hint": {}}, {"created": None}, {"created": "yesterday"}, {"created": 5},
-    {"created": "2025-01-01T00:00:00"}, {"expires": "2025-01-01"}, {"expires": 5}, {"expires": ""}, {"revoked": True}, {"revoked": ""},
-    {"lifetime": "1d"}, {"lifetime": 1.5}, {"lifetime": True}, {"toolkits": "slack"}, {"toolkits": [1]}, {"toolkits": {"a": 1}}, {"toolkits": False}, {"unknown": 1},
-)  # fmt: skip
+    {"id": 1},
+    {"project": None},
+    {"sha256": []},
+    {"hint": {}},
+    {"created": None},
+    {"created": "yesterday"},
+    {"created": 5},
+    {"created": "2025-01-01T00:00:00"},
+    {"expires": "2025-01-01"},
+    {"expires": 5},
+    {"expires": ""},
+    {"revoked": True},
+    {"revoked": ""},
+    {"lifetime": "1d"},
+    {"lifetime": 1.5},
+    {"lifetime": True},
+    {"toolkits": "slack"},
+    {"toolkits": [1]},
+    {"toolkits": {"a": 1}},
+    {"toolkits": False},
+    {"unknown": 1},
+)
 
 
 def test_the_file_of_the_following_tests_is_fine_without_their_damage(tmp_path: Path) -> None:
@@ -234,13 +252,26 @@ def test_the_file_of_the_following_tests_is_fine_without_their_damage(tmp_path: 
 @pytest.mark.parametrize(
     "content",
     [
-        b"", b"{", b"[]", b"null", b"1", b'"x"', b"{}", b'{"format": 1}', b'{"keys": []}', b'{"format": 1, "keys": {}, ', b"\xff\xfe",
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"1",
+        b'"x"',
+        b"{}",
+        b'{"format": 1}',
+        b'{"keys": []}',
+        b'{"format": 1, "keys": {}, ',
+        b"\xff\xfe",
         b"\x00" * 100,
-        b'{"format": 1, "keys": 5}', b'{"format": 1, "keys": null}', b'{"format": 1, "keys": [1]}', b'{"format": 1, "keys": [{}]}',
+        b'{"format": 1, "keys": 5}',
+        b'{"format": 1, "keys": null}',
+        b'{"format": 1, "keys": [1]}',
+        b'{"format": 1, "keys": [{}]}',
         b'{"format": 1, "keys": "x"}',
         *(json.dumps({"format": 1, "keys": [{**GOOD, **invalid}]}).encode() for invalid in WRONG),
     ],
-)  # fmt: skip
+)
 def test_a_damaged_file_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
 ) -> None:
@@ -249,7 +280,10 @@ def test_a_damaged_file_is_one_sentence(
     """
     file = tmp_path / "keys.json"
     file.write_bytes(content)
-    expected = f"error: The key file {file} is damaged: restore it from a backup, or move it away and create new keys."
+    expected = (
+        f"error: The key file {file} is damaged: restore it from a backup, or move it away and"
+        " create new keys."
+    )
     for command in (
         ["create", "--project", "p"],
         ["list"],
@@ -276,15 +310,19 @@ def test_what_a_missing_file_means(tmp_path: Path, capsys: pytest.CaptureFixture
     """`list`, `rotate` and `revoke` say which command makes a key file."""
     file = tmp_path / "keys.json"
     for command in (["list"], ["rotate", "key_1"], ["revoke", "key_1"]):
-        assert refused(capsys, "keys", *command, "--keys", file) == (
-            f"error: There is no key file {file}: run `toolcatalog keys create --project default --keys {file}`."
+        assert (
+            refused(capsys, "keys", *command, "--keys", file)
+            == f"error: There is no key file {file}: run `toolcatalog keys create --project default"
+            f" --keys {file}`."
         )
 
 
 def test_a_file_that_cannot_be_read_or_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A path that leads through a file, or to a folder, is one sentence with the system's reason."""
+    """A path that leads through a file, or to a folder, is one sentence with the system's
+    reason.
+    """
     (tmp_path / "file").write_text("")
     for command in (
         ["create", "--project", "p"],
@@ -294,7 +332,8 @@ def test_a_file_that_cannot_be_read_or_written(
     ):
         line = refused(capsys, "keys", *command, "--keys", tmp_path / "file" / "keys.json")
         assert re.search(
-            r"cannot be (read|written) \((Not a directory|File exists)\): move what is in its way, or name another with --keys\.",
+            r"cannot be (read|written) \((Not a directory|File exists)\): move what is in its way,"
+            r" or name another with --keys\.",
             line,
         )
     assert main(["keys", "list", "--keys", str(tmp_path)]) == 2
@@ -312,7 +351,10 @@ def test_another_user_cannot_read_it() -> None:
         create_key(file)
         # The other user may not be able to read Python's own modules: have all that a complaint
         # needs loaded first.
-        program = "import os, sys; from toolcatalog.cli import rich_output, keys; from toolcatalog.cli.main import main; os.setuid(65534); sys.exit(main(sys.argv[1:]))"
+        program = (
+            "import os, sys; from toolcatalog.cli import rich_output, keys; from"
+            " toolcatalog.cli.main import main; os.setuid(65534); sys.exit(main(sys.argv[1:]))"
+        )
         done = subprocess.run(
             [sys.executable, "-c", program, "keys", "list", "--keys", str(file)],
             capture_output=True,
@@ -323,7 +365,8 @@ def test_another_user_cannot_read_it() -> None:
         assert (done.returncode, done.stdout) == (2, "")
         assert (
             done.stderr
-            == f"error: The key file {file} cannot be read (Permission denied): mend its permissions, or name another with --keys.\n"
+            == f"error: The key file {file} cannot be read (Permission denied): mend its"
+            " permissions, or name another with --keys.\n"
         )
 
 
@@ -580,7 +623,11 @@ def test_a_folder_in_the_place_of_the_file(
     assert ring.find(first.encode())
     assert ring.find(first.encode())
     assert caplog.messages == [
-        f"keys stay as they were: The key file {file} cannot be read (Is a directory): move what is in its way, or name another with --keys."
+        (
+            f"keys stay as they were: The key file {file} cannot be read (Is a directory): move "
+            f"what is"
+            " in its way, or name another with --keys."
+        )
     ]
     file.rmdir()
     (tmp_path / "away").rename(file)
@@ -703,7 +750,9 @@ def test_a_document_that_is_not_as_it_was_written_is_refused(tmp_path: Path) -> 
 
 
 def test_a_change_is_followed_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A key made while a server runs is good within a second; the log says how many there are then."""
+    """A key made while a server runs is good within a second; the log says how many there are
+    then.
+    """
     file = tmp_path / "keys.json"
     api_keys.create(file, "default", None, None)
     ring = api_keys.KeyRing(file)

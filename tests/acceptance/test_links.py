@@ -41,7 +41,10 @@ def catalog(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("link", "arguments"),
     [
-        ("toolkits/b", ["import", "openapi", "openapi.json", "--into", "catalog", "--toolkit", "b"]),
+        (
+            "toolkits/b",
+            ["import", "openapi", "openapi.json", "--into", "catalog", "--toolkit", "b"],
+        ),
         ("toolkits/b", ["import", "mcp", "mcp.json", "--into", "catalog", "--toolkit", "b"]),
         ("toolkits/b", ["import", "wire", "wire.json", "--into", "catalog", "--toolkit", "b"]),
         ("toolkits/a/A_NEW", ["new", "tool", "A_NEW", *TEXTS]),
@@ -50,11 +53,14 @@ def catalog(tmp_path: Path) -> Path:
         (".schemas/v1", ["new", "tool", "A_NEW", *TEXTS]),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value[:2]),
-)  # fmt: skip
+)
 def test_nothing_is_written_through_a_linked_folder(
-    catalog: Path, link: str, arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch,
+    catalog: Path,
+    link: str,
+    arguments: Sequence[str],
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     """One sentence that names the link; nothing is written outside, and nothing inside."""
     monkeypatch.chdir(catalog.parent)
     (catalog / link).parent.mkdir(exist_ok=True)

@@ -125,17 +125,30 @@ def test_the_digest_stays_what_it_is() -> None:
     program can make.
     """
     tool = Tool(
-        slug="A_DO", toolkit="a", version="20250101_00", available_versions=("20250101_00",), name="Do", description="Does “it”.", scopes=("s",),
-        tags=("t",), no_auth=False, deprecation=None, input_parameters={"x": {"type": "number", "required": True, "default": 1.0}}, output_parameters={},
-    )  # fmt: skip
+        slug="A_DO",
+        toolkit="a",
+        version="20250101_00",
+        available_versions=("20250101_00",),
+        name="Do",
+        description="Does “it”.",
+        scopes=("s",),
+        tags=("t",),
+        no_auth=False,
+        deprecation=None,
+        input_parameters={"x": {"type": "number", "required": True, "default": 1.0}},
+        output_parameters={},
+    )
     ordered = (
         '{"slug":"A_DO","version":"20250101_00","name":"Do","description":"Does “it”.",'
         '"input_parameters":{"x":{"type":"number","required":true,"default":1.0}},'
         '"output_parameters":{},"no_auth":false,"scopes":["s"],"tags":["t"],"toolkit":"a"}'
     )
     by_key = (
-        '{"description":"Does “it”.","input_parameters":{"x":{"default":1.0,"required":true,"type":"number"}},"name":"Do","no_auth":false,'
-        '"output_parameters":{},"scopes":["s"],"slug":"A_DO","tags":["t"],"toolkit":"a","version":"20250101_00"}'
+        '{"description":"Does'
+        ' “it”.","input_parameters":{"x":{"default":1.0,"required":true,"type":"number"}},'
+        '"name":"Do","no_auth":false,'
+        '"output_parameters":{},"scopes":["s"],"slug":"A_DO","tags":["t"],"toolkit":"a",'
+        '"version":"20250101_00"}'
     )
     value = json.loads(json.dumps(tool_to_document(tool, "A", "l")))
     for text, is_sorted in ((ordered, False), (by_key, True)):
@@ -174,13 +187,23 @@ def test_a_lock_file_has_a_line_for_each_tool() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "[]", "<<<<<<< ours", '{"tools": {}}', '{"format": 3, "tools": {}}', '{"format": true, "tools": {}}', '{"format": 2.0, "tools": {}}', '{"format": 1, "tools": []}',
-        '{"format": 1, "tools": {"A": 1}}', '{"format": 1, "tools": {"A": {"version": "20250101_00"}}}',
+        "",
+        "[]",
+        "<<<<<<< ours",
+        '{"tools": {}}',
+        '{"format": 3, "tools": {}}',
+        '{"format": true, "tools": {}}',
+        '{"format": 2.0, "tools": {}}',
+        '{"format": 1, "tools": []}',
+        '{"format": 1, "tools": {"A": 1}}',
+        '{"format": 1, "tools": {"A": {"version": "20250101_00"}}}',
         '{"format": 1, "tools": {"A": {"version": "1", "digest": "sha256:%s"}}}' % ("0" * 64),
-        '{"format": 1, "tools": {"A": {"version": "20250101_00", "digest": "md5:%s"}}}' % ("0" * 64),
-        '{"format": 1, "tools": {"../a": {"version": "20250101_00", "digest": "sha256:%s"}}}' % ("0" * 64),
+        '{"format": 1, "tools": {"A": {"version": "20250101_00", "digest": "md5:%s"}}}'
+        % ("0" * 64),
+        '{"format": 1, "tools": {"../a": {"version": "20250101_00", "digest": "sha256:%s"}}}'
+        % ("0" * 64),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_lock_file(text: str) -> None:
     """One sentence that names the file."""
     with pytest.raises(UsageError, match=r"^my\.lock "):
@@ -401,7 +424,8 @@ def old_lock(place: Place, **versions: str) -> None:
     look = open_build_source(place.folder / "build")
     tools = {}
     for slug, version in versions.items():
-        entry = lockfile.lock_tool(dict(look(slug, version)), is_sorted=True)  # type: ignore[arg-type]  # it is there
+        document = dict(look(slug, version))  # type: ignore[arg-type]
+        entry = lockfile.lock_tool(document, is_sorted=True)
         tools[slug] = {"version": entry.version, "digest": entry.digest}
     (place.folder / "toolcatalog.lock").write_text(json.dumps({"format": 1, "tools": tools}))
 
@@ -444,7 +468,7 @@ def test_a_lock_of_format_1_is_upgraded_where_all_is_as_it_was_locked(place: Pla
     assert "had format 1" in text
     look = open_build_source(place.folder / "build")
     assert lockfile.load(file.read_bytes(), "lock") == {
-        slug: lockfile.lock_tool(dict(look(slug, "20250101_00")))  # type: ignore[arg-type]  # it is there
+        slug: lockfile.lock_tool(dict(look(slug, "20250101_00")))  # type: ignore[arg-type]
         for slug in ("A_DO", "A_STAY")
     }
 
@@ -550,10 +574,21 @@ def test_keys(place: Place, served: Server) -> None:
         assert (result, sentence in text) == (code, True), text
 
 
-GOOD = json.dumps({
-    "slug": "A_DO", "version": "20250101_00", "name": "Do it", "description": "", "input_parameters": {}, "output_parameters": {}, "no_auth": False,
-    "scopes": [], "tags": [], "is_deprecated": False, "toolkit": {"slug": "a"},
-}).encode()  # fmt: skip
+GOOD = json.dumps(
+    {
+        "slug": "A_DO",
+        "version": "20250101_00",
+        "name": "Do it",
+        "description": "",
+        "input_parameters": {},
+        "output_parameters": {},
+        "no_auth": False,
+        "scopes": [],
+        "tags": [],
+        "is_deprecated": False,
+        "toolkit": {"slug": "a"},
+    }
+).encode()
 NOT_FOUND = b'{"error": {"slug": "%s", "message": "no"}}'
 
 
@@ -602,7 +637,9 @@ def test_strange_servers(status: int, body: bytes, code: int, sentence: str, pla
 
 @contextmanager
 def answering(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
-    """A server that answers everything so (status 0: hangs up), its address, and what it was asked."""
+    """A server that answers everything so (status 0: hangs up), its address, and what it was
+    asked.
+    """
     request: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -611,10 +648,8 @@ def answering(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
             if status:
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
-                self.send_header(
-                    "Location",
-                    f"http://127.0.0.1:{self.server.server_port}/elsewhere",  # type: ignore[attr-defined]
-                )
+                port = self.server.server_port  # type: ignore[attr-defined]
+                self.send_header("Location", f"http://127.0.0.1:{port}/elsewhere")
                 self.end_headers()
                 self.wfile.write(body)
 

@@ -725,7 +725,9 @@ def test_a_reload_under_one_client(two: tuple[Path, str], tmp_path: Path) -> Non
 
 
 def over_stdio(talk: Talk, log: Path, *arguments: object) -> str:
-    """A conversation of the SDK's client with a process; what that has written to standard error."""
+    """A conversation of the SDK's client with a process; what that has written to standard
+    error.
+    """
     command = ["-m", "toolcatalog", *map(str, arguments)]
     parameters = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
 

@@ -75,9 +75,17 @@ def send(server: Server, key: str, rounds: int) -> dict[tuple[str, str], int]:
             )
     item = "/api/v3/tools/{slug}"
     each = {
-        (item, "200"): 6, (item, "304"): 1, (item, "404"): 1, (item, "401"): 1, (metrics.LIST, "200"): 1, (metrics.LIST, "405"): 1,
-        ("/api/v3/tool_router/session/{id}/tools", "200"): 1, ("site", "200"): 1, ("none", "404"): 1, ("preflight", "204"): 1,
-    }  # fmt: skip
+        (item, "200"): 6,
+        (item, "304"): 1,
+        (item, "404"): 1,
+        (item, "401"): 1,
+        (metrics.LIST, "200"): 1,
+        (metrics.LIST, "405"): 1,
+        ("/api/v3/tool_router/session/{id}/tools", "200"): 1,
+        ("site", "200"): 1,
+        ("none", "404"): 1,
+        ("preflight", "204"): 1,
+    }
     return {name: rounds * number for name, number in each.items()}
 
 
@@ -212,7 +220,8 @@ def test_on_the_port_of_the_api_only_the_own_machine_is_told(
     """Workers are added up there too. Whoever comes from elsewhere, by another name or through a
     proxy is told that there is nothing.
     """
-    with start_server(shipped_build, tmp_path, "--workers", "2", "--host", "0.0.0.0") as server:  # noqa: S104 - to be asked from outside
+    options = ("--workers", "2", "--host", "0.0.0.0")  # noqa: S104
+    with start_server(shipped_build, tmp_path, *options) as server:
         port = server.url.rpartition(":")[2]
         url = f"http://127.0.0.1:{port}/metrics"
         wait_until(lambda: metrics.scrape(url)[metrics.sample("processes")] == 2)
@@ -464,7 +473,10 @@ def test_what_a_killed_supervisor_left_goes_with_the_next(tmp_path: Path) -> Non
 
 def supervisor() -> tuple[subprocess.Popen[str], Path]:
     """A process that has a folder, and the folder."""
-    program = "import time\nfrom toolcatalog.server.metrics import workers\nwith workers.create_folder() as f:\n print(f, flush=True)\n time.sleep(60)"
+    program = (
+        "import time\nfrom toolcatalog.server.metrics import workers\nwith workers.create_folder()"
+        " as f:\n print(f, flush=True)\n time.sleep(60)"
+    )
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert process.stdout
     with process.stdout as output:

@@ -3,6 +3,7 @@ nothing that is there is changed.
 """
 
 import re
+import shutil
 from datetime import datetime
 from pathlib import Path
 
@@ -97,12 +98,32 @@ def test_an_editor_finds_the_schema(begun: Path) -> None:
             ).read_bytes() == file_schemas.render_schema(kind)
 
 
-def test_schemas_that_differ_are_written_again(begun: Path) -> None:
-    """Those of an older program are brought to this one's."""
+def test_an_existing_catalog_gets_one_new_file(begun: Path) -> None:
+    """Its schemas stay as they are; `new schemas` updates them."""
     schema = begun / file_schemas.catalog_schema_path("tool")
     schema.write_text("{}")
-    assert main([*TOOL]) == 0
+    before = {*files_of(begun)}
+    assert main([*TOOL, "--version", "20250101_00"]) == 0
+    new = "toolkits/github/GITHUB_CREATE_ISSUE/20250101_00.yaml"
+    assert {*files_of(begun)} - before == {new}
+    assert schema.read_bytes() == b"{}"
+    assert main(["new", "schemas"]) == 0
     assert schema.read_bytes() == file_schemas.render_schema("tool")
+
+
+@pytest.mark.parametrize("home", ["", "https://tools.example.com/catalog/"])
+def test_a_catalog_without_schemas(begun: Path, home: str) -> None:
+    """The published schema is named if the site has an address, and otherwise none."""
+    shutil.rmtree(begun / file_schemas.SCHEMA_FOLDER)
+    for file in ("catalog.yaml", "toolkits/github/toolkit.yaml"):
+        (begun / file).write_text("name: GitHub\n")
+    (begun / "catalog.yaml").write_text(f"title: Tools\n{f'home: {home}' if home else ''}\n")
+    assert main([*TOOL, "--version", "20250101_00"]) == 0
+    text = (begun / "toolkits/github/GITHUB_CREATE_ISSUE/20250101_00.yaml").read_text()
+    url = "https://tools.example.com/catalog/schemas/v1/tool.json"
+    assert text.startswith(f"# yaml-language-server: $schema={url}\n" if home else "name: ")
+    assert not (begun / file_schemas.SCHEMA_FOLDER).exists()
+    assert run_toolcatalog("check", "--catalog", begun).returncode == 0
 
 
 def test_the_skeleton_is_sound_when_its_marks_are_taken_off(begun: Path) -> None:
@@ -205,24 +226,86 @@ def test_the_toolkit_is_the_longest_that_fits(begun: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["toolkit", "slack"], "--name and --logo are missing: give them, or run this at a terminal, where it asks."),
-        (["toolkit", "slack", "--name", "Slack"], "--logo is missing: give it, or run this at a terminal, where it asks."),
-        (["toolkit", "slack", "--name", "Slack", "--logo", "http://a.example"], "--logo: the string `http://a.example` does not fit, expected the https URL of an image."),
-        (["toolkit", "slack", "--name", " ", "--logo", "https://a.example"], "--name: the string ` ` does not fit, expected the toolkit's display name."),
-        (["toolkit", "slack", *TOOLKIT[3:], "--category", "a,b"], "--category: the string `a,b` does not fit, expected a name without commas,"),
-        (["toolkit", "github"], "catalog/toolkits/github/toolkit.yaml is there already: edit it, or choose another slug."),
-        (["toolkit", "router", *TOOLKIT[3:]], "router is the toolkit of the meta tools: choose another slug."),
-        (["toolkit", "Git Hub"], "`Git Hub` in toolkits/ is not a toolkit slug: rename it, for example to `git_hub`."),
-        (["toolkit", "../x"], "`..` in toolkits/ is not a toolkit slug: rename it, for example to `_`."),
-        (["tool", "GITHUB_X"], "--name and --description are missing: give them, or run this at a terminal, where it asks."),
-        (["tool", "GITHUB_X", "--name", "X", "--description", ""], "--description: it is empty, and should say something."),
-        (["tool", "github_x", *TOOL[3:]], "`github_x` in toolkits/github/ is not a tool slug: rename it, for example to `GITHUB_X`."),
-        (["tool", "GITHUB_X", *TOOL[3:], "--version", "today"], "`today` is not a version: name the file like 20251027_00.yaml."),
-        (["tool", "GITHBU_X", *TOOL[3:]], "GITHBU_X begins with the slug of no toolkit in catalog: did you mean github? Name it with --toolkit, or make one with `toolcatalog new toolkit githbu`."),
-        (["tool", "SLACK_X", *TOOL[3:]], "SLACK_X begins with the slug of no toolkit in catalog: name one with --toolkit, or make one with `toolcatalog new toolkit slack`."),
-        (["tool", "GITHUB_X", "--toolkit", "gihtub", *TOOL[3:]], "There is no toolkit gihtub in catalog: did you mean github?"),
+        (
+            ["toolkit", "slack"],
+            "--name is missing: give it, or run this at a terminal, where it asks.",
+        ),
+        (
+            ["toolkit", "slack", "--name", "Slack", "--logo", "http://a.example"],
+            (
+                "--logo: the string `http://a.example` does not fit, expected the https URL of an"
+                " image."
+            ),
+        ),
+        (
+            ["toolkit", "slack", "--name", " ", "--logo", "https://a.example"],
+            "--name: the string ` ` does not fit, expected the toolkit's display name.",
+        ),
+        (
+            ["toolkit", "slack", *TOOLKIT[3:], "--category", "a,b"],
+            "--category: the string `a,b` does not fit, expected a name without commas,",
+        ),
+        (
+            ["toolkit", "github"],
+            (
+                "catalog/toolkits/github/toolkit.yaml is there already: edit it, or choose another"
+                " slug."
+            ),
+        ),
+        (
+            ["toolkit", "router", *TOOLKIT[3:]],
+            "router is the toolkit of the meta tools: choose another slug.",
+        ),
+        (
+            ["toolkit", "Git Hub"],
+            "`Git Hub` in toolkits/ is not a toolkit slug: rename it, for example to `git_hub`.",
+        ),
+        (
+            ["toolkit", "../x"],
+            "`..` in toolkits/ is not a toolkit slug: rename it, for example to `_`.",
+        ),
+        (
+            ["tool", "GITHUB_X"],
+            (
+                "--name and --description are missing: give them, or run this at a terminal, where"
+                " it asks."
+            ),
+        ),
+        (
+            ["tool", "GITHUB_X", "--name", "X", "--description", ""],
+            "--description: it is empty, and should say something.",
+        ),
+        (
+            ["tool", "github_x", *TOOL[3:]],
+            (
+                "`github_x` in toolkits/github/ is not a tool slug: rename it, for example to"
+                " `GITHUB_X`."
+            ),
+        ),
+        (
+            ["tool", "GITHUB_X", *TOOL[3:], "--version", "today"],
+            "`today` is not a version: name the file like 20251027_00.yaml.",
+        ),
+        (
+            ["tool", "GITHBU_X", *TOOL[3:]],
+            (
+                "GITHBU_X begins with the slug of no toolkit in catalog: did you mean github? Name"
+                " it with --toolkit, or make one with `toolcatalog new toolkit githbu`."
+            ),
+        ),
+        (
+            ["tool", "SLACK_X", *TOOL[3:]],
+            (
+                "SLACK_X begins with the slug of no toolkit in catalog: name one with --toolkit, or"
+                " make one with `toolcatalog new toolkit slack`."
+            ),
+        ),
+        (
+            ["tool", "GITHUB_X", "--toolkit", "gihtub", *TOOL[3:]],
+            "There is no toolkit gihtub in catalog: did you mean github?",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_sentence_that_says_what_to_do(
     begun: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
@@ -259,7 +342,7 @@ def test_a_person_is_asked(tmp_path: Path) -> None:
     assert (seen.code, seen.out) == (0, "catalog/toolkits/github/toolkit.yaml\n")
     assert "Name [Github]: " in seen.terminal_output
     assert "Description (or nothing): " in seen.terminal_output
-    assert "Logo [https://github.com/favicon.ico]: " in seen.terminal_output
+    assert "Logo (or nothing): " in seen.terminal_output
     assert (
         "Error: the string `nonsense` does not fit, expected the https URL of an image"
         in seen.terminal_output
@@ -269,7 +352,6 @@ def test_a_person_is_asked(tmp_path: Path) -> None:
     ).value
     expected = {
         "name": "Github",
-        "logo": "https://github.com/favicon.ico",
         "description": "Issues and more.",
         "homepage": "https://github.com/",
     }

@@ -1,4 +1,6 @@
-"""The room `system.processes`: work shared among processes that end with their build, however it ends."""
+"""The room `system.processes`: work shared among processes that end with their build, however it
+ends.
+"""
 
 import multiprocessing
 import os
@@ -113,7 +115,8 @@ def test_a_killed_worker_is_one_sentence(
             output, complaint = process.communicate(timeout=60)
         done = subprocess.CompletedProcess(process.args, process.returncode, output, complaint)
         assert error_sentence(done).startswith(
-            "error: A worker process was killed, perhaps for want of memory: the last good build is untouched."
+            "error: A worker process was killed, perhaps for want of memory: the last good build is"
+            " untouched."
         )
         assert all_end(result)
         assert read_tree(out / "current") == previous
@@ -206,7 +209,9 @@ os.register_at_fork({when}=lambda: os.kill(os.getpid(), signal.SIGINT))
 def test_an_interrupt_while_processes_are_begun_is_heard(
     when: str, many: Path, tmp_path: Path
 ) -> None:
-    """Python itself loses it there, or leaves a pool half begun, for which it would wait for ever."""
+    """Python itself loses it there, or leaves a pool half begun, for which it would wait for
+    ever.
+    """
     (tmp_path / "sitecustomize.py").write_text(AS_IT_FORKS.format(when=when))
     command = [
         sys.executable,
@@ -288,7 +293,9 @@ except KeyboardInterrupt:
 
 
 def test_results_come_in_the_order_of_the_tasks() -> None:
-    """Whatever takes longer, here or in processes; nothing is begun where there is nothing to do."""
+    """Whatever takes longer, here or in processes; nothing is begun where there is nothing to
+    do.
+    """
     tasks = [*range(40)]
     for jobs in (1, 2):
         done = subprocess.run(

@@ -12,9 +12,15 @@ from support.server import Server
 from toolcatalog.server.protocol import LimitedProtocol, select_protocol
 
 HEADERS = [
-    (), ("If-None-Match: *",), ("Accept-Encoding: gzip",), ("Origin: https://somewhere.example",), ("x-api-key: tc_no",), ("x-api-key:",),
- ("Expect: 100-continue",), ("X-FORWARDED-PROTO: https",),
-]  # fmt: skip
+    (),
+    ("If-None-Match: *",),
+    ("Accept-Encoding: gzip",),
+    ("Origin: https://somewhere.example",),
+    ("x-api-key: tc_no",),
+    ("x-api-key:",),
+    ("Expect: 100-continue",),
+    ("X-FORWARDED-PROTO: https",),
+]
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])

@@ -1,5 +1,5 @@
-"""The room `search.ranking`, through a store and a server: the right tool comes first, and whatever is
-asked is answered.
+"""The room `search.ranking`, through a store and a server: the right tool comes first, and whatever
+is asked is answered.
 """
 
 import random
@@ -40,8 +40,8 @@ def found(
 
 @pytest.mark.parametrize(("query", "slug"), FIRST)
 def test_the_right_tool_comes_first(store: Store, query: str, slug: str) -> None:
-    """The expectations of tests/data/first.tsv over the shipped catalog: sentences, keywords, slips of
-    the pen, slugs and names.
+    """The expectations of tests/data/first.tsv over the shipped catalog: sentences, keywords, slips
+    of the pen, slugs and names.
     """
     assert found(store, query)[0] == slug
 
@@ -101,10 +101,38 @@ def test_filters_and_pins_come_first(store: Store) -> None:
 
 
 HOSTILE = [
-    "😀", "a", "ß", "the of and", "日本語", "שלום עולם", "مرحبا", "e\u0301\u0301\u0301", "\u202eissue", "(a+)+$", "issue AND (NOT x) OR *:*", "NEAR(a b)", '"',
-    "'; DROP TABLE tools; --", "%00", "\\", "[", "*", "a" * 1000, "ab " * 333, "é" * 1000, "_" * 200, "A_" * 100, "١٢٣", "issue\u0000", "\ud7ff\ue000",
-    " ".join(f"w{number}x" for number in range(150)), "issues." * 140, "'a" * 500, "github " * 140, "GITHUB_" + "X" * 190,
-]  # fmt: skip
+    "😀",
+    "a",
+    "ß",
+    "the of and",
+    "日本語",
+    "שלום עולם",
+    "مرحبا",
+    "e\u0301\u0301\u0301",
+    "\u202eissue",
+    "(a+)+$",
+    "issue AND (NOT x) OR *:*",
+    "NEAR(a b)",
+    '"',
+    "'; DROP TABLE tools; --",
+    "%00",
+    "\\",
+    "[",
+    "*",
+    "a" * 1000,
+    "ab " * 333,
+    "é" * 1000,
+    "_" * 200,
+    "A_" * 100,
+    "١٢٣",
+    "issue\u0000",
+    "\ud7ff\ue000",
+    " ".join(f"w{number}x" for number in range(150)),
+    "issues." * 140,
+    "'a" * 500,
+    "github " * 140,
+    "GITHUB_" + "X" * 190,
+]
 
 
 @pytest.mark.parametrize("query", HOSTILE)
@@ -163,7 +191,7 @@ def test_pages_of_many_that_are_found(tmp_path: Path) -> None:
     """Beyond those looked at closely too, pages together are the whole, each tool once, and in both
     directions.
     """
-    root, draw = generate_catalog(tmp_path / "catalog", 0, 1), random.Random(2)  # noqa: S311 - nothing secret
+    root, draw = generate_catalog(tmp_path / "catalog", 0, 1), random.Random(2)  # noqa: S311
     for number in range(260):
         add_tool(root, "kit0", f"KIT0_{draw.choice(['PAGE', 'SHEET'])}_{number}", draw.randrange(6))
     build(root, tmp_path / "build", None)

@@ -1,5 +1,5 @@
-"""The room `server.rate_limit`: what is within a rate, what is told of it, and that no clock lets anybody in
-or locks anybody out.
+"""The room `server.rate_limit`: what is within a rate, what is told of it, and that no clock lets
+anybody in or locks anybody out.
 """
 
 import asyncio
@@ -274,7 +274,9 @@ def test_every_list_of_a_key_counts_and_nothing_else(limited: Server) -> None:
     with client_of(limited) as client:
         until_known(client)
         first = client.get(LIST)
-        remaining = int(str(re.search("r=([0-9]+)", first.headers["ratelimit"])[1]))  # type: ignore[index]
+        match = re.search("r=([0-9]+)", first.headers["ratelimit"])
+        assert match
+        remaining = int(match[1])
         for request, status in [
             (("GET", LIST, {"if-none-match": first.headers["etag"]}), 304),
             (("HEAD", "/api/v3.1/tools", {}), 200),
@@ -399,11 +401,17 @@ def test_workers_share_the_rate(shipped_build: Path, tmp_path: Path) -> None:
         (["--rate", "fast"], "'fast' is not a rate: write a number and /s, /m or /h, as in 100/s"),
         (
             ["--rate", "3/s", "--workers", "4"],
-            "error: --rate must be at least 1 for each of 4 workers: they share it, also where Redis is away.",
+            (
+                "error: --rate must be at least 1 for each of 4 workers: they share it, also where"
+                " Redis is away."
+            ),
         ),
         (
             ["--redis", "localhost:6379"],
-            "error: --redis takes redis://host:port, or rediss://host:port for TLS; user:password@ may stand before the host.",
+            (
+                "error: --redis takes redis://host:port, or rediss://host:port for TLS;"
+                " user:password@ may stand before the host."
+            ),
         ),
     ],
 )

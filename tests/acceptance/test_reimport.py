@@ -55,9 +55,7 @@ def added(
     return writer.build_files(
         wire.import_tools([*definitions]),
         folder.list_paths(root)[0],
-        version=version,
-        read=record,
-        today=today,
+        writer.ImportOptions(version=version, read=record, today=today),
     )
 
 
@@ -82,14 +80,28 @@ def test_the_same_again_writes_nothing(catalog: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "# A comment\nname: 'Do'\ndescription: >-\n  Does it.\ntags:\n- b\n- a\ninput_parameters: {y: {type: string}, x: {default: 1, type: integer, required: true}}\n",
-        "name: Do\ndescription: Does it.\ntags: [b, a]\nscopes: []\nno_auth: false\ninput_parameters:\n  x: {type: integer, default: 1, required: true, description: ''}\n  y: {type: string, required: false}\n",
-        "name: Do\ndescription: Does it.\ntags: [b, a]\ndeprecation: {reason: Old.}\ninput_parameters: {x: {type: integer, default: 1, required: true}, y: {type: string}}\n",
+        (
+            "# A comment\nname: 'Do'\ndescription: >-\n  Does it.\ntags:\n- b\n-"
+            " a\ninput_parameters: {y: {type: string}, x: {default: 1, type: integer, required:"
+            " true}}\n"
+        ),
+        (
+            "name: Do\ndescription: Does it.\ntags: [b, a]\nscopes: []\nno_auth:"
+            " false\ninput_parameters:\n  x: {type: integer, default: 1, required: true,"
+            " description: ''}\n  y: {type: string, required: false}\n"
+        ),
+        (
+            "name: Do\ndescription: Does it.\ntags: [b, a]\ndeprecation: {reason:"
+            " Old.}\ninput_parameters: {x: {type: integer, default: 1, required: true}, y: {type:"
+            " string}}\n"
+        ),
     ],
     ids=["layout", "defaults", "deprecation"],
 )
 def test_only_content_counts(catalog: Path, text: str) -> None:
-    """Comments, layout, what would be there anyway and a deprecation written by hand are no change."""
+    """Comments, layout, what would be there anyway and a deprecation written by hand are no
+    change.
+    """
     (catalog / FIRST).write_text(text)
     assert counts(added(catalog, definition())) == (0, 0, 1)
 
@@ -102,11 +114,22 @@ def test_only_content_counts(catalog: Path, text: str) -> None:
         {"scopes": ["s"]},
         {"no_auth": True},
         {"is_deprecated": True},
-        {"input_parameters": {"type": "object", "properties": {"x": {"type": "integer", "default": 1}, "y": {"type": "string"}}}},
-        {"input_parameters": {"type": "object", "properties": {"x": {"type": "number", "default": True}, "y": {"type": "string"}}, "required": ["x"]}},
+        {
+            "input_parameters": {
+                "type": "object",
+                "properties": {"x": {"type": "integer", "default": 1}, "y": {"type": "string"}},
+            }
+        },
+        {
+            "input_parameters": {
+                "type": "object",
+                "properties": {"x": {"type": "number", "default": True}, "y": {"type": "string"}},
+                "required": ["x"],
+            }
+        },
         {"output_parameters": {"type": "object", "properties": {"z": {"type": "string"}}}},
     ],
-)  # fmt: skip
+)
 def test_a_change_is_a_version_of_the_day(catalog: Path, extra: dict[str, Any]) -> None:
     """A tool of which anything has changed gets a version of its own, and the old one stays."""
     repeated = added(catalog, definition(**extra))
@@ -201,7 +224,9 @@ def test_what_the_toolkit_says_of_authentication_counts(catalog: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_left_and_followed(catalog: Path) -> None:
-    """A newest version that is no YAML stays as it is; the next import puts a sound one after it."""
+    """A newest version that is no YAML stays as it is; the next import puts a sound one after
+    it.
+    """
     (catalog / FIRST).write_text("name: [")
     assert [*added(catalog, definition()).files] == [f"toolkits/a/A_DO/{TODAY}.yaml"]
 

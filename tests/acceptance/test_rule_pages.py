@@ -1,6 +1,7 @@
 """The rulebook: a true page for every rule, and docs/rules.md made of them.
 
-After a change of pages: `PYTHONPATH=tests python tests/acceptance/test_rule_pages.py` writes the tables of docs/rules.md anew.
+After a change of pages: `PYTHONPATH=tests python tests/acceptance/test_rule_pages.py` writes the
+tables of docs/rules.md anew.
 """
 
 import re
@@ -22,7 +23,10 @@ from toolcatalog.validation.severity import effective_severity as severity_in_fo
 
 PAGES = {file.stem: file for file in (Path(rule_pages.__file__).parent / "rulebook").glob("*.md")}
 DOCUMENT = ROOT / "docs" / "rules.md"
-MARK = "<!-- What follows is made from src/toolcatalog/validation/rulebook/: `PYTHONPATH=tests python tests/acceptance/test_rule_pages.py` -->\n"
+MARK = (
+    "<!-- What follows is made from src/toolcatalog/validation/rulebook/: `PYTHONPATH=tests python"
+    " tests/acceptance/test_rule_pages.py` -->\n"
+)
 FILLINGS = {
     "toolkits/": HEAD,
     "meta_tools/": HEAD,
@@ -228,7 +232,8 @@ def test_the_document_is_made_of_the_pages() -> None:
     content, mark, result = DOCUMENT.read_text().partition(MARK)
     assert mark, "docs/rules.md has lost the line that says what it is made from"
     assert result == tables(), (
-        "run `PYTHONPATH=tests python tests/acceptance/test_rule_pages.py`, and read what it has changed"
+        "run `PYTHONPATH=tests python tests/acceptance/test_rule_pages.py`, and read what it has"
+        " changed"
     )
     assert all(severity in content for severity in (*SEVERITIES, "off"))
 

@@ -81,7 +81,9 @@ def test_an_editor_finds_no_fault_in_the_shipped_files(kind: str) -> None:
 
 
 def test_the_site_has_them(shipped_build: Path) -> None:
-    """The build writes the schemas into the site, where editors and programs elsewhere find them."""
+    """The build writes the schemas into the site, where editors and programs elsewhere find
+    them.
+    """
     for kind in KINDS:
         assert (
             shipped_build.parent / "site" / PATHS[kind]

@@ -1,5 +1,5 @@
-"""The rooms `search.encoder` and `search.vectors`, with the real model: tools are found whose words are not in
-the query, and words still count.
+"""The rooms `search.encoder` and `search.vectors`, with the real model: tools are found whose words
+are not in the query, and words still count.
 """
 
 import shutil
@@ -51,7 +51,7 @@ def store(built: Path) -> Store:
     return open_build(built)
 
 
-def found(store: Store, query: str, filters: Filters = Filters()) -> list[str]:  # noqa: B008 - immutable
+def found(store: Store, query: str, filters: Filters = Filters()) -> list[str]:  # noqa: B008
     matching = store.search(filters._replace(query=query), VersionPins())
     numbers = store.select_page(matching, "relevance", True, 0, len(matching.tool_ids))
     return [orjson.loads(store.read_document(int(number))[0])["slug"] for number in numbers]

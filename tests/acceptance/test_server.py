@@ -144,22 +144,75 @@ def settles(client: httpx.Client, key: str, status: int) -> float:
     ("path", "status", "slug", "line"),
     [
         (f"{LIST}?limit=abc", 400, "invalid_request", "limit: 'abc' is not a whole number from 1."),
-        (f"{LIST}/github_create_issue", 400, "invalid_request", "tool_slug: 'github_create_issue' is not a tool slug."),
-        (f"{LIST}?toolkit_versions[github]=99999999_99", 400, "invalid_request",
-        "toolkit_versions: toolkit github has no version 99999999_99."),
-        (f"{LIST}?toolkit_versions[githb]=99999999_99", 400, "invalid_request", "toolkit_versions: there is no toolkit githb."),
-        ("/api/v3/tool_router/session/abc/tools", 400, "invalid_request", "session_id: 'abc' is not a session id."),
-        ("/api/v3/tool_router/session/trs_open_data/tools", 403, "forbidden", "session_id: trs_open_data belongs to another project."),
-        (f"{LIST}/GITHUB_CREATE_ISSU", 404, "tool_not_found", "tool_slug: there is no tool GITHUB_CREATE_ISSU."),
-        (f"{TOOL}?version=99999999_99", 404, "tool_version_not_found", "version: GITHUB_CREATE_ISSUE has no version 99999999_99."),
-        (f"{TOOL}?toolkit_versions[github]=99999999_99", 404, "tool_version_not_found",
-        "toolkit_versions: toolkit github has no version 99999999_99."),
-        (f"{LIST}?toolkit_slug=githb", 404, "toolkit_not_found", "toolkit_slug: there is no toolkit githb."),
-        (f"{LIST}?auth_config_ids=ac_nope", 404, "auth_config_not_found", "auth_config_ids: there is no auth config ac_nope."),
-        ("/api/v3/tool_router/session/trs_nope/tools", 404, "session_not_found", "session_id: there is no session trs_nope."),
+        (
+            f"{LIST}/github_create_issue",
+            400,
+            "invalid_request",
+            "tool_slug: 'github_create_issue' is not a tool slug.",
+        ),
+        (
+            f"{LIST}?toolkit_versions[github]=99999999_99",
+            400,
+            "invalid_request",
+            "toolkit_versions: toolkit github has no version 99999999_99.",
+        ),
+        (
+            f"{LIST}?toolkit_versions[githb]=99999999_99",
+            400,
+            "invalid_request",
+            "toolkit_versions: there is no toolkit githb.",
+        ),
+        (
+            "/api/v3/tool_router/session/abc/tools",
+            400,
+            "invalid_request",
+            "session_id: 'abc' is not a session id.",
+        ),
+        (
+            "/api/v3/tool_router/session/trs_open_data/tools",
+            403,
+            "forbidden",
+            "session_id: trs_open_data belongs to another project.",
+        ),
+        (
+            f"{LIST}/GITHUB_CREATE_ISSU",
+            404,
+            "tool_not_found",
+            "tool_slug: there is no tool GITHUB_CREATE_ISSU.",
+        ),
+        (
+            f"{TOOL}?version=99999999_99",
+            404,
+            "tool_version_not_found",
+            "version: GITHUB_CREATE_ISSUE has no version 99999999_99.",
+        ),
+        (
+            f"{TOOL}?toolkit_versions[github]=99999999_99",
+            404,
+            "tool_version_not_found",
+            "toolkit_versions: toolkit github has no version 99999999_99.",
+        ),
+        (
+            f"{LIST}?toolkit_slug=githb",
+            404,
+            "toolkit_not_found",
+            "toolkit_slug: there is no toolkit githb.",
+        ),
+        (
+            f"{LIST}?auth_config_ids=ac_nope",
+            404,
+            "auth_config_not_found",
+            "auth_config_ids: there is no auth config ac_nope.",
+        ),
+        (
+            "/api/v3/tool_router/session/trs_nope/tools",
+            404,
+            "session_not_found",
+            "session_id: there is no session trs_nope.",
+        ),
         ("/nothing/here", 404, "route_not_found", "There is nothing at /nothing/here."),
     ],
-)  # fmt: skip
+)
 def test_each_error_has_its_status_slug_and_line(
     client: httpx.Client, path: str, status: int, slug: str, line: str
 ) -> None:
@@ -207,19 +260,52 @@ def test_a_version_that_is_not_there_is_answered_with_those_that_are(
     ("path", "body", "status", "names"),
     [
         (
-            f"{LIST}?limit=0&cursor=x&sort_by=a&order=b&important=c&include_deprecated=d&toolkit_versions=e&toolkit_slug=no,nix&auth_config_ids=x",
+            (
+                f"{LIST}?limit=0&cursor=x&sort_by=a&order=b&important=c&include_deprecated=d"
+                "&toolkit_versions=e&toolkit_slug=no,nix&auth_config_ids=x"
+            ),
             b"",
             400,
-            ["auth_config_ids", "cursor", "important", "include_deprecated", "limit", "order", "sort_by", "toolkit_slug", "toolkit_slug",
-            "toolkit_versions"],
+            [
+                "auth_config_ids",
+                "cursor",
+                "important",
+                "include_deprecated",
+                "limit",
+                "order",
+                "sort_by",
+                "toolkit_slug",
+                "toolkit_slug",
+                "toolkit_versions",
+            ],
         ),
-        (f"{LIST}/nope?version=1&toolkit_versions[a]=2", b"", 400, ["tool_slug", "toolkit_versions[a]", "version"]),
+        (
+            f"{LIST}/nope?version=1&toolkit_versions[a]=2",
+            b"",
+            400,
+            ["tool_slug", "toolkit_versions[a]", "version"],
+        ),
         (f"{LIST}/NOPE?toolkit_versions=2", b"", 400, ["tool_slug", "toolkit_versions"]),
-        (f"{LIST}?toolkit_slug=nope&auth_config_ids=ac_nope", b"", 404, ["auth_config_ids", "toolkit_slug"]),
-        ("/api/v3/tool_router/session/trs_nope/tools?limit=0", b"[]", 400, ["body", "limit", "session_id"]),
-        ("/api/v3/tool_router/session/nope/tools?cursor=0", b"{", 400, ["body", "cursor", "session_id"]),
+        (
+            f"{LIST}?toolkit_slug=nope&auth_config_ids=ac_nope",
+            b"",
+            404,
+            ["auth_config_ids", "toolkit_slug"],
+        ),
+        (
+            "/api/v3/tool_router/session/trs_nope/tools?limit=0",
+            b"[]",
+            400,
+            ["body", "limit", "session_id"],
+        ),
+        (
+            "/api/v3/tool_router/session/nope/tools?cursor=0",
+            b"{",
+            400,
+            ["body", "cursor", "session_id"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_every_problem_of_a_request_is_told_at_once(
     client: httpx.Client, path: str, body: bytes, status: int, names: list[str]
 ) -> None:
@@ -307,15 +393,33 @@ def test_a_path_answers_get_and_head_only(client: httpx.Client, method: str, pat
 @pytest.mark.parametrize(
     "path",
     [
-        "/api", "/api/", "/api/v3", "/api/v3/", "/api/v3/tools/", f"{TOOL}/", f"{TOOL}/x", "/api/v3/tools/A%2FB", "/api/v2/tools",
+        "/api",
+        "/api/",
+        "/api/v3",
+        "/api/v3/",
+        "/api/v3/tools/",
+        f"{TOOL}/",
+        f"{TOOL}/x",
+        "/api/v3/tools/A%2FB",
+        "/api/v2/tools",
         "/api/v3.2/tools",
-        "/api/v3.10/tools", "/api/V3/tools", "/API/v3/tools", "//api/v3/tools", "/api//v3/tools",
+        "/api/v3.10/tools",
+        "/api/V3/tools",
+        "/API/v3/tools",
+        "//api/v3/tools",
+        "/api//v3/tools",
         "/api/v3/tool_router/session/trs_playground",
-        "/api/v3/tool_router/session/trs_playground/tools/", "/api/v3/tool_router/session//tools", "/openapi.json/", "/healthz/",
+        "/api/v3/tool_router/session/trs_playground/tools/",
+        "/api/v3/tool_router/session//tools",
+        "/openapi.json/",
+        "/healthz/",
         "/nothing",
-        "/%00", "/%FF", "/a%0d%0ab", "/" + "x" * 5000,
+        "/%00",
+        "/%FF",
+        "/a%0d%0ab",
+        "/" + "x" * 5000,
     ],
-)  # fmt: skip
+)
 def test_anything_else_is_not_found(client: httpx.Client, path: str) -> None:
     """An unknown path is 404 with the envelope, a path with a slash more among them, whatever bytes
     it has.
@@ -355,9 +459,27 @@ def test_a_sane_request_id_is_kept(client: httpx.Client, given: str) -> None:
 
 @pytest.mark.parametrize(
     "given",
-    ["", " ", "x" * 129, "a b", "a\tb", "a,b", "<script>", "a;b", "a\"b", "a'b", "a\\b", "{a}", "%0d%0aSet-Cookie:x=1", "é", "\xa0", "-",
-    "_a", ".."],
-)  # fmt: skip
+    [
+        "",
+        " ",
+        "x" * 129,
+        "a b",
+        "a\tb",
+        "a,b",
+        "<script>",
+        "a;b",
+        'a"b',
+        "a'b",
+        "a\\b",
+        "{a}",
+        "%0d%0aSet-Cookie:x=1",
+        "é",
+        "\xa0",
+        "-",
+        "_a",
+        "..",
+    ],
+)
 def test_any_other_request_id_is_replaced(shipped: Server, given: str) -> None:
     """An id that is empty, long, or has blanks or signs that mean something elsewhere is replaced
     by one of ours.
@@ -448,7 +570,9 @@ def test_compressed_pages_of_the_site_have_a_weak_etag(client: httpx.Client) -> 
 
 
 def test_an_error_is_never_a_304(client: httpx.Client) -> None:
-    """`If-None-Match: *` does not turn a refusal into a success, and none comes past a missing key."""
+    """`If-None-Match: *` does not turn a refusal into a success, and none comes past a missing
+    key.
+    """
     assert client.get(f"{LIST}/NOPE", headers={"If-None-Match": "*"}).status_code == 404
     assert client.get(TOOL, headers={"If-None-Match": "*", "x-api-key": ""}).status_code == 401
 
@@ -534,10 +658,20 @@ def unchunked(body: bytes) -> bytes:
 
 @pytest.mark.parametrize(
     "headers",
-    [(), ("Accept-Encoding:",), ("Accept-Encoding: identity",), ("Accept-Encoding: *;q=0",), ("Accept-Encoding: gzip;q=0",),
-    ("Accept-Encoding: gzip;q=0.000, *;q=0",), ("Accept-Encoding: identity, gzip;q=0.5",), ("Accept-Encoding: gzip" + "," * 1000,),
-     ("Accept-Encoding: deflate, br",), ("Accept-Encoding: gzip;q=0, *",), ("Accept-Encoding: identity, gzip; Q=0.0",)],
-)  # fmt: skip
+    [
+        (),
+        ("Accept-Encoding:",),
+        ("Accept-Encoding: identity",),
+        ("Accept-Encoding: *;q=0",),
+        ("Accept-Encoding: gzip;q=0",),
+        ("Accept-Encoding: gzip;q=0.000, *;q=0",),
+        ("Accept-Encoding: identity, gzip;q=0.5",),
+        ("Accept-Encoding: gzip" + "," * 1000,),
+        ("Accept-Encoding: deflate, br",),
+        ("Accept-Encoding: gzip;q=0, *",),
+        ("Accept-Encoding: identity, gzip; Q=0.0",),
+    ],
+)
 def test_no_gzip_where_it_is_not_asked_for(shipped: Server, headers: tuple[str, ...]) -> None:
     """Without the header, with another coding, or with a weight of 0 the bytes come plain."""
     status, answered, body = raw(shipped, get(LIST, f"x-api-key: {shipped.key}", *headers))
@@ -922,9 +1056,21 @@ def test_the_document_names_every_parameter(judge: openapi_judge.Judge) -> None:
     """
     parameters = judge.document["paths"][LIST]["get"]["parameters"]
     assert {parameter["name"] for parameter in parameters} == {
-        "toolkit_slug", "tool_slugs", "auth_config_ids", "important", "tags", "scopes", "query", "search", "include_deprecated",
-        "toolkit_versions", "limit", "cursor", "sort_by", "order",
-    }  # fmt: skip
+        "toolkit_slug",
+        "tool_slugs",
+        "auth_config_ids",
+        "important",
+        "tags",
+        "scopes",
+        "query",
+        "search",
+        "include_deprecated",
+        "toolkit_versions",
+        "limit",
+        "cursor",
+        "sort_by",
+        "order",
+    }
     (scheme,) = judge.document["components"]["securitySchemes"].values()
     assert (scheme["type"], scheme["in"], scheme["name"]) == ("apiKey", "header", "x-api-key")
 
@@ -959,14 +1105,26 @@ def test_a_page_without_its_slash_is_found(shipped: Server, path: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/../../../../etc/passwd", "/..%2f..%2f..%2f..%2fetc/passwd", "/%2e%2e/", "/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+        "/../../../../etc/passwd",
+        "/..%2f..%2f..%2f..%2fetc/passwd",
+        "/%2e%2e/",
+        "/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
         "/tools/..%2f..%2f..%2fserver/keys.json",
-        "/%2e%2e%2fserver%2fkeys.json", "//etc/passwd", "/%2fetc%2fpasswd", "/..\\..\\etc\\passwd", "/..%5c..%5cetc%5cpasswd",
-        "/.generated", "/%2egenerated",
-        "/tools/../.generated", "/..", "/.", "/index.html%00.css", "/../build/current/manifest.json",
+        "/%2e%2e%2fserver%2fkeys.json",
+        "//etc/passwd",
+        "/%2fetc%2fpasswd",
+        "/..\\..\\etc\\passwd",
+        "/..%5c..%5cetc%5cpasswd",
+        "/.generated",
+        "/%2egenerated",
+        "/tools/../.generated",
+        "/..",
+        "/.",
+        "/index.html%00.css",
+        "/../build/current/manifest.json",
         "/..%2fbuild%2fcurrent%2fmanifest.json",
     ],
-)  # fmt: skip
+)
 def test_the_site_is_its_pages_and_nothing_else(shipped: Server, path: str) -> None:
     """No way of writing a path leads out of the site, or to the list that the build keeps in it."""
     status, headers, body = raw(shipped, get(path))
@@ -1115,7 +1273,11 @@ def test_no_filter_gets_past_a_limited_key(
         (
             "auth_config_ids=ac_github_issues_only",
             [
-                "auth_config_ids: ac_github_issues_only is for a toolkit that this key's project may not use."
+                (
+                    "auth_config_ids: ac_github_issues_only is for a toolkit that this key's "
+                    "project"
+                    " may not use."
+                )
             ],
         ),
     ],

@@ -56,8 +56,8 @@ def test_a_deprecated_tool(shipped_build: Path) -> None:
     """Why and what instead, which the document does not say."""
     displayed = run_successfully("show", "GITHUB_ADVANCED_SEARCH_ISSUES", "--build", shipped_build)
     assert (
-        "Deprecated since 2025-10-27, until 2026-06-30. Use GITHUB_SEARCH_ISSUES_AND_PULL_REQUESTS instead.\nGitHub made"
-        in displayed
+        "Deprecated since 2025-10-27, until 2026-06-30. Use GITHUB_SEARCH_ISSUES_AND_PULL_REQUESTS"
+        " instead.\nGitHub made" in displayed
     )
 
 
@@ -94,12 +94,18 @@ def test_a_toolkit(shipped_build: Path) -> None:
     [
         (
             ["GITHUB_CREATE_ISUE"],
-            "There is no tool and no toolkit GITHUB_CREATE_ISUE in {build}: did you mean GITHUB_CREATE_ISSUE?",
+            (
+                "There is no tool and no toolkit GITHUB_CREATE_ISUE in {build}: did you mean"
+                " GITHUB_CREATE_ISSUE?"
+            ),
         ),
         (["githb"], "There is no tool and no toolkit githb in {build}: did you mean github?"),
         (
             ["qqqq"],
-            "There is no tool and no toolkit qqqq in {build}: look for it with `toolcatalog search`.",
+            (
+                "There is no tool and no toolkit qqqq in {build}: look for it with `toolcatalog"
+                " search`."
+            ),
         ),
         (
             [SLUG, "--version", "20000101_00"],

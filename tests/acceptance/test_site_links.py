@@ -30,7 +30,9 @@ POLICY = ("default-src 'self'", "img-src 'self' data:")
 
 
 class Page(HTMLParser):
-    """What a page has: ids, headings, links with their tags, and what is wrong with it by itself."""
+    """What a page has: ids, headings, links with their tags, and what is wrong with it by
+    itself.
+    """
 
     def __init__(self, file: Path) -> None:
         super().__init__()

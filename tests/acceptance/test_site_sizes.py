@@ -21,8 +21,8 @@ def size(file: Path) -> int:
     ["shipped_build", pytest.param("imported_build", marks=pytest.mark.xdist_group("imported"))],
 )
 def test_pages_script_and_style_are_small(build: str, request: pytest.FixtureRequest) -> None:
-    """The budgets of a page and of the first load of a tool, on the shipped catalog and on 930 tools, of which some have a hundred
-    and more parameters within parameters.
+    """The budgets of a page and of the first load of a tool, on the shipped catalog and on 930
+    tools, of which some have a hundred and more parameters within parameters.
     """
     folder: Path = request.getfixturevalue(build)
     site = folder.parent / "site"

@@ -152,8 +152,8 @@ def test_list_hides_nothing(out: Path, digests: list[str]) -> None:
     assert done.returncode == 0
     assert "(query.words is missing): build again, or use another one." in done.stderr
     assert (
-        f"has format {snapshot_format.FORMAT + 1}, this program reads {snapshot_format.FORMAT}: it is of a newer toolcatalog: upgrade"
-        in done.stderr
+        f"has format {snapshot_format.FORMAT + 1}, this program reads {snapshot_format.FORMAT}: it"
+        " is of a newer toolcatalog: upgrade" in done.stderr
     )
     assert len(done.stderr.splitlines()) == 4
 
@@ -234,7 +234,10 @@ def test_what_is_not_whole_is_never_in_force(
         folder.symlink_to(digests[1])
     message = refused(capsys, "use", digests[0], "--build", out)
     expected = {
-        "a byte": "is not whole (tools.json has other bytes than were written), and nothing was changed: build again, or use another one.",
+        "a byte": (
+            "is not whole (tools.json has other bytes than were written), and nothing was changed:"
+            " build again, or use another one."
+        ),
         "half": "There is no finished build in",
         "newer": "has format 9, this program reads",
         "a link out": "is a symbolic link, and a build writes to plain folders only",
@@ -408,6 +411,7 @@ def test_no_build_is_one_sentence(
     message = refused(capsys, *arguments, "--build", tmp_path / "none")
     assert (
         message
-        == f"error: There is no finished build in {tmp_path}/none: run `toolcatalog build`, or name another build with --build."
+        == f"error: There is no finished build in {tmp_path}/none: run `toolcatalog build`, or name"
+        " another build with --build."
     )
     assert not (tmp_path / "none").exists()

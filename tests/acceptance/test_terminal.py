@@ -21,7 +21,9 @@ from toolcatalog.errors import Problem
 def look(
     excerpt: str, column: int, length: int = 1, available: int = 60, line: int = 12
 ) -> tuple[str, str]:
-    """The source line and the line with the carets, from the first character of the source line on."""
+    """The source line and the line with the carets, from the first character of the source line
+    on.
+    """
     problem = Problem(
         path="x.yaml",
         line=line,
@@ -64,7 +66,9 @@ def test_a_whole_problem() -> None:
 
 
 def test_what_is_not_known_is_left_out() -> None:
-    """Without a source line, an expectation or help there is one line and nothing hanging below it."""
+    """Without a source line, an expectation or help there is one line and nothing hanging below
+    it.
+    """
     problem = Problem(
         path="catalog/x.yaml",
         line=1,

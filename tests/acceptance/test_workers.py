@@ -64,7 +64,9 @@ def seen(server: Server, expected: int, old: set[str] | None = None) -> set[str]
 
 
 def test_two_workers_answer_and_a_dead_one_is_replaced(server: Server) -> None:
-    """Each has request ids of its own; when one is killed, the other answers on and a third comes."""
+    """Each has request ids of its own; when one is killed, the other answers on and a third
+    comes.
+    """
     previous = seen(server, 2)
     assert len(previous) == 2
     pids = worker_pids(server)

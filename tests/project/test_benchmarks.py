@@ -343,7 +343,8 @@ def test_without_the_sets_of_queries_one_line_says_so(
     assert search.main() == 2
     assert (
         capsys.readouterr().err
-        == "make search-bench needs the sets of queries in shared/nowhere, next to this repository\n"
+        == "make search-bench needs the sets of queries in shared/nowhere, next to "
+        "this repository\n"
     )
     assert [*tmp_path.iterdir()] == []
 

@@ -28,8 +28,8 @@ def test_every_flag_is_told() -> None:
 
 
 def test_every_rule_is_told() -> None:
-    """docs/rules.md has every rule that a case in tests/data/rejects shows, those that take a history,
-    and no other.
+    """docs/rules.md has every rule that a case in tests/data/rejects shows, those that take a
+    history, and no other.
     """
     told = re.findall(r"^\| \[`([a-z-]+)`\]", DOCS["rules.md"], re.MULTILINE)
     assert sorted(told) == sorted(rules_shown() | {*DEFAULT_SEVERITIES})

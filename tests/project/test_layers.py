@@ -80,7 +80,10 @@ def test_what_takes_long_to_load_is_loaded_when_it_is_needed(
     that tell of faults and draw.
     """
     arguments = command.format(folder=tmp_path / "build").split()
-    script = "import sys\nfrom toolcatalog.cli.main import main\nassert main(sys.argv[1:]) == 0\nprint('', *sys.modules, sep='\\n')"
+    script = (
+        "import sys\nfrom toolcatalog.cli.main import main\nassert main(sys.argv[1:]) =="
+        " 0\nprint('', *sys.modules, sep='\\n')"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script, *arguments],
         cwd=ROOT,
@@ -95,7 +98,10 @@ def test_what_serves_loads_nothing_that_builds() -> None:
     """Not only by contract: a process that has opened a store and made the application has none of
     the libraries of a build.
     """
-    script = "import sys, toolcatalog.store.store, toolcatalog.server.app, toolcatalog.keys.api_keys; print(*sys.modules, sep='\\n')"
+    script = (
+        "import sys, toolcatalog.store.store, toolcatalog.server.app, toolcatalog.keys.api_keys;"
+        " print(*sys.modules, sep='\\n')"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
@@ -115,7 +121,10 @@ def test_a_build_of_what_has_not_changed_loads_nothing_that_makes(tmp_path: Path
     that is loaded.
     """
     arguments = ["build", "--out", str(tmp_path / "build"), "--site", str(tmp_path / "site")]
-    script = "import sys\nfrom toolcatalog.cli.main import main\nassert main(sys.argv[1:]) == 0\nprint('', *sys.modules, sep='\\n')"
+    script = (
+        "import sys\nfrom toolcatalog.cli.main import main\nassert main(sys.argv[1:]) =="
+        " 0\nprint('', *sys.modules, sep='\\n')"
+    )
     for without in (
         set(),
         {

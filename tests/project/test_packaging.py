@@ -125,7 +125,9 @@ def test_the_unit_is_sound_and_hardened(tmp_path: Path) -> None:
 
 
 def test_the_unit_starts_what_there_is(known: set[str]) -> None:
-    """Its command line is one that the program takes, and it is given the time that draining takes."""
+    """Its command line is one that the program takes, and it is given the time that draining
+    takes.
+    """
     settings = unit()
     assert flags(settings["ExecStart"]) <= known
     drain = re.search(r"--drain (\d+)", settings["ExecStart"])

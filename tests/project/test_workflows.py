@@ -61,7 +61,8 @@ def test_actionlint_would_find_something(tmp_path: Path) -> None:
     wrong = tmp_path / ".github" / "workflows" / "wrong.yaml"
     wrong.parent.mkdir(parents=True)
     wrong.write_text(
-        "on: push\njobs: {a: {runs-on: ubuntu-24.04, steps: [{run: 'echo ${{ github.event.issue.title }}'}]}}\n"
+        "on: push\njobs: {a: {runs-on: ubuntu-24.04, steps: [{run: 'echo ${{"
+        " github.event.issue.title }}'}]}}\n"
     )
     done = actionlint(tmp_path)
     assert done.returncode != 0

@@ -1,5 +1,5 @@
-"""Thousands of random requests: the real server must answer each as `support.reference_model`, the second reading of
-the decisions, says it must.
+"""Thousands of random requests: the real server must answer each as `support.reference_model`, the
+second reading of the decisions, says it must.
 
 The requests are the same in every run; SEED=2 in the environment makes others.
 """
@@ -31,11 +31,38 @@ REQUESTS = 3200 if DEEP_PROFILE else 800
 WIRE_TOOLS = SHARED / "data" / "wire-tools.json"
 PREFIXES = ("/api/v3", "/api/v3.1")
 ALL_ERRORS = {
-    "invalid_request", "forbidden", "tool_not_found", "tool_version_not_found", "toolkit_not_found", "auth_config_not_found",
-}  # fmt: skip
-BAD_CURSORS = ["abc", "!", "MQ==", "MToyMA", "MToyMB==", *(base64.b64encode(text).decode() for text in (
-    b"0:20", b"1:0", b"1:1001", b"-1:20", b"1:20:3", b"1 :20", b"01:20", b"1:020", b"a:b", b"1;20", b"", b"\xff", b"[1,20]",
-))]  # fmt: skip
+    "invalid_request",
+    "forbidden",
+    "tool_not_found",
+    "tool_version_not_found",
+    "toolkit_not_found",
+    "auth_config_not_found",
+}
+BAD_CURSORS = [
+    "abc",
+    "!",
+    "MQ==",
+    "MToyMA",
+    "MToyMB==",
+    *(
+        base64.b64encode(text).decode()
+        for text in (
+            b"0:20",
+            b"1:0",
+            b"1:1001",
+            b"-1:20",
+            b"1:20:3",
+            b"1 :20",
+            b"01:20",
+            b"1:020",
+            b"a:b",
+            b"1;20",
+            b"",
+            b"\xff",
+            b"[1,20]",
+        )
+    ),
+]
 GOOD_LIMITS = [
     "1",
     "2",
@@ -81,8 +108,20 @@ BAD_VERSIONS = [
 ]
 BAD_SLUGS = ["github_create_issue", "A B", "Ä", "A.B", "-A", "A\n", "'", "A" * 201, "{slug}", "A,B"]
 ODD_QUERIES = [
-    " ", "\t\n", "zzzzzz", "???", "createIssue", "HTTPServer2go", "éÉßı日本", "ÉCOLE caf", "api", "x" * 1000, "x" * 1001, "😀", "a&b=c;d+e%f#g",
-]  # fmt: skip
+    " ",
+    "\t\n",
+    "zzzzzz",
+    "???",
+    "createIssue",
+    "HTTPServer2go",
+    "éÉßı日本",
+    "ÉCOLE caf",
+    "api",
+    "x" * 1000,
+    "x" * 1001,
+    "😀",
+    "a&b=c;d+e%f#g",
+]
 
 
 class Asker:
@@ -220,7 +259,8 @@ class Asker:
         return items + (self.pins(bad) if self.maybe(0.3) else [])
 
     def cursor(self) -> str:
-        page = f"{self.random.choice([1, 1, 2, 2, 3, 5, 40, 10**15])}:{self.random.choice([1, 2, 3, 10, 20, 100, 1000])}"
+        number = self.random.choice([1, 1, 2, 2, 3, 5, 40, 10**15])
+        page = f"{number}:{self.random.choice([1, 2, 3, 10, 20, 100, 1000])}"
         return base64.b64encode(page.encode()).decode()
 
     def several(

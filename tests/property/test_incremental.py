@@ -272,7 +272,9 @@ def test_a_page_that_was_changed_or_taken_comes_back(
 def test_a_file_written_again_at_once_is_read_again(
     editor: CatalogEditor, folders: Folders
 ) -> None:
-    """Right after it was built, with the same size and time of change: what it holds now is built."""
+    """Right after it was built, with the same size and time of change: what it holds now is
+    built.
+    """
     file = editor.files()[0]
     folders.build()
     for number in range(10):

@@ -113,7 +113,9 @@ def _write_tool(root: Path, toolkit: str, number: int, draw: random.Random) -> N
             slug,
             version,
             name=f"Do {words[0]} {words[1]}",
-            description=f"It does {' '.join(words[draw.randrange(3) :])} and {' '.join(shortened)}.",
+            description=(
+                f"It does {' '.join(words[draw.randrange(3) :])} and {' '.join(shortened)}."
+            ),
             tags=draw.sample(TAGS[: 3 if toolkit in VISIBLE else 4], draw.randrange(3)),
             scopes=draw.sample(SCOPES, draw.randrange(3)),
             **({"deprecation": {"reason": "Old."}} if draw.random() < 0.2 else {}),
@@ -395,11 +397,20 @@ class Sides:
         path, _, query = target.partition("?")
         argument = [("host", "127.0.0.1"), ("x-api-key", self.secret), ("x-request-id", "same")]
         scope = {
-            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http", "root_path": "", "state": {},
-            "method": "POST" if body else "GET", "server": ("127.0.0.1", 80), "client": ("127.0.0.1", 5000),
-            "path": unquote(path), "raw_path": path.encode(), "query_string": query.encode(),
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "scheme": "http",
+            "root_path": "",
+            "state": {},
+            "method": "POST" if body else "GET",
+            "server": ("127.0.0.1", 80),
+            "client": ("127.0.0.1", 5000),
+            "path": unquote(path),
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
             "headers": [(name.encode(), value.encode()) for name, value in (*argument, *headers)],
-        }  # fmt: skip
+        }
         received = [{"type": "http.request", "body": body, "more_body": False}]
         request: list[dict[str, Any]] = []
 

@@ -50,7 +50,10 @@ class ClientLibrary:
         return (
             ""
             if installed
-            else f"there is no {self.site_packages and self.site_packages.relative_to(ROOT)}, which scripts/test makes"
+            else (
+                f"there is no {self.site_packages and self.site_packages.relative_to(ROOT)}, which"
+                " scripts/test makes"
+            )
         )
 
     def command(self) -> list[str]:

@@ -13,10 +13,23 @@ async def sent_by(app: Any, target: str, headers: Headers = (), method: str = "G
     path, _, query = target.partition("?")
     request: list[dict[str, Any]] = []
     scope = {
-        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http", "root_path": "",
-        "server": ("127.0.0.1", 80), "client": ("127.0.0.1", 5000), "path": unquote(path), "raw_path": path.encode(), "query_string": query.encode(),
-        "headers": [(b"host", b"a"), *((name.encode(), value.encode("latin-1")) for name, value in headers)], "state": {},
-    }  # fmt: skip
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "root_path": "",
+        "server": ("127.0.0.1", 80),
+        "client": ("127.0.0.1", 5000),
+        "path": unquote(path),
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "headers": [
+            (b"host", b"a"),
+            *((name.encode(), value.encode("latin-1")) for name, value in headers),
+        ],
+        "state": {},
+    }
 
     body = [{"type": "http.request", "body": b"", "more_body": False}]
 

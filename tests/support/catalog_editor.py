@@ -39,11 +39,32 @@ class CatalogEditor:
             for slug in tool_slugs(toolkit)[::2]:
                 add_tool(root, toolkit, slug, self.next_number())
         self.edits: list[Callable[[], None]] = [
-            self.add_tool, self.add_tool, self.change_file, self.change_file, self.delete_file, self.empty_folder, self.rename_tool, self.add_version, self.add_version,
-            self.delete_version, self.deprecate, self.change_toolkit, self.change_title, self.add_session, self.remove_session,
-            self.add_config, self.remove_config, self.remove_toolkit, self.add_toolkit, self.touch, self.rewrite_unchanged, self.replace_keeping_times, self.swap_files,
-            self.link_file, self.toggle_stray_file,
-        ]  # fmt: skip
+            self.add_tool,
+            self.add_tool,
+            self.change_file,
+            self.change_file,
+            self.delete_file,
+            self.empty_folder,
+            self.rename_tool,
+            self.add_version,
+            self.add_version,
+            self.delete_version,
+            self.deprecate,
+            self.change_toolkit,
+            self.change_title,
+            self.add_session,
+            self.remove_session,
+            self.add_config,
+            self.remove_config,
+            self.remove_toolkit,
+            self.add_toolkit,
+            self.touch,
+            self.rewrite_unchanged,
+            self.replace_keeping_times,
+            self.swap_files,
+            self.link_file,
+            self.toggle_stray_file,
+        ]
 
     def edit_randomly(self) -> str:
         """Make one edit: its name."""
@@ -102,7 +123,8 @@ class CatalogEditor:
             self.random.shuffle(tags)
             self.write(
                 file,
-                f"name: Changed\ndescription: Change {self.next_number()}.\ntags: [{', '.join(tags)}]\n",
+                f"name: Changed\ndescription: Change {self.next_number()}.\ntags:"
+                f" [{', '.join(tags)}]\n",
             )
 
     def delete_file(self) -> None:
@@ -146,7 +168,11 @@ class CatalogEditor:
     def change_toolkit(self) -> None:
         if toolkits := self.toolkits():
             toolkit = self.random.choice(toolkits)
-            text = f"name: Kit {self.next_number()}\nlogo: https://{toolkit}.example/logo.svg\nno_auth: {self.random.choice(['true', 'false'])}\n"
+            text = (
+                f"name: Kit {self.next_number()}\nlogo:"
+                f" https://{toolkit}.example/logo.svg\nno_auth:"
+                f" {self.random.choice(['true', 'false'])}\n"
+            )
             self.write(self.root / "toolkits" / toolkit / "toolkit.yaml", text)
 
     def change_title(self) -> None:

@@ -76,8 +76,9 @@ class ClientStats:
         times = sorted(self.seconds)
         p50, p99 = (1000 * times[int(len(times) * part)] for part in (0.5, 0.99))
         return (
-            f"{name}: {len(times):,} requests, {self.failed} failed, {self.dropped} connections broken, {len(self.snapshots)} snapshots seen, "
-            f"p50 {p50:.1f} ms, p99 {p99:.1f} ms, longest {1000 * times[-1]:.0f} ms"
+            f"{name}: {len(times):,} requests, {self.failed} failed, {self.dropped} connections"
+            f" broken, {len(self.snapshots)} snapshots seen, p50 {p50:.1f} ms, p99 {p99:.1f} ms,"
+            f" longest {1000 * times[-1]:.0f} ms"
         )
 
 

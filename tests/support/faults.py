@@ -1,10 +1,10 @@
 """Commands that meet faults: killed at a moment, or refused by the disk from one write on, as one
 that is full, read-only or broken would.
 
-`PYTHONPATH=tests python -m support.faults` reads a `Trial` a line, as JSON, runs its command in a fork of itself,
-which has everything imported, and answers with an `Outcome`, likewise. Steps are files opened for
-writing, written to or flushed, and whatever is made, renamed or removed, below one folder, by
-whichever process of the command; they fail where Python hands them to the system.
+`PYTHONPATH=tests python -m support.faults` reads a `Trial` a line, as JSON, runs its command in a
+fork of itself, which has everything imported, and answers with an `Outcome`, likewise. Steps are
+files opened for writing, written to or flushed, and whatever is made, renamed or removed, below one
+folder, by whichever process of the command; they fail where Python hands them to the system.
 """
 
 import builtins
@@ -158,8 +158,16 @@ class FaultInjector:
                 faults.count_step(_descriptor_path(self.fileno()), has_path=False)
                 return super().write(data)
 
-        def opened(file: Any, mode: str = "r", buffering: int = -1, encoding: Any = None, errors: Any = None, newline: Any = None,
-                   closefd: bool = True, opener: Any = None) -> Any:  # fmt: skip
+        def opened(
+            file: Any,
+            mode: str = "r",
+            buffering: int = -1,
+            encoding: Any = None,
+            errors: Any = None,
+            newline: Any = None,
+            closefd: bool = True,
+            opener: Any = None,
+        ) -> Any:
             if not {*mode} & {*"wax+"}:
                 return self._open(file, mode, buffering, encoding, errors, newline, closefd, opener)
             raw = Written(file, mode.replace("b", "").replace("t", ""), closefd, opener)
@@ -241,7 +249,8 @@ def _run_command(trial: Trial, faults: FaultInjector, out: int, err: int) -> Non
         os.dup2(handle, number)
     faults.install()
     code = cli_main.main(trial.arguments)
-    threading._shutdown()  # type: ignore[attr-defined] # as at the end of any program, workers are waited for; to take all apart takes long
+    # as at the end of any program, workers are waited for; to take all apart takes long
+    threading._shutdown()  # type: ignore[attr-defined]
     sys.stdout.flush()
     os._exit(code)
 

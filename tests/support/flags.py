@@ -4,7 +4,9 @@ import click
 
 
 def flags(command: click.Command) -> set[str]:
-    """All long flags of a command and its subcommands, but those that click gives to every command."""
+    """All long flags of a command and its subcommands, but those that click gives to every
+    command.
+    """
     if isinstance(command, click.Group):
         context = click.Context(command)
         inner = (command.get_command(context, name) for name in command.list_commands(context))

@@ -2,8 +2,9 @@
 takes well.
 
 A room may refuse with an error of ours that says something, and with nothing else; what it takes
-must hold what its function asserts. Hypothesis feeds these in `robustness/test_fuzz`, a coverage-guided fuzzer
-in `support.fuzzer`, and `tests/data/corpus/<room>/` has whatever either has found.
+must hold what its function asserts. Hypothesis feeds these in `robustness/test_fuzz`, a
+coverage-guided fuzzer in `support.fuzzer`, and `tests/data/corpus/<room>/` has whatever either has
+found.
 """
 
 import base64
@@ -183,8 +184,8 @@ def _check_import(
     load_additions: Callable[[], "list[writer.ImportedTool] | Iterator[writer.ImportedTool]"],
 ) -> None:
     """What is imported is files without a fault."""
-    with import_.report_deep_nesting(Path("file"), "a document"):
-        new = writer.build_files(load_additions(), (), "mail")
+    with import_.report_deep_nesting("file", "a document"):
+        new = writer.build_files(load_additions(), (), writer.ImportOptions(toolkit="mail"))
     for path, data in new.files.items():
         document, problems = loader.parse_file(CATALOG, path, data)
         assert document is not None
@@ -311,8 +312,14 @@ def _generate_examples(target: str) -> Iterator[bytes]:
         )
     elif target in ("query", "cursor"):
         yield b"MjoyMA=="
-        yield b"query=a+b&tags=a,b&tags[]=c&limit=5.0&cursor=MjoyMA%3D%3D&toolkit_versions[mail]=20250101_00&important=true&order=asc"
-        yield b"tool_slugs=A,B&sort_by=name&include_deprecated=0&version=latest&toolkit_slug=mail&auth_config_ids=ac_a&scopes=%C3%A9"
+        yield (
+            b"query=a+b&tags=a,b&tags[]=c&limit=5.0&cursor=MjoyMA%3D%3D"
+            b"&toolkit_versions[mail]=20250101_00&important=true&order=asc"
+        )
+        yield (
+            b"tool_slugs=A,B&sort_by=name&include_deprecated=0&version=latest&toolkit_slug=mail"
+            b"&auth_config_ids=ac_a&scopes=%C3%A9"
+        )
     elif target == "keys":
         yield api_keys.serialize_keys([_KEY])
     elif target == "lock":

@@ -1,13 +1,15 @@
-"""Coverage-guided fuzzing: bytes that reach what no bytes reached before, made into the next ones.
+"""Coverage-guided fuzzing: bytes that reach what no bytes reached before, made into the next
+ones.
 
-    PYTHONPATH=tests python -m support.fuzzer [ROOM...] [SECONDS]      all rooms of `support.fuzz_targets`, 60 seconds each, without more
+    PYTHONPATH=tests python -m support.fuzzer [ROOM...] [SECONDS]
 
-It begins with what a room takes well and with all that was ever found (`tests/data/corpus/<room>/`), and
-prints a row for each: inputs that were fed, edges and their counts that were reached, the slowest
-input. What ends in a fault of ours, or takes more than two seconds of a processor, is written to
-`tests/data/corpus/<room>/`: mend its cause, then commit it; `robustness/test_fuzz` feeds it from then on. Needs
-atheris (`scripts/fuzz` installs it), and exits with 2 where that cannot be had, with 1 where
-something was found.
+Without arguments it feeds all rooms of `support.fuzz_targets` for 60 seconds each. It begins
+with what a room takes well and with all that was ever found (`tests/data/corpus/<room>/`), and
+prints a row for each: inputs that were fed, edges and their counts that were reached, the
+slowest input. What ends in a fault of ours, or takes more than two seconds of a processor, is
+written to `tests/data/corpus/<room>/`: mend its cause, then commit it; `robustness/test_fuzz`
+feeds it from then on. Needs atheris (`scripts/fuzz` installs it), and exits with 2 where that
+cannot be had, with 1 where something was found.
 """
 
 import importlib
@@ -103,12 +105,14 @@ def main(arguments: list[str]) -> int:
         fuzz_target(arguments[2], int(arguments[3]), Path(arguments[1]))
     if find_spec("atheris") is None:
         print(
-            "atheris is not there, and has no wheel for every machine: scripts/fuzz installs it where it has one",
+            "atheris is not there, and has no wheel for every machine: scripts/fuzz installs it"
+            " where it has one",
             file=sys.stderr,
         )
         return 2
     seconds = next((int(word) for word in arguments if word.isdigit()), 60)
-    from support.fuzz_targets import TARGETS  # noqa: PLC0415 - loaded in a process that fuzzes, it must be loaded by the fuzzer
+    # loaded in a process that fuzzes, it must be loaded by the fuzzer
+    from support.fuzz_targets import TARGETS  # noqa: PLC0415
 
     expected = [word for word in arguments if not word.isdigit()] or [*TARGETS]
     print(ROW.format("room", "fed", "edges", "features", "slowest", ""))

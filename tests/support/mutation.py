@@ -19,19 +19,41 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 MUTATED_AREAS = {
     "resolution": [
-        "versions.*", "catalog.resolve.*", "catalog.sessions.x_in_force__*", "store.store.x*Entry*", "store.store.x*Pins*", "store.store.x*_in_force__*", "store.store.x*_at__*",
-        "server.operations.x*View*_version__*", "server.operations.x*Viewǁtool__*", "server.query_params.x*version__*", "server.query_params.x*pins__*",
+        "versions.*",
+        "catalog.resolve.*",
+        "catalog.sessions.x_in_force__*",
+        "store.store.x*Entry*",
+        "store.store.x*Pins*",
+        "store.store.x*_in_force__*",
+        "store.store.x*_at__*",
+        "server.operations.x*View*_version__*",
+        "server.operations.x*Viewǁtool__*",
+        "server.query_params.x*version__*",
+        "server.query_params.x*pins__*",
     ],
     "filters": [
-        "catalog.sessions.*", "search.topk.*", "store.store.x*matching__*", "store.store.x*page__*", "store.store.x*named__*", "store.store.x__union__*", "store.store.x__by_relevance__*",
-        "server.operations.x*tools__*", "server.operations.x*_hidden__*", "server.query_params.x_tools__*", "server.query_params.x*words__*",
+        "catalog.sessions.*",
+        "search.topk.*",
+        "store.store.x*matching__*",
+        "store.store.x*page__*",
+        "store.store.x*named__*",
+        "store.store.x__union__*",
+        "store.store.x__by_relevance__*",
+        "server.operations.x*tools__*",
+        "server.operations.x*_hidden__*",
+        "server.query_params.x_tools__*",
+        "server.query_params.x*words__*",
     ],
     "keys": ["keys.api_keys.*", "keys.api_keys.*"],
     "cursors": [
-        "server.query_params.x_cursor__*", "server.query_params.x*cursor__*", "server.query_params.x*page__*", "server.query_params.x*limit__*",
-        "server.operations.x_page_of__*", "server.operations.x__paged__*",
+        "server.query_params.x_cursor__*",
+        "server.query_params.x*cursor__*",
+        "server.query_params.x*page__*",
+        "server.query_params.x*limit__*",
+        "server.operations.x_page_of__*",
+        "server.operations.x__paged__*",
     ],
-}  # fmt: skip
+}
 # exit codes of mutmut's trials; of the others, 0 has survived
 KILLED, TIMEOUT, SURVIVED = (1, 3), (24, 36, -24, 152, 255), 33
 
@@ -69,13 +91,15 @@ def run_area(area: str) -> list[str]:
     )
     if done.returncode:
         sys.exit(
-            f"{done.stdout[-2000:]}\nmutmut could not begin: the tests must pass as the source stands (above: the last that it said)"
+            f"{done.stdout[-2000:]}\nmutmut could not begin: the tests must pass as the source"
+            " stands (above: the last that it said)"
         )
     all_values, existing = load_verdicts(MUTATED_AREAS[area]), documented_mutants()
     killed = [name for name, code in all_values.items() if code in (*KILLED, *TIMEOUT)]
     alive = [name for name, code in all_values.items() if name not in killed]
     print(
-        f"{area}: {len(all_values)} mutants, {len(killed)} killed, {len({*alive} & existing)} answered, {len({*alive} - existing)} not"
+        f"{area}: {len(all_values)} mutants, {len(killed)} killed, {len({*alive} & existing)}"
+        f" answered, {len({*alive} - existing)} not"
     )
     return [name for name in alive if name not in existing]
 

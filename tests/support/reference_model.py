@@ -1,4 +1,5 @@
-"""The decisions read a second time, in the plainest way, as an oracle for `property/test_differential`.
+"""The decisions read a second time, in the plainest way, as an oracle for
+`property/test_differential`.
 
 Reads the YAML files itself and answers get and list with lists and loops. It imports nothing of
 toolcatalog, so that a mistake there is not repeated here. Relevance alone has no second reading:
@@ -45,7 +46,11 @@ class Loader(yaml.CBaseLoader):
             return None if not node.style and node.value == "" else node.value
         return json.loads(node.value)
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: ARG002
+    def construct_mapping(
+        self,
+        node: yaml.MappingNode,
+        deep: bool = False,  # noqa: ARG002
+    ) -> dict[Any, Any]:
         return {key.value: self.construct_object(value, deep=True) for key, value in node.value}
 
 
@@ -259,7 +264,11 @@ def make_document(
         "slug": slug,
         "name": tool["name"],
         "description": tool["description"],
-        "toolkit": {"slug": toolkit["slug"], "name": toolkit["name"], "logo": toolkit["logo"]},
+        "toolkit": {
+            "slug": toolkit["slug"],
+            "name": toolkit["name"],
+            "logo": toolkit.get("logo", ""),
+        },
         "input_parameters": served_parameters(tool.get("input_parameters", {}), inputs=True),
         "output_parameters": served_parameters(tool.get("output_parameters", {}), inputs=False),
         "no_auth": tool.get("no_auth", toolkit.get("no_auth", False)),
@@ -273,13 +282,13 @@ def make_document(
             "version": version,
             "available_versions": versions,
             "is_deprecated": "deprecation" in tool,
-            "toolkit": {"logo": toolkit["logo"]},
+            "toolkit": {"logo": toolkit.get("logo", "")},
         },
     }
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    value: dict[str, Any] = yaml.load(path.read_bytes(), Loader=Loader)  # noqa: S506 - it makes strings and JSON literals only
+    value: dict[str, Any] = yaml.load(path.read_bytes(), Loader=Loader)  # noqa: S506
     return value
 
 

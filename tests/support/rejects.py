@@ -162,7 +162,8 @@ MADE = {
     "pattern-too-long": (
         text_of(
             TOOL,
-            f"{HEAD}input_parameters: {{a: {{type: string, pattern: '{'(a|b?)*' * 150}', examples: [x]}}}}\n",
+            f"{HEAD}input_parameters: {{a: {{type: string, pattern: '{'(a|b?)*' * 150}', examples:"
+            " [x]}}\n",
         ),
         [f"catalog/{TOOL}:3:47 wrong-value"],
         "of at most 1,000 characters",

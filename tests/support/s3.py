@@ -203,7 +203,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         self.close_connection = size is not None and size != len(data)
 
-    do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = _handle  # noqa: N815 - as the library calls them
+    do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = _handle  # noqa: N815
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
@@ -268,5 +268,8 @@ def get_object(server: str, path: str) -> StoreAnswer:
 
 # How the server of moto tells that S3 is asked; it looks at no signature.
 _S3_HEADERS = {
-    "authorization": "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
+    "authorization": (
+        "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, SignedHeaders=host,"
+        " Signature=0"
+    )
 }

@@ -13,8 +13,10 @@ import schemathesis
 from schemathesis import Case, CheckContext, Response
 
 _NOT_FOUND_MESSAGE = re.compile(
-    r"cursor: .* is not a cursor of this API\.|session_id: there is no session [^ ]+\.|(toolkit_versions|toolkit_slug|auth_config_ids): "
-    r"(no toolkit has a version|toolkit [^ ]+ has no version|there is no (toolkit|auth config)) .*\.|"
+    r"cursor: .* is not a cursor of this API\.|session_id: there is no session [^"
+    r" ]+\.|(toolkit_versions|toolkit_slug|auth_config_ids): "
+    r"(no toolkit has a version|toolkit [^ ]+ has no version|there is no (toolkit|auth config))"
+    r" .*\.|"
     # 403 by itself, 400 beside one of the others
     r"toolkit_slug: this key's project may not use toolkit [^ ]+\.",
     re.DOTALL,

@@ -23,8 +23,14 @@ NODE_MODULES = DATA / "browser" / "node_modules"
 # Nothing of Chromium's own talks to anybody, and CI's machine has neither a sandbox for it nor a
 # graphics card.
 BROWSER_ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 EXTERNAL_URL = re.compile(r"^(?!file:|data:|blob:|http://127\.0\.0\.1:)")
 TIMEOUT = 5000
 
@@ -132,7 +138,9 @@ class PageMonitor:
         self.problems: list[str] = []
 
     def attach(self, page: Page) -> None:
-        """Begin to watch this page, whose context is its own, and let nothing out of the machine."""
+        """Begin to watch this page, whose context is its own, and let nothing out of the
+        machine.
+        """
         context = page.context
         context.route(EXTERNAL_URL, lambda route: route.abort())
         context.on("console", self._console)

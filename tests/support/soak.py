@@ -85,10 +85,13 @@ class SoakResult:
             for part in (50, 90, 99, 99.9)
         )
         return (
-            f"{len(times):,} ordinary requests: {parts}, longest {1000 * times[-1]:.0f} ms; wrong: {dict(self.failures)}\n"
-            f"statuses of all: {dict(sorted(self.statuses.items()))}\nothers: {dict(sorted(self.connection_ends.items()))}\n"
-            f"memory (PSS) {self.memory_thirds[0]:.1f} MB in the first third, {self.memory_thirds[1]:.1f} MB in the last; descriptors before, at most, after: {self.descriptor_counts}\n"
-            f"ended with {self.exit_code} {self.drain_seconds:.1f} s after SIGTERM"
+            f"{len(times):,} ordinary requests: {parts}, longest {1000 * times[-1]:.0f} ms; wrong:"
+            f" {dict(self.failures)}\nstatuses of all:"
+            f" {dict(sorted(self.statuses.items()))}\nothers:"
+            f" {dict(sorted(self.connection_ends.items()))}\nmemory (PSS)"
+            f" {self.memory_thirds[0]:.1f} MB in the first third, {self.memory_thirds[1]:.1f} MB in"
+            f" the last; descriptors before, at most, after: {self.descriptor_counts}\nended with"
+            f" {self.exit_code} {self.drain_seconds:.1f} s after SIGTERM"
         )
 
 
@@ -332,7 +335,7 @@ class SoakClients:
 
     def _count_descriptors(self) -> int:
         """How many descriptors the server has open."""
-        return len(os.listdir(f"/proc/{self.server.process.pid}/fd"))  # noqa: PTH208 - names are not looked at
+        return len(os.listdir(f"/proc/{self.server.process.pid}/fd"))  # noqa: PTH208
 
 
 def memory_megabytes(process: int) -> float:

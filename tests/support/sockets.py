@@ -9,10 +9,30 @@ from support.server import Server
 TOOL = "/api/v3/tools/GITHUB_CREATE_ISSUE"
 LIST = "/api/v3/tools"
 TARGETS = [
-    TOOL, f"{TOOL}?version=latest", f"{TOOL}?version=nope", f"{TOOL}?", f"{TOOL}?a=1?b=2", f"{TOOL}?x=1#part", f"{TOOL}#part", f"{LIST}/NOPE", f"{LIST}/nope",
-    f"http://elsewhere.example{TOOL}?version=latest", f"{LIST}/%41", f"{LIST}//", f"/{TOOL}", LIST, f"{LIST}?limit=2&tags=important", f"{LIST}?limit=0",
-    f"{LIST}?query=issue", f"{LIST}?toolkit_slug=nope", f"{LIST}/", "/healthz", "/api/v3.1/tools?limit=1", "/nothing", "/",
-]  # fmt: skip
+    TOOL,
+    f"{TOOL}?version=latest",
+    f"{TOOL}?version=nope",
+    f"{TOOL}?",
+    f"{TOOL}?a=1?b=2",
+    f"{TOOL}?x=1#part",
+    f"{TOOL}#part",
+    f"{LIST}/NOPE",
+    f"{LIST}/nope",
+    f"http://elsewhere.example{TOOL}?version=latest",
+    f"{LIST}/%41",
+    f"{LIST}//",
+    f"/{TOOL}",
+    LIST,
+    f"{LIST}?limit=2&tags=important",
+    f"{LIST}?limit=0",
+    f"{LIST}?query=issue",
+    f"{LIST}?toolkit_slug=nope",
+    f"{LIST}/",
+    "/healthz",
+    "/api/v3.1/tools?limit=1",
+    "/nothing",
+    "/",
+]
 
 
 def connected(server: Server) -> socket.socket:

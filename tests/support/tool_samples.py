@@ -20,22 +20,54 @@ TOOL = Tool(
     tags=("mail", "openWorldHint", "destructiveHint"),
     no_auth=False,
     deprecation=None,
-    input_parameters=to_served_inputs({
-        "to": {"type": "array", "required": True, "items": {"type": "string", "format": "email"}, "minItems": 2},
-        "head": {
-            "type": "object",
-            "nullable": True,
-            "description": "What stands above.",
-            "title": "Head",
-            "properties": {"topic": {"type": "string", "required": True, "minLength": 1}, "size": {"type": "integer", "default": 3}},
-            "additionalProperties": {"type": "object", "properties": {"required": {"type": "number", "required": True}}},
-        },
-        "when": {"anyOf": [{"type": "string", "format": "date"}, {"type": "integer"}], "nullable": True, "examples": [7]},
-        "one": {"oneOf": [{"type": "integer", "nullable": True}, {"type": "string"}], "nullable": True, "title": "One", "enum": [1, "a"]},
-        "state": {"type": "string", "enum": ["open", "closed"], "nullable": True, "default": None},
-    }),
-    output_parameters=to_served_outputs({"id": {"type": "string", "description": "Its id."}, "copies": {"type": "object", "properties": {"n": {"type": "integer"}}}}),
-)  # fmt: skip
+    input_parameters=to_served_inputs(
+        {
+            "to": {
+                "type": "array",
+                "required": True,
+                "items": {"type": "string", "format": "email"},
+                "minItems": 2,
+            },
+            "head": {
+                "type": "object",
+                "nullable": True,
+                "description": "What stands above.",
+                "title": "Head",
+                "properties": {
+                    "topic": {"type": "string", "required": True, "minLength": 1},
+                    "size": {"type": "integer", "default": 3},
+                },
+                "additionalProperties": {
+                    "type": "object",
+                    "properties": {"required": {"type": "number", "required": True}},
+                },
+            },
+            "when": {
+                "anyOf": [{"type": "string", "format": "date"}, {"type": "integer"}],
+                "nullable": True,
+                "examples": [7],
+            },
+            "one": {
+                "oneOf": [{"type": "integer", "nullable": True}, {"type": "string"}],
+                "nullable": True,
+                "title": "One",
+                "enum": [1, "a"],
+            },
+            "state": {
+                "type": "string",
+                "enum": ["open", "closed"],
+                "nullable": True,
+                "default": None,
+            },
+        }
+    ),
+    output_parameters=to_served_outputs(
+        {
+            "id": {"type": "string", "description": "Its id."},
+            "copies": {"type": "object", "properties": {"n": {"type": "integer"}}},
+        }
+    ),
+)
 
 
 # Whatever can be written and served
@@ -51,12 +83,26 @@ VALUES = st.recursive(
     max_leaves=6,
 )
 _LIMITS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
-    "string": {"minLength": st.integers(0, 6), "maxLength": st.integers(6, 9), "pattern": st.sampled_from(["^a", "b$"]), "format": st.sampled_from(["date", "email", "x"])},
-    "number": {"minimum": st.integers(-3, 2), "maximum": st.integers(3, 9), "exclusiveMinimum": st.sampled_from([-4, 0.5]), "exclusiveMaximum": st.sampled_from([3.5, 10])},
-    "array": {"minItems": st.integers(0, 3), "maxItems": st.integers(3, 5), "uniqueItems": st.booleans()},
+    "string": {
+        "minLength": st.integers(0, 6),
+        "maxLength": st.integers(6, 9),
+        "pattern": st.sampled_from(["^a", "b$"]),
+        "format": st.sampled_from(["date", "email", "x"]),
+    },
+    "number": {
+        "minimum": st.integers(-3, 2),
+        "maximum": st.integers(3, 9),
+        "exclusiveMinimum": st.sampled_from([-4, 0.5]),
+        "exclusiveMaximum": st.sampled_from([3.5, 10]),
+    },
+    "array": {
+        "minItems": st.integers(0, 3),
+        "maxItems": st.integers(3, 5),
+        "uniqueItems": st.booleans(),
+    },
     "boolean": {},
     "object": {},
-}  # fmt: skip
+}
 _LIMITS["integer"] = _LIMITS["number"]
 SAYING = {
     "description": TEXTS,
@@ -113,7 +159,17 @@ def tools() -> st.SearchStrategy[Tool]:
         dict.fromkeys(("reason", "since", "sunset", "replaced_by"), TEXTS)
     )
     return st.builds(
-        Tool, slug=st.from_regex(names.TOOL_SLUG, fullmatch=True), toolkit=st.just("kit"), version=st.from_regex(versions.PATTERN, fullmatch=True),
-        available_versions=st.just(()), name=TEXTS, description=TEXTS, scopes=words, tags=words, no_auth=st.booleans(), deprecation=deprecations,
-        input_parameters=parameters().map(to_served_inputs), output_parameters=parameters(but=frozenset(["required"])).map(to_served_outputs),
-    )  # fmt: skip
+        Tool,
+        slug=st.from_regex(names.TOOL_SLUG, fullmatch=True),
+        toolkit=st.just("kit"),
+        version=st.from_regex(versions.PATTERN, fullmatch=True),
+        available_versions=st.just(()),
+        name=TEXTS,
+        description=TEXTS,
+        scopes=words,
+        tags=words,
+        no_auth=st.booleans(),
+        deprecation=deprecations,
+        input_parameters=parameters().map(to_served_inputs),
+        output_parameters=parameters(but=frozenset(["required"])).map(to_served_outputs),
+    )

@@ -1,9 +1,9 @@
 """Inputs of at most 1 MiB that are as bad as we know how, and what each costs the room that takes
 it: seconds of a processor, and memory.
 
-`PYTHONPATH=tests python -m support.worst_inputs [NAME...]` prints a line of JSON for each. Everything is loaded and used
-once before; then each case gets a process forked off for itself, so that its memory is its own.
-Memory is the kernel's high-water mark, so this needs Linux.
+`PYTHONPATH=tests python -m support.worst_inputs [NAME...]` prints a line of JSON for each.
+Everything is loaded and used once before; then each case gets a process forked off for itself, so
+that its memory is its own. Memory is the kernel's high-water mark, so this needs Linux.
 """
 
 import contextlib
@@ -53,8 +53,8 @@ FILE_PATHS = {
 
 
 class Cost(NamedTuple):
-    """What a case took, in seconds of a processor and MiB above what was taken before; `outcome`: how
-    it ended, `!` in front of what no case may do.
+    """What a case took, in seconds of a processor and MiB above what was taken before; `outcome`:
+    how it ended, `!` in front of what no case may do.
     """
 
     seconds: float
@@ -77,7 +77,9 @@ class RepeatedText(NamedTuple):
     max_pieces: int = MAX_INPUT_SIZE
 
     def to_bytes(self) -> bytes:
-        """Its bytes, made only where they are fed: all of them together are some hundred megabytes."""
+        """Its bytes, made only where they are fed: all of them together are some hundred
+        megabytes.
+        """
         available = self.max_size - len(f"{self.head}{self.tail}".encode())
         if "@" in self.piece:
             longest = len(self.piece.replace("@", "fffff"))
@@ -197,10 +199,73 @@ FORMATS = (
 )
 
 TEXTS = (
-    "a", "a ", "a\n", "\n", "\n\n", " ", "[", "[a](", "![", "*a", "**a ", "_a", "`", "``a", "<", "<a ", "<!--", "&", "&#1", "&amp;", "- ", "> ", "1. ", "# ", "\\", "\\\\", "|", "~~~\n", "    a\n", "\t",
-    "[a]: b\n", "http://a.", "a@b.", "é", "e\u0301", "\u202e", "\u2066", "\u200b", "\U000e0041", "\u0430a ", "😀", "你", "你好 ", "ẞ", "İ", "\ufdfa", "aB", "a_", "a-", "1", "1.", "w@ ", "x@y ", "{{", "ghp_", "sk-", "eyJ.",
-    "-----BEGIN ", "ignore all ", "do not tell ", "TODO ", "data:a/a;a", "\ud83d", "a'", "...", "a, ",
-)  # fmt: skip
+    "a",
+    "a ",
+    "a\n",
+    "\n",
+    "\n\n",
+    " ",
+    "[",
+    "[a](",
+    "![",
+    "*a",
+    "**a ",
+    "_a",
+    "`",
+    "``a",
+    "<",
+    "<a ",
+    "<!--",
+    "&",
+    "&#1",
+    "&amp;",
+    "- ",
+    "> ",
+    "1. ",
+    "# ",
+    "\\",
+    "\\\\",
+    "|",
+    "~~~\n",
+    "    a\n",
+    "\t",
+    "[a]: b\n",
+    "http://a.",
+    "a@b.",
+    "é",
+    "e\u0301",
+    "\u202e",
+    "\u2066",
+    "\u200b",
+    "\U000e0041",
+    "\u0430a ",
+    "😀",
+    "你",
+    "你好 ",
+    "ẞ",
+    "İ",
+    "\ufdfa",
+    "aB",
+    "a_",
+    "a-",
+    "1",
+    "1.",
+    "w@ ",
+    "x@y ",
+    "{{",
+    "ghp_",
+    "sk-",
+    "eyJ.",
+    "-----BEGIN ",
+    "ignore all ",
+    "do not tell ",
+    "TODO ",
+    "data:a/a;a",
+    "\ud83d",
+    "a'",
+    "...",
+    "a, ",
+)
 
 BRANCHES = "    - {type: integer}\n" * 4_000
 CHOICES = ", ".join(f"e{number}" for number in range(9_000))
@@ -212,16 +277,49 @@ BILLION_LAUGHS = "".join(
 
 FILES = (
     ("parameters", f"{TOOL}input_parameters:\n", "  p@: {type: string}\n", ""),
-    ("parameters told", f"{TOOL}input_parameters:\n", "  p@: {type: string, description: 'What it is, and what a good one is.', default: a, examples: [b]}\n", ""),
+    (
+        "parameters told",
+        f"{TOOL}input_parameters:\n",
+        (
+            "  p@: {type: string, description: 'What it is, and what a good one is.', default: a,"
+            " examples: [b]}\n"
+        ),
+        "",
+    ),
     ("outputs", f"{TOOL}output_parameters:\n", "  p@: {type: string}\n", ""),
-    ("parameters alike", f"{TOOL}input_parameters:\n", "  parameter_with_a_long_name_@: {type: string, description: The same text each time.}\n", ""),
+    (
+        "parameters alike",
+        f"{TOOL}input_parameters:\n",
+        "  parameter_with_a_long_name_@: {type: string, description: The same text each time.}\n",
+        "",
+    ),
     ("parameters of no kind", f"{TOOL}input_parameters:\n", "  p@: {}\n", ""),
-    ("parameters without sense", f"{TOOL}input_parameters:\n", "  p@: {typ: strin, descriptoin: 1}\n", ""),
+    (
+        "parameters without sense",
+        f"{TOOL}input_parameters:\n",
+        "  p@: {typ: strin, descriptoin: 1}\n",
+        "",
+    ),
     ("parameters null", f"{TOOL}input_parameters:\n", "  p@:\n", ""),
     ("parameters misfit", f"{TOOL}input_parameters:\n", "  p@: {type: integer, default: a}\n", ""),
-    ("patterns", f"{TOOL}input_parameters:\n", "  p@: {type: string, pattern: 'a@{9}', default: aaaaaaaaa}\n", ""),
-    ("patterns that are none", f"{TOOL}input_parameters:\n", "  p@: {type: string, pattern: '(', default: a}\n", ""),
-    ("large patterns", f"{TOOL}input_parameters:\n", "  p@: {type: string, pattern: '((((a{9}){9}){9}){9})@', default: aaaaaaaaa}\n", ""),
+    (
+        "patterns",
+        f"{TOOL}input_parameters:\n",
+        "  p@: {type: string, pattern: 'a@{9}', default: aaaaaaaaa}\n",
+        "",
+    ),
+    (
+        "patterns that are none",
+        f"{TOOL}input_parameters:\n",
+        "  p@: {type: string, pattern: '(', default: a}\n",
+        "",
+    ),
+    (
+        "large patterns",
+        f"{TOOL}input_parameters:\n",
+        "  p@: {type: string, pattern: '((((a{9}){9}){9}){9})@', default: aaaaaaaaa}\n",
+        "",
+    ),
     ("enum", f"{TOOL_WITH_INPUT}    enum: [", "v@, ", "v]\n"),
     ("enum repeated", f"{TOOL_WITH_INPUT}    enum: [", "v, ", "v]\n"),
     ("enum of lists", f"{TOOL_WITH_INPUT}    enum: [", "[@], ", "v]\n"),
@@ -230,15 +328,69 @@ FILES = (
     ("enum of null", f"{TOOL_WITH_INPUT}    enum: [", "null, ", "v]\n"),
     ("examples", f"{TOOL_WITH_INPUT}    examples: [", "v@, ", "v]\n"),
     ("examples misfit", f"{TOOL_WITH_INPUT}    examples: [", "1, ", "1]\n"),
-    ("examples and enum", f"{TOOL_WITH_INPUT}    enum: [{CHOICES}]\n    examples: [", "v@, ", "v]\n"),
-    ("enum and examples in it", f"{TOOL_WITH_INPUT}    enum: [{CHOICES}]\n    examples: [", "e8999, ", "e1]\n"),
-    ("enum of long values", f"{TOOL_WITH_INPUT}    enum: [{LONG_CHOICES}]\n    examples: [", "'" + "0" * 199 + "', ", "a]\n"),
-    ("anyOf", f"{TOOL}input_parameters:\n  a:\n    anyOf:\n", "    - {type: string, maxLength: 1}\n", ""),
-    ("anyOf and examples", f"{TOOL}input_parameters:\n  a:\n    anyOf:\n{BRANCHES}    examples: [", "v, ", "v]\n"),
-    ("oneOf and examples", f"{TOOL}input_parameters:\n  a:\n    oneOf:\n{BRANCHES}    examples: [", "v, ", "v]\n"),
-    ("uniqueItems", f"{TOOL}input_parameters:\n  a:\n    type: array\n    uniqueItems: true\n    items: {{type: array}}\n    examples: [[", "[@], ", "[1]]]\n"),
-    ("uniqueItems of objects", f"{TOOL}input_parameters:\n  a:\n    type: array\n    uniqueItems: true\n    items: {{type: object}}\n    default: [", "{a: @}, ", "{a: 1}]\n"),
-    ("properties held against a large default", f"{TOOL}input_parameters:\n  a:\n    type: object\n    additionalProperties: {{type: integer}}\n    default: {{", "k@: v, ", "k: v}\n"),
+    (
+        "examples and enum",
+        f"{TOOL_WITH_INPUT}    enum: [{CHOICES}]\n    examples: [",
+        "v@, ",
+        "v]\n",
+    ),
+    (
+        "enum and examples in it",
+        f"{TOOL_WITH_INPUT}    enum: [{CHOICES}]\n    examples: [",
+        "e8999, ",
+        "e1]\n",
+    ),
+    (
+        "enum of long values",
+        f"{TOOL_WITH_INPUT}    enum: [{LONG_CHOICES}]\n    examples: [",
+        "'" + "0" * 199 + "', ",
+        "a]\n",
+    ),
+    (
+        "anyOf",
+        f"{TOOL}input_parameters:\n  a:\n    anyOf:\n",
+        "    - {type: string, maxLength: 1}\n",
+        "",
+    ),
+    (
+        "anyOf and examples",
+        f"{TOOL}input_parameters:\n  a:\n    anyOf:\n{BRANCHES}    examples: [",
+        "v, ",
+        "v]\n",
+    ),
+    (
+        "oneOf and examples",
+        f"{TOOL}input_parameters:\n  a:\n    oneOf:\n{BRANCHES}    examples: [",
+        "v, ",
+        "v]\n",
+    ),
+    (
+        "uniqueItems",
+        (
+            f"{TOOL}input_parameters:\n  a:\n    type: array\n    uniqueItems: true\n    items:"
+            " {type: array}\n    examples: [["
+        ),
+        "[@], ",
+        "[1]]]\n",
+    ),
+    (
+        "uniqueItems of objects",
+        (
+            f"{TOOL}input_parameters:\n  a:\n    type: array\n    uniqueItems: true\n    items:"
+            " {type: object}\n    default: ["
+        ),
+        "{a: @}, ",
+        "{a: 1}]\n",
+    ),
+    (
+        "properties held against a large default",
+        (
+            f"{TOOL}input_parameters:\n  a:\n    type: object\n    additionalProperties: {{type:"
+            " integer}\n    default: {"
+        ),
+        "k@: v, ",
+        "k: v}\n",
+    ),
     ("tags", f"{TOOL}tags: [", "t@, ", "t]\n"),
     ("tags alike", f"{TOOL}tags: [", "t, ", "t]\n"),
     ("scopes", f"{TOOL}scopes: [", "s@, ", "s]\n"),
@@ -285,7 +437,7 @@ FILES = (
     ("huge numbers", f"{TOOL_WITH_INPUT}    enum: [", "99999999999999999999@, ", "1]\n"),
     ("great exponents", f"{TOOL_WITH_INPUT}    enum: [", "1e999999, ", "1]\n"),
     ("minus", f"{TOOL_WITH_INPUT}    minimum: ", "-", "\n"),
-)  # fmt: skip
+)
 
 
 def other_files() -> Iterator[tuple[str, str, Input]]:
@@ -455,7 +607,7 @@ def openapi_references(value: object) -> object:
     return json.loads(json.dumps(value).replace("#/$defs/", "#/components/schemas/"))
 
 
-def SCHEMAS() -> dict[str, dict[str, Any]]:  # noqa: N802 - a constant that is made when it is asked for
+def SCHEMAS() -> dict[str, dict[str, Any]]:  # noqa: N802
     """JSON Schemas that want to become more than they are."""
     text = {"type": "string"}
 
@@ -485,10 +637,24 @@ def SCHEMAS() -> dict[str, dict[str, Any]]:  # noqa: N802 - a constant that is m
         "laughs by 9": laughs(30, 9, wide(9)),
         "laughs of allOf": laughs(30, 2, lambda ref: {"allOf": [ref, ref]}),
         "laughs of anyOf": laughs(30, 2, lambda ref: {"anyOf": [ref, ref, text]}),
-        "laughs of items": laughs(30, 2, lambda ref: {"type": "array", "items": {"anyOf": [ref, ref]}}),
-        "one large shape many times": {**objects(**{f"q{n}": {"$ref": "#/$defs/d"} for n in range(3_500)}), "$defs": {"d": objects(**{f"p{n}": text for n in range(7_000)})}},
-        "itself": {**objects(a={"$ref": "#/$defs/d"}), "$defs": {"d": objects(a={"$ref": "#/$defs/d"}, b={"$ref": "#/$defs/d"})}},
-        "each other": {**objects(a={"$ref": "#/$defs/d0"}), "$defs": {f"d{n}": objects(**{f"p{m}": {"$ref": f"#/$defs/d{m}"} for m in range(60)}) for n in range(60)}},
+        "laughs of items": laughs(
+            30, 2, lambda ref: {"type": "array", "items": {"anyOf": [ref, ref]}}
+        ),
+        "one large shape many times": {
+            **objects(**{f"q{n}": {"$ref": "#/$defs/d"} for n in range(3_500)}),
+            "$defs": {"d": objects(**{f"p{n}": text for n in range(7_000)})},
+        },
+        "itself": {
+            **objects(a={"$ref": "#/$defs/d"}),
+            "$defs": {"d": objects(a={"$ref": "#/$defs/d"}, b={"$ref": "#/$defs/d"})},
+        },
+        "each other": {
+            **objects(a={"$ref": "#/$defs/d0"}),
+            "$defs": {
+                f"d{n}": objects(**{f"p{m}": {"$ref": f"#/$defs/d{m}"} for m in range(60)})
+                for n in range(60)
+            },
+        },
         "chain": {**objects(a={"$ref": "#/$defs/d0"}), "$defs": {**chain, "d20000": text}},
         "many": objects(**count),
         "deep": deep,
@@ -502,7 +668,7 @@ def SCHEMAS() -> dict[str, dict[str, Any]]:  # noqa: N802 - a constant that is m
         "long name": objects(**{"n" * 900_000: text}),
         "long text": objects(a={**text, "description": "[a](" * 200_000}),
         "odd keywords": objects(a={**text, **{f"x{n}": n for n in range(50_000)}}),
-    }  # fmt: skip
+    }
 
 
 def request_inputs() -> Iterator[tuple[str, str, Input]]:
@@ -590,10 +756,39 @@ def all_cases() -> Iterator[tuple[str, str, Input]]:
 # The cases that every run of the tests feeds: of each kind what takes most, or did before it was
 # mended.
 QUICK = (
-    "query", "get", "slug", "body", "keys", "manifest", "listing", "pointer", "chunks", "lock",
-    "build tool/description '\ufdfa'", "build tool/enum of long values", "build tool/large patterns", "build tool/laughs", "build tool/lists in lists", "check tool/digits", "check tool/escapes",
-    "check tool/comments for us", "check tool/blanks in a comment for us", "check tool/pattern (?=a*b)a*c", "check tool/tags alike", "check tool/enum of objects, as many as are read", "mcp/laughs by 9", "wire/laughs by 9", "openapi/laughs by 9", "openapi/itself", "mcp/lists", "wire/digits", "mcp/tools", "wire/const", "openapi/many", "openapi/yaml 'a: &a@ *a@\\n'",
-)  # fmt: skip
+    "query",
+    "get",
+    "slug",
+    "body",
+    "keys",
+    "manifest",
+    "listing",
+    "pointer",
+    "chunks",
+    "lock",
+    "build tool/description '\ufdfa'",
+    "build tool/enum of long values",
+    "build tool/large patterns",
+    "build tool/laughs",
+    "build tool/lists in lists",
+    "check tool/digits",
+    "check tool/escapes",
+    "check tool/comments for us",
+    "check tool/blanks in a comment for us",
+    "check tool/pattern (?=a*b)a*c",
+    "check tool/tags alike",
+    "check tool/enum of objects, as many as are read",
+    "mcp/laughs by 9",
+    "wire/laughs by 9",
+    "openapi/laughs by 9",
+    "openapi/itself",
+    "mcp/lists",
+    "wire/digits",
+    "mcp/tools",
+    "wire/const",
+    "openapi/many",
+    "openapi/yaml 'a: &a@ *a@\\n'",
+)
 
 
 # --- the rooms

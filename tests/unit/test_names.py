@@ -99,7 +99,9 @@ def test_nearest_several_best_first() -> None:
 
 
 def test_nearest_of_very_many() -> None:
-    """Of a thousand names the one that was meant is found wherever a letter is wrong, as among few."""
+    """Of a thousand names the one that was meant is found wherever a letter is wrong, as among
+    few.
+    """
     words = ("mail", "chat", "files", "tasks", "forms", "notes", "music", "maps", "bank", "news")
     existing = ["-".join(items) for items in permutations(words, 3)]
     for name in existing[::37]:

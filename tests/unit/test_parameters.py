@@ -358,7 +358,9 @@ def test_a_validator_agrees_on_what_is_plain(description: dict[str, Any]) -> Non
 
 
 def test_walk_meets_every_description_with_its_pointer() -> None:
-    """Nested properties, items, additional properties and branches are all met, each at its place."""
+    """Nested properties, items, additional properties and branches are all met, each at its
+    place.
+    """
     branch = {"type": "object", "properties": {"b": {"type": "string"}}}
     description: dict[str, Any] = {
         "a": {"type": "array", "items": {"anyOf": [branch]}},

@@ -63,6 +63,7 @@ class ToolColumns:
     scopes: Sequence[Sequence[str]] = ()
     tags: Sequence[Sequence[str]] = ()
     deprecations: Sequence[Mapping[str, str] | None] = ()
+    sources: Sequence[Mapping[str, str] | None] = ()
     replaced: Sequence[str | None] = ()
     newest: Sequence[bool] = ()
     sizes: Sequence[int] = ()

@@ -17,7 +17,7 @@ from pathlib import Path
 from toolcatalog.build import batches, state
 from toolcatalog.build.batches import CacheEntry, Task
 from toolcatalog.build.state import BuildState, SiteState
-from toolcatalog.catalog import folder
+from toolcatalog.catalog import folder, logo
 from toolcatalog.errors import Problem
 from toolcatalog.progress import Progress
 from toolcatalog.system import file_state
@@ -208,9 +208,28 @@ def _make_task(
         with_vectors=context.paths.with_vectors,
         with_words=context.paths.with_words,
         folders=folders,
-        toolkit_digests={slug: other_digests.get(toolkit_path(slug), "") for slug in toolkits},
+        toolkit_digests={slug: _toolkit_digest(slug, other_digests) for slug in toolkits},
         toolkits={},
     )
+
+
+def _toolkit_digest(toolkit: str, other_digests: Mapping[str, str]) -> str:
+    """Return the SHA-256 of a toolkit's file.
+
+    If it has a logo file, the digest also covers the path of that file and catalog.yaml: the tools
+    contain the public address of the logo.
+    """
+    digest = other_digests.get(toolkit_path(toolkit), "")
+    logo_files = [path for path in logo_paths(toolkit) if path in other_digests]
+    if not (digest and logo_files):
+        return digest
+    parts = [digest, logo_files, other_digests.get("catalog.yaml", "")]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def logo_paths(toolkit: str) -> list[str]:
+    """Return the paths that a toolkit's logo file may have in the catalog."""
+    return [f"toolkits/{toolkit}/{name}" for name in logo.NAMES]
 
 
 def toolkit_path(toolkit: str) -> str:

@@ -10,7 +10,7 @@ from toolcatalog.build import cache, changes, compiler, state
 from toolcatalog.build.batches import CachedBatch, Task
 from toolcatalog.build.changes import BuildContext, ChangeSet
 from toolcatalog.build.compiler import CompileResult
-from toolcatalog.catalog import folder, model
+from toolcatalog.catalog import folder, model, resolve
 from toolcatalog.errors import Problem, UsageError
 from toolcatalog.progress import Progress
 from toolcatalog.system.processes import WorkerPool
@@ -44,7 +44,7 @@ def compile_changes(context: BuildContext, change_set: ChangeSet) -> CompiledCat
     tasks = _plan_tasks(change_set)
     entries = change_set.cache_entries
     missing = [task for task, entry in zip(tasks, entries, strict=True) if not entry]
-    needed = {changes.toolkit_path(toolkit) for task in missing for toolkit in task.toolkit_digests}
+    needed = {path for task in missing for path in _toolkit_files(task, change_set)}
     other_files = _check_other_files(context, change_set, change_set.other_digests.keys() & needed)
     results = _start_compiling(_with_toolkits(missing, other_files), context.pool)
     # this, like what follows, runs while the first batches are compiled
@@ -122,14 +122,31 @@ def _check_other_files(
     return checked_files
 
 
+def _toolkit_files(task: Task, change_set: ChangeSet) -> list[str]:
+    """Return the files that the toolkits of a task are made from.
+
+    The public address of a logo file begins with the address of the site, from catalog.yaml.
+    """
+    toolkits = [changes.toolkit_path(toolkit) for toolkit in task.toolkit_digests]
+    logo_files = [
+        path
+        for toolkit in task.toolkit_digests
+        for path in changes.logo_paths(toolkit)
+        if path in change_set.other_digests
+    ]
+    return [*toolkits, *logo_files, *(["catalog.yaml"] if logo_files else [])]
+
+
 def _with_toolkits(tasks: Iterable[Task], checked_files: Mapping[str, CheckedFile]) -> list[Task]:
     """Return the tasks with their toolkits, as far as these were checked and are valid."""
+    records = {path: file.record for path, file in checked_files.items() if not file.problems}
+    about = records.get("catalog.yaml")
+    home = about.home if isinstance(about, model.About) else ""
+    logo_files = checker.find_logo_files(records.values())
     toolkits = {
-        file.record.slug: file.record
-        for path, file in checked_files.items()
-        if path.startswith("toolkits/")
-        and isinstance(file.record, model.Toolkit)
-        and not file.problems
+        record.slug: resolve.with_public_logo(checker.with_logo_file(record, logo_files), home)
+        for path, record in records.items()
+        if path.startswith("toolkits/") and isinstance(record, model.Toolkit)
     }
     return [
         replace(

@@ -42,7 +42,8 @@ class CompileResult:
 def compile_batch(task: Task) -> CompileResult:
     """Compile a batch from its files. Raises OSError if the result cannot be cached."""
     scan = batches.list_batch_files(task.root, task.folders)
-    checked_files = [*checker.check_files(task.root, [path for path, _ in scan.files])]
+    paths = [path for path, _ in scan.files]
+    checked_files = checker.add_version_findings(checker.check_files(task.root, paths))
     digests = {file.path: file.digest for file in checked_files}
     if (
         scan.problems
@@ -142,6 +143,7 @@ def compile_tools(
         scopes=[tool.scopes for tool in ordered],
         tags=[tool.tags for tool in ordered],
         deprecations=[row["deprecation"] for row in rows],
+        sources=[tool.source for tool in ordered],
         replaced=[tool.summary.replaced_by for tool in ordered],
         newest=newest,
         sizes=[*map(len, documents)],

@@ -108,12 +108,12 @@ def _read_tools(batch: CachedBatch) -> Iterator[ToolVersions]:
     """Yield the versions of each tool of a batch."""
     compiled = compiler.load_or_compile(batch, "facts", "newest", "older")
     facts, ends, versions = compiled.facts, {True: 0, False: 0}, []
-    columns = facts.newest, facts.sizes, facts.deprecations
-    for newest, size, deprecation in zip(*columns, strict=True):
+    columns = facts.newest, facts.sizes, facts.deprecations, facts.sources
+    for newest, size, deprecation, source in zip(*columns, strict=True):
         start = ends[newest]
         ends[newest] = start + size + 1
         document = (compiled.newest if newest else compiled.older)[start : start + size]
-        tool = snapshot_format.tool_from_document(orjson.loads(document), deprecation)
+        tool = snapshot_format.tool_from_document(orjson.loads(document), deprecation, source)
         versions.append((tool, document))
         if newest:
             yield versions

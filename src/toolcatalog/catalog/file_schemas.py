@@ -4,10 +4,10 @@ Editors show the `description` of a field, and error messages use it as the expe
 three shapes of a parameter description differ only in `required`: a named input may have it; an
 unnamed value (`items`, a branch) and an output may not.
 
-The site publishes the schemas as `schemas/v1/<kind>.json`. `toolcatalog new` writes them to a
-catalog's `.schemas/v1/<kind>.json`, and each file names its schema by a relative path, so that
-completion works offline. A schema that rejects a file which an older one accepted goes to a new
-folder, `v2`, and the old ones stay.
+The site publishes the schemas as `schemas/v1/<kind>.json`. A new catalog has them in
+`.schemas/v1/<kind>.json`, and new files name their schema by a relative path, so that completion
+works offline. In a catalog without that folder they name the published one. A schema that rejects a
+file which an older one accepted goes to a new folder, `v2`, and the old ones stay.
 """
 
 import json
@@ -18,6 +18,7 @@ from toolcatalog import names, versions
 from toolcatalog.parameters import TYPES
 
 Schema = dict[str, Any]
+HTTP_METHODS = ("GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE")
 # items of one list of tags, scopes etc.: each tag and each scope has a page of its own
 MAX_WORDS = 100
 # characters: the memory of a pattern matcher grows with the square of the length, and a matcher
@@ -242,6 +243,15 @@ _TOOL_FIELDS: Schema = {
             "to say"
         ),
     ),
+    "source": _object(
+        {
+            "method": {"enum": list(HTTP_METHODS), "description": "an HTTP method in capitals"},
+            "path": _string("the path of the operation, which starts with `/`", pattern="^/"),
+        },
+        "method",
+        "path",
+        description="a mapping of `method` and `path`: the HTTP operation that the tool calls",
+    ),
     "input_parameters": {
         "$ref": "#/$defs/inputs",
         "description": "what the tool takes: a mapping of parameter names to descriptions",
@@ -317,7 +327,6 @@ SCHEMAS: dict[str, Schema] = {
             "owners": _word_list("people or teams, who answer for it"),
         },
         "name",
-        "logo",
     ),
     "tool": _object(_TOOL_FIELDS, "name", "description", **{"$defs": _DEFS}),
     "meta_tool": _object(
@@ -387,10 +396,12 @@ def relative_schema_path(kind: str, path: str) -> str:
     return "../" * path.count("/") + catalog_schema_path(kind)
 
 
-def render_schema_comments(kind: str, path: str) -> str:
+def render_schema_comments(kind: str, path: str, site: str = "") -> str:
     """Return the schema comments for a file of this kind at `path` in a catalog.
 
-    There is one for the YAML language server (VS Code, Neovim, ...) and one for JetBrains.
+    They name the schema in the catalog, or if `site` is not empty, the one at that address of a
+    site. There is one for the YAML language server (VS Code, Neovim, ...) and one for JetBrains.
     """
-    schema = relative_schema_path(kind, path)
+    published = f"{site.rstrip('/')}/{dict(schema_paths())[kind]}"
+    schema = published if site else relative_schema_path(kind, path)
     return f"# yaml-language-server: $schema={schema}\n# $schema: {schema}\n"

@@ -263,6 +263,7 @@ def make_problem(
         excerpt=excerpt,
         length=length,
         fix=finding.fix,
+        unsafe_fix=finding.unsafe_fix,
     )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from toolcatalog import names, versions
-from toolcatalog.catalog import comments, folder, yaml_reader
+from toolcatalog.catalog import comments, folder, logo, yaml_reader
 from toolcatalog.catalog.comments import SchemaComment, Suppression
 from toolcatalog.errors import Finding, Problem
 
@@ -49,6 +49,7 @@ class Document:
 _LAYOUT = (
     ("catalog", "catalog.yaml"),
     ("toolkit", "toolkits/{toolkit}/toolkit.yaml"),
+    *(("logo", f"toolkits/{{toolkit}}/{name}") for name in logo.NAMES),
     ("tool", "toolkits/{toolkit}/{tool}/{version}.yaml"),
     ("auth_config", "auth_configs/{auth_config}.yaml"),
     ("toolkit", "meta_tools/toolkit.yaml"),
@@ -110,6 +111,8 @@ def _parse_document(
 ) -> tuple[Document, list[Problem]]:
     if isinstance(data, Finding):
         return Document(path, location), [folder.make_problem(root, data)]
+    if location.kind == "logo":
+        return _parse_logo(root, path, location, data)
     value, is_readable, faults = _parse_yaml(data)
     lines = _split_lines(data) if faults else []
     problems = [_fault_problem(root, path, fault, _line_at(lines, fault.line)) for fault in faults]
@@ -124,6 +127,17 @@ def _parse_document(
         comments.find_hidden(data),
     )
     return document, problems
+
+
+def _parse_logo(
+    root: Path, path: str, location: Location, data: bytes
+) -> tuple[Document, list[Problem]]:
+    digest, fault = hashlib.sha256(data).hexdigest(), logo.find_fault(path, data)
+    if not fault:
+        return Document(path, location, None, True, digest), []
+    help = "export the image again without scripts, links and a document type"
+    finding = Finding(path=path, rule="logo-invalid", message=fault, help=help)
+    return Document(path, location, digest=digest), [folder.make_problem(root, finding)]
 
 
 def _parse_yaml(data: bytes) -> tuple[Any, bool, Sequence[yaml_reader.Fault]]:

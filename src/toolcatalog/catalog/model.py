@@ -32,16 +32,29 @@ class About:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolkit:
-    """toolkits/<slug>/toolkit.yaml"""
+    """toolkits/<slug>/toolkit.yaml
+
+    `logo` is a URL or empty. `logo_file` is the path of a logo in the catalog, or empty.
+    """
 
     slug: str
     name: str
-    logo: str
+    logo: str = ""
     description: str = ""
     categories: tuple[str, ...] = ()
     no_auth: bool = False
     homepage: str = ""
     owners: tuple[str, ...] = ()
+    logo_file: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogoFile:
+    """toolkits/<slug>/logo.svg or logo.png; `digest` is the SHA-256 of its bytes."""
+
+    path: str
+    toolkit: str
+    digest: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +84,7 @@ class ToolVersion:
     tags: tuple[str, ...] = ()
     no_auth: bool | None = None  # None: as in the toolkit
     deprecation: Deprecation | None = None
+    source: Mapping[str, str] | None = None  # method and path of an HTTP operation
     input_parameters: Parameters
     output_parameters: Parameters
 
@@ -98,6 +112,7 @@ class ToolVersion:
             tags=tuple(value.get("tags", ())),
             no_auth=value.get("no_auth"),
             deprecation=Deprecation(**value["deprecation"]) if "deprecation" in value else None,
+            source=value.get("source"),
             input_parameters=value.get("input_parameters", {}),
             output_parameters=value.get("output_parameters", {}),
         )

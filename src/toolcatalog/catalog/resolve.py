@@ -4,7 +4,7 @@ This is the only module that converts `catalog.model` records to `snapshot.forma
 """
 
 from collections import defaultdict
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from toolcatalog import parameters
@@ -23,7 +23,7 @@ def resolve_catalog(catalog: model.Catalog) -> snapshot_format.SnapshotContents:
     return snapshot_format.SnapshotContents(
         about=_resolve_about(catalog.about),
         toolkits=tuple(
-            _resolve_toolkit(toolkit, toolkit_versions[slug])
+            _resolve_toolkit(with_public_logo(toolkit, catalog.about.home), toolkit_versions[slug])
             for slug, toolkit in sorted(catalog.toolkits.items())
         ),
         router=_resolve_toolkit(catalog.router, set()) if catalog.router else None,
@@ -54,6 +54,17 @@ def _resolve_about(about: model.About) -> dict[str, str]:
     }
 
 
+def with_public_logo(toolkit: model.Toolkit, home: str) -> model.Toolkit:
+    """Return a toolkit with the logo that the API returns.
+
+    It is the URL in the toolkit's file, else the public address of the logo file if `home` (the
+    address of the site) is not empty, else empty.
+    """
+    if toolkit.logo or not (home and toolkit.logo_file):
+        return toolkit
+    return replace(toolkit, logo=f"{home.rstrip('/')}/{toolkit.logo_file}")
+
+
 def resolve_tool(
     tool: model.ToolVersion, toolkit: model.Toolkit, versions: tuple[str, ...]
 ) -> snapshot_format.Tool:
@@ -69,6 +80,7 @@ def resolve_tool(
         tags=tool.tags,
         no_auth=toolkit.no_auth if tool.no_auth is None else tool.no_auth,
         deprecation=asdict(tool.deprecation) if tool.deprecation else None,
+        source=tool.source,
         input_parameters=parameters.to_served_inputs(tool.input_parameters),
         output_parameters=parameters.to_served_outputs(tool.output_parameters),
     )

@@ -1,6 +1,6 @@
 """Scaffolding: the text of a new toolkit, tool or catalog file.
 
-The first lines are schema comments (see `catalog.file_schemas`), so that editors complete and
+The first lines may be schema comments (see `catalog.file_schemas`), so that editors complete and
 explain the file from the first key on. Sample parameters are in comments only: a new file is valid
 as it is, and made-up values are never published.
 """
@@ -38,8 +38,8 @@ An editor that knows the schema completes the keys.
 }
 
 
-def render_file(path: str, fields: Mapping[str, Any]) -> bytes:
-    """Return the content of a new file at its path in a catalog.
+def render_file(path: str, fields: Mapping[str, Any], schema_comments: str = "") -> bytes:
+    """Return the content of a new file at its path in a catalog, below these schema comments.
 
     Empty optional fields are left out.
     """
@@ -51,10 +51,20 @@ def render_file(path: str, fields: Mapping[str, Any]) -> bytes:
         if key in fields and (fields[key] or key in schema["required"])
     }
     return (
-        file_schemas.render_schema_comments(kind, path).encode()
-        + yaml_writer.to_yaml(selected)
-        + _TRAILING_COMMENTS[kind].encode()
+        schema_comments.encode() + yaml_writer.to_yaml(selected) + _TRAILING_COMMENTS[kind].encode()
     )
+
+
+def render_schema_comments(path: str, site: str) -> str:
+    """Return the schema comments of a file at a path, see `file_schemas`."""
+    return file_schemas.render_schema_comments(_locate(path).kind, path, site)
+
+
+def render_schemas() -> dict[str, bytes]:
+    """Return the schemas of all kinds of files, by their paths in a catalog."""
+    return {
+        file_schemas.catalog_schema_path(kind): file_schemas.render_schema(kind) for kind in SCHEMAS
+    }
 
 
 def required_fields(path: str) -> list[str]:

@@ -6,10 +6,11 @@ terms of the file format. Then each example, default and enum value is validated
 description.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+import copy
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 import jsonschema_rs
@@ -23,6 +24,7 @@ from toolcatalog.catalog.model import (
     ROUTER,
     About,
     AuthConfig,
+    LogoFile,
     MetaTool,
     Selection,
     Session,
@@ -50,12 +52,26 @@ _BACKTRACKING_ENGINE = jsonschema_rs.FancyRegexOptions(backtrack_limit=2_000)
 # stands for the value in messages of jsonschema-rs: values are untrusted and may have a megabyte
 _MASK = "<value>"
 
-Record = About | Toolkit | ToolVersion | MetaTool | AuthConfig | Session
+_PARAMETER_FIELDS = ("input_parameters", "output_parameters")
+_MAX_RECOVERY_ROUNDS = 2
+# required fields of a file that is recovered without them
+_PLACEHOLDERS: Mapping[str, Mapping[str, Any]] = {
+    "catalog": {"title": "?"},
+    "toolkit": {"name": "?"},
+    "tool": {"name": "?", "description": ""},
+    "meta_tool": {"name": "?", "description": ""},
+    "auth_config": {},
+    "session": {},
+}
+
+Record = About | Toolkit | LogoFile | ToolVersion | MetaTool | AuthConfig | Session
 
 
 def validate(document: Document) -> tuple[Record | None, list[Finding]]:
     """Return the record of one document, or None and the findings."""
     kind, value, sessionless = document.location.kind, document.value, document.value
+    if kind == "logo":
+        return _make_logo(document), []
     if kind == "meta_tool":
         if findings := _limit_findings(_bad_placeholders(document.path, value)):
             return None, findings
@@ -112,11 +128,87 @@ def _schema_findings(path: str, kind: str, value: Any) -> list[Finding]:
         for error in schema_validator.iter_errors(kind, value)
         for finding in schema_errors.to_findings(path, error)
     )
+    if kind in ("tool", "meta_tool") and isinstance(value, dict):
+        findings = _merge_related_findings(path, value, findings)
     # The two libraries treat a pattern's `$` before a final line break differently; the result of
     # jsonschema-rs counts.
     return findings or [
         _fallback_finding(path, error) for error in _file_validator(kind).iter_errors(value)
     ]
+
+
+def _merge_related_findings(
+    path: str, value: Mapping[str, Any], findings: list[Finding]
+) -> list[Finding]:
+    """Return the findings with one for each mistake that causes several.
+
+    These are a whole JSON Schema in place of parameters, and a `$ref` in place of a description.
+    """
+    schemas = [field for field in _PARAMETER_FIELDS if _is_whole_schema(value.get(field))]
+    references = {
+        finding.pointer[:-1]
+        for finding in findings
+        if finding.rule == "unknown-key" and finding.pointer[-1:] == (schema_errors.REFERENCE_KEY,)
+    }
+    others = [
+        finding
+        for finding in findings
+        if finding.pointer[:1] not in [(field,) for field in schemas]
+        and not (finding.rule == "missing-key" and finding.pointer in references)
+    ]
+    return [*(_whole_schema_finding(path, field) for field in schemas), *others]
+
+
+def _is_whole_schema(value: Any) -> bool:
+    """Return whether a value is the JSON Schema of an object, not a mapping of parameters."""
+    if not isinstance(value, dict):
+        return False
+    is_object = value.get("type") in ("object", ["object"])
+    return is_object or any(isinstance(value.get(key), str) for key in ("$schema", "$ref"))
+
+
+def _whole_schema_finding(path: str, field: str) -> Finding:
+    return Finding(
+        path=path,
+        pointer=(field,),
+        at_key=True,
+        rule="wrong-type",
+        message="a whole JSON Schema stands here",
+        expected="a mapping of parameter names to descriptions",
+        help=(
+            f"write the `properties` directly below `{field}`, and `required: true` in each that "
+            "is required"
+        ),
+    )
+
+
+def recover(document: Document, findings: Sequence[Finding]) -> Record | None:
+    """Return a record of the valid values of an invalid file, or None if too little is valid.
+
+    So the rest of the file can be checked too. Invalid values are left out together with the list
+    that contains them; required fields get a placeholder.
+    """
+    kind = document.location.kind
+    if not isinstance(document.value, dict) or kind not in _PLACEHOLDERS:
+        return None
+    value = copy.deepcopy(document.value)
+    for _ in range(_MAX_RECOVERY_ROUNDS):
+        for finding in findings:
+            _drop_value(value, finding.pointer)
+        value = {**_PLACEHOLDERS[kind], **value}
+        record, findings = validate(replace(document, value=value))
+        if record:
+            return record
+    return None
+
+
+def _drop_value(value: Any, pointer: Pointer) -> None:
+    """Remove the value at a pointer, or the outermost list that contains it."""
+    keys = [*takewhile(lambda step: isinstance(step, str), pointer)]
+    for key in keys[:-1]:
+        value = value.get(key) if isinstance(value, dict) else None
+    if keys and isinstance(value, dict):
+        value.pop(keys[-1], None)
 
 
 def _fallback_finding(path: str, error: jsonschema_rs.ValidationError) -> Finding:
@@ -139,7 +231,7 @@ def _check_values(
     in `invalid` are skipped: their values can be checked once their descriptions are valid.
     """
     budget = _BacktrackingBudget(_MAX_BACKTRACKING)
-    for field in ("input_parameters", "output_parameters"):
+    for field in _PARAMETER_FIELDS:
         if (field,) in invalid:
             continue
         variants = (tool,) if sessionless is tool else (tool, sessionless)
@@ -381,6 +473,11 @@ def _make_toolkit(document: Document) -> Toolkit:
     for key in ("categories", "owners"):
         fields[key] = tuple(fields.get(key, ()))
     return Toolkit(slug=document.location.names.get("toolkit", ROUTER), **fields)
+
+
+def _make_logo(document: Document) -> LogoFile:
+    toolkit = document.location.names["toolkit"]
+    return LogoFile(path=document.path, toolkit=toolkit, digest=document.digest)
 
 
 def _make_tool(document: Document) -> ToolVersion:

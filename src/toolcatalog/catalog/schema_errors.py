@@ -18,6 +18,7 @@ from toolcatalog.errors import Finding, Pointer
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
+REFERENCE_KEY = "$ref"
 _TYPE_NAMES = {
     dict: "a mapping",
     list: "a list",
@@ -34,6 +35,16 @@ _BOOLEAN_WORDS = {
     "no": "false",
     "off": "false",
     "false": "false",
+}
+# what to write instead of keywords of JSON Schema that the format does not have
+_SCHEMA_KEYWORD_HELP = {
+    REFERENCE_KEY: "write the schema itself here: a file cannot refer to another place",
+    "$defs": "remove it, and write each schema where it is used",
+    "definitions": "remove it, and write each schema where it is used",
+    "$schema": "remove it: a description is always a JSON Schema of 2020-12",
+    "allOf": "write one description that says all of it",
+    "const": "write `enum` with this one value",
+    "not": "remove it, and say in the description what is not allowed",
 }
 QUOTE_FIX = '"{}"'  # fix that turns a number or boolean into a string; see `validation.fixes`
 _EMPTY_NAMES: dict[type[Any], str] = {
@@ -74,6 +85,7 @@ class _SchemaError:
         at_key: bool = False,
         expected: str | None = None,
         fix: str | None = None,
+        unsafe_fix: str | None = None,
     ) -> Finding:
         """Return a finding at this value, or at `step` below it.
 
@@ -91,6 +103,7 @@ class _SchemaError:
             expected=expectation,
             help=help,
             fix=fix,
+            unsafe_fix=unsafe_fix,
         )
 
 
@@ -136,18 +149,33 @@ def _unknown_key_findings(error: _SchemaError) -> Iterator[Finding]:
     allowed = error.schema["properties"]
     for key in error.instance:
         if key not in allowed:
-            help = (
-                names.suggest(key, allowed)
-                or "remove it, or look the key up in docs/catalog-format.md"
-            )
-            if key == "required" and "examples" in allowed:
-                help = "remove it: only a named input parameter says whether it is required"
-            if key == sessions.PLACEHOLDER_KEY:
-                help = "write a value: only the files in meta_tools/ have placeholders"
-            expected = "one of " + ", ".join(allowed)
+            help, unsafe_fix = _unknown_key_help(key, allowed, error.instance)
             yield error.make_finding(
-                "unknown-key", f"unknown key `{key}`", help, (key,), at_key=True, expected=expected
+                "unknown-key",
+                f"unknown key `{key}`",
+                help,
+                (key,),
+                at_key=True,
+                expected="one of " + ", ".join(allowed),
+                unsafe_fix=unsafe_fix,
             )
+
+
+def _unknown_key_help(
+    key: str, allowed: Mapping[str, Any], instance: Mapping[str, Any]
+) -> tuple[str, str | None]:
+    """Return the help for an unknown key, and the key that probably is meant."""
+    is_description = "examples" in allowed
+    if key == sessions.PLACEHOLDER_KEY:
+        return "write a value: only the files in meta_tools/ have placeholders", None
+    if key == "required" and is_description:
+        return "remove it: only a named input parameter says whether it is required", None
+    if key in _SCHEMA_KEYWORD_HELP and is_description:
+        return _SCHEMA_KEYWORD_HELP[key], None
+    nearest = names.find_nearest(key, allowed)
+    if not nearest:
+        return "remove it, or look the key up in docs/catalog-format.md", None
+    return f"did you mean `{nearest[0]}`?", nearest[0] if nearest[0] not in instance else None
 
 
 def _missing_key_findings(error: _SchemaError) -> Iterator[Finding]:
@@ -193,6 +221,7 @@ def _type_findings(error: _SchemaError) -> Iterator[Finding]:
         help,
         expected=expected,
         fix=fix,
+        unsafe_fix=None if error.is_key else _list_fix(error.keyword_value, error.instance),
     )
 
 
@@ -213,8 +242,22 @@ def _type_fix(wanted_type: Any, value: Any) -> str | None:
     return None
 
 
+def _list_fix(wanted_type: Any, value: Any) -> str | None:
+    """Return the replacement that makes a list of a scalar, or None.
+
+    A plain text such as `a, b` becomes two items.
+    """
+    if wanted_type != "array" or isinstance(value, dict | list) or value in (None, ""):
+        return None
+    if isinstance(value, str) and not re.fullmatch(r"[\w][\w .,/+-]*", value):
+        return f"[{json.dumps(value)}]" if "\n" not in value and "{}" not in value else None
+    return "[{}]"
+
+
 def _enum_findings(error: _SchemaError) -> Iterator[Finding]:
-    help = names.suggest(str(error.instance), [str(choice) for choice in error.keyword_value])
+    choices = [str(choice) for choice in error.keyword_value]
+    nearest = names.find_nearest(str(error.instance), choices)
+    help, unsafe_fix = names.suggest(str(error.instance), choices), next(iter(nearest), None)
     if error.pointer[-1:] == ("type",) and (
         error.instance in ("null", None) or isinstance(error.instance, list)
     ):
@@ -222,9 +265,9 @@ def _enum_findings(error: _SchemaError) -> Iterator[Finding]:
             "name one type; `nullable: true` beside it allows null too, `anyOf` holds several"
             " descriptions"
         )
-    yield error.make_finding(
-        "wrong-value", f"{describe_value(error.instance)} is not allowed", help
-    )
+        unsafe_fix = None
+    message = f"{describe_value(error.instance)} is not allowed"
+    yield error.make_finding("wrong-value", message, help, unsafe_fix=unsafe_fix)
 
 
 def _repeated_item_findings(error: _SchemaError) -> Iterator[Finding]:

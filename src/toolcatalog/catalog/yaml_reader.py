@@ -32,6 +32,7 @@ from yaml.events import (
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Pointer
 
 MAX_DEPTH = 32  # levels of nested mappings and lists
+_MAX_DIGITS = 400  # of an integer; longer ones do not fit into a float
 MAX_VALUES = 20_000  # per file, without keys: 15 times those of the largest real definition
 _LITERALS = {"": None, "null": None, "true": True, "false": False}
 # first characters of nonempty literals; `in` is also true for the empty string
@@ -250,16 +251,29 @@ def _resolve_scalar(text: str) -> Any:
     return text
 
 
-def parse(data: bytes, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> ParseResult:
+def _large_number(text: str) -> float:
+    """Return a number beyond 64 bits: an integer, or infinity if it is too long to convert."""
+    return int(text) if _INTEGER.fullmatch(text) and len(text) <= _MAX_DIGITS else float(text)
+
+
+def parse(
+    data: bytes,
+    max_depth: int = MAX_DEPTH,
+    max_values: int = MAX_VALUES,
+    *,
+    keep_large_numbers: bool = False,
+) -> ParseResult:
     """Parse one YAML document.
 
     A file with faults still gives the value that could be read, so that all its problems are
-    reported at once.
+    reported at once. With `keep_large_numbers`, a number beyond 64 bits is no fault.
     """
     text, faults = _decode(data)
     if faults:
         return ParseResult(None, None, tuple(faults))
-    reading = _Constructor(text, max_depth, max_values).parse()
+    reading = _Constructor(
+        text, max_depth, max_values, keeps_large_numbers=keep_large_numbers
+    ).parse()
     if any(_BAD_ESCAPE in fault.message for fault in reading.faults) and _SURROGATE_PAIR.search(
         text
     ):
@@ -268,6 +282,7 @@ def parse(data: bytes, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES)
             max_depth,
             max_values,
             joins_surrogates=True,
+            keeps_large_numbers=keep_large_numbers,
         ).parse()
     return reading
 
@@ -360,7 +375,13 @@ class _Constructor:
     """Constructor of values from events. Each instance parses one file."""
 
     def __init__(
-        self, text: str, max_depth: int, max_values: int, joins_surrogates: bool = False
+        self,
+        text: str,
+        max_depth: int,
+        max_values: int,
+        *,
+        joins_surrogates: bool = False,
+        keeps_large_numbers: bool = False,
     ) -> None:
         self.next_event: Callable[[], Any] = yaml.CSafeLoader(text).get_event
         self.faults: list[Fault] = []
@@ -368,6 +389,7 @@ class _Constructor:
         self.max_values = max_values
         self.value_count = 0
         self.joins_surrogates = joins_surrogates
+        self.keeps_large_numbers = keeps_large_numbers
 
     def parse(self) -> ParseResult:
         try:
@@ -473,6 +495,8 @@ class _Constructor:
         try:
             return _resolve_scalar(text)
         except _NumberTooLarge as refusal:
+            if self.keeps_large_numbers:
+                return _large_number(text)
             message, help, instead = refusal.args
             self.add_fault(event, "yaml-number", message, help)
             return instead

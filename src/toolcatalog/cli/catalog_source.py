@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from toolcatalog import encoding
-from toolcatalog.catalog import folder, model, resolve
+from toolcatalog.catalog import folder, logo, model, resolve
 from toolcatalog.cli.document_sources import DocumentSource
 from toolcatalog.errors import UsageError
 from toolcatalog.lockfile import Document, MissingReason
@@ -31,7 +31,7 @@ def open_catalog_source(catalog: Path) -> DocumentSource:
         tool: model.ToolVersion = _load_record(
             catalog, f"{folder_of_toolkit}/{slug}/{version}.yaml"
         )
-        toolkit: model.Toolkit = _load_record(catalog, f"{folder_of_toolkit}/toolkit.yaml")
+        toolkit = _load_toolkit(catalog, folder_of_toolkit)
         resolved = resolve.resolve_tool(tool, toolkit, tuple(sorted(toolkits)))
         document: dict[str, Any] = orjson.loads(
             encoding.dump_json(
@@ -52,6 +52,16 @@ def _list_tool_versions(catalog: Path) -> Mapping[str, Mapping[str, str]]:
             _, toolkit, slug, version = parts
             tool_versions[slug][version] = toolkit
     return tool_versions
+
+
+def _load_toolkit(catalog: Path, folder_of_toolkit: str) -> model.Toolkit:
+    """Return a toolkit with the logo that the API returns."""
+    toolkit = _load_record(catalog, f"{folder_of_toolkit}/toolkit.yaml")
+    paths = [f"{folder_of_toolkit}/{name}" for name in logo.NAMES]
+    logos = [_load_record(catalog, path) for path in paths if (catalog / path).exists()]
+    home = _load_record(catalog, "catalog.yaml").home if logos else ""
+    logo_files = checker.find_logo_files(logos)
+    return resolve.with_public_logo(checker.with_logo_file(toolkit, logo_files), home)
 
 
 def _load_record(catalog: Path, path: str) -> Any:

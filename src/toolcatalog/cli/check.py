@@ -4,6 +4,7 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ Examples:
   toolcatalog check
   toolcatalog check catalog/toolkits/github
   toolcatalog check --fix
+  toolcatalog check --fix --unsafe      also likely keys, lists, `.yml` and the case of folders
   toolcatalog check --watch
   toolcatalog check --against origin/main
   toolcatalog check --format github --against origin/main --strict
@@ -44,6 +46,7 @@ class CheckOptions(NamedTuple):
     minimum_severity: str
     strict: bool
     fix: bool
+    unsafe: bool
     watch: bool
     jobs: int | None
     out: Path | None
@@ -89,7 +92,12 @@ class ShownProblems(NamedTuple):
     help="The least that is shown.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
-@click.option("--fix", is_flag=True, help="Mend what has one right answer, in the files.")
+@click.option("--fix", is_flag=True, help="Apply safe fixes to the files.")
+@click.option(
+    "--unsafe",
+    is_flag=True,
+    help="With --fix: apply fixes that are probably right too, and rename files.",
+)
 @click.option("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
 @click.option(
     "--jobs",
@@ -106,6 +114,8 @@ def command(**values: Any) -> int:
     remembered for the next time.
     """
     check_options = CheckOptions(**values)
+    if check_options.unsafe and not check_options.fix:
+        raise UsageError("--unsafe goes with --fix: it allows more fixes.")
     tune_garbage_collection()
     code = _check_once(check_options)
     if check_options.watch:
@@ -118,11 +128,16 @@ def _check_once(check_options: CheckOptions) -> int:
     if check_options.fix:
         from toolcatalog.cli import check_fixes  # noqa: PLC0415 - loads the whole checker
 
-        fix_counts = check_fixes.apply_fixes(check_options.catalog, report.problems)
+        catalog, unsafe = check_options.catalog, check_options.unsafe
+        is_selected = partial(_is_selected, selected=_selected_paths(check_options))
+        if unsafe and check_fixes.rename_files(catalog, is_selected):
+            report = _run_check(check_options)
+        fix_counts = check_fixes.apply_fixes(catalog, report.problems, unsafe=unsafe)
         if fix_counts:
+            problem_count, file_count = sum(fix_counts.values()), len(fix_counts)
             output.print_message(
-                f"Mended {sum(fix_counts.values()):,} problem(s) in {len(fix_counts):,} file(s): "
-                f"{', '.join(sorted(fix_counts)[:5])}"
+                f"Fixed {problem_count:,} problem{'s' * (problem_count != 1)} in {file_count:,} "
+                f"file{'s' * (file_count != 1)}: {', '.join(sorted(fix_counts)[:5])}"
             )
             report = _run_check(check_options)
     _print_result(report, check_options)

@@ -63,10 +63,31 @@ def open_server_source(base_url: str, key: str) -> DocumentSource:
     def get_document(slug: str, version: str) -> Document | MissingReason:
         url = f"{base_url}/api/v3/tools/{slug}?version={version}"
         request = urllib.request.Request(url, headers=headers)  # noqa: S310 - http or https
-        status, body = _fetch(opener, request)
+        status, body, _ = _fetch(opener, request, _MAX_BODY_SIZE, _FAILURE)
         return _parse_response(url, status, body, slug, version)
 
     return get_document
+
+
+def download(url: str, max_size: int) -> bytes:
+    """Return the document at a URL. Raises UsageError.
+
+    Only https is used, http only for this machine, and redirects are not followed.
+    """
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme != "https" and not (
+        parts.scheme == "http" and _is_loopback(parts.hostname or "")
+    ):
+        raise UsageError(f"{url} is not an https URL: give one, or download the document first.")
+    headers = {"User-Agent": f"toolcatalog/{__version__}"}
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310 - checked above
+    opener = urllib.request.build_opener(_NoRedirect)
+    status, body, location = _fetch(opener, request, max_size, "nothing was imported")
+    if location:
+        raise UsageError(f"{url} redirects to {location[:200]}: give that address.")
+    if status != 200:
+        raise UsageError(f"{url} answers {status}: check the address.")
+    return body
 
 
 def _validate_base_url(base_url: str, key: str) -> str:
@@ -102,9 +123,15 @@ def _is_loopback(host: str) -> bool:
 
 
 def _fetch(
-    opener: urllib.request.OpenerDirector, request: urllib.request.Request
-) -> tuple[int, bytes]:
-    """Return status and body of a response."""
+    opener: urllib.request.OpenerDirector,
+    request: urllib.request.Request,
+    max_size: int,
+    failure: str,
+) -> tuple[int, bytes, str]:
+    """Return the status, the body and the redirect target of a response.
+
+    `failure` ends the message if there is no response.
+    """
     end = time.monotonic() + _TIMEOUT
     try:
         try:
@@ -115,16 +142,16 @@ def _fetch(
             body = bytearray()
             while piece := answer.read1(_READ_SIZE):
                 body += piece
-                if len(body) > _MAX_BODY_SIZE or time.monotonic() > end:
+                if len(body) > max_size or time.monotonic() > end:
                     raise UsageError(
-                        f"{request.full_url} answers with too much, or too slowly: {_FAILURE}."
+                        f"{request.full_url} answers with too much, or too slowly: {failure}."
                     )
-            return answer.status, bytes(body)
+            return answer.status, bytes(body), answer.headers.get("Location") or ""
     except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         reason = getattr(reason, "strerror", None) or reason
         raise UsageError(
-            f"{request.full_url} does not answer ({reason}): {_FAILURE}. Is the server running, "
+            f"{request.full_url} does not answer ({reason}): {failure}. Is the server running, "
             "and is this its address?"
         ) from None
 

@@ -1,9 +1,11 @@
 """`toolcatalog import`
 
 Each importer passes its `ImportedTool`s to `add_to_catalog`, which compares them with the catalog,
-writes the new files and prints a summary.
+writes what is new and reports the result.
 """
 
+import os
+import re
 import shlex
 import shutil
 import sys
@@ -17,34 +19,39 @@ import click
 
 from toolcatalog import errors
 from toolcatalog.catalog import folder as catalog_folder
-from toolcatalog.catalog import loader, schema
-from toolcatalog.cli import options, output
+from toolcatalog.catalog import loader, model, schema
+from toolcatalog.cli import http_client, options, output
 from toolcatalog.errors import UsageError, write_error
-from toolcatalog.importers import documents, mcp, mcp_client, openapi, wire, writer
-from toolcatalog.importers.existing import UNDATED_VERSION
+from toolcatalog.importers import bundle, documents, mcp, mcp_client, openapi, wire, writer
+from toolcatalog.importers.existing import UNDATED_VERSION, ReadRecord
 from toolcatalog.system import files
+from toolcatalog.validation import import_rules
 
 MAX_FILE_SIZE = 64 * 1024 * 1024  # bytes of a file that is imported
 _CHANGED_HINT = "a published version does not change, so give a new one with --version."
 _MAX_TEXT_LENGTH = 160  # characters shown of what was left out
 _MAX_LISTED_SLUGS = 10  # tools named of those that have gone
+_URL = re.compile("https?://", re.IGNORECASE)
 
 file_argument = click.argument(
     "file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 )
-into_option = click.option(
+catalog_option = click.option(
+    "--catalog",
     "--into",
+    "catalog",
     type=options.FOLDER_TYPE,
-    required=True,
-    help="The catalog to add to; made where there is none.",
+    default="catalog",
+    show_default=True,
+    help="The catalog to add to; created if there is none.",
 )
 version_option = click.option(
     "--version",
     default="",
     metavar="V",
     help=(
-        "The version of what is new or changed.  [default: its own; else today's, or"
-        f" {UNDATED_VERSION} where its toolkit has no tools yet]"
+        "The version of new and changed tools.  [default: their own; else today's, or "
+        f"{UNDATED_VERSION} if their toolkit has no tools yet]"
     ),
 )
 
@@ -52,7 +59,7 @@ version_option = click.option(
 def read_input_file(path: Path, expected: str) -> bytes:
     """Return the bytes of a file, or of standard input for `-`.
 
-    `expected` names the content that it should have. Raises UsageError.
+    `expected` describes its content. Raises UsageError.
     """
     try:
         if str(path) == "-":
@@ -72,9 +79,12 @@ def read_input_file(path: Path, expected: str) -> bytes:
 
 
 def read_json(path: Path, expected: str) -> Any:
-    """Return the JSON value of a file, without silent changes or losses. Raises UsageError."""
+    """Return the JSON value of a file, with nothing silently changed or dropped.
+
+    Raises UsageError.
+    """
     data = read_input_file(path, expected)
-    with report_deep_nesting(path, expected):
+    with report_deep_nesting(str(path), expected):
         try:
             return documents.parse_json(data)
         except ValueError as error:
@@ -82,30 +92,30 @@ def read_json(path: Path, expected: str) -> Any:
 
 
 @contextmanager
-def report_deep_nesting(path: Path, expected: str) -> Iterator[None]:
-    """Turn a RecursionError in the block, from values that nest too deeply, into a UsageError."""
+def report_deep_nesting(name: str, expected: str) -> Iterator[None]:
+    """Raise UsageError if values nest so deeply that Python cannot read them."""
     try:
         yield
     except RecursionError:
-        raise UsageError(f"{path} nests too deeply to be read: give {expected}.") from None
+        raise UsageError(f"{name} nests too deeply to be read: give {expected}.") from None
 
 
 def add_to_catalog(
     catalog: Path, tools: Iterable[writer.ImportedTool], toolkit: str, version: str
 ) -> None:
-    """Write the new tools and versions to a catalog, all or nothing, and print a summary.
-
-    The summary includes everything that the catalog cannot represent.
-    """
-    present = catalog_folder.list_paths(catalog)[0] if catalog.is_dir() else []
-
-    def load_record(path: str) -> schema.Record | None:
-        document, _ = loader.load_file(catalog, path)
-        return schema.validate(document)[0] if document and document.is_readable else None
-
-    result = writer.build_files(
-        tools, present, toolkit, version, load_record, f"{options.today_compact()}_00"
+    """Write what of these tools is new to a catalog, all or nothing, and report the result."""
+    read = _record_reader(catalog)
+    about = read("catalog.yaml") if catalog.is_dir() else None
+    overrides = about.rules if isinstance(about, model.About) else {}
+    import_options = writer.ImportOptions(
+        toolkit=toolkit,
+        version=version,
+        read=read,
+        today=f"{options.today_compact()}_00",
+        rules=import_rules.make_content_rules(overrides),
     )
+    existing = catalog_folder.list_paths(catalog)[0] if catalog.is_dir() else []
+    result = writer.build_files(tools, existing, import_options)
     _write_files(catalog, result.files)
     output.print_message(
         f"Imported {result.tools:,} tools into {catalog}: {result.new:,} new, {result.updated:,} "
@@ -115,31 +125,50 @@ def add_to_catalog(
     _report_missing_tools(result.missing)
 
 
+def _record_reader(catalog: Path) -> ReadRecord:
+    """Return a function that reads the record of a catalog file, or None if it is not valid."""
+
+    def read(path: str) -> schema.Record | None:
+        document, _ = loader.load_file(catalog, path)
+        return schema.validate(document)[0] if document and document.is_readable else None
+
+    return read
+
+
 def _write_files(catalog: Path, new: Mapping[str, bytes]) -> None:
-    """Write the new files, all or none, and none through a link."""
+    """Write files that are not there yet, all or nothing, and nothing through a link."""
     for path in new:
         files.require_no_links(catalog / path, catalog)
-    written_paths: set[str] = set()
+    written: set[str] = set()
     try:
-        changed = [
-            path
-            for path, data in new.items()
-            if (catalog / path).exists() and (catalog / path).read_bytes() != data
-        ]
-        errors.raise_all(
-            [f"{catalog / path} is there and differs: {_CHANGED_HINT}" for path in changed]
-        )
+        _require_unchanged(catalog, new)
         with output.show_progress("Writing", len(new)) as advance:
             for path, data in new.items():
-                written_paths |= {path} if files.write_if_changed(catalog / path, data) else set()
+                if files.write_if_changed(catalog / path, data):
+                    written.add(path)
                 advance(1)
     except OSError as error:
-        _undo_writes(catalog, new, written_paths)
+        _undo_writes(catalog, new, written)
         raise write_error(error.filename or catalog, error, ", or name another folder") from None
 
 
+def _require_unchanged(catalog: Path, new: Mapping[str, bytes]) -> None:
+    """Raise UsageError if a file is there with other content."""
+    changed = [
+        path
+        for path, data in new.items()
+        if (catalog / path).exists() and (catalog / path).read_bytes() != data
+    ]
+    errors.raise_all(
+        [f"{catalog / path} is there and differs: {_CHANGED_HINT}" for path in changed]
+    )
+
+
 def _undo_writes(catalog: Path, new: Iterable[str], written_paths: Container[str]) -> None:
-    """Remove the new files that were written, and the folders that are empty then, if possible."""
+    """Remove the new files that were written, and all folders that are empty then.
+
+    What the disk does not allow to be removed stays.
+    """
     for path in new:
         with suppress(OSError):
             if path in written_paths:
@@ -149,38 +178,35 @@ def _undo_writes(catalog: Path, new: Iterable[str], written_paths: Container[str
 
 
 def _report_notes(notes: Sequence[writer.ImportNote]) -> None:
-    """Print a line for each kind of loss: how often it occurs, and where first."""
-    notes_by_kind: defaultdict[str, list[writer.ImportNote]] = defaultdict(list)
+    """Print a line for each kind of loss: how often, and the first place."""
+    kinds: defaultdict[str, list[writer.ImportNote]] = defaultdict(list)
     for note in notes:
-        notes_by_kind[note.loss.what].append(note)
-    if notes_by_kind:
-        output.print_message("Not held, or not as it came:")
-    for what, notes_of_kind in sorted(notes_by_kind.items(), key=lambda item: -len(item[1])):
-        first = notes_of_kind[0].loss
-        location = " ".join([notes_of_kind[0].subject, ".".join(map(str, first.pointer))]).strip()
+        kinds[note.loss.what].append(note)
+    if kinds:
+        output.print_message("Not imported, or changed on import:")
+    for what, same_kind in sorted(kinds.items(), key=lambda kind: -len(kind[1])):
+        first = same_kind[0].loss
+        place = " ".join([same_kind[0].subject, ".".join(map(str, first.pointer))]).strip()
         detail = _printable(f" ({first.detail})") if first.detail else ""
         output.print_message(
-            f"{len(notes_of_kind):>8,}  {_printable(what)}; first: {_printable(location)}{detail}"
+            f"{len(same_kind):>8,}  {_printable(what)}; first: {_printable(place)}{detail}"
         )
 
 
 def _report_missing_tools(slugs: Sequence[str]) -> None:
-    """Print one line for the tools that the source no longer contains.
+    """Print one line for the tools that the source no longer shows.
 
-    They stay in the catalog: a person must decide whether they were removed.
+    They stay: only people know whether they are gone.
     """
     if slugs:
-        suffix = (
-            f" and {len(slugs) - _MAX_LISTED_SLUGS:,} more"
-            if len(slugs) > _MAX_LISTED_SLUGS
-            else ""
-        )
+        count = len(slugs) - _MAX_LISTED_SLUGS
+        more = f" and {count:,} more" if count > 0 else ""
         output.print_message(
             f"In the catalog and not in this source, {len(slugs):,}: "
-            f"{', '.join(slugs[:_MAX_LISTED_SLUGS])}{suffix}."
+            f"{', '.join(slugs[:_MAX_LISTED_SLUGS])}{more}."
         )
         output.print_message(
-            "They stay as they are. If one is gone for good, say so: toolcatalog deprecate SLUG"
+            "They are unchanged. If one is gone for good, run: toolcatalog deprecate SLUG"
         )
 
 
@@ -189,69 +215,114 @@ def _printable(text: str) -> str:
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
+# import mcp
+
+
 _MCP_EPILOG = """\b
 Examples:
-  toolcatalog import mcp tools.json --into catalog --toolkit weather
-  toolcatalog import mcp --into catalog -- npx -y @acme/weather-server --units metric
-  toolcatalog import mcp "python weather_server.py" --into catalog
+  toolcatalog import mcp tools.json --toolkit weather
+  toolcatalog import mcp https://mcp.example.com/mcp --header "Authorization: Bearer $KEY"
+  toolcatalog import mcp -- npx -y @acme/weather-server --units metric
+  toolcatalog import mcp "python weather_server.py"
 
-One word that is a file is read; anything else is a command, which is started, asked for its tools,
-and stopped. Needs, for that, `pip install 'toolcatalog[mcp]'`. What follows `--` is the command's
-own. Exits with 2, and writes nothing, where there is no list.
+A file is read, and a URL is asked over streamable HTTP. Anything else is a command, and so is
+everything after `--`: it is started, asked for its tools, and stopped. A URL and a command need
+`pip install 'toolcatalog[mcp]'`. Exits with 2, and writes nothing, if there is no list of tools.
 """
 _MCP_TOOL_LIST = "what an MCP server answers to tools/list"
-_DEFAULT_TIMEOUT = 60.0  # a server may be downloaded by its very command
+_DEFAULT_TIMEOUT = 60.0  # a command may first download its server
+_AFTER_DASHES = "toolcatalog.after_dashes"  # key in click's context
 
 
-@click.command("mcp", epilog=_MCP_EPILOG)
-@click.argument("source", metavar="FILE|COMMAND...", nargs=-1, required=True)
-@into_option
+class _CommandAfterDashes(click.Command):
+    """A command that knows whether its arguments contain `--`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments as click does."""
+        ctx.meta[_AFTER_DASHES] = "--" in args
+        return super().parse_args(ctx, args)
+
+
+@click.command("mcp", cls=_CommandAfterDashes, epilog=_MCP_EPILOG)
+@click.argument("source", metavar="FILE|URL|COMMAND...", nargs=-1, required=True)
+@catalog_option
 @click.option(
     "--toolkit",
     default="",
     metavar="SLUG",
-    help="The toolkit of all.  [default: the name of the server]",
+    help="The toolkit of all tools.  [default: the name of the server]",
 )
 @version_option
+@click.option(
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="'NAME: VALUE'",
+    help="A header for each request to a URL, such as a key; may be given several times.",
+)
 @click.option(
     "--timeout",
     type=click.FloatRange(0, 3600, min_open=True),
     default=_DEFAULT_TIMEOUT,
     show_default=True,
     metavar="SECONDS",
-    help="How long a command may take to list its tools.",
+    help="How long a server may take to list its tools.",
 )
+@click.pass_context
 def import_mcp(
-    source: tuple[str, ...], into: Path, toolkit: str, version: str, timeout: float
+    ctx: click.Context,
+    source: tuple[str, ...],
+    catalog: Path,
+    toolkit: str,
+    version: str,
+    headers: tuple[str, ...],
+    timeout: float,
 ) -> None:
     """Add the tools that an MCP server lists to a catalog.
 
-    FILE holds what `tools/list` answers, {"tools": [...]}, alone or in a JSON-RPC message, or a
-    bare array of tools; `-` reads standard input. COMMAND starts a server that speaks over standard
-    input and output. Hints (readOnlyHint and its like) become tags.
+    FILE contains what `tools/list` answers, {"tools": [...]}, alone or in a JSON-RPC message, or a
+    bare array of tools; `-` reads standard input. URL is a server over streamable HTTP. COMMAND
+    starts a server that speaks over standard input and output. Hints (readOnlyHint and the like)
+    become tags.
     """
-    with report_deep_nesting(Path(source[0]), _MCP_TOOL_LIST):
-        add_to_catalog(
-            into, mcp.import_tools(_read_source(source, timeout), toolkit), toolkit, version
-        )
+    is_command = bool(ctx.meta[_AFTER_DASHES])
+    if headers and (is_command or not _URL.match(source[0])):
+        raise UsageError("--header is for a URL: a command has its own options.")
+    with report_deep_nesting(source[0], _MCP_TOOL_LIST):
+        value = _read_mcp_source(source, headers, timeout, is_command=is_command)
+        add_to_catalog(catalog, mcp.import_tools(value, toolkit), toolkit, version)
 
 
-def _read_source(source: Sequence[str], timeout: float) -> Any:
-    """Return the JSON value of a file, or the tool list of an MCP server."""
-    if len(source) == 1 and (source[0] == "-" or Path(source[0]).is_file()):
-        return read_json(Path(source[0]), _MCP_TOOL_LIST)
+def _read_mcp_source(
+    source: Sequence[str], headers: Sequence[str], timeout: float, *, is_command: bool
+) -> Any:
+    """Return the JSON value of a file, or what a server answers."""
+    if len(source) == 1 and not is_command:
+        if _URL.match(source[0]):
+            parsed = mcp_client.parse_headers(headers)
+            return mcp_client.fetch_tools_from_url(source[0], parsed, timeout)
+        if source[0] == "-" or Path(source[0]).is_file():
+            return _read_tool_list(Path(source[0]))
     words = _split_command(source)
     if shutil.which(words[0]) is None:
-        problem = (
-            f"There is no file {source[0]}, and no program {words[0]}"
-            if len(source) == 1
-            else f"There is no program {words[0]}"
-        )
+        no_file = f"There is no file {source[0]}, and no" if len(source) == 1 else "There is no"
         raise UsageError(
-            f"{problem}: name a file of MCP tools, or the command that starts a server, behind"
-            " `--`."
+            f"{no_file} program {words[0]}: name a file of MCP tools, the URL of a server, or the "
+            "command that starts one, after `--`."
         )
-    return mcp_client.fetch_tools(words, timeout)
+    return mcp_client.fetch_tools_from_command(words, timeout)
+
+
+def _read_tool_list(path: Path) -> Any:
+    """Return the JSON value of a file. Raises UsageError, with a hint if it is a program."""
+    try:
+        return read_json(path, _MCP_TOOL_LIST)
+    except UsageError as error:
+        if not os.access(path, os.X_OK):
+            raise
+        raise UsageError(
+            f"{error} To start it as a server, write it after `--`: import mcp -- {path}"
+        ) from None
 
 
 def _split_command(source: Sequence[str]) -> list[str]:
@@ -261,37 +332,39 @@ def _split_command(source: Sequence[str]) -> list[str]:
         return shlex.split(source[0]) or [""]
     except ValueError as error:
         raise UsageError(
-            f"{source[0]!r} is no command ({error}): write it behind `--`, word by word."
+            f"{source[0]!r} is not a command ({error}): write it after `--`, word by word."
         ) from None
+
+
+# import wire, import openapi
 
 
 _EPILOG = """\b
 Examples:
-  toolcatalog import wire tools.json --into catalog
-  toolcatalog import openapi slack.yaml --into catalog --toolkit slack
-  toolcatalog import openapi slack.yaml --into catalog --toolkit slack    again: what has changed \
-gets a new version
+  toolcatalog import wire tools.json
+  toolcatalog import openapi slack.yaml --toolkit slack
+  toolcatalog import openapi slack.yaml --toolkit slack    again: changed tools get a new version
+  toolcatalog import mcp https://mcp.example.com/mcp
 
-Exits with 2, and writes nothing, where the source is wrong or a file of the catalog would change.
+Exits with 2, and writes nothing, if the source is wrong or a file of the catalog would change.
 """
 _WIRE_EPILOG = """\b
 Examples:
-  toolcatalog import wire tools.json --into catalog
-  toolcatalog import wire github.json --into catalog --toolkit github --version 20251027_00
-  curl -H "x-api-key: $KEY" "$URL/api/v3/tools?limit=1000" | toolcatalog import wire - --into \
-catalog
+  toolcatalog import wire tools.json
+  toolcatalog import wire github.json --toolkit github --version 20251027_00
+  curl -H "x-api-key: $KEY" "$URL/api/v3/tools?limit=1000" | toolcatalog import wire -
 
-Exits with 2, and writes nothing, where a definition is none or a file of the catalog would change.
+Exits with 2, and writes nothing, if a definition is not valid or a catalog file would change.
 """
 _OPENAPI_EPILOG = """\b
 Examples:
-  toolcatalog import openapi openapi.json --into catalog
-  toolcatalog import openapi github.yaml --into catalog --toolkit github --name GitHub --logo \
-https://github.com/favicon.ico
-  curl https://api.example.com/openapi.json | toolcatalog import openapi - --into catalog \
---version 20251027_00
+  toolcatalog import openapi openapi.json
+  toolcatalog import openapi github.yaml --toolkit github --name GitHub --logo https://github.com/favicon.ico
+  toolcatalog import openapi https://api.example.com/openapi.json --allow-network
+  curl https://api.example.com/openapi.json | toolcatalog import openapi - --version 20251027_00
 
-Exits with 2, and writes nothing, where the document is wrong or a file of the catalog would change.
+A document may consist of several files: references to files below its folder are followed.
+Exits with 2, and writes nothing, if the document is wrong or a file of the catalog would change.
 """
 _OPENAPI_DOCUMENT = "an OpenAPI document"
 _WIRE_DEFINITIONS = "tool definitions as an API sends them"
@@ -310,7 +383,7 @@ command.add_command(import_mcp)
 
 @command.command("wire", epilog=_WIRE_EPILOG)
 @file_argument
-@into_option
+@catalog_option
 @click.option(
     "--toolkit",
     default="",
@@ -318,26 +391,25 @@ command.add_command(import_mcp)
     help="The toolkit of those that name none.  [default: the slug's first words]",
 )
 @version_option
-def import_wire(file: Path, into: Path, toolkit: str, version: str) -> None:
+def import_wire(file: Path, catalog: Path, toolkit: str, version: str) -> None:
     """Add the tool definitions in FILE, as APIs of this family send them, to a catalog.
 
     FILE is a JSON array of definitions or a page of a list ({"items": [...]}); `-` reads standard
-    input. All that the catalog format can hold is kept; what it cannot hold is listed.
+    input. Everything that the catalog format can hold is kept; the rest is listed.
     """
-    with report_deep_nesting(file, _WIRE_DEFINITIONS):
-        add_to_catalog(
-            into, wire.import_tools(read_json(file, _WIRE_DEFINITIONS)), toolkit, version
-        )
+    with report_deep_nesting(str(file), _WIRE_DEFINITIONS):
+        tools = wire.import_tools(read_json(file, _WIRE_DEFINITIONS))
+        add_to_catalog(catalog, tools, toolkit, version)
 
 
 @command.command("openapi", epilog=_OPENAPI_EPILOG)
-@file_argument
-@into_option
+@click.argument("source", metavar="FILE|URL")
+@catalog_option
 @click.option(
     "--toolkit",
     default="",
     metavar="SLUG",
-    help="The toolkit of the tools.  [default: the first words of the title]",
+    help="The toolkit of the tools.  [default: the product in the title]",
 )
 @version_option
 @click.option("--name", default="", help="The toolkit's display name.  [default: the title]")
@@ -345,17 +417,45 @@ def import_wire(file: Path, into: Path, toolkit: str, version: str) -> None:
     "--logo",
     default="",
     metavar="URL",
-    help="The https URL of the toolkit's logo.  [default: `x-logo`]",
+    help="The https URL of the toolkit's logo.  [default: `x-logo`, or none]",
 )
+@click.option(
+    "--no-auth", is_flag=True, help="Operations without `security` need no authentication."
+)
+@click.option("--allow-network", is_flag=True, help="Download the document if SOURCE is a URL.")
 def import_openapi(
-    file: Path, into: Path, toolkit: str, version: str, name: str, logo: str
+    source: str,
+    catalog: Path,
+    toolkit: str,
+    version: str,
+    name: str,
+    logo: str,
+    no_auth: bool,
+    allow_network: bool,
 ) -> None:
-    """Add the operations of the API that FILE describes to a catalog, each as a tool.
+    """Add the operations of the API that SOURCE describes to a catalog, each as a tool.
 
-    FILE is an OpenAPI document (Swagger 2.0, OpenAPI 3.0 or 3.1) as JSON or YAML; `-` reads
-    standard input. Nothing is fetched: references to other documents are not followed. --name and
-    --logo are for a toolkit that is not there yet.
+    SOURCE is an OpenAPI document (Swagger 2.0, OpenAPI 3.0 or 3.1) as JSON or YAML; `-` reads
+    standard input. A URL is downloaded only with --allow-network, and references to other URLs are
+    not followed. --name and --logo are for a toolkit that is not there yet.
     """
-    with report_deep_nesting(file, _OPENAPI_DOCUMENT):
-        source = documents.read_document(read_input_file(file, _OPENAPI_DOCUMENT), str(file))
-        add_to_catalog(into, openapi.import_tools(source, toolkit, name, logo), toolkit, version)
+    with report_deep_nesting(source, _OPENAPI_DOCUMENT):
+        document = _read_openapi_source(source, allow_network=allow_network)
+        tools = openapi.import_tools(document, toolkit, name, logo, no_auth=no_auth)
+        add_to_catalog(catalog, tools, toolkit, version)
+
+
+def _read_openapi_source(source: str, *, allow_network: bool) -> documents.SourceDocument:
+    """Return the document in a file, with the files that it refers to, or at a URL."""
+    if _URL.match(source):
+        if not allow_network:
+            raise UsageError(
+                f"{source} is not downloaded: add --allow-network, or save it first, for example "
+                f"with `curl -o openapi.json {source}`."
+            )
+        return documents.read_document(http_client.download(source, MAX_FILE_SIZE), source)
+    path = Path(source)
+    document = documents.read_document(read_input_file(path, _OPENAPI_DOCUMENT), source)
+    if source == "-":
+        return document
+    return bundle.bundle_files(document, bundle.read_below(path.parent))

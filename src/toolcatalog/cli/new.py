@@ -7,16 +7,16 @@ from typing import Any
 
 import click
 
-from toolcatalog.catalog import file_schemas, folder, scaffold
-from toolcatalog.catalog.model import ROUTER
+from toolcatalog.catalog import file_schemas, folder, loader, scaffold, schema
+from toolcatalog.catalog.model import ROUTER, About
 from toolcatalog.cli import options, output
 from toolcatalog.errors import UsageError, write_error
 from toolcatalog.system import files
 
 _NOTE = """
 At a terminal it asks for what is missing. The path of the new file is printed on standard output; a
-file that is there is never changed. Editors complete and explain its keys, by the schemas that are
-put into the catalog's `.schemas`.
+file that is there is never changed. A new catalog also gets the schemas for editors, `.schemas`; an
+existing one gets nothing but the new file.
 """
 _TOOLKIT_EPILOG = """\b
 Examples:
@@ -136,6 +136,23 @@ def new_tool(
     )
 
 
+@command.command("schemas")
+@options.catalog
+def new_schemas(catalog: Path) -> None:
+    """Write the JSON Schemas for editors to the catalog, or update them.
+
+    They belong into git: commit them once, and again after an update.
+    """
+    if not catalog.is_dir():
+        raise UsageError(
+            f"No catalog at {catalog}: create one with `toolcatalog new toolkit SLUG`."
+        )
+    schemas = scaffold.render_schemas()
+    _write_files(catalog, schemas)
+    for path in schemas:
+        click.echo(catalog / path)
+
+
 def _require_absent(file: Path, hint: str) -> None:
     if file.exists():
         raise UsageError(f"{file} is there already: {hint}")
@@ -210,8 +227,6 @@ def _prompt_field(path: str, values: Mapping[str, Any], key: str, default: str) 
     """Prompt for a field until the answer is valid, and return it."""
 
     is_required = key in scaffold.required_fields(path)
-    if key == "logo" and values.get("homepage"):
-        default = f"{str(values['homepage']).rstrip('/')}/favicon.ico"
 
     def validate(answer: str) -> str:
         if problem := _find_field_problem(path, {**values, key: answer}, key):
@@ -252,24 +267,45 @@ def _find_field_problem(path: str, values: Mapping[str, Any], key: str) -> str:
 
 
 def _write_new_file(catalog: Path, path: str, fields: Mapping[str, Any]) -> None:
-    """Write a new file, after the schemas and, in a new catalog, its `catalog.yaml`.
+    """Write a new file, and in a new catalog first its `catalog.yaml` and the schemas for editors.
 
     The new file comes last: as long as it does not exist, the command can be run again.
     """
+    is_new_catalog = not (catalog / "catalog.yaml").exists()
+    contents: dict[str, bytes] = {}
+    if is_new_catalog:
+        comments = scaffold.render_schema_comments("catalog.yaml", "")
+        title = {"title": _prompt_title(catalog)}
+        about = scaffold.render_file("catalog.yaml", title, comments)
+        contents = {"catalog.yaml": about, **scaffold.render_schemas()}
+    comments = _schema_comments(catalog, path, is_new_catalog=is_new_catalog)
+    _write_files(catalog, {**contents, path: scaffold.render_file(path, fields, comments)})
+    if is_new_catalog:
+        about_file = catalog / "catalog.yaml"
+        output.print_message(f"Started a new catalog in {catalog}: say in {about_file} what it is.")
+    elif not comments:
+        output.print_message(
+            "Editors complete its keys after `toolcatalog new schemas`, once for a catalog."
+        )
+    output.print_message("Wrote:")
+    click.echo(catalog / path)
 
-    catalog_file = catalog / "catalog.yaml"
-    started = (
-        {}
-        if catalog_file.exists()
-        else {
-            "catalog.yaml": scaffold.render_file("catalog.yaml", {"title": _prompt_title(catalog)})
-        }
-    )
-    schemas = {
-        file_schemas.catalog_schema_path(kind): file_schemas.render_schema(kind)
-        for kind, _ in file_schemas.schema_paths()
-    }
-    contents = {**started, **schemas, path: scaffold.render_file(path, fields)}
+
+def _schema_comments(catalog: Path, path: str, *, is_new_catalog: bool) -> str:
+    """Return the comments that name the schema in the catalog, else the published one, or none.
+
+    Only a schema that is there is named, so that a new tool is one new file in git.
+    """
+    if is_new_catalog or (catalog / file_schemas.SCHEMA_FOLDER).is_dir():
+        return scaffold.render_schema_comments(path, "")
+    document, _ = loader.load_file(catalog, "catalog.yaml")
+    about = schema.validate(document)[0] if document and document.is_readable else None
+    home = about.home if isinstance(about, About) else ""
+    return scaffold.render_schema_comments(path, home) if home else ""
+
+
+def _write_files(catalog: Path, contents: Mapping[str, bytes]) -> None:
+    """Write files in their order, and nothing through a link. Raises UsageError."""
     for name in contents:
         files.require_no_links(catalog / name, catalog)
     try:
@@ -277,12 +313,6 @@ def _write_new_file(catalog: Path, path: str, fields: Mapping[str, Any]) -> None
             files.write_if_changed(catalog / name, data)
     except OSError as error:
         raise write_error(error.filename or catalog, error, ", or name another folder") from None
-    if started:
-        output.print_message(
-            f"Started a new catalog in {catalog}: say in {catalog_file} what it is."
-        )
-    output.print_message("Wrote:")
-    click.echo(catalog / path)
 
 
 def _prompt_title(catalog: Path) -> str:

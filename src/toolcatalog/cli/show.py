@@ -85,7 +85,7 @@ def _show_tool(folder: Path, data: bytes, toolkit: str, output_format: str) -> N
     index = _read_toolkit_index(folder, toolkit, document["version"])
     row = next(row for row in index["tools"] if row["slug"] == document["slug"])
     tool, toolkit_facts = (
-        snapshot_format.tool_from_document(document, row["deprecation"]),
+        snapshot_format.tool_from_document(document, row["deprecation"], row.get("source")),
         _parse_toolkit(index),
     )
     if output_format == "json":

@@ -10,7 +10,7 @@ standard form; descriptions, examples, defaults and all constraints are kept. An
 import json
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -21,6 +21,8 @@ from toolcatalog.snapshot.format import Tool
 JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # tags that are annotations in MCP
 HINT_TAGS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+HINT_IS_FALSE = ":false"  # ends the tag of a hint that is stated as false
+PARTIAL_HINTS = "partialHints"  # tag: only the hints with a tag are stated
 KEY_VARIABLE = "TOOLCATALOG_KEY"  # environment variable with the API key in snippets
 URL_VARIABLE = "TOOLCATALOG_URL"  # environment variable with the API address in snippets
 FORMATS = ("openai", "anthropic", "mcp", "json-schema")
@@ -209,7 +211,7 @@ def _anthropic_definition(tool: Tool, inputs: Schema) -> dict[str, Any]:
 
 
 def _mcp_definition(tool: Tool, inputs: Schema) -> dict[str, Any]:
-    hints = {hint: True for hint in HINT_TAGS if hint in tool.tags}
+    hints = hint_annotations(tool.tags)
     return {
         "name": tool.slug,
         "title": tool.name,
@@ -222,6 +224,31 @@ def _mcp_definition(tool: Tool, inputs: Schema) -> dict[str, Any]:
         ),
         **({"annotations": hints} if hints else {}),
     }
+
+
+def hint_annotations(tags: Collection[str]) -> dict[str, bool]:
+    """Return the hints that tags state, as annotations of MCP.
+
+    A hint is true (`readOnlyHint`), false (`readOnlyHint:false`) or not stated. A hint without a
+    tag is false if the tool has the tag of another one: tags say what a tool does. It is not stated
+    if the tool has no such tag at all, or has `partialHints`.
+    """
+    stated = {
+        hint: hint in tags for hint in HINT_TAGS if hint in tags or f"{hint}{HINT_IS_FALSE}" in tags
+    }
+    if not stated or PARTIAL_HINTS in tags:
+        return stated
+    return {hint: hint in tags for hint in HINT_TAGS}
+
+
+def hint_tags(annotations: Mapping[str, Any]) -> list[str]:
+    """Return the tags for annotations of MCP, so that `hint_annotations` returns the same hints."""
+    stated = {hint: annotations.get(hint) for hint in HINT_TAGS}
+    true = [hint for hint, value in stated.items() if value is True]
+    false = [f"{hint}{HINT_IS_FALSE}" for hint, value in stated.items() if value is False]
+    if len(true) + len(false) == len(HINT_TAGS):
+        return true or false
+    return [*true, *false, PARTIAL_HINTS] if true or false else []
 
 
 def _json_schema_definition(tool: Tool, inputs: Schema) -> Schema:

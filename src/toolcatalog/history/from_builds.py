@@ -148,9 +148,7 @@ def _make_side(
     other_paths: Collection[str],
 ) -> Side:
     tools = {
-        key: _load_tool(build.store, key, indexes.rows[key]["deprecation"])
-        for key in keys
-        if key in indexes.rows
+        key: _load_tool(build.store, key, indexes.rows[key]) for key in keys if key in indexes.rows
     }
     files: dict[str, FileFields] = {
         f"toolkits/{slug}/toolkit.yaml": facts for slug, facts in indexes.toolkits.items()
@@ -163,9 +161,11 @@ def _make_side(
     return Side(versions, tools, {**files, "catalog.yaml": build.about})
 
 
-def _load_tool(store: Store, key: ToolVersionKey, deprecation: Mapping[str, str] | None) -> Tool:
+def _load_tool(store: Store, key: ToolVersionKey, row: Mapping[str, Any]) -> Tool:
     entry = store.get_tool(key.slug)
     assert entry is not None
     return snapshot_format.tool_from_document(
-        orjson.loads(store.read_document(entry.tool_id(key.version))[0]), deprecation
+        orjson.loads(store.read_document(entry.tool_id(key.version))[0]),
+        row["deprecation"],
+        row.get("source"),
     )

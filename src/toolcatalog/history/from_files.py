@@ -89,7 +89,7 @@ def to_tool(record: ToolVersion, toolkit: object) -> Tool:
     If `toolkit` could not be read, its defaults are empty.
     """
     toolkit_record = (
-        toolkit if isinstance(toolkit, Toolkit) else Toolkit(slug=record.toolkit, name="", logo="")
+        toolkit if isinstance(toolkit, Toolkit) else Toolkit(slug=record.toolkit, name="")
     )
     return resolve.resolve_tool(record, toolkit_record, (record.version,))
 

@@ -1,8 +1,9 @@
 """JSON and YAML documents to import: typed reads with locations, and `$ref` resolution."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, TypeVar
 from urllib.parse import unquote
 
@@ -11,37 +12,51 @@ from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Pointer, UsageError, raise
 
 # nesting levels of mappings and lists; other documents may be deeper than catalog files
 MAX_DEPTH = 200
+# key of the root under which `importers.bundle` puts the other files of a document
+BUNDLE_KEY = "x-bundled-files"
 _MIN_COUNTED_SIZE = 1024 * 1024  # bytes; smaller documents get the limit of this size
 # minimum average bytes per value; typical documents use 18 or more
 _BYTES_PER_VALUE = 8
 _MAX_SHOWN_FAULTS = 10
 
+Position = tuple[int, int]  # line and column from 1; 0 if unknown
+
 
 class SourceDocument(NamedTuple):
-    """A source document: its display name, its parsed value, and the bytes it was parsed from."""
+    """A source document: its display name, its parsed value, and the bytes it was parsed from.
+
+    `files` are the other files of a bundled document, by their path relative to this one.
+    `unreadable` maps references to other files to the reason why they cannot be followed.
+    """
 
     name: str
     value: Any
     data: bytes
+    files: "Mapping[str, SourceDocument]" = MappingProxyType({})
+    unreadable: Mapping[str, str] = MappingProxyType({})
 
-    def locate(self, pointers: Sequence[Pointer]) -> list[tuple[int, int]]:
+    def locate(self, pointers: Sequence[Pointer]) -> list[Position]:
         """Return the line and column of the value at each pointer.
 
         Both are 0 if the position cannot be determined.
         """
         try:
             # the YAML parser also reads JSON
-            mark = (
-                yaml_reader.parse(self.data, MAX_DEPTH, _max_values(self.data)).root
-                if self.data
-                else None
-            )
+            node = self._parse_with_positions() if self.data else None
         except RecursionError:
-            mark = None
-        return [
-            yaml_reader.locate_value(mark, pointer, False)[:2] if mark else (0, 0)
-            for pointer in pointers
-        ]
+            node = None
+        if node is None:
+            return [(0, 0)] * len(pointers)
+        return [yaml_reader.locate_value(node, pointer, False)[:2] for pointer in pointers]
+
+    def _parse_with_positions(self) -> yaml_reader.Node | None:
+        return yaml_reader.parse(self.data, MAX_DEPTH, _max_values(self.data)).root
+
+    def file_of(self, pointer: Pointer) -> "tuple[SourceDocument, Pointer]":
+        """Return the file that contains the value at a pointer, and the pointer in that file."""
+        if len(pointer) > 1 and pointer[0] == BUNDLE_KEY and pointer[1] in self.files:
+            return self.files[str(pointer[1])], pointer[2:]
+        return self, pointer
 
 
 def read_document(data: bytes, name: str) -> SourceDocument:
@@ -68,17 +83,21 @@ def parse_json(data: bytes) -> Any:
 
 
 def _parse_yaml(data: bytes, name: str) -> Any:
+    """Return the value of a YAML document.
+
+    Numbers beyond 64 bits are kept: what the catalog cannot hold is left out later and reported.
+    """
     try:
         return yaml_reader.parse_fast(data, MAX_DEPTH, _max_values(data))
     except yaml_reader.NeedsFullParse:
-        found = yaml_reader.parse(data, MAX_DEPTH, _max_values(data))
-    if found.faults:
-        told = [
+        result = yaml_reader.parse(data, MAX_DEPTH, _max_values(data), keep_large_numbers=True)
+    if result.faults:
+        sentences = [
             f"{name}:{fault.line}:{fault.column}: {fault.message}: {fault.help}"
-            for fault in found.faults[:_MAX_SHOWN_FAULTS]
+            for fault in result.faults[:_MAX_SHOWN_FAULTS]
         ]
-        raise UsageError("\n".join(told))
-    return found.value
+        raise UsageError("\n".join(sentences))
+    return result.value
 
 
 def _max_values(data: bytes) -> int:
@@ -125,25 +144,27 @@ class DocumentReader:
 
         Raises UsageError as soon as there are more errors than anyone would read.
         """
-        self.faults.setdefault(f"{format_reference(pointer)}: {sentence}", pointer)
+        _, local_pointer = self.source.file_of(pointer)
+        self.faults.setdefault(f"{format_reference(local_pointer)}: {sentence}", pointer)
         if len(self.faults) > MAX_FINDINGS_PER_FILE:
             self.raise_faults()
 
     def raise_faults(self) -> None:
         """Raise UsageError if there are errors, with a sentence for each of the first few."""
-        found = (
-            sorted(zip(self.source.locate([*self.faults.values()]), self.faults, strict=True))
-            if self.faults
-            else []
-        )
-        raise_all(
-            [
-                ":".join(
-                    [self.source.name, *(str(number) for number in place if number), f" {fault}"]
-                )
-                for place, fault in found
-            ]
-        )
+        if self.faults:
+            raise_all([sentence for _, _, sentence in sorted(self._locate_faults())])
+
+    def _locate_faults(self) -> Iterator[tuple[str, Position, str]]:
+        """Yield the file name, the position and the whole sentence of each error."""
+        by_file: dict[str, list[tuple[SourceDocument, Pointer, str]]] = {}
+        for sentence, pointer in self.faults.items():
+            file, local_pointer = self.source.file_of(pointer)
+            by_file.setdefault(file.name, []).append((file, local_pointer, sentence))
+        for name, rows in by_file.items():
+            positions = rows[0][0].locate([pointer for _, pointer, _ in rows])
+            for position, (_, _, sentence) in zip(positions, rows, strict=True):
+                place = ":".join([name, *(str(number) for number in position if number)])
+                yield name, position, f"{place}: {sentence}"
 
     @property
     def root(self) -> dict[str, Any]:
@@ -151,26 +172,26 @@ class DocumentReader:
         value: dict[str, Any] = self.source.value
         return value
 
-    def get(self, holder: Mapping[str, Any], pointer: Pointer, key: str, kind: type[T]) -> T:
+    def get(self, parent: Mapping[str, Any], pointer: Pointer, key: str, kind: type[T]) -> T:
         """Return the value of a key, or an empty value of type `kind`.
 
         The result is empty if the key is missing or its value is of another type. A value of
         another type is recorded as an error.
         """
-        value = holder.get(key)
+        value = parent.get(key)
         if isinstance(value, kind):
             return value
         if value is not None:
             self.add_fault((*pointer, key), f"`{key}` is not {_TYPE_NAMES[kind]}.")
         return kind()
 
-    def get_texts(self, holder: Mapping[str, Any], pointer: Pointer, key: str) -> list[str]:
+    def get_texts(self, parent: Mapping[str, Any], pointer: Pointer, key: str) -> list[str]:
         """Return the strings in the list at a key."""
-        said = self.get(holder, pointer, key, list)
-        for index, text in enumerate(said):
-            if not isinstance(text, str):
+        items = self.get(parent, pointer, key, list)
+        for index, item in enumerate(items):
+            if not isinstance(item, str):
                 self.add_fault((*pointer, key, index), f"an item of `{key}` is not a text.")
-        return [text for text in said if isinstance(text, str)]
+        return [item for item in items if isinstance(item, str)]
 
     def get_mapping(
         self, value: Any, pointer: Pointer, what: str
@@ -180,12 +201,12 @@ class DocumentReader:
         Returns an empty mapping and records an error if there is no mapping. `what` names the value
         in the message, such as `a parameter`.
         """
-        way = 0
+        followed = 0
         while isinstance(value, dict) and isinstance(ref := value.get("$ref"), str):
-            way += 1
-            wrong = self.reference_fault(ref, way)
-            if wrong:
-                self.add_fault(pointer, f"{what} is said to be `{ref[:_SHOWN_LENGTH]}`, {wrong}.")
+            followed += 1
+            fault = self.reference_fault(ref, followed)
+            if fault:
+                self.add_fault(pointer, f"{what} refers to `{ref[:_SHOWN_LENGTH]}`, {fault}.")
                 return {}, pointer
             value, pointer = resolve_reference(self.root, ref), parse_reference(ref)
         if not isinstance(value, dict):
@@ -196,14 +217,14 @@ class DocumentReader:
     def reference_fault(self, ref: str, followed: int) -> str:
         """Return why a reference cannot be followed, or an empty string if it can."""
         if not is_local_reference(ref):
-            return "which is in another document, and none is fetched: bundle all into one document first"
+            return self.source.unreadable.get(
+                ref, "which is another document: save it next to this one and refer to the file"
+            )
         if resolve_reference(self.root, ref) is None:
-            return "and there is nothing of this name"
-        return (
-            "at the end of too many references, or of one that leads back to itself"
-            if followed > _MAX_REFERENCES
-            else ""
-        )
+            return "which does not exist"
+        if followed > _MAX_REFERENCES:
+            return "after too many references, or one that leads back to itself"
+        return ""
 
 
 def is_local_reference(ref: str) -> bool:
@@ -232,16 +253,17 @@ def resolve_reference(root: Any, ref: str) -> Any:
 
     Returns None if there is no such value, or if the reference is not local.
     """
-    found = root if is_local_reference(ref) else None
+    value = root if is_local_reference(ref) else None
     for step in parse_reference(ref):
-        if (
-            isinstance(found, list)
-            and isinstance(step, str)
-            and step.isascii()
-            and step.isdigit()
-            and len(step) < 8
-        ):
-            found = found[int(step)] if int(step) < len(found) else None
+        if isinstance(value, list):
+            value = _get_item(value, str(step))
         else:
-            found = found.get(step) if isinstance(found, Mapping) else None
-    return found
+            value = value.get(step) if isinstance(value, Mapping) else None
+    return value
+
+
+def _get_item(items: Sequence[Any], step: str) -> Any:
+    """Return the item of a list that a step of a reference names, or None."""
+    if not (step.isascii() and step.isdigit() and len(step) < 8):
+        return None
+    return items[int(step)] if int(step) < len(items) else None

@@ -55,19 +55,20 @@ class ExistingCatalog:
     @classmethod
     def from_paths(cls, paths: Collection[str], read: ReadRecord, today: str) -> "ExistingCatalog":
         """Return the state of a catalog whose files have these paths."""
-        homes, versions, known = {}, defaultdict(list), set()
+        toolkit_of_tool, versions, toolkits = {}, defaultdict(list), set()
         for path in sorted(paths):
             match path.split("/"):
                 case ["toolkits", toolkit, tool, file]:
-                    homes[tool] = toolkit
-                    known.add(toolkit)
+                    toolkit_of_tool[tool] = toolkit
+                    toolkits.add(toolkit)
                     if file.endswith(".yaml") and is_version(file.removesuffix(".yaml")):
                         versions[tool].append(file.removesuffix(".yaml"))
                 case ["toolkits", toolkit, _]:
-                    known.add(toolkit)
+                    toolkits.add(toolkit)
                 case ["meta_tools", tool, _]:
-                    homes[tool] = "meta_tools"
-        return cls(read, today, homes, known, {*homes.values()}, dict(versions))
+                    toolkit_of_tool[tool] = "meta_tools"
+        used_toolkits = {*toolkit_of_tool.values()}
+        return cls(read, today, toolkit_of_tool, toolkits, used_toolkits, dict(versions))
 
     def decide_placement(self, new: ToolVersion, version: str) -> Placement:
         """Return where a valid tool goes; `version` is the version it comes with, or empty.
@@ -75,18 +76,20 @@ class ExistingCatalog:
         The tool is compared with that version if the catalog has it, otherwise with the newest one.
         Raises UsageError if no version is left.
         """
-        there = self.versions.get(new.slug, [])
-        at = version if version in there else there[-1] if there else ""
-        old = self.read(f"toolkits/{new.toolkit}/{new.slug}/{at}.yaml") if at else None
+        existing = self.versions.get(new.slug, [])
+        newest = existing[-1] if existing else ""
+        compared = version if version in existing else newest
+        path = f"toolkits/{new.toolkit}/{new.slug}/{compared}.yaml"
+        old = self.read(path) if compared else None
         if not isinstance(old, ToolVersion):
-            return Placement(version or self.choose_version(new, there))
+            return Placement(version or self.choose_version(new, existing))
         if _has_same_deprecation(old, new) and self.canonical_content(
             old
         ) == self.canonical_content(new):
             return Placement("")
         kept = old.deprecation if not new.deprecation or _has_same_deprecation(old, new) else None
         return Placement(
-            version or self.choose_version(new, there),
+            version or self.choose_version(new, existing),
             {key: text for key, text in asdict(kept).items() if text} if kept else None,
         )
 
@@ -98,27 +101,27 @@ class ExistingCatalog:
         """
         if not self.today or not (existing or new.toolkit in self.used_toolkits):
             return UNDATED_VERSION
-        found = versions.next_version(
+        following = versions.next_version(
             existing[-1] if existing else None, self.today.partition("_")[0]
         )
-        if found is None:
+        if following is None:
             raise UsageError(
                 f"{new.slug} has version {existing[-1]} already, and there is none after it: "
                 "remove that one."
             )
-        return found
+        return following
 
     def canonical_content(self, tool: ToolVersion) -> str:
         """Return a tool's content as canonical JSON, in the form in which it is served.
 
         The deprecation is left out.
         """
-        said = (
+        content = (
             [tool.name, tool.description, tool.scopes, tool.tags, self.needs_no_auth(tool)],
             parameters.to_served_inputs(tool.input_parameters),
             parameters.to_served_outputs(tool.output_parameters),
         )
-        return json.dumps(said, sort_keys=True)
+        return json.dumps(content, sort_keys=True)
 
     def needs_no_auth(self, tool: ToolVersion) -> bool:
         """Return whether a tool needs no authentication; its toolkit provides the default."""
@@ -141,9 +144,8 @@ class ExistingCatalog:
 
     def is_deprecated(self, slug: str) -> bool:
         """Return whether the newest version of a tool is deprecated."""
-        newest = self.read(
-            f"toolkits/{self.toolkit_of_tool[slug]}/{slug}/{self.versions.get(slug, [UNDATED_VERSION])[-1]}.yaml"
-        )
+        version = self.versions.get(slug, [UNDATED_VERSION])[-1]
+        newest = self.read(f"toolkits/{self.toolkit_of_tool[slug]}/{slug}/{version}.yaml")
         return isinstance(newest, ToolVersion) and newest.deprecation is not None
 
 

@@ -24,6 +24,8 @@ _CHARACTERS_PER_SCHEMA = 50
 _MAX_REFERENCES = 50  # in a chain
 BRANCHES = ("anyOf", "oneOf")
 TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
+_REFERENCE_KEYWORDS = ("$ref", "allOf", "$defs", "definitions")
+_ANNOTATIONS = ("type", "title", "description")  # kept of a schema where it is cut
 # keywords that contain values, not schemas
 _VALUE_KEYWORDS = ("enum", "examples", "example", "default", "const", "required")
 # keywords that apply to values of this type only
@@ -35,6 +37,7 @@ _TYPE_KEYWORDS: Mapping[str, tuple[str, ...]] = {
 }
 
 Schema = dict[str, Any]
+Part = tuple[Any, tuple[str, ...]]  # a schema to merge, and the references followed to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,24 +81,22 @@ class Normalizer:
         so far; following one of them again would never end.
         """
         schema = {} if schema is True else schema
-        self.budget -= 1 + (
-            _estimate_size(schema) // _CHARACTERS_PER_SCHEMA if isinstance(schema, Mapping) else 0
-        )
+        self.charge(schema)
         if reason := self.reject_reason(schema, pointer):
             self.report_loss(pointer, reason)
             return None
-        own = self.normalize_keywords(dict(schema), pointer)
-        parts = [*self.take_parts(own, pointer, refs)]
-        own = {
-            key: value
-            for key in own
-            for value in self.normalize_keyword(key, own[key], pointer, refs)
-        }
-        for key in [key for key in BRANCHES if key in own]:
-            own = self.split_null(own, key, pointer)
-        for part, inner_refs in parts:
-            own = self.merge(own, self.normalize(part, pointer, inner_refs) or {}, pointer)
-        return own
+        own = self.drop_invalid_keywords(dict(schema), pointer)
+        own = rename_old_keywords(own)
+        own = self.normalize_types(own, pointer)
+        own, parts = self.resolve_references(own, pointer, refs)
+        own = self.normalize_children(own, pointer, refs)
+        own = self.split_null(own, pointer)
+        return self.merge_parts(own, parts, pointer)
+
+    def charge(self, schema: Any) -> None:
+        """Reduce the budget by the cost of one schema."""
+        size = _estimate_size(schema) if isinstance(schema, Mapping) else 0
+        self.budget -= 1 + size // _CHARACTERS_PER_SCHEMA
 
     def reject_reason(self, schema: Any, pointer: Pointer) -> str:
         """Return why a schema cannot be kept at all, or an empty string if it can."""
@@ -111,45 +112,31 @@ class Normalizer:
             else "something that is not a schema"
         )
 
-    def normalize_keywords(self, own: Schema, pointer: Pointer) -> Schema:
-        """Replace older and shorter spellings, and remove keywords with values of a wrong type.
+    # Passes, in their order
 
-        Later steps can therefore rely on the types.
+    def drop_invalid_keywords(self, own: Schema, pointer: Pointer) -> Schema:
+        """Return a schema without the keywords whose values are of a wrong type.
+
+        Later passes can therefore rely on the types.
         """
-        for key in [
-            key for key, fits in _KEYWORD_CHECKS.items() if key in own and not fits(own[key])
-        ]:
+        invalid = [
+            key
+            for key, is_valid in _KEYWORD_CHECKS.items()
+            if key in own and not is_valid(own[key])
+        ]
+        for key in invalid:
             self.report_loss((*pointer, key), f"`{key}` of a form that is not read")
-            del own[key]
-        if "const" in own and any(
-            _is_same(own["const"], value) for value in own.get("enum", [own["const"]])
-        ):
-            own["enum"] = [own.pop("const")]
-        if "example" in own:
-            first = own.pop("example")
-            own["examples"] = [
-                first,
-                *(value for value in own.get("examples", ()) if not _is_same(value, first)),
-            ]
-        if own.get("x-nullable") is True:  # Swagger 2.0 has no keyword for it
-            own["nullable"] = own.pop("x-nullable")
-        # no effect: a schema within may still accept null
-        if own.get("nullable") is False:
-            del own["nullable"]
-        for key, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-            if isinstance(own.get(key), bool) and own.pop(key) and bound in own:
-                own[key] = own.pop(bound)
-        return self.normalize_type(own, pointer)
+        return {key: value for key, value in own.items() if key not in invalid}
 
-    def normalize_type(self, own: Schema, pointer: Pointer) -> Schema:
-        """Convert a list of types to `nullable`, and to branches if several types are left."""
-        said = own.pop("type", [])
-        types = [*dict.fromkeys([said] if isinstance(said, str) else said)]
-        for unknown in [name for name in types if name not in TYPES]:
-            self.report_loss(
-                (*pointer, "type"), "`type` that JSON Schema does not have", str(unknown)
-            )
-            types.remove(unknown)
+    def normalize_types(self, own: Schema, pointer: Pointer) -> Schema:
+        """Return a schema with one type: a list becomes `nullable`, or branches.
+
+        Types that JSON Schema does not have are left out.
+        """
+        if "type" not in own:
+            return own
+        types = self.known_types(own["type"], pointer)
+        own = {key: value for key, value in own.items() if key != "type"}
         if len(types) > 1 and "null" in types:
             types.remove("null")
             own["nullable"] = True
@@ -159,73 +146,58 @@ class Normalizer:
             return {"type": types[0], **own}
         slot = next((key for key in BRANCHES if key not in own), None)
         if types and slot:
-            own[slot] = [
-                {"type": name, **{key: own[key] for key in type_keywords(name) if key in own}}
-                for name in types
-            ]
-            return {
-                key: own[key]
-                for key in own
-                if not any(key in type_keywords(name) for name in types)
-            }
+            return _split_types(own, types, slot)
         if types:
             self.report_loss((*pointer, "type"), "a list of types beside `anyOf` and `oneOf`")
         return own
 
-    def take_parts(
+    def known_types(self, value: str | list[str], pointer: Pointer) -> list[str]:
+        """Return the types of a schema that JSON Schema has, without duplicates."""
+        types = [*dict.fromkeys([value] if isinstance(value, str) else value)]
+        for name in types:
+            if name not in TYPES:
+                what = "`type` that JSON Schema does not have"
+                self.report_loss((*pointer, "type"), what, name)
+        return [name for name in types if name in TYPES]
+
+    def resolve_references(
         self, own: Schema, pointer: Pointer, refs: tuple[str, ...]
-    ) -> Iterator[tuple[Any, tuple[str, ...]]]:
-        """Remove references and `allOf` from `own` and yield the schemas to merge with it."""
-        own.pop("$defs", None), own.pop("definitions", None)
+    ) -> tuple[Schema, list[Part]]:
+        """Return a schema without `$ref` and `allOf`, and the schemas to merge with it."""
+        parts: list[Part] = []
         if "$ref" in own:
-            yield self.resolve_reference(own.pop("$ref"), pointer, refs)
-        for part in own.pop("allOf", ()):
-            yield part, refs
+            parts.append(self.resolve_reference(own["$ref"], pointer, refs))
+        parts += [(part, refs) for part in own.get("allOf", ())]
+        return {key: value for key, value in own.items() if key not in _REFERENCE_KEYWORDS}, parts
 
-    def split_null(self, own: Schema, key: str, pointer: Pointer) -> Schema:
-        """Replace the null branches of a choice by `nullable`.
-
-        A single remaining branch is merged into the schema.
-        """
-        nulls = [branch for branch in own[key] if _is_null(branch)]
-        left = [branch for branch in own[key] if not _is_null(branch)]
-        for word in [
-            word for branch in nulls for word in branch if word not in ("type", "enum", "nullable")
-        ]:
-            self.report_loss((*pointer, key), f"`{word}` of a null branch")
-        if nulls and left and not _refuses_null(own):
-            own["nullable"] = True
-        if len(left) > 1:
-            return {**own, key: left}
-        del own[key]
-        return self.merge(own, left[0] if left else {"type": "null"} if nulls else {}, pointer)
-
-    def resolve_reference(
-        self, ref: str, pointer: Pointer, refs: tuple[str, ...]
-    ) -> tuple[Schema, tuple[str, ...]]:
+    def resolve_reference(self, ref: str, pointer: Pointer, refs: tuple[str, ...]) -> Part:
         """Return the schema that a reference points to, and the references followed so far."""
-        found = resolve_reference(self.root, ref)
-        if not isinstance(found, Mapping):
+        target = resolve_reference(self.root, ref)
+        if not isinstance(target, Mapping):
             what = (
                 "leads to nothing in its definition"
                 if ref[:1] in ("", "#")
-                else "leads to another document, which is not fetched"
+                else "leads to another document that cannot be read"
             )
             self.report_loss((*pointer, "$ref"), f"a `$ref` that {what}", ref)
             return {}, refs
         if len(refs) > _MAX_REFERENCES:
-            self.report_loss(
-                (*pointer, "$ref"), f"what is more than {_MAX_REFERENCES} references away", ref
-            )
+            what = f"what is more than {_MAX_REFERENCES} references away"
+            self.report_loss((*pointer, "$ref"), what, ref)
             return {}, refs
         if ref in refs:
-            self.report_loss(
-                (*pointer, "$ref"), "a schema within itself, cut where it comes again", ref
-            )
-            return {
-                key: found[key] for key in ("type", "title", "description") if key in found
-            }, refs
-        return {**found}, (*refs, ref)
+            what = "a schema within itself, cut where it comes again"
+            self.report_loss((*pointer, "$ref"), what, ref)
+            return {key: target[key] for key in _ANNOTATIONS if key in target}, refs
+        return {**target}, (*refs, ref)
+
+    def normalize_children(self, own: Schema, pointer: Pointer, refs: tuple[str, ...]) -> Schema:
+        """Return a schema in which all schemas within it are plain."""
+        return {
+            key: value
+            for key in own
+            for value in self.normalize_keyword(key, own[key], pointer, refs)
+        }
 
     def normalize_keyword(
         self, key: str, value: Any, pointer: Pointer, refs: tuple[str, ...]
@@ -235,18 +207,13 @@ class Normalizer:
         Yields nothing if the keyword has no effect or cannot be kept.
         """
         if key == "properties":
-            # a tool's parameters are directly below the field name
-            inside = (*pointer, key) if len(pointer) > 1 else pointer
-            found = {
-                name: self.normalize(inner, (*inside, name), refs) for name, inner in value.items()
-            }
-            yield {name: inner for name, inner in found.items() if inner is not None}
+            yield self.normalize_properties(value, pointer, refs)
         elif key in BRANCHES:
-            yield [
-                inner
+            branches = [
+                self.normalize(branch, (*pointer, key, index), refs)
                 for index, branch in enumerate(value)
-                if (inner := self.normalize(branch, (*pointer, key, index), refs)) is not None
             ]
+            yield [branch for branch in branches if branch is not None]
         elif key == "items" and (value is True or value == {}):
             pass  # any value, the same as no `items`
         elif key in ("items", "additionalProperties") and isinstance(value, Mapping) and value:
@@ -257,33 +224,109 @@ class Normalizer:
         else:
             yield value
 
+    def normalize_properties(
+        self, properties: Mapping[str, Any], pointer: Pointer, refs: tuple[str, ...]
+    ) -> dict[str, Schema]:
+        """Return the plain schemas of the properties that can be kept."""
+        # a tool's parameters are directly below the field name
+        parent = (*pointer, "properties") if len(pointer) > 1 else pointer
+        plain = {
+            name: self.normalize(inner, (*parent, name), refs) for name, inner in properties.items()
+        }
+        return {name: inner for name, inner in plain.items() if inner is not None}
+
+    def split_null(self, own: Schema, pointer: Pointer) -> Schema:
+        """Return a schema in which `nullable` replaces the null branches of choices.
+
+        A single remaining branch is merged into the schema.
+        """
+        for key in [key for key in BRANCHES if key in own]:
+            own = self.split_null_branches(own, key, pointer)
+        return own
+
+    def split_null_branches(self, own: Schema, key: str, pointer: Pointer) -> Schema:
+        """Return a schema without the null branches of one choice."""
+        nulls = [branch for branch in own[key] if _is_null(branch)]
+        others = [branch for branch in own[key] if not _is_null(branch)]
+        for keyword in (keyword for branch in nulls for keyword in branch):
+            if keyword not in ("type", "enum", "nullable"):
+                self.report_loss((*pointer, key), f"`{keyword}` of a null branch")
+        if nulls and others and not _refuses_null(own):
+            own = {**own, "nullable": True}
+        if len(others) > 1:
+            return {**own, key: others}
+        rest = {name: value for name, value in own.items() if name != key}
+        alone = others[0] if others else {"type": "null"} if nulls else {}
+        return self.merge(rest, alone, pointer)
+
+    def merge_parts(self, own: Schema, parts: list[Part], pointer: Pointer) -> Schema:
+        """Return a schema merged with those that must hold too."""
+        for part, refs in parts:
+            own = self.merge(own, self.normalize(part, pointer, refs) or {}, pointer)
+        return own
+
     def merge(self, own: Schema, part: Schema, pointer: Pointer) -> Schema:
         """Merge two schemas that must both hold.
 
         If they contradict each other, the second becomes a branch, which must hold as well.
         """
-        both: Schema = {**own}
-        self.budget -= (
-            len(own.get("properties", ())) // _CHARACTERS_PER_SCHEMA
-        )  # the properties are copied for each part
-        clash = (
-            ["additionalProperties"]
-            if _excludes_properties(own, part) or _excludes_properties(part, own)
-            else []
-        )
-        for key, value in part.items():
-            both[key], agree = _merge_keyword(key, own, part) if key in own else (value, True)
-            clash += [] if agree or key in clash else [key]
+        # the properties are copied for each part
+        self.budget -= len(own.get("properties", ())) // _CHARACTERS_PER_SCHEMA
+        merged, conflicts = _merge_keywords(own, part)
         slot = next((key for key in BRANCHES if key not in own), None)
-        if slot and len(pointer) > 1 and {*clash} - {"title"}:
+        if slot and len(pointer) > 1 and {*conflicts} - {"title"}:
             return {**own, slot: [part]}
-        for key in clash:
-            self.report_loss(
-                (*pointer, key), f"`{key}` of a schema that is part of one with another `{key}`"
-            )
+        for key in conflicts:
+            what = f"`{key}` of a schema that is part of one with another `{key}`"
+            self.report_loss((*pointer, key), what)
         if _constrains_values(part) and _refuses_null(own):
-            both.pop("nullable", None)
-        return both
+            merged.pop("nullable", None)
+        return merged
+
+
+def rename_old_keywords(own: Schema) -> Schema:
+    """Return a schema with current keywords in place of older and shorter ones."""
+    own = dict(own)
+    if "const" in own and any(
+        _is_same(own["const"], value) for value in own.get("enum", [own["const"]])
+    ):
+        own["enum"] = [own.pop("const")]
+    if "example" in own:
+        first = own.pop("example")
+        others = [value for value in own.get("examples", ()) if not _is_same(value, first)]
+        own["examples"] = [first, *others]
+    if own.get("x-nullable") is True:  # Swagger 2.0 has no keyword for it
+        own["nullable"] = own.pop("x-nullable")
+    # no effect: a schema within may still accept null
+    if own.get("nullable") is False:
+        del own["nullable"]
+    for key, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if isinstance(own.get(key), bool) and own.pop(key) and bound in own:
+            own[key] = own.pop(bound)
+    return own
+
+
+def _split_types(own: Schema, types: list[str], slot: str) -> Schema:
+    """Return a schema with a branch for each type, which takes the keywords of that type."""
+    branches = [
+        {"type": name, **{key: own[key] for key in type_keywords(name) if key in own}}
+        for name in types
+    ]
+    moved = {key for name in types for key in type_keywords(name)}
+    return {**{key: own[key] for key in own if key not in moved}, slot: branches}
+
+
+def _merge_keywords(own: Schema, part: Schema) -> tuple[Schema, list[str]]:
+    """Return the keywords of both schemas, and the keywords that contradict each other."""
+    merged: Schema = {**own}
+    conflicts = []
+    if _excludes_properties(own, part) or _excludes_properties(part, own):
+        conflicts.append("additionalProperties")
+    for key, value in part.items():
+        merged[key], agree = _merge_keyword(key, own, part) if key in own else (value, True)
+        if not agree and key not in conflicts:
+            conflicts.append(key)
+    return merged, conflicts
 
 
 def _estimate_size(schema: Mapping[str, Any]) -> int:
@@ -309,8 +352,8 @@ def _refuses_null(schema: Schema) -> bool:
     if schema.get("nullable"):
         return False
     choices = [schema[key] for key in BRANCHES if key in schema]
-    barred = schema.get("type", "null") != "null" or None not in schema.get("enum", [None])
-    return barred or any(all(_refuses_null(branch) for branch in choice) for choice in choices)
+    is_barred = schema.get("type", "null") != "null" or None not in schema.get("enum", [None])
+    return is_barred or any(all(_refuses_null(branch) for branch in choice) for choice in choices)
 
 
 def _merge_keyword(key: str, own: Schema, part: Schema) -> tuple[Any, bool]:
@@ -318,18 +361,18 @@ def _merge_keyword(key: str, own: Schema, part: Schema) -> tuple[Any, bool]:
 
     If they do not agree, the value is that of the first schema.
     """
-    one, other = own[key], part[key]
+    first, second = own[key], part[key]
     if key == "properties":
-        return {**one, **other, **one}, all(
-            _is_same(one[name], other[name]) for name in one.keys() & other.keys()
+        return {**first, **second, **first}, all(
+            _is_same(first[name], second[name]) for name in first.keys() & second.keys()
         )
-    if key == "required" and isinstance(one, list) and isinstance(other, list):
-        return [*dict.fromkeys([*one, *other])], True
+    if key == "required" and isinstance(first, list) and isinstance(second, list):
+        return [*dict.fromkeys([*first, *second])], True
     if key == "enum":
-        agree = _is_same(_without_null(one), _without_null(other))
-        null = own.get("nullable") or part.get("nullable") or None in other
-        return one if null or not agree else _without_null(one), agree
-    return one, _is_same(one, other)
+        agree = _is_same(_without_null(first), _without_null(second))
+        accepts_null = own.get("nullable") or part.get("nullable") or None in second
+        return first if accepts_null or not agree else _without_null(first), agree
+    return first, _is_same(first, second)
 
 
 def _without_null(values: list[Any]) -> list[Any]:
@@ -337,18 +380,18 @@ def _without_null(values: list[Any]) -> list[Any]:
     return [value for value in values if value is not None]
 
 
-def _is_same(one: Any, other: Any) -> bool:
+def _is_same(first: Any, second: Any) -> bool:
     """Return whether two JSON values are the same; unlike in Python, true is not 1."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    return json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)
 
 
-def _excludes_properties(one: Schema, other: Schema) -> bool:
-    """Return whether `one` restricts properties that only `other` lists.
+def _excludes_properties(own: Schema, part: Schema) -> bool:
+    """Return whether `own` restricts properties that only `part` lists.
 
     A merged schema would not express that restriction.
     """
-    return one.get("additionalProperties", True) is not True and bool(
-        other.get("properties", {}).keys() - one.get("properties", {}).keys()
+    return own.get("additionalProperties", True) is not True and bool(
+        part.get("properties", {}).keys() - own.get("properties", {}).keys()
     )
 
 

@@ -1,18 +1,17 @@
 """Import tools that an MCP server lists.
 
 An MCP tool has a name, an optional title and description, JSON Schemas of its input and output, and
-hints about its behavior. The hints become tags of the same names. What the catalog format cannot
-hold is reported as a `Loss`.
+hints about its behavior. The hints become tags, see `exports.definitions.hint_tags`. What the
+catalog format cannot hold is reported as a `Loss`.
 """
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolcatalog import names
 from toolcatalog.errors import UsageError, raise_all
-from toolcatalog.exports.definitions import HINT_TAGS
+from toolcatalog.exports.definitions import HINT_TAGS, hint_tags
 from toolcatalog.importers import slugs
 from toolcatalog.importers.json_schema import Loss
 from toolcatalog.importers.to_parameters import convert
@@ -31,13 +30,13 @@ def import_tools(value: Any, toolkit: str = "") -> list[ImportedTool]:
     is known.
     """
     tools, server = _extract_tools(value)
-    kit = _toolkit_fields(toolkit, server)
+    fields = _toolkit_fields(toolkit, server)
     check_tool_count(len(tools), len(json.dumps(tools)))
     raise_all(
         [fault for number, tool in enumerate(tools, 1) for fault in _find_faults(tool, number)]
     )
-    found = slugs.make_slugs(kit["slug"], [(tool["name"], tool["name"]) for tool in tools])
-    return [_import_tool(tool, slug, kit) for tool, slug in zip(tools, found, strict=True)]
+    made = slugs.make_slugs(fields["slug"], [(tool["name"], tool["name"]) for tool in tools])
+    return [_import_tool(tool, slug, fields) for tool, slug in zip(tools, made, strict=True)]
 
 
 def _extract_tools(value: Any) -> tuple[list[Any], Mapping[str, Any]]:
@@ -67,69 +66,76 @@ def _extract_tools(value: Any) -> tuple[list[Any], Mapping[str, Any]]:
 def _toolkit_fields(chosen: str, server: Mapping[str, Any]) -> dict[str, Any]:
     """Return the toolkit's slug and the fields that the server provides for it."""
     name = server.get("name") if isinstance(server.get("name"), str) else ""
-    slug = chosen or re.sub(r"[^a-z0-9]+", "_", str(name).lower()).strip("_")
+    slug = chosen or slugs.toolkit_slug_from_server(str(name))
     if not slug:
         raise UsageError(
-            "It is not said which toolkit these tools are of, and no server names itself "
-            "here: say it with --toolkit SLUG."
+            "No toolkit is known for these tools, and no server names itself here: name it with "
+            "--toolkit SLUG."
         )
     if not names.is_valid(names.TOOLKIT_SLUG, slug):
-        what = "lower-case letters, digits, `_` and `-`"
+        expected = f"lower-case letters, digits, `_` and `-`, at most {names.MAX_LENGTH}"
         raise UsageError(
-            f"`{slug}` is not a toolkit slug: it needs {what}, at most {names.MAX_LENGTH}. Give "
-            "one with --toolkit SLUG."
+            f"`{slug}` is not a toolkit slug: it needs {expected}. Give one with --toolkit SLUG."
         )
-    title, home = server.get("title") or name, server.get("websiteUrl")
-    said = {
+    title, homepage = server.get("title") or name, server.get("websiteUrl")
+    fields = {
         "name": title if isinstance(title, str) else "",
-        "homepage": home if isinstance(home, str) and home.startswith("https://") else "",
+        "homepage": homepage
+        if isinstance(homepage, str) and homepage.startswith("https://")
+        else "",
     }
-    return {"slug": slug, **{key: text for key, text in said.items() if text}}
+    return {"slug": slug, **{key: text for key, text in fields.items() if text}}
 
 
 def _find_faults(tool: Any, number: int) -> Iterator[str]:
     """Yield why an item of the list, counted from 1, is not an MCP tool."""
     if not isinstance(tool, dict):
-        yield f"Item {number} is not a JSON object: a tool of MCP has at least a name and an inputSchema."
+        yield (
+            f"Item {number} is not a JSON object: a tool of MCP has at least a name and an "
+            "inputSchema."
+        )
         return
     name = tool.get("name")
     if not (isinstance(name, str) and name):
         yield f"Item {number} has no name: give it one, or remove the item."
     for key in _SCHEMA_FIELDS:
         schema = tool.get(key)
-        if schema is not None and not (
-            isinstance(schema, dict) and schema.get("type", "object") in ("object", ["object"])
-        ):
-            yield f"`{key}` of item {number} ({str(name)[:100]!r}) is not the JSON Schema of an object: mend it, or remove it."
+        if schema is not None and not _describes_an_object(schema):
+            yield (
+                f"`{key}` of item {number} ({str(name)[:100]!r}) is not the JSON Schema of an "
+                "object: fix it, or remove it."
+            )
+
+
+def _describes_an_object(schema: Any) -> bool:
+    return isinstance(schema, dict) and schema.get("type", "object") in ("object", ["object"])
 
 
 def _import_tool(tool: Mapping[str, Any], slug: str, toolkit: Mapping[str, Any]) -> ImportedTool:
-    hints = tool.get("annotations")
-    hints = hints if isinstance(hints, dict) else {}
-    losses = [
-        Loss((key,), f"`{key}` of a tool")
-        for key in tool
-        if key not in _KNOWN_FIELDS and tool[key] is not None
-    ]
-    losses += [*_hint_losses(hints)]
-    title, text = tool.get("title") or hints.get("title"), tool.get("description")
-    tags = [hint for hint in HINT_TAGS if hints.get(hint) is True]
+    annotations = tool.get("annotations")
+    annotations = annotations if isinstance(annotations, dict) else {}
+    losses = [*_tool_losses(tool, annotations)]
+    title, text = tool.get("title") or annotations.get("title"), tool.get("description")
+    tags = hint_tags(annotations)
     value: dict[str, Any] = {
         "name": title if isinstance(title, str) else tool["name"],
         "description": text if isinstance(text, str) else "",
         **({"tags": tags} if tags else {}),
     }
     for key, field in _SCHEMA_FIELDS.items():
-        described, lost = convert(tool.get(key) or {}, field)
-        losses += lost
+        described, parameter_losses = convert(tool.get(key) or {}, field)
+        losses += parameter_losses
         value |= {field: described} if described else {}
     return ImportedTool(slug=slug, value=value, toolkit=toolkit, losses=tuple(losses))
 
 
-def _hint_losses(hints: Mapping[str, Any]) -> Iterator[Loss]:
-    """Yield the hints that tags cannot express: a missing tag does not mean false."""
-    for key, said in hints.items():
-        if key in HINT_TAGS and said is False:
-            yield Loss(("annotations", key), f"`{key}` that is false")
-        elif key not in (*HINT_TAGS, "title") and said is not None:
+def _tool_losses(tool: Mapping[str, Any], annotations: Mapping[str, Any]) -> Iterator[Loss]:
+    """Yield the fields and annotations that the catalog format cannot hold."""
+    for key, value in tool.items():
+        if key not in _KNOWN_FIELDS and value is not None:
+            yield Loss((key,), f"`{key}` of a tool")
+    for key, value in annotations.items():
+        if value is not None and (
+            key != "title" and (key not in HINT_TAGS or not isinstance(value, bool))
+        ):
             yield Loss(("annotations", key), f"`{key}` of annotations")

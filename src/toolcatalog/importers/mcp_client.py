@@ -1,49 +1,121 @@
-"""MCP client: start an MCP server and list its tools.
+"""MCP client: list the tools of an MCP server, started as a command or reached over HTTP.
 
 Requires the extra `mcp`.
 """
 
 import contextlib
+import ipaddress
 import logging
 import os
 import shlex
 import tempfile
-from collections.abc import Iterator, Sequence
-from typing import IO, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from toolcatalog.errors import UsageError
+
+if TYPE_CHECKING:
+    from mcp import Client
 
 _MAX_PAGES = 1000  # of a list of tools, to stop if a server never ends the list
 _MAX_LOG_LINES = 5  # last lines of the server's standard error to show
 _MAX_LOG_WIDTH = 200  # characters of each
 
 
-def fetch_tools(command: Sequence[str], timeout: float) -> dict[str, Any]:
-    """Return the `tools/list` result with all pages in one, and `serverInfo` next to it.
+def fetch_tools_from_command(command: Sequence[str], timeout: float) -> dict[str, Any]:
+    """Start an MCP server and return its `tools/list` result.
 
-    `timeout` is in seconds. Raises UsageError, with the last lines of the server's standard error,
-    if the server does not start, does not answer in time, or does not answer with valid MCP.
+    The result has all pages in one, and `serverInfo` next to it. `timeout` is in seconds. Raises
+    UsageError, with the last lines of the server's standard error, if the server does not start,
+    does not answer in time, or does not answer with valid MCP.
     """
-    try:
-        import anyio  # noqa: PLC0415 - installed only with the extra
-        import mcp  # noqa: F401, PLC0415 - only to check that it is installed
-    except ImportError:
-        mend = "run `pip install 'toolcatalog[mcp]'`, or give its answer to tools/list as a file."
-        raise UsageError(f"A live server is asked through the package mcp: {mend}") from None
-    logging.getLogger("mcp").addHandler(logging.NullHandler())  # its errors are reported below
+    _require_sdk()
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
         try:
-            return anyio.run(_fetch_tools, command, timeout, log)
+            return _run(_ask_command, command, timeout, log)
         except Exception as error:
             reason = _describe_failure(error, timeout)
             if not reason:
                 raise
             raise UsageError(
-                f"`{shlex.join(command)}` {reason}: try the command by itself.{_last_log_lines(log)}"
+                f"`{shlex.join(command)}` {reason}: try the command by itself."
+                f"{_last_log_lines(log)}"
             ) from None
 
 
-async def _fetch_tools(command: Sequence[str], timeout: float, log: IO[str]) -> dict[str, Any]:  # noqa: ASYNC109
+def fetch_tools_from_url(url: str, headers: Mapping[str, str], timeout: float) -> dict[str, Any]:
+    """Return the `tools/list` result of an MCP server over streamable HTTP.
+
+    The result has all pages in one, and `serverInfo` next to it. `headers` are sent with each
+    request, such as a key. `timeout` is in seconds. Raises UsageError if the URL is not safe for
+    these headers, or if the server does not answer in time or with valid MCP.
+    """
+    check_url(url, headers)
+    _require_sdk()
+    try:
+        return _run(_ask_url, url, headers, timeout)
+    except Exception as error:
+        reason = _describe_failure(error, timeout)
+        if not reason:
+            raise
+        help = (
+            "check the address, and give a key with --header"
+            if not headers
+            else "check the address and the headers"
+        )
+        raise UsageError(f"{url} {reason}: {help}.") from None
+
+
+def check_url(url: str, headers: Mapping[str, str]) -> None:
+    """Raise UsageError if a URL names no HTTP server, or would send headers unencrypted.
+
+    Without TLS, headers go only to a server on this machine.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"{url} is not an http or https URL of an MCP server.")
+    if headers and parts.scheme == "http" and not _is_this_machine(parts.hostname):
+        raise UsageError(f"{url} would send the headers unencrypted: use an https URL.")
+
+
+def parse_headers(texts: Sequence[str]) -> dict[str, str]:
+    """Parse headers such as `Authorization: Bearer KEY`. Raises UsageError."""
+    headers = {}
+    for text in texts:
+        name, colon, value = text.partition(":")
+        if not (colon and name.strip().isascii() and value.strip().isprintable()):
+            raise UsageError("--header needs the form `Name: value`, such as `X-API-Key: $KEY`.")
+        headers[name.strip()] = value.strip()
+    return headers
+
+
+def _is_this_machine(host: str) -> bool:
+    if host == "localhost":
+        return True
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return False
+
+
+def _require_sdk() -> None:
+    try:
+        import anyio  # noqa: F401, PLC0415 - installed only with the extra
+        import mcp  # noqa: F401, PLC0415
+    except ImportError:
+        help = "run `pip install 'toolcatalog[mcp]'`, or give its answer to tools/list as a file."
+        raise UsageError(f"A live MCP server needs the package mcp: {help}") from None
+    logging.getLogger("mcp").addHandler(logging.NullHandler())  # its errors are reported here
+
+
+def _run(ask: Any, *arguments: Any) -> dict[str, Any]:
+    import anyio  # noqa: PLC0415
+
+    result: dict[str, Any] = anyio.run(ask, *arguments)
+    return result
+
+
+async def _ask_command(command: Sequence[str], timeout: float, log: IO[str]) -> dict[str, Any]:  # noqa: ASYNC109
     import anyio  # noqa: PLC0415
     from mcp import Client, StdioServerParameters, stdio_client  # noqa: PLC0415
 
@@ -51,29 +123,40 @@ async def _fetch_tools(command: Sequence[str], timeout: float, log: IO[str]) -> 
     parameters = StdioServerParameters(
         command=command[0], args=[*command[1:]], env=dict(os.environ)
     )
-    tools: list[Any] = []
     with anyio.fail_after(timeout):
         async with Client(stdio_client(parameters, errlog=log), cache=None) as client:  # type: ignore[arg-type] # it writes text to it
-            cursor = None
-            for _ in range(_MAX_PAGES):
-                page = await client.list_tools(cursor=cursor)
-                tools += [
-                    tool.model_dump(mode="json", by_alias=True, exclude_unset=True)
-                    for tool in page.tools
-                ]
-                cursor = page.next_cursor
-                if cursor is None:
-                    server = client.server_info
-                    return {
-                        "tools": tools,
-                        "serverInfo": server.model_dump(mode="json", by_alias=True)
-                        if server
-                        else None,
-                    }
-    raise UsageError(
-        f"`{shlex.join(command)}` lists its tools on more than {_MAX_PAGES:,} pages: that is no "
-        "list with an end."
-    )
+            return await _list_all_tools(client)
+
+
+async def _ask_url(url: str, headers: Mapping[str, str], timeout: float) -> dict[str, Any]:  # noqa: ASYNC109
+    import anyio  # noqa: PLC0415
+    import httpx2  # noqa: PLC0415 - a dependency of mcp
+    from mcp import Client  # noqa: PLC0415
+    from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415
+
+    with anyio.fail_after(timeout):
+        async with (
+            httpx2.AsyncClient(headers=dict(headers), timeout=timeout) as http_client,
+            Client(streamable_http_client(url, http_client=http_client), cache=None) as client,
+        ):
+            return await _list_all_tools(client)
+
+
+async def _list_all_tools(client: "Client") -> dict[str, Any]:
+    """Return all tools of a connected server. Raises UsageError if the list never ends."""
+    tools: list[Any] = []
+    cursor = None
+    for _ in range(_MAX_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        tools += [
+            tool.model_dump(mode="json", by_alias=True, exclude_unset=True) for tool in page.tools
+        ]
+        cursor = page.next_cursor
+        if cursor is None:
+            server = client.server_info
+            info = server.model_dump(mode="json", by_alias=True) if server else None
+            return {"tools": tools, "serverInfo": info}
+    raise UsageError(f"The server lists its tools on more than {_MAX_PAGES:,} pages.")
 
 
 def _describe_failure(error: BaseException, timeout: float) -> str:
@@ -81,6 +164,7 @@ def _describe_failure(error: BaseException, timeout: float) -> str:
 
     Returns an empty string if the server is not the cause.
     """
+    import httpx2  # noqa: PLC0415 - a dependency of mcp
     from anyio import BrokenResourceError, ClosedResourceError, EndOfStream  # noqa: PLC0415
     from mcp import MCPError  # noqa: PLC0415
 
@@ -88,14 +172,16 @@ def _describe_failure(error: BaseException, timeout: float) -> str:
     for kind, reason in (
         (UsageError, ""),
         (TimeoutError, f"did not answer within {timeout:g} seconds"),
-        (MCPError, "answers with an error ({0})"),
+        (httpx2.HTTPStatusError, "answers with status {0.response.status_code}"),
+        (httpx2.TransportError, "cannot be reached ({0})"),
+        (MCPError, "answers with an error ({0.message})"),
         (OSError, "cannot be started ({0.strerror})"),
         ((BrokenResourceError, ClosedResourceError, EndOfStream), "stopped before it had answered"),
         (ValueError, "answers what is not MCP"),
     ):
-        found = next((leaf for leaf in leaves if isinstance(leaf, kind)), None)
-        if found:
-            return reason.format(getattr(found, "message", found) if kind is MCPError else found)
+        leaf = next((leaf for leaf in leaves if isinstance(leaf, kind)), None)
+        if leaf:
+            return reason.format(leaf)
     return ""
 
 
@@ -113,11 +199,9 @@ def _last_log_lines(log: IO[str]) -> str:
     with contextlib.suppress(OSError):
         log.seek(max(0, os.fstat(log.fileno()).st_size - _MAX_LOG_LINES * 4 * _MAX_LOG_WIDTH))
     lines = [line.rstrip() for line in log.read().splitlines() if line.strip()][-_MAX_LOG_LINES:]
-    shown = [
-        "".join(
-            char if char.isprintable() else "\N{REPLACEMENT CHARACTER}"
-            for char in line[:_MAX_LOG_WIDTH]
-        )
-        for line in lines
-    ]
+    shown = [_printable(line[:_MAX_LOG_WIDTH]) for line in lines]
     return "".join(f"\n  {line}" for line in ["It wrote:", *shown]) if shown else ""
+
+
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

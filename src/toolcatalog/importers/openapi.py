@@ -6,47 +6,25 @@ reported with their locations. What the catalog format cannot hold is reported a
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from toolcatalog import names
 from toolcatalog.catalog import schema
 from toolcatalog.catalog.file_schemas import SCHEMAS
 from toolcatalog.catalog.loader import Document, Location
 from toolcatalog.errors import UsageError
-from toolcatalog.importers.documents import DocumentReader, SourceDocument
+from toolcatalog.importers import slugs
+from toolcatalog.importers.documents import BUNDLE_KEY, DocumentReader, SourceDocument
 from toolcatalog.importers.json_schema import MAX_SCHEMAS, Loss, Normalizer
-from toolcatalog.importers.openapi_bodies import (
-    INPUTS,
-    OUTPUTS,
-    Body,
-    body_to_object,
-    collect_inputs,
-    read_response_schema,
-)
-from toolcatalog.importers.openapi_operations import Operation, list_operations, read_security
-from toolcatalog.importers.slugs import make_slugs, to_snake_case
+from toolcatalog.importers.openapi_bodies import INPUTS, OUTPUTS, OperationReader
+from toolcatalog.importers.openapi_operations import Operation, list_operations, read_tags
+from toolcatalog.importers.openapi_security import credential_parameters, read_security
 from toolcatalog.importers.to_parameters import convert_normalized
 from toolcatalog.importers.writer import ImportedTool, check_tool_count
 
 _SUPPORTED_VERSION = re.compile(r"2\.0|3\.[01](\.[0-9]+)?(-.*)?")
 _MAX_SCHEMAS = 1_000_000  # schemas in a document after resolving references; takes about a minute
-# characters of a toolkit slug derived from a title; leaves space for the tool names
-_MAX_TOOLKIT_SLUG = 40
-_NOISE_WORDS = {
-    "api",
-    "apis",
-    "rest",
-    "restful",
-    "http",
-    "web",
-    "openapi",
-    "swagger",
-    "spec",
-    "specification",
-    "service",
-    "the",
-}
 _OPERATION_FIELDS = (
     "operationId",
     "summary",
@@ -69,102 +47,104 @@ _DOCUMENT_FIELDS = (
     "responses",
     "security",
     "securityDefinitions",
+    BUNDLE_KEY,
 )
 
 
 def import_tools(
-    source: SourceDocument, toolkit: str = "", name: str = "", logo: str = ""
+    source: SourceDocument,
+    toolkit: str = "",
+    name: str = "",
+    logo: str = "",
+    *,
+    no_auth: bool = False,
 ) -> Iterator[ImportedTool]:
     """Yield the tools of a document one by one, because all of them may not fit in memory.
 
     They go to `toolkit`, with the display name `name` and the logo `logo`; the defaults are the
-    document's title and `x-logo`. Raises UsageError, with a located sentence for each of the first
-    few errors, if the document is not an OpenAPI document or has errors.
+    document's title and `x-logo`. `no_auth` is whether operations without `security` need no
+    authentication. Raises UsageError, with a located sentence for each of the first few errors, if
+    the document is not an OpenAPI document or has errors.
     """
     _check_version(source)
-    paper = DocumentReader(source)
-    kit = _toolkit_fields(paper, toolkit, name, logo)
-    found = list_operations(paper)
-    if not found:
-        paper.raise_faults()
+    document = DocumentReader(source)
+    fields = _toolkit_fields(document, toolkit, name, logo)
+    operations = list_operations(document)
+    if not operations:
+        document.raise_faults()
         raise UsageError(
             f"{source.name} describes no operation: there is nothing below `paths` to make a "
             "tool of."
         )
-    check_tool_count(len(found), len(source.data))
-    left = _MAX_SCHEMAS
-    for operation, slug in zip(
-        found, make_slugs(kit["slug"], [(one.title, one.identity) for one in found]), strict=True
-    ):
-        readers = [Normalizer(paper.root, budget=min(MAX_SCHEMAS, left)) for _ in range(2)]
-        made = _import_operation(paper, operation, slug, kit, *readers)
-        if not paper.faults:
-            yield made
-        left -= sum(min(MAX_SCHEMAS, left) - reader.budget for reader in readers)
-        if left <= 0:
-            raise UsageError(
-                f"{source.name} unfolds to more than {_MAX_SCHEMAS:,} schemas: import a part of it "
-                "at a time."
-            )
-    paper.raise_faults()
+    check_tool_count(len(operations), len(source.data))
+    importer = _OperationImporter(
+        document, fields, no_auth, credential_parameters(document), _MAX_SCHEMAS
+    )
+    yield from importer.import_all(operations)
+    document.raise_faults()
 
 
 def _check_version(source: SourceDocument) -> None:
     """Raise UsageError if the document's format or version is not supported."""
-    value = source.value
-    said = (
-        [str(value[key]) for key in ("swagger", "openapi") if key in value]
-        if isinstance(value, dict)
-        else []
-    )
-    if not said:
+    value = source.value if isinstance(source.value, dict) else {}
+    versions = [str(value[key]) for key in ("swagger", "openapi") if key in value]
+    if not versions:
         raise UsageError(
             f"{source.name} is no OpenAPI document: it says neither `openapi: 3...` nor "
             "`swagger: 2.0`."
         )
-    if not _SUPPORTED_VERSION.fullmatch(said[0]):
+    if not _SUPPORTED_VERSION.fullmatch(versions[0]):
         raise UsageError(
-            f"{source.name} is of version {said[0][:20]!r}: Swagger 2.0, OpenAPI 3.0 and "
+            f"{source.name} is of version {versions[0][:20]!r}: Swagger 2.0, OpenAPI 3.0 and "
             "OpenAPI 3.1 are read."
         )
+
+
+# Toolkit
 
 
 def _toolkit_fields(document: DocumentReader, slug: str, name: str, logo: str) -> dict[str, Any]:
     """Return the toolkit's slug, the fields of its file, and fields without a place in the file."""
     info = document.get(document.root, (), "info", dict)
     title = document.get(info, ("info",), "title", str)
-    made = slug or _toolkit_slug(title)
-    if not made:
+    slug = slug or slugs.toolkit_slug_from_title(title)
+    if not slug:
         raise UsageError(
-            "The document has no title to name a toolkit by: say it with --toolkit SLUG."
+            "The document has no title to name a toolkit by: name it with --toolkit SLUG."
         )
     _check_options(name, logo)
-    drawn, docs = info.get("x-logo"), document.get(document.root, (), "externalDocs", dict)
-    homes = [docs.get("url"), document.get(info, ("info",), "contact", dict).get("url")]
-    fields = {
-        "name": name or title.strip(),
-        "logo": logo or (drawn.get("url") if isinstance(drawn, Mapping) else drawn),
+    image, homepage = info.get("x-logo"), _homepage(document, info)
+    fields: dict[str, Any] = {
+        "name": name or slugs.product_name(title),
+        "logo": logo or (image.get("url") if isinstance(image, Mapping) else image),
         "description": document.get(info, ("info",), "description", str),
-        "homepage": next(
-            (home for home in homes if isinstance(home, str) and home.startswith("https://")), ""
-        ),
+        "homepage": homepage,
+        **_other_fields(document, info, homepage),
     }
-    rest = {
+    return {"slug": slug, **{key: value for key, value in fields.items() if value}}
+
+
+def _homepage(document: DocumentReader, info: Mapping[str, Any]) -> str:
+    """Return the first https URL of the external documentation and the contact, or ""."""
+    external = document.get(document.root, (), "externalDocs", dict)
+    contact = document.get(info, ("info",), "contact", dict)
+    urls = [external.get("url"), contact.get("url")]
+    return next((url for url in urls if isinstance(url, str) and url.startswith("https://")), "")
+
+
+def _other_fields(
+    document: DocumentReader, info: Mapping[str, Any], homepage: str
+) -> dict[str, Any]:
+    """Return what a document says about the whole API and no file has a place for."""
+    external = document.get(document.root, (), "externalDocs", dict)
+    used = {*_DOCUMENT_FIELDS, *SCHEMAS["toolkit"]["properties"]}
+    if homepage == external.get("url"):
+        used.add("externalDocs")
+    return {
         f"info.{key}": value
         for key, value in info.items()
         if key not in ("title", "description", "x-logo")
-    }
-    taken = (
-        *_DOCUMENT_FIELDS,
-        *SCHEMAS["toolkit"]["properties"],
-        *(["externalDocs"] if fields["homepage"] == docs.get("url") else []),
-    )
-    rest |= {key: value for key, value in document.root.items() if key not in taken}
-    return {
-        "slug": made,
-        **{key: value for key, value in fields.items() if value},
-        **{key: value for key, value in rest.items() if value},
-    }
+    } | {key: value for key, value in document.root.items() if key not in used}
 
 
 def _check_options(name: str, logo: str) -> None:
@@ -172,9 +152,9 @@ def _check_options(name: str, logo: str) -> None:
 
     Values that the user gave explicitly are not left out with a note.
     """
-    asked = {"name": name or "A", "logo": logo or "https://example.com"}
+    fields = {"name": name or "A", "logo": logo or "https://example.com"}
     _, findings = schema.validate(
-        Document("toolkit.yaml", Location("toolkit", {"toolkit": "a"}), asked, True)
+        Document("toolkit.yaml", Location("toolkit", {"toolkit": "a"}), fields, True)
     )
     for finding in findings[:1]:
         raise UsageError(
@@ -182,82 +162,87 @@ def _check_options(name: str, logo: str) -> None:
         )
 
 
-def _toolkit_slug(title: str) -> str:
-    """Derive a toolkit slug from the document's title, without common words such as `API`.
+# Operations
 
-    For example, `Slack Web API` gives `slack`.
+
+@dataclass(slots=True)
+class _OperationImporter:
+    """Imports the operations of a document.
+
+    `toolkit` are the fields of their toolkit, `no_auth` is whether operations without `security`
+    need no authentication, `credentials` are the declared API keys, and `budget` is the number of
+    schemas that may still be converted.
     """
-    said = to_snake_case(title).split("_")
-    telling = [
-        word for word in said if word not in _NOISE_WORDS and not re.fullmatch("v?[0-9]+", word)
-    ] or said
-    slug = "_".join(telling)[:_MAX_TOOLKIT_SLUG].strip("_")
-    return slug if names.is_valid(names.TOOLKIT_SLUG, slug) else ""
 
+    document: DocumentReader
+    toolkit: dict[str, Any]
+    no_auth: bool
+    credentials: set[tuple[str, str]]
+    budget: int
 
-def _import_operation(
-    document: DocumentReader,
-    operation: Operation,
-    slug: str,
-    toolkit: dict[str, Any],
-    inputs_normalizer: Normalizer,
-    outputs_normalizer: Normalizer,
-) -> ImportedTool:
-    said, at = operation.definition, operation.pointer
-    summary, text = (
-        document.get(said, at, "summary", str).strip(),
-        document.get(said, at, "description", str),
-    )
-    asks, lost = read_security(document, said, at)
-    given = convert_normalized(
-        collect_inputs(document, operation, inputs_normalizer), INPUTS, inputs_normalizer
-    )
-    schema = read_response_schema(document, operation, outputs_normalizer)
-    got = (
-        convert_normalized(
-            body_to_object(outputs_normalizer, Body(schema), OUTPUTS, "result"),
-            OUTPUTS,
-            outputs_normalizer,
+    def import_all(self, operations: Sequence[Operation]) -> Iterator[ImportedTool]:
+        """Yield the tool of each operation. Raises UsageError if there are too many schemas."""
+        names = [(operation.title, operation.identity) for operation in operations]
+        made = slugs.make_slugs(self.toolkit["slug"], names)
+        for operation, slug in zip(operations, made, strict=True):
+            tool = self.import_operation(operation, slug)
+            if not self.document.faults:
+                yield tool
+            if self.budget <= 0:
+                raise UsageError(
+                    f"{self.document.source.name} unfolds to more than {_MAX_SCHEMAS:,} schemas: "
+                    "import a part of it at a time."
+                )
+
+    def import_operation(self, operation: Operation, slug: str) -> ImportedTool:
+        """Return the tool of an operation."""
+        losses = [*_operation_losses(operation)]
+        if slug != slugs.plain_slug(self.toolkit["slug"], operation.title):
+            what = "a slug with a digest, because the plain one is too long or not unique"
+            losses.append(Loss((), what, operation.title))
+        value: dict[str, Any] = self.read_texts(operation)
+        security, lost = read_security(
+            self.document, operation.definition, operation.pointer, self.no_auth
         )
-        if schema is not None
-        else {}
-    )
-    tags = [*dict.fromkeys([*document.get_texts(said, at, "tags"), *operation.hints])]
-    value: dict[str, Any] = {
-        "name": summary
-        or to_snake_case(operation.title).replace("_", " ").capitalize()
-        or operation.identity,
-        "description": text or summary,
-        "scopes": asks.get("scopes"),
-        "tags": tags,
-        "no_auth": asks.get("no_auth"),
-        "deprecation": {} if document.get(said, at, "deprecated", bool) else None,
-        "input_parameters": given,
-        "output_parameters": got,
-    }
-    kept = {
-        key: inner
-        for key, inner in value.items()
-        if inner or (key == "deprecation" and inner is not None)
-    }
-    losses = [
-        *_operation_losses(operation, slug),
-        *lost,
-        *inputs_normalizer.losses,
-        *outputs_normalizer.losses,
-    ]
-    return ImportedTool(slug=slug, value=kept, toolkit=toolkit, losses=tuple(losses))
+        losses += lost
+        value["tags"], lost = read_tags(self.document, operation)
+        losses += lost
+        value |= security
+        if self.document.get(operation.definition, operation.pointer, "deprecated", bool):
+            value["deprecation"] = {}
+        value["source"] = operation.source
+        for field in (INPUTS, OUTPUTS):
+            value[field], lost = self.read_parameters(operation, field)
+            losses += lost
+        kept = {key: inner for key, inner in value.items() if inner or key == "deprecation"}
+        return ImportedTool(slug=slug, value=kept, toolkit=self.toolkit, losses=tuple(losses))
+
+    def read_texts(self, operation: Operation) -> dict[str, Any]:
+        """Return the name and the description of an operation's tool."""
+        definition, pointer = operation.definition, operation.pointer
+        summary = self.document.get(definition, pointer, "summary", str).strip()
+        text = self.document.get(definition, pointer, "description", str)
+        words = slugs.to_snake_case(operation.title).replace("_", " ").capitalize()
+        return {
+            "name": summary or words or operation.identity,
+            "description": text or summary,
+        }
+
+    def read_parameters(
+        self, operation: Operation, field: str
+    ) -> tuple[dict[str, Any], list[Loss]]:
+        """Return the inputs or the outputs of an operation, and the losses."""
+        budget = min(MAX_SCHEMAS, self.budget)
+        normalizer = Normalizer(self.document.root, budget=budget)
+        reader = OperationReader(self.document, operation, normalizer, self.credentials)
+        schema = reader.read_inputs() if field == INPUTS else reader.read_outputs()
+        described = {} if schema is None else convert_normalized(schema, field, normalizer)
+        self.budget -= budget - normalizer.budget
+        return described, normalizer.losses
 
 
-def _operation_losses(operation: Operation, slug: str) -> Iterator[Loss]:
+def _operation_losses(operation: Operation) -> Iterator[Loss]:
     """Yield what a tool's file cannot hold of an operation and its path item."""
-    yield Loss((), "method and path of an operation", operation.identity)
-    if not slug.endswith(to_snake_case(operation.title).upper()):
-        yield Loss(
-            (),
-            "a slug with a digest, for the plain one would be too long or another's too",
-            operation.title,
-        )
     for key in operation.definition:
         if key not in _OPERATION_FIELDS:
             yield Loss((key,), f"`{key}` of an operation")

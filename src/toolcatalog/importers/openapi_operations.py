@@ -1,14 +1,11 @@
-"""Operations of an OpenAPI document: their location, name, parameters and required scopes.
+"""Operations of an OpenAPI document: their location, name, tags and parameters."""
 
-`security` is a list of alternatives, each of which names everything that is required together. A
-tool has one list of scopes, so the first alternative is used. An empty list or an empty alternative
-means that no credentials are needed; so does a document without `security`.
-"""
-
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from toolcatalog.errors import Pointer
+from toolcatalog.exports.definitions import PARTIAL_HINTS
 from toolcatalog.importers.documents import DocumentReader
 from toolcatalog.importers.json_schema import Loss
 from toolcatalog.importers.slugs import to_snake_case
@@ -20,6 +17,7 @@ _METHOD_HINTS = {
     "delete": "destructiveHint",
     "put": "idempotentHint",
 }
+_FEATURED_TAG = "important"  # has a meaning in the catalog that a source cannot know
 
 
 class Operation(NamedTuple):
@@ -40,17 +38,20 @@ class Operation(NamedTuple):
     @property
     def title(self) -> str:
         """The name that the tool's slug is made of: the operationId, or else method and path."""
-        given = self.definition.get("operationId")
-        return (
-            given
-            if isinstance(given, str) and to_snake_case(given)
-            else f"{self.method} {self.path}"
-        )
+        name = self.definition.get("operationId")
+        if isinstance(name, str) and to_snake_case(name):
+            return name
+        return f"{self.method} {self.path}"
+
+    @property
+    def source(self) -> dict[str, str]:
+        """The `source` field of the tool: what a platform needs to call the operation."""
+        return {"method": self.method.upper(), "path": self.path}
 
     @property
     def hints(self) -> list[str]:
-        """The tags that the method implies."""
-        return [_METHOD_HINTS[self.method]] if self.method in _METHOD_HINTS else []
+        """The tags that the method implies; it says nothing about the other hints."""
+        return [_METHOD_HINTS[self.method], PARTIAL_HINTS] if self.method in _METHOD_HINTS else []
 
 
 def list_operations(document: DocumentReader) -> list[Operation]:
@@ -60,22 +61,24 @@ def list_operations(document: DocumentReader) -> list[Operation]:
     """
     paths = document.get(document.root, (), "paths", dict)
     return [
-        one
+        operation
         for path, item in paths.items()
         if not path.startswith("x-")
-        for one in _path_operations(document, path, item)
+        for operation in _path_operations(document, path, item)
     ]
 
 
 def _path_operations(document: DocumentReader, path: str, value: Any) -> Iterator[Operation]:
-    at: Pointer = ("paths", path)
+    pointer: Pointer = ("paths", path)
     if not path.startswith("/"):
-        document.add_fault(at, "a path that does not begin with `/`.")
-    item, around = document.get_mapping(value, at, "a path item")
+        document.add_fault(pointer, "a path that does not begin with `/`.")
+    item, item_pointer = document.get_mapping(value, pointer, "a path item")
     for method in _METHODS:
         if method in item:
-            said, place = document.get_mapping(item[method], (*around, method), "an operation")
-            yield Operation(method, path, said, place, item, around)
+            definition, place = document.get_mapping(
+                item[method], (*item_pointer, method), "an operation"
+            )
+            yield Operation(method, path, definition, place, item, item_pointer)
 
 
 def list_parameters(
@@ -86,56 +89,55 @@ def list_parameters(
     A parameter of the operation replaces the parameter of the path item with the same name and
     location.
     """
-    found: dict[tuple[str, str], tuple[dict[str, Any], Pointer]] = {}
-    for holder, at in (
+    parameters: dict[tuple[str, str], tuple[dict[str, Any], Pointer]] = {}
+    for parent, pointer in (
         (operation.path_item, operation.path_pointer),
         (operation.definition, operation.pointer),
     ):
-        own = set()
-        for index, value in enumerate(document.get(holder, at, "parameters", list)):
-            one, place = document.get_mapping(value, (*at, "parameters", index), "a parameter")
-            key = document.get(one, place, "name", str), document.get(one, place, "in", str)
-            if one and not all(key):
-                document.add_fault(place, "a parameter needs `name` and `in`.")
-            if key in own:
-                report_loss(
-                    ("input_parameters", key[0]),
-                    "a parameter that stands twice: the last one counts",
-                    key[1],
-                )
-            own.add(key)
-            found[key] = one, place
-    return [pair for key, pair in found.items() if all(key)]
+        keys = set()
+        for index, value in enumerate(document.get(parent, pointer, "parameters", list)):
+            parameter, place = document.get_mapping(
+                value, (*pointer, "parameters", index), "a parameter"
+            )
+            key = _parameter_key(document, parameter, place)
+            if key in keys:
+                what = "a parameter that stands twice: the last one counts"
+                report_loss(("input_parameters", key[0]), what, key[1])
+            keys.add(key)
+            parameters[key] = parameter, place
+    return [parameter for key, parameter in parameters.items() if all(key)]
 
 
-def read_security(
-    document: DocumentReader, operation: dict[str, Any], pointer: Pointer
-) -> tuple[dict[str, Any], list[Loss]]:
-    """Return the `scopes` and `no_auth` fields of an operation's tool, and the losses.
+def _parameter_key(
+    document: DocumentReader, parameter: dict[str, Any], pointer: Pointer
+) -> tuple[str, str]:
+    """Return the name and the location of a parameter."""
+    name = document.get(parameter, pointer, "name", str)
+    location = document.get(parameter, pointer, "in", str)
+    if parameter and not (name and location):
+        document.add_fault(pointer, "a parameter needs `name` and `in`.")
+    return name, location
 
-    Fields without a value are left out.
+
+def read_tags(document: DocumentReader, operation: Operation) -> tuple[list[str], list[Loss]]:
+    """Return the tags of an operation in the form of the catalog, and the losses.
+
+    Tags are lower-case words with hyphens, such as `pull-requests`. The hints of the method follow.
     """
-    holder, place = (operation, pointer) if "security" in operation else (document.root, ())
-    said = document.get(holder, place, "security", list)
-    if holder.get("security") is None:
-        return {"no_auth": True}, [
-            Loss(("security",), "no `security` in the source: taken as needing none")
-        ]
-    needs = [
-        document.get_mapping(one, (*place, "security", index), "a security requirement")
-        for index, one in enumerate(said)
-    ]
-    losses = (
-        [Loss(("security",), "alternatives of `security` other than the first")]
-        if len(needs) > 1
-        else []
-    )
-    if not all(need for need, _ in needs) or not needs:
-        return {"no_auth": True}, losses
-    first, where = needs[0]
-    scopes = [
-        *dict.fromkeys(
-            scope for scheme in first for scope in document.get_texts(first, where, scheme)
-        )
-    ]
-    return {"scopes": scopes} if scopes else {}, losses
+    tags, losses = [], []
+    for index, name in enumerate(
+        document.get_texts(operation.definition, operation.pointer, "tags")
+    ):
+        tag = normalize_tag(name)
+        if tag in ("", _FEATURED_TAG):
+            losses.append(Loss(("tags", index), "a tag that the catalog cannot take over", name))
+        else:
+            tags.append(tag)
+            if tag != name:
+                losses.append(Loss(("tags", index), "a tag in another spelling", name))
+    return [*dict.fromkeys([*tags, *operation.hints])], losses
+
+
+def normalize_tag(name: str) -> str:
+    """Return a tag as lower-case words with hyphens; empty if the name has no letters or digits."""
+    return re.sub(r"[^\w]+|_+", "-", name.strip().lower()).strip("-")

@@ -39,12 +39,12 @@ def convert(schema: Mapping[str, Any], field: str) -> tuple[dict[str, Any], list
     `schema` may also be a map of names to descriptions, as the API serves it. `field` is the tool's
     field, `input_parameters` or `output_parameters`.
     """
-    served = bool(schema) and all(
+    is_served = bool(schema) and all(
         isinstance(inner, dict) and isinstance(inner.get("type"), str) for inner in schema.values()
     )
-    reader = Normalizer(schema)
-    root = reader.normalize({"properties": schema} if served else schema, (field,)) or {}
-    return convert_normalized(root, field, reader, served), reader.losses
+    normalizer = Normalizer(schema)
+    root = normalizer.normalize({"properties": schema} if is_served else schema, (field,)) or {}
+    return convert_normalized(root, field, normalizer, is_served), normalizer.losses
 
 
 def convert_normalized(
@@ -94,16 +94,16 @@ class _ParameterWriter:
 
     def convert_properties(self, own: Schema, pointer: Pointer) -> dict[str, Any]:
         """Return the descriptions of an object's properties; `pointer` is their location."""
-        said = own.get("required")
-        needed = {*said} if isinstance(said, list) else ()
-        found = {}
+        names = own.get("required")
+        required_names = {*names} if isinstance(names, list) else ()
+        described = {}
         for name, inner in own.get("properties", {}).items():
-            required = self.is_input and (name in needed or inner.get("required") is True)
+            required = self.is_input and (name in required_names or inner.get("required") is True)
             if is_storable(name, 1):
-                found[name] = self.convert_description(inner, (*pointer, name), required)
+                described[name] = self.convert_description(inner, (*pointer, name), required)
             else:
                 self.report_loss(pointer, "a name that is not Unicode")
-        return found
+        return described
 
     def convert_description(
         self, own: Schema, pointer: Pointer, required: bool = False, outer_type: str = ""
@@ -114,29 +114,28 @@ class _ParameterWriter:
         """
         self.report_required(own, pointer, required)
         own = self.add_type(own, pointer, outer_type)
-        answer = {key: value for key in own for value in self.convert_keyword(key, own, pointer)}
-        if self.is_served and any(key in answer for key in BRANCHES):
-            answer = _remove_type_of_branches(answer)
+        fields = {key: value for key in own for value in self.convert_keyword(key, own, pointer)}
+        if self.is_served and any(key in fields for key in BRANCHES):
+            fields = _remove_type_of_branches(fields)
         first: dict[str, Any] = {
-            key: answer[key] for key in ("type", "description") if key in answer
+            key: fields[key] for key in ("type", "description") if key in fields
         }
-        return {**first, **({"required": True} if required else {}), **answer}
+        return {**first, **({"required": True} if required else {}), **fields}
 
     def report_required(self, own: Schema, pointer: Pointer, required: bool = False) -> None:
         """Report what of `required` has no place.
 
         The argument `required` is true if the value itself is required.
         """
-        said = own.get("required", [])
-        if said and not self.is_input:
+        stated = own.get("required", [])
+        if stated and not self.is_input:
             self.report_loss((*pointer, "required"), "`required` of outputs")
-        elif said is True and not required:
+        elif stated is True and not required:
             self.report_loss((*pointer, "required"), "`required` of a value without a name")
-        for name in said if isinstance(said, list) and self.is_input else ():
+        for name in stated if isinstance(stated, list) and self.is_input else ():
             if name not in own.get("properties", {}):
-                self.report_loss(
-                    (*pointer, "required"), "a required property that is not described", name
-                )
+                what = "a required property that is not described"
+                self.report_loss((*pointer, "required"), what, name)
 
     def add_type(self, own: Schema, pointer: Pointer, outer_type: str) -> Schema:
         """Return the schema with a `type` or branches, which the format requires.
@@ -147,29 +146,29 @@ class _ParameterWriter:
             return {**own, "type": "string", "nullable": True, "enum": [None]}
         if "type" in own or any(own.get(key) for key in BRANCHES):
             return own
-        telling = [
-            kind
-            for kind in ("string", "number", "array", "object")
-            if any(key in own for key in type_keywords(kind))
-        ]
-        if "enum" in own:
-            kinds = [*dict.fromkeys(_TYPE_NAMES[type(value)] for value in own["enum"])]
-        elif outer_type:
-            kinds = [outer_type]
-        elif len(telling) == 1:
-            kinds = telling
-            self.report_loss(
-                (*pointer, "type"),
-                "no `type` in the source: taken from the other keywords",
-                telling[0],
-            )
-        else:
-            kinds = [*_ANY_TYPE]
+        kinds = self.guess_types(own, pointer, outer_type)
         nullable = {"nullable": True} if "null" in kinds else {}
         types = [kind for kind in kinds if kind != "null"] or ["string"]
         if len(types) == 1:
             return {"type": types[0], **own, **nullable}
         return {**own, "anyOf": [{"type": kind} for kind in types], **nullable}
+
+    def guess_types(self, own: Schema, pointer: Pointer, outer_type: str) -> list[str]:
+        """Return the types that the values of a schema without `type` may have."""
+        if "enum" in own:
+            return [*dict.fromkeys(_TYPE_NAMES[type(value)] for value in own["enum"])]
+        if outer_type:
+            return [outer_type]
+        implied = [
+            kind
+            for kind in ("string", "number", "array", "object")
+            if any(key in own for key in type_keywords(kind))
+        ]
+        if len(implied) != 1:
+            return [*_ANY_TYPE]
+        what = "no `type` in the source: taken from the other keywords"
+        self.report_loss((*pointer, "type"), what, implied[0])
+        return implied
 
     def convert_keyword(self, key: str, own: Schema, pointer: Pointer) -> Iterator[Any]:
         """Yield the value of a keyword in the catalog format, or nothing if it has no place."""
@@ -179,44 +178,39 @@ class _ParameterWriter:
         elif key == "items" or (key == "additionalProperties" and isinstance(value, dict)):
             yield self.convert_description(value, (*pointer, key))
         elif key in BRANCHES:
-            outer = own.get("type", "")
-            yield from (
-                [
-                    [
-                        self.convert_description(branch, (*pointer, key, index), outer_type=outer)
-                        for index, branch in enumerate(value)
-                    ]
-                ]
-                if value
-                else []
-            )
+            if value:
+                yield self.convert_branches(key, own, pointer)
         elif key in ("enum", "examples"):
             yield from self.filter_values(key, value, pointer)
         elif key in _SUPPORTED_KEYWORDS and is_storable(value, len(pointer) + 2):
             yield value
         elif key != "required":
-            self.report_loss(
-                (*pointer, key),
-                f"`{key}`"
-                if key not in _SUPPORTED_KEYWORDS
-                else f"`{key}` that YAML as read here cannot hold",
+            what = (
+                " with a value that no catalog file can hold" if key in _SUPPORTED_KEYWORDS else ""
             )
+            self.report_loss((*pointer, key), f"`{key}`{what}")
+
+    def convert_branches(self, key: str, own: Schema, pointer: Pointer) -> list[dict[str, Any]]:
+        """Return the descriptions of the branches of a choice."""
+        outer = own.get("type", "")
+        return [
+            self.convert_description(branch, (*pointer, key, index), outer_type=outer)
+            for index, branch in enumerate(own[key])
+        ]
 
     def filter_values(self, key: str, values: list[Any], pointer: Pointer) -> Iterator[list[Any]]:
         """Yield a list of values without those that a file cannot hold."""
         kept = [value for value in values if is_storable(value, len(pointer) + 3)]
         if len(kept) < len(values):
-            self.report_loss(
-                (*pointer, key), f"a value of `{key}` that YAML as read here cannot hold"
-            )
+            self.report_loss((*pointer, key), f"a value of `{key}` that no catalog file can hold")
         if kept or not values:
             yield kept
 
 
-def _remove_type_of_branches(answer: dict[str, Any]) -> dict[str, Any]:
+def _remove_type_of_branches(fields: dict[str, Any]) -> dict[str, Any]:
     """Return a description without the type that the API derives from its branches.
 
     The API derives it again when it serves the description.
     """
-    rest = {key: value for key, value in answer.items() if key != "type"}
-    return rest if parameters.type_of(rest) == answer.get("type") else answer
+    rest = {key: value for key, value in fields.items() if key != "type"}
+    return rest if parameters.type_of(rest) == fields.get("type") else fields

@@ -26,6 +26,7 @@ _KNOWN_FIELDS = (
     *_COPIED_FIELDS,
     *_PARAMETER_FIELDS,
 )
+_FIELD_TYPES = {"toolkit": dict, "version": str, "available_versions": list, "deprecated": dict}
 
 
 def import_tools(value: Any) -> list[ImportedTool]:
@@ -53,14 +54,20 @@ def import_tools(value: Any) -> list[ImportedTool]:
 def _find_faults(definition: Any, number: int) -> Iterator[str]:
     """Yield why an item of the list, counted from 1, is not a tool definition."""
     if not isinstance(definition, dict):
-        yield f"Item {number} is not a JSON object: a tool definition has at least a slug, a name and a description."
+        yield (
+            f"Item {number} is not a JSON object: a tool definition has at least a slug, a name "
+            "and a description."
+        )
         return
     slug = definition.get("slug")
     if not (isinstance(slug, str) and slug):
         yield f"Item {number} has no slug: give it one, or remove the item."
     for key in _PARAMETER_FIELDS:
         if definition.get(key) is not None and not _describes_an_object(definition[key]):
-            yield f"`{key}` of item {number} ({slug!r}) is not the JSON Schema of an object: mend it, or remove it."
+            yield (
+                f"`{key}` of item {number} ({slug!r}) is not the JSON Schema of an object: fix it, "
+                "or remove it."
+            )
 
 
 def _describes_an_object(schema: Any) -> bool:
@@ -77,8 +84,8 @@ def _import_tool(definition: Mapping[str, Any]) -> ImportedTool:
     if _is_deprecated(definition):
         value["deprecation"] = {}
     for key in _PARAMETER_FIELDS:
-        described, lost = convert(definition.get(key) or {}, key)
-        losses += lost
+        described, parameter_losses = convert(definition.get(key) or {}, key)
+        losses += parameter_losses
         if described:
             value[key] = described
     toolkit, version = definition.get("toolkit"), definition.get("version")
@@ -103,28 +110,20 @@ def _definition_losses(definition: Mapping[str, Any]) -> Iterator[Loss]:
     for key in definition:
         if key not in _KNOWN_FIELDS:
             yield Loss((key,), f"`{key}` of a tool")
-    for key, kind in (
-        ("toolkit", dict),
-        ("version", str),
-        ("available_versions", list),
-        ("deprecated", dict),
-    ):
+    for key, kind in _FIELD_TYPES.items():
         if not isinstance(definition.get(key), (kind, type(None))):
             yield Loss((key,), f"`{key}` of a form that is not read")
-    there = definition.get("available_versions")
-    others = (
-        [one for one in there if one != definition.get("version")]
-        if isinstance(there, list)
-        else []
-    )
-    if others:
-        yield Loss(
-            ("available_versions",),
-            "`available_versions` other than the one that is described",
-            ", ".join(map(str, others)),
-        )
-    details = definition.get("deprecated")
-    if isinstance(details, dict) and details.get(
-        "displayName", definition.get("name")
-    ) != definition.get("name"):
+    if others := _other_versions(definition):
+        what = "`available_versions` other than the one that is described"
+        yield Loss(("available_versions",), what, ", ".join(others))
+    details, name = definition.get("deprecated"), definition.get("name")
+    if isinstance(details, dict) and details.get("displayName", name) != name:
         yield Loss(("deprecated", "displayName"), "`displayName` other than the name")
+
+
+def _other_versions(definition: Mapping[str, Any]) -> list[str]:
+    """Return the versions of a tool other than the one that is described."""
+    versions = definition.get("available_versions")
+    if not isinstance(versions, list):
+        return []
+    return [str(version) for version in versions if version != definition.get("version")]

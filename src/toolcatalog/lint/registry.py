@@ -9,6 +9,8 @@ from toolcatalog.lint.rule import CatalogRule, ToolRule
 
 # rules that check texts only, so they apply to every kind of file
 TEXT_RULES: tuple[ToolRule, ...] = (*security.TOOL_RULES, *secrets.TOOL_RULES)
+# functions that return a text without what a rule refuses, by rule
+TEXT_CLEANERS = {**security.TEXT_CLEANERS, **secrets.TEXT_CLEANERS}
 TOOL_RULES: tuple[ToolRule, ...] = (
     *quality.TOOL_RULES,
     *hints.TOOL_RULES,

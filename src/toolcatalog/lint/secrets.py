@@ -5,73 +5,27 @@ Obvious placeholders are accepted, so that examples are possible: `xoxb-your-tok
 """
 
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
 
 from toolcatalog.errors import Finding
 from toolcatalog.lint.rule import ToolRule
+from toolcatalog.lint.secret_patterns import SECRET_KINDS, SecretKind
 from toolcatalog.lint.texts import KeywordMatcher, ToolView
 
 _SHOWN_LENGTH = 8  # characters of a key that a message repeats
 _MIN_DISTINCT_CHARS = 8  # distinct characters: random keys have more
 _MADE_UP = re.compile(
-    r"example|sample|your|dummy|fake|test|placeholder|redact|change|secret|token|1234567|7654321"
-    r"|abcdef|a1b2c3|x{4}|0{6}|\*{3}|\.{3}"
+    r"example|sample|your|dummy|fake|test|placeholder|redact|change|secret|token"
+    r"|1234567|7654321|abcdef|a1b2c3|x{4}|0{6}|\*{3}|\.{3}"
     # examples from jwt.io and GitHub's documentation
     "|eyJzdWIiOiIxMjM0NTY3ODkw|16C7e42F292c6912E7710c838347Ae178B4a",
     re.IGNORECASE,
 )
 
 
-class _SecretKind(NamedTuple):
-    """A kind of secret: its name, its keywords and its pattern.
-
-    Every such secret contains one of the keywords.
-    """
-
-    name: str
-    keywords: KeywordMatcher
-    pattern: re.Pattern[str]
-
-
-def _secret_kind(name: str, keywords: str, pattern: str) -> _SecretKind:
-    return _SecretKind(name, KeywordMatcher(*keywords.split()), re.compile(pattern))
-
-
-_SECRET_KINDS = (
-    _secret_kind("an AWS access key", "AKIA ASIA", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
-    _secret_kind("a Google API key", "AIza", r"\bAIza[A-Za-z0-9_-]{35}"),
-    _secret_kind("a Google secret", "GOCSPX- ya29.", r"\b(?:GOCSPX-|ya29\.)[A-Za-z0-9_-]{28,}"),
-    _secret_kind("a GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", r"\bgh[pousr]_[A-Za-z0-9]{36,}\b"),
-    _secret_kind("a GitHub token", "github_pat_", r"\bgithub_pat_[A-Za-z0-9_]{22,}"),
-    _secret_kind("a GitLab token", "glpat-", r"\bglpat-[A-Za-z0-9_-]{20,}"),
-    _secret_kind("a Slack token", "xox xapp-", r"\b(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{20,}"),
-    _secret_kind(
-        "a Slack webhook",
-        "hooks.slack.com/services/",
-        r"hooks\.slack\.com/services/T\w{8,}/B\w{8,}/\w{20,}",
-    ),
-    _secret_kind("a Stripe key", "k_live_ whsec_", r"\b(?:[sr]k_live|whsec)_[A-Za-z0-9]{16,}"),
-    _secret_kind("an OpenAI or Anthropic key", "sk-", r"\bsk-[A-Za-z0-9_-]{32,}"),
-    _secret_kind("a SendGrid key", "SG.", r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
-    _secret_kind("an npm token", "npm_", r"\bnpm_[A-Za-z0-9]{36}\b"),
-    _secret_kind("a PyPI token", "pypi-", r"\bpypi-[A-Za-z0-9_-]{50,}"),
-    _secret_kind("a Hugging Face token", "hf_", r"\bhf_[A-Za-z0-9]{30,}\b"),
-    _secret_kind(
-        "a Shopify token", "shpat_ shpca_ shppa_ shpss_", r"\bshp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}\b"
-    ),
-    _secret_kind("an Azure storage key", "AccountKey=", r"AccountKey=[A-Za-z0-9+/]{80,}=*"),
-    _secret_kind(
-        "a JSON Web Token",
-        "eyJ",
-        r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}",
-    ),
-    _secret_kind(
-        "a private key",
-        "KEY-----",
-        r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----(?:\\[rn]|\s)*[A-Za-z0-9+/=]{40,}",
-    ),
-)
+_SECRET_KEYWORDS = KeywordMatcher(*{word for kind in SECRET_KINDS for word in kind.keywords})
+_JSON_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)")
+_SECRET_HINTS = KeywordMatcher(patterns=[kind.hint for kind in SECRET_KINDS if kind.hint])
 _SCRIPT_KEYWORDS = KeywordMatcher("script:", "data:text/", "data:application/")
 _DATA_KEYWORDS = KeywordMatcher("data:")
 _HTTP_KEYWORDS = KeywordMatcher("http://")
@@ -88,60 +42,98 @@ _HTTP_LINK = re.compile(
     re.IGNORECASE,
 )
 _LOCAL_HOST = re.compile(
-    r"(?:127|10|0)\.\d+\.\d+\.\d+|192\.168\.\d+\.\d+|172\.(?:1[6-9]|2\d|3[01])\.\d+\.\d+"
-    r"|169\.254\.\d+\.\d+"
+    r"(?:127|10|0)\.\d+\.\d+\.\d+|192\.168\.\d+\.\d+|169\.254\.\d+\.\d+"
+    r"|172\.(?:1[6-9]|2\d|3[01])\.\d+\.\d+"
     r"|(?:.*\.)?(?:localhost|local|internal|lan|example|test|invalid|example\.(?:com|org|net))",
     re.IGNORECASE,
 )
 # hosts of identifiers that are not opened as links: vocabularies and XML namespaces
 _IDENTIFIER_HOST = re.compile(
-    r"(?:www\.)?(?:w3\.org|schema\.org|json-schema\.org|purl\.org|xmlns\.com|ogp\.me"
-    r"|opengis\.net)|schemas?\..*|ns\..*|.*xmlsoap\.org",
+    r"(?:www\.)?(?:w3\.org|schema\.org|json-schema\.org|purl\.org|xmlns\.com|ogp\.me|opengis\.net)"
+    r"|schemas?\..*|ns\..*|.*xmlsoap\.org",
     re.IGNORECASE,
+)
+_LINK_USERINFO = re.compile(r"(://)[^\s/:@\"'<>?#]*:[^\s/@\"'<>?#]+@")
+_WHOLE_PRIVATE_KEY = re.compile(
+    r"-----BEGIN ((?:[A-Z0-9]+ )*PRIVATE KEY)-----.{40,}?(?:-----END \1-----|\Z)", re.DOTALL
 )
 _USERINFO = re.compile(r"://[^\s/\"]*@")
 _PASSWORD_LINK = re.compile(r"://[^\s/:@\"'<>?#]*:([^\s/@\"'<>?#]+)@[a-z0-9\[]", re.IGNORECASE)
 _PLACEHOLDER = re.compile(
-    r"[<{\[$%*].*|.*[>}\]*]|(?:your|my|the|db|api)?[_-]?(?:p|pw|pass|passwd|password|pwd|secret"
-    r"|token|key|apikey)|x+|\.+|" + _MADE_UP.pattern,
+    r"[<{\[$%*].*|.*[>}\]*]|x+|\.+"
+    r"|(?:your|my|the|db|api)?[_-]?(?:p|pw|pass|passwd|password|pwd|secret|token|key|apikey)|"
+    + _MADE_UP.pattern,
     re.IGNORECASE,
 )
 
 
 def check_secrets(view: ToolView) -> Iterator[Finding]:
     """No text contains a secret of a well-known kind."""
-    tool = view.tool
-    kinds = [kind for kind in _SECRET_KINDS if kind.keywords.matches(view.json_text)]
+    kinds = _possible_kinds(view.json_text)
     for text in view.texts if kinds else ():
         kind, secret = next(
             (
-                (candidate, secret)
-                for candidate in kinds
-                for secret in candidate.pattern.findall(text.value)
+                (kind, secret)
+                for kind in kinds
+                for secret in kind.pattern.finditer(text.value)
                 if not _is_made_up(secret)
             ),
-            (None, ""),
+            (None, None),
         )
-        if kind:
-            message, help = (
-                f"this looks like {kind.name}: `{secret[:_SHOWN_LENGTH]}...`",
-                "revoke it, it is public now; then write a made-up one",
-            )
+        if kind and secret:
             yield text.make_finding(
-                tool, "secret", message, help, expected="a placeholder such as `your-token`"
+                view.tool,
+                "secret",
+                f"this looks like {kind.description}: `{secret[0][:_SHOWN_LENGTH]}...`",
+                "revoke it, it is public now; then write a made-up one",
+                expected="a placeholder such as `your-token`",
             )
 
 
-def _is_made_up(key: str) -> bool:
-    return len({*key}) < _MIN_DISTINCT_CHARS or _MADE_UP.search(key) is not None
+def _possible_kinds(json_text: str) -> list[SecretKind]:
+    """Return the kinds of secrets in the texts of a JSON document, made-up ones included."""
+    kinds: list[SecretKind] = []
+    if _SECRET_KEYWORDS.matches(json_text):
+        kinds += [kind for kind in SECRET_KINDS if any(word in json_text for word in kind.keywords)]
+    if _SECRET_HINTS.matches(json_text):
+        kinds += [kind for kind in SECRET_KINDS if kind.hint]
+    if not kinds:
+        return []
+    # as in the texts, an escaped line break must not join what surrounds it
+    text = _JSON_ESCAPE.sub(lambda escape: "\\" if escape[0] == r"\\" else " ", json_text)
+    return [kind for kind in kinds if kind.pattern.search(text)]
+
+
+def _is_made_up(secret: re.Match[str]) -> bool:
+    """Return whether the random part of a secret is a placeholder."""
+    random_part = next(filter(None, secret.groups()), secret[0])
+    return len({*random_part}) < _MIN_DISTINCT_CHARS or _MADE_UP.search(random_part) is not None
+
+
+def redact_secrets(text: str) -> str:
+    """Return a text in which placeholders replace its secrets."""
+    text = _WHOLE_PRIVATE_KEY.sub("<private-key>", text)
+    for kind in SECRET_KINDS:
+        text = kind.pattern.sub(lambda match: match[0] if _is_made_up(match) else "<secret>", text)
+    return text
+
+
+def remove_script_links(text: str) -> str:
+    """Return a text in which links that run a script have no scheme and no content."""
+    return re.sub(rf"(?:{_SCRIPT_LINK.pattern})\S*", "(link removed)", text, flags=re.IGNORECASE)
+
+
+def redact_link_credentials(text: str) -> str:
+    """Return a text in which a placeholder replaces the passwords of links."""
+    return _LINK_USERINFO.sub(r"\1user:password@", text)
 
 
 def check_script_links(view: ToolView) -> Iterator[Finding]:
     """No text contains a link that runs a script when it is opened."""
     tool = view.tool
     for text in view.texts if _SCRIPT_KEYWORDS.matches(view.normalized_text) else ():
-        if match := _SCRIPT_LINK.search(text.value):
-            message = f"a link that runs a script where it is opened: `{match[0]}`"
+        if found := _SCRIPT_LINK.search(text.value):
+            message = f"a link that runs a script where it is opened: `{found[0]}`"
             yield text.make_finding(
                 tool,
                 "link-script",
@@ -155,10 +147,10 @@ def check_data_links(view: ToolView) -> Iterator[Finding]:
     """No text contains a link with embedded data."""
     tool = view.tool
     for text in view.texts if _DATA_KEYWORDS.matches(view.normalized_text) else ():
-        match = _DATA_LINK.search(text.value)
-        if match and not _SCRIPT_LINK.match(match[0]):
+        found = _DATA_LINK.search(text.value)
+        if found and not _SCRIPT_LINK.match(found[0]):
             message, help = (
-                f"a link that carries {len(match[0]):,} characters which nobody reads",
+                f"a link that carries {len(found[0]):,} characters which nobody reads",
                 "link to the file, or shorten it with `...`",
             )
             yield text.make_finding(tool, "link-data", message, help)
@@ -205,6 +197,11 @@ def check_link_credentials(view: ToolView) -> Iterator[Finding]:
             )
 
 
+TEXT_CLEANERS: Mapping[str, Callable[[str], str]] = {
+    "secret": redact_secrets,
+    "link-script": remove_script_links,
+    "link-credentials": redact_link_credentials,
+}
 TOOL_RULES: tuple[ToolRule, ...] = (
     ToolRule("secret", "error", check_secrets),
     ToolRule("link-script", "error", check_script_links),

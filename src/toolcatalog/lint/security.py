@@ -7,26 +7,25 @@ hardly anything else.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from toolcatalog import textutils
 from toolcatalog.catalog.model import Catalog, ToolSummary
 from toolcatalog.errors import Finding
+from toolcatalog.lint import lookalikes
 from toolcatalog.lint.rule import CatalogRule, ToolRule, iter_urls
 from toolcatalog.lint.texts import KeywordMatcher, ToolView
 
 _MAX_LISTED = 3  # characters that a message names
 _MAX_QUOTED = 80  # characters of a text that a message repeats
 _CONTROL_ESCAPES = (r"\u00", r"\b", r"\f")  # control characters as escaped in JSON
-# Cyrillic and Greek letters that look like Latin ones. Other letters of those scripts are allowed
-# next to Latin ones, as in `Δt` and `kΩ`.
-_LOOKALIKES = "АВЕЅІЈКМНОРСТҮХԌаԁеһіјӏорԛѕсԝхуҮΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρ"  # noqa: RUF001 - intended
-_LOOKALIKE_LETTER = re.compile(f"[{_LOOKALIKES}]")
+# other letters are allowed next to Latin ones, as in `Δt` and `kΩ`
+_LOOKALIKE_LETTER = re.compile(f"[{lookalikes.LETTERS}]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LATIN = re.compile("[A-Za-z]")
-_ONLY_LOOKALIKES = re.compile(rf"(?:[{_LOOKALIKES}]|[\W\d_]){{2,}}")
+_ONLY_LOOKALIKES = re.compile(rf"(?:[{lookalikes.LETTERS}]|[\W\d_]){{2,}}")
 
 _INSTRUCTION_WORDS = r"(?:instructions?|prompts?|guidelines|guardrails|directions|rules)"
 _PRIVATE_DATA = (
@@ -157,6 +156,12 @@ def check_hidden_characters(view: ToolView) -> Iterator[Finding]:
             yield text.make_finding(tool, "hidden-character", _hidden_message(characters), help)
 
 
+def remove_hidden_characters(text: str) -> str:
+    """Return a text without characters that are invisible or change the direction of text."""
+    hidden = {*textutils.find_hidden(text)}
+    return "".join(char for char in text if char not in hidden)
+
+
 def make_comment_finding(path: str, line: int, characters: Sequence[str]) -> Finding:
     """Return a finding for a comment with hidden characters.
 
@@ -282,6 +287,7 @@ def _iter_newest_pairs(catalog: Catalog) -> Iterator[tuple[ToolSummary, ToolSumm
         yield last
 
 
+TEXT_CLEANERS: Mapping[str, Callable[[str], str]] = {"hidden-character": remove_hidden_characters}
 TOOL_RULES: tuple[ToolRule, ...] = (
     ToolRule("hidden-character", "error", check_hidden_characters),
     ToolRule("lookalike-letters", "warning", check_lookalike_letters),

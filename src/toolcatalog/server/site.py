@@ -15,8 +15,7 @@ from toolcatalog.server.error_responses import RequestError, too_many_connection
 
 _MAX_PATH_LENGTH = 1024  # characters of a path in the site: those of a page have a few hundred
 _POLICY = (
-    # logos may come from other hosts
-    b"default-src 'self'; img-src 'self' https: data:; base-uri 'none'; form-action 'self'; "
+    b"default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; "
     b"frame-ancestors 'none'"
 )
 

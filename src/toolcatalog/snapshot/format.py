@@ -113,6 +113,7 @@ class Tool:
     """One version of a tool as served.
 
     `deprecation` is None, or has the texts reason, since, sunset and replaced_by, perhaps empty.
+    `source` is None, or has the method and path of the HTTP operation that the tool calls.
     """
 
     slug: str
@@ -127,6 +128,7 @@ class Tool:
     deprecation: Mapping[str, str] | None
     input_parameters: Mapping[str, Any]
     output_parameters: Mapping[str, Any]
+    source: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,8 +204,12 @@ def parse_document_summary(document: bytes) -> dict[str, Any]:
     return head | {name: last[name] for name in ("version", "is_deprecated")}
 
 
-def tool_from_document(document: Mapping[str, Any], deprecation: Mapping[str, str] | None) -> Tool:
-    """Return the record of a document; `deprecation` comes from the toolkit's index."""
+def tool_from_document(
+    document: Mapping[str, Any],
+    deprecation: Mapping[str, str] | None,
+    source: Mapping[str, str] | None = None,
+) -> Tool:
+    """Return the record of a document; `deprecation` and `source` come from the toolkit's index."""
     return Tool(
         slug=document["slug"],
         toolkit=document["toolkit"]["slug"],
@@ -217,6 +223,7 @@ def tool_from_document(document: Mapping[str, Any], deprecation: Mapping[str, st
         deprecation=deprecation,
         input_parameters=document["input_parameters"],
         output_parameters=document["output_parameters"],
+        source=source,
     )
 
 
@@ -237,6 +244,7 @@ def make_toolkit_index_row(tool: Tool, document: bytes) -> dict[str, Any]:
         "no_auth": tool.no_auth,
         "deprecation": tool.deprecation,
         "digest": encoding.sha256_hex(document),
+        **({"source": tool.source} if tool.source else {}),
     }
 
 

@@ -21,6 +21,7 @@ from toolcatalog.catalog.model import (
     About,
     AuthConfig,
     Catalog,
+    LogoFile,
     MetaTool,
     Session,
     Toolkit,
@@ -57,7 +58,8 @@ class CheckedCatalog:
 class CheckedFile:
     """The result of checking one file by itself.
 
-    `record` is a stub if the file has problems, and None if no file is expected at its path.
+    `record` is None if no file is expected at its path. If the file has problems, the record has
+    only its valid values, or only the names in its path; `is_stub` is true for the latter.
     """
 
     path: str
@@ -66,6 +68,7 @@ class CheckedFile:
     digest: str
     findings: Sequence[Finding] = ()
     has_suppressions: bool = False
+    is_stub: bool = False
 
 
 def check_folder(
@@ -81,6 +84,7 @@ def check_folder(
         for checked_file in check_files(root, paths):
             checked_files.append(checked_file)
             advance(1)
+    checked_files = add_version_findings(checked_files)
     checked = check_catalog(root, checked_files, [], unreadable, severities)
     located = suppressions.locate_unsuppressed_findings(root, checked.lint_findings)
     problems = apply_severities(checked.catalog.about.rules, [*checked.problems, *located])
@@ -125,6 +129,7 @@ def _combine_results(
     if document is None:
         return CheckedFile(path=path, record=None, problems=faults, digest="")
     located = loader.locate_findings(root, findings)
+    record = record or schema.recover(document, findings)
     return CheckedFile(
         path=path,
         record=record or _make_stub(document),
@@ -132,7 +137,49 @@ def _combine_results(
         digest=document.digest,
         findings=[*lint_findings, *suppressions.check_comments(root, document)],
         has_suppressions=bool(document.suppressions),
+        is_stub=record is None,
     )
+
+
+def add_version_findings(files: Iterable[CheckedFile]) -> list[CheckedFile]:
+    """Return these files, which must include all versions of their tools, with more findings.
+
+    The newest version of a tool gets one if it is identical to the previous version.
+    """
+    checked_files = [*files]
+    versions: defaultdict[str, list[CheckedFile]] = defaultdict(list)
+    for file in checked_files:
+        if isinstance(file.record, ToolVersion) and not file.problems:
+            versions[file.path.rpartition("/")[0]].append(file)
+    findings = {
+        finding.path: finding
+        for tool_files in versions.values()
+        for finding in _find_identical_version(tool_files)
+    }
+    return [
+        replace(file, findings=[*file.findings, findings[file.path]])
+        if file.path in findings
+        else file
+        for file in checked_files
+    ]
+
+
+def _find_identical_version(files: Sequence[CheckedFile]) -> Iterator[Finding]:
+    """Yield a finding if the newest version of a tool is identical to the previous one."""
+    *_, previous, newest = [None, *sorted(files, key=attrgetter("path"))]
+    if previous and newest and _content(previous.record) == _content(newest.record):
+        version = previous.path.rpartition("/")[2].removesuffix(".yaml")
+        yield Finding(
+            path=newest.path,
+            rule=severity.IDENTICAL_VERSION,
+            message=f"this version is identical to {version}",
+            help="change what the new version is for, or remove the file",
+        )
+
+
+def _content(tool: schema.Record | None) -> str:
+    """Return what a version says, without its name; parameters in their order."""
+    return repr(replace(tool, path="", version="")) if isinstance(tool, ToolVersion) else ""
 
 
 def select_findings(files: Collection[CheckedFile]) -> LintFindings:
@@ -183,8 +230,9 @@ def check_catalog(
     """
     catalog = build_catalog([(file.path, file.record) for file in files if file.record], tools)
     invalid_paths = {file.path for file in files if file.problems}
+    stub_paths = {file.path for file in files if file.is_stub}
     findings = [
-        *cross_references.check_all(catalog, invalid_paths),
+        *cross_references.check_all(catalog, invalid_paths, stub_paths),
         *severity.find_unknown_rules(catalog.about),
         *_find_missing_about(files),
     ]
@@ -293,18 +341,38 @@ def _make_stub(document: Document) -> schema.Record:
         case "catalog":
             return About(title="")
         case "toolkit":
-            return Toolkit(slug=names.get("toolkit", ROUTER), name="", logo="")
-        case "tool":
-            value: dict[str, Any] = {"name": "", "description": ""}
-            slug, toolkit, version = names["tool"], names["toolkit"], names["version"]
-            return ToolVersion.from_value(
-                value, path=path, slug=slug, toolkit=toolkit, version=version
-            )
-        case "meta_tool":
-            return MetaTool(path=path, slug=names["tool"], version=names["version"], template={})
+            return Toolkit(slug=names.get("toolkit", ROUTER), name="")
+        case "logo":
+            return LogoFile(path=path, toolkit=names["toolkit"], digest=document.digest)
+        case "tool" | "meta_tool":
+            return _make_tool_stub(document)
         case "auth_config":
             return AuthConfig(path=path, id=names["auth_config"], toolkit=UNKNOWN_TOOLKIT)
     return Session(path=path, id=names["session"], tools={}, auth_configs={}, toolkit_versions={})
+
+
+def _make_tool_stub(document: Document) -> ToolVersion | MetaTool:
+    names, path = document.location.names, document.path
+    slug, version = names["tool"], names["version"]
+    if document.location.kind == "meta_tool":
+        return MetaTool(path=path, slug=slug, version=version, template={})
+    value: dict[str, Any] = {"name": "", "description": ""}
+    return ToolVersion.from_value(
+        value, path=path, slug=slug, toolkit=names["toolkit"], version=version
+    )
+
+
+def find_logo_files(records: Iterable[schema.Record | None]) -> dict[str, str]:
+    """Return the path of the logo file of each toolkit that has one; SVG is preferred."""
+    logos = [record for record in records if isinstance(record, LogoFile)]
+    # sorted so that logo.svg comes last
+    return {logo.toolkit: logo.path for logo in sorted(logos, key=attrgetter("path"))}
+
+
+def with_logo_file(toolkit: Toolkit, logo_files: Mapping[str, str]) -> Toolkit:
+    """Return a toolkit with the path of its logo file."""
+    path = logo_files.get(toolkit.slug, "")
+    return replace(toolkit, logo_file=path) if path else toolkit
 
 
 def build_catalog(
@@ -315,7 +383,12 @@ def build_catalog(
     for _, record in records:
         by_kind[type(record)].append(record)
     summaries = [*tools, *(tool.summary for tool in by_kind[ToolVersion])]
-    toolkits = [(path, record) for path, record in records if isinstance(record, Toolkit)]
+    logo_files = find_logo_files(by_kind[LogoFile])
+    toolkits = [
+        (path, with_logo_file(record, logo_files))
+        for path, record in records
+        if isinstance(record, Toolkit)
+    ]
     router = [toolkit for path, toolkit in toolkits if path.startswith("meta_tools/")]
     return Catalog(
         about=next(iter(by_kind[About]), About(title="")),

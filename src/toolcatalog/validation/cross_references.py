@@ -38,18 +38,22 @@ _MAX_LISTED_NAMES = 10  # names that a message lists
 Rule = Callable[[Catalog], Iterator[Finding]]
 
 
-def check_all(catalog: Catalog, invalid_paths: Collection[str]) -> list[Finding]:
+def check_all(
+    catalog: Catalog,
+    invalid_paths: Collection[str],
+    stub_paths: Collection[str] | None = None,
+) -> list[Finding]:
     """Return all findings of all rules.
 
-    `invalid_paths` are files that failed schema validation. The catalog contains stubs for them, so
-    that references to them are not reported too. They get no findings here, and rules that count
-    tools run only if there are no such files.
+    `invalid_paths` are files that failed schema validation. The catalog contains their valid
+    values, or for `stub_paths` (default: all of them) only stubs, so that references to them are not reported too. Stubs
+    get no findings here, and rules that count tools run only if there are no invalid files.
     """
     findings = [
         finding
         for rule in REFERENCE_RULES
         for finding in rule(catalog)
-        if finding.path not in invalid_paths
+        if finding.path not in (invalid_paths if stub_paths is None else stub_paths)
     ]
     if invalid_paths:
         return findings
@@ -92,7 +96,7 @@ def _describe_candidates(candidates: Collection[str]) -> str:
 def check_toolkit_files(catalog: Catalog) -> Iterator[Finding]:
     """Each folder with tools has a toolkit.yaml."""
     for toolkit in sorted({tool.toolkit for tool in catalog.tools} - {*catalog.toolkits}):
-        help = "write one with at least `name` and `logo`"
+        help = "write one with at least `name`"
         message = f"toolkit `{toolkit}` has tools and no toolkit.yaml"
         yield Finding(
             path=f"toolkits/{toolkit}/toolkit.yaml",
@@ -106,7 +110,7 @@ def check_toolkit_files(catalog: Catalog) -> Iterator[Finding]:
             path="meta_tools/toolkit.yaml",
             rule="toolkit-missing",
             message=message,
-            help="write one with at least `name` and `logo`",
+            help="write one with at least `name`",
         )
 
 

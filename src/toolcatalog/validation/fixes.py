@@ -6,6 +6,8 @@ The rest of the file stays as it is. The functions work on bytes and do no I/O.
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from toolcatalog.catalog import loader
+from toolcatalog.catalog.loader import Location
 from toolcatalog.errors import Problem
 
 _BOM = "\ufeff"
@@ -21,16 +23,21 @@ class FixResult(NamedTuple):
 
 
 def fix_until_stable(
-    data: bytes, problems: Iterable[Problem], find_problems: Callable[[bytes], Iterable[Problem]]
+    data: bytes,
+    problems: Iterable[Problem],
+    find_problems: Callable[[bytes], Iterable[Problem]],
+    *,
+    unsafe: bool = False,
 ) -> FixResult:
     """Fix a file repeatedly until nothing is left to fix.
 
     A fixed value of the wrong type may reveal further problems. `find_problems` returns the
-    problems of the file for given bytes.
+    problems of the file for given bytes. With `unsafe`, fixes that are probably right are applied
+    too.
     """
     total = FixResult(data, 0, 0)
     for _ in range(_MAX_ROUNDS):
-        result = fix_once(total.data, problems)
+        result = fix_once(total.data, problems, unsafe=unsafe)
         if not result.fix_count:
             break
         total = FixResult(
@@ -42,7 +49,12 @@ def fix_until_stable(
     return total
 
 
-def fix_once(data: bytes, problems: Iterable[Problem]) -> FixResult:
+def select_fix(problem: Problem, *, unsafe: bool = False) -> str | None:
+    """Return the replacement for the value of a problem, or None if there is none."""
+    return problem.unsafe_fix if unsafe and problem.fix is None else problem.fix
+
+
+def fix_once(data: bytes, problems: Iterable[Problem], *, unsafe: bool = False) -> FixResult:
     """Fix all fixable problems of one file, once.
 
     A problem is skipped if its line in `data` is not the line in which it was found.
@@ -53,12 +65,31 @@ def fix_once(data: bytes, problems: Iterable[Problem]) -> FixResult:
     # from the end to the start, so that earlier positions stay valid
     for problem in sorted(problems, reverse=True):
         index = problem.line - 1
-        if problem.fix is not None and before[index].rstrip("\r") == problem.excerpt:
-            lines[index : index + 1] = _fix_line(lines[index], problem, problem.fix)
+        fix = select_fix(problem, unsafe=unsafe)
+        if fix is not None and before[index].rstrip("\r") == problem.excerpt:
+            lines[index : index + 1] = _fix_line(lines[index], problem, fix)
             fixed.append(problem)
     error_count = sum(problem.severity == "error" for problem in fixed)
     fixed_text = _BOM * text.startswith(_BOM) + "\n".join(lines)
     return FixResult(fixed_text.encode(errors="surrogateescape"), len(fixed), error_count)
+
+
+def suggest_path(path: str) -> str | None:
+    """Return the path that a file of a catalog should have, or None if it is right or unclear.
+
+    The ending `.yml` becomes `.yaml`, and folders of toolkits and tools get the case of slugs.
+    """
+    steps = path.split("/")
+    if steps[0] == "toolkits" and len(steps) > 2:
+        steps[1] = steps[1].lower()
+    tool_folder = {"toolkits": 2, "meta_tools": 1}.get(steps[0], len(steps))
+    if tool_folder < len(steps) - 1:
+        steps[tool_folder] = steps[tool_folder].upper()
+    if steps[-1].endswith(".yml"):
+        steps[-1] = f"{steps[-1].removesuffix('.yml')}.yaml"
+    suggested = "/".join(steps)
+    is_valid = isinstance(loader.classify_path(suggested), Location)
+    return suggested if suggested != path and is_valid else None
 
 
 def _fix_line(line: str, problem: Problem, fix: str) -> list[str]:

@@ -23,7 +23,8 @@ def _split_ids(text: str) -> tuple[str, ...]:
 GROUPS: Mapping[str, Sequence[str]] = {
     "Files": _split_ids(
         "catalog-missing file-unexpected file-link file-unreadable file-too-large "
-        "name-toolkit name-tool name-version name-session name-auth-config too-many"
+        "name-toolkit name-tool name-version name-session name-auth-config logo-invalid "
+        "too-many"
     ),
     "YAML": _split_ids(
         "yaml-syntax yaml-encoding yaml-control-character yaml-byte-order-mark yaml-empty "
@@ -40,7 +41,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "description-empty description-repeats-name description-short description-brief "
         "description-long description-filler parameter-undescribed parameter-repeats-name "
         "output-undescribed hint-missing hint-contradiction important-none important-many "
-        "deprecation-unmarked deprecation-unexplained replacement-deprecated"
+        "deprecation-unmarked deprecation-unexplained replacement-deprecated version-identical"
     ),
     "Identity": _split_ids("slug-prefix slug-long slug-similar toolkit-twins parameter-twins"),
     "Portability": _split_ids(

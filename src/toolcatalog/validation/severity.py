@@ -31,11 +31,13 @@ from toolcatalog.lint.texts import FileView, ToolView
 
 SEVERITIES = ("error", "warning", "note")
 UNUSED_SUPPRESSION, SCHEMA_COMMENT = "ignore-unused", "schema-comment"
+IDENTICAL_VERSION = "version-identical"
 
 DEFAULT_SEVERITIES: Mapping[str, str] = {
     **{rule: severity for rule, severity, _ in TOOL_RULES},
     **{rule: severity for rule, severity, _ in CATALOG_RULES},
     **HISTORY_SEVERITIES,
+    IDENTICAL_VERSION: "warning",
     UNUSED_SUPPRESSION: "warning",
     SCHEMA_COMMENT: "warning",
 }  # the default severity of every rule whose severity can be changed
@@ -60,27 +62,36 @@ def applies_to_older_versions(rule: str) -> bool:
 
 def rules_with_severity(about: About, severities: Collection[str]) -> set[str]:
     """Return the rules with a configurable severity whose effective severity is one of these."""
+    return rules_with_severities(about.rules, severities)
+
+
+def rules_with_severities(overrides: Mapping[str, str], severities: Collection[str]) -> set[str]:
+    """Return the rules whose severity, with these overrides, is one of these."""
     return {
-        rule for rule in DEFAULT_SEVERITIES if effective_severity(rule, about.rules) in severities
+        rule for rule in DEFAULT_SEVERITIES if effective_severity(rule, overrides) in severities
     }
 
 
-def check_record(path: str, record: Any) -> list[Finding]:
+def check_record(
+    path: str, record: Any, rules: Collection[str] = DEFAULT_SEVERITIES.keys()
+) -> list[Finding]:
     """Return the lint findings of one file that is valid against its schema.
 
-    Findings are limited per rule, so that many findings of one rule do not hide those of another
+    Only `rules` are checked. Findings are limited per rule, so that many findings of one rule do not hide those of another
     with a higher severity. A meta tool is checked with sample values for its placeholders. In files
     other than tools only the texts are checked, for security.
     """
+    tool_rules = [rule for rule in TOOL_RULES if rule.rule in rules]
     match record:
         case ToolVersion():
-            return _check_view(ToolView(record), TOOL_RULES)
+            return _check_view(ToolView(record), tool_rules)
         case MetaTool():
-            return _check_view(ToolView(_sample_tool(path, record)), TOOL_RULES)
+            return _check_view(ToolView(_sample_tool(path, record)), tool_rules)
         case Toolkit() | About() | AuthConfig() | Session():
             fields = asdict(record)
             fields.pop("path", None)
-            return _check_view(FileView(path, fields), TEXT_RULES)
+            text_rules = [rule for rule in TEXT_RULES if rule.rule in rules]
+            return _check_view(FileView(path, fields), text_rules)
     return []
 
 

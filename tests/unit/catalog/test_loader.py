@@ -94,7 +94,9 @@ def test_no_file_is_expected_there(path: str, tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_still_known_by_its_place(tmp_path: Path) -> None:
-    """What its path says of a broken file is kept, so that what refers to it is not told as well."""
+    """What its path says of a broken file is kept, so that what refers to it is not told as
+    well.
+    """
     (tmp_path / "sessions").mkdir()
     os.mkfifo(tmp_path / "sessions" / "trs_1.yaml")
     document, problems = load_file(tmp_path, "sessions/trs_1.yaml")

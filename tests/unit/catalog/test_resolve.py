@@ -1,4 +1,6 @@
-"""The catalog as written to what is served: defaults settled, versions listed, sessions filled in."""
+"""The catalog as written to what is served: defaults settled, versions listed, sessions filled
+in.
+"""
 
 import json
 from dataclasses import replace
@@ -332,3 +334,34 @@ def test_a_theme_is_part_of_the_texts() -> None:
         "accent": "#0a6146",
         "links": "https://a.example Help here\nhttps://b B",
     }
+
+
+def test_the_source_is_not_in_the_document() -> None:
+    """Method and path go to the toolkit's index; the API's document stays the same."""
+    source = {"method": "POST", "path": "/mail"}
+    plain, sourced = make_tool("MAIL_SEND"), make_tool("MAIL_SEND", source=source)
+    assert documents_of(sourced) == documents_of(plain)
+    toolkits = make_catalog(plain).toolkits
+    rows = [json.loads(compiler.compile_tools([tool], toolkits).rows) for tool in (plain, sourced)]
+    assert rows[1] == {**rows[0], "source": source}
+    assert "source" not in rows[0]
+
+
+@pytest.mark.parametrize(
+    ("logo", "file", "home", "public"),
+    [
+        ("", "", "https://example.com", ""),
+        ("", "toolkits/mail/logo.svg", "", ""),
+        (
+            "",
+            "toolkits/mail/logo.svg",
+            "https://e.com/a/",
+            "https://e.com/a/toolkits/mail/logo.svg",
+        ),
+        ("https://e.com/b.svg", "toolkits/mail/logo.svg", "https://e.com", "https://e.com/b.svg"),
+    ],
+)
+def test_public_logo(logo: str, file: str, home: str, public: str) -> None:
+    """The URL, else the address of the file in the site, else nothing."""
+    toolkit = Toolkit(slug="mail", name="Mail", logo=logo, logo_file=file)
+    assert resolve.with_public_logo(toolkit, home).logo == public

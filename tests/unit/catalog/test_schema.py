@@ -207,9 +207,19 @@ def test_the_toolkit_of_the_meta_tools_is_the_router() -> None:
 
 
 EVERY_KEYWORD = {
-    "title": "T", "type": "string", "description": "D", "examples": ["ab"], "enum": ["ab", "cd"], "default": "cd", "format": "uuid-like",
-    "pattern": r"^\w+$", "minLength": 0, "maxLength": 9, "nullable": True, "required": True,
-}  # fmt: skip
+    "title": "T",
+    "type": "string",
+    "description": "D",
+    "examples": ["ab"],
+    "enum": ["ab", "cd"],
+    "default": "cd",
+    "format": "uuid-like",
+    "pattern": r"^\w+$",
+    "minLength": 0,
+    "maxLength": 9,
+    "nullable": True,
+    "required": True,
+}
 FITTING: dict[str, dict[str, Any]] = {
     "every keyword of a string": EVERY_KEYWORD,
     "numbers": {

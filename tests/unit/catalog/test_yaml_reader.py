@@ -15,7 +15,8 @@ from toolcatalog.catalog import yaml_reader, yaml_writer
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE
 
 STAY_STRINGS = """
-no yes on off y n Yes NO True FALSE Null NULL ~ 012 0o14 0x1F 0b1 1_000 1:30 1:30:45 20250909_00 2025-01-01 2025-01-01T10:00:00Z
+no yes on off y n Yes NO True FALSE Null NULL ~ 012 0o14 0x1F 0b1 1_000 1:30 1:30:45 20250909_00
+2025-01-01 2025-01-01T10:00:00Z
 .inf -.inf .nan .5 5. +5 1e5x 1.2.3 - -- <<= = 00 -01 1e 0x null_ truex
 """.split()  # noqa: SIM905 - a table
 TYPED = {
@@ -65,7 +66,9 @@ def test_json_literals_are_typed(text: str, value: Any) -> None:
 
 
 def test_keys_are_always_strings() -> None:
-    """A key is the text that stands there, also where it looks like a number, a boolean or nothing."""
+    """A key is the text that stands there, also where it looks like a number, a boolean or
+    nothing.
+    """
     assert read("{1: a, true: b, null: c, 2025-01-01: d, 'x y': e, '': f}") == {
         "1": "a",
         "true": "b",
@@ -83,7 +86,10 @@ def test_nothing_is_null() -> None:
 
 def test_strings_of_all_styles() -> None:
     """Folded, literal, quoted and many-line plain text read as YAML says."""
-    text = "a: >-\n  one\n  two\nb: |\n  one\n   two\nc: 'it''s'\nd: \"tab\\t\\u00e9\"\ne: one\n  two\n"
+    text = (
+        "a: >-\n  one\n  two\nb: |\n  one\n   two\nc: 'it''s'\nd: \"tab\\t\\u00e9\"\ne: one\n "
+        " two\n"
+    )
     assert read(text) == {
         "a": "one two",
         "b": "one\n two\n",
@@ -268,7 +274,10 @@ def test_place(
     """A value is found again by its pointer, a missing one by the nearest that holds it; columns
     and lengths are in characters.
     """
-    text = "# first\nname: Send\n日本: 'né!é'\nlist:\n  - x\n  - a: b\nflow: {b: [\"c\"]}\ntext: |\n  more\nempty:\n"
+    text = (
+        "# first\nname: Send\n日本: 'né!é'\nlist:\n  - x\n  - a: b\nflow: {b: [\"c\"]}\ntext: |\n "
+        " more\nempty:\n"
+    )
     mark = yaml_reader.parse(text.encode()).root
     assert mark is not None
     assert yaml_reader.locate_value(mark, pointer, at_key) == expected
@@ -301,7 +310,8 @@ FILES = sorted(
     key=lambda data: (len(data), data),
 )
 PIECES = """
-a b a: b: ? - [ ] { } , : & &x *x *a ! !t !!str !<t> | > |- >+ ' " '' \\ \\ud83d\\ude00 \\u0041 # @ ` % %YAML %TAG --- ... ~ null true false
+a b a: b: ? - [ ] { } , : & &x *x *a ! !t !!str !<t> | > |- >+ ' " '' \\ \\ud83d\\ude00 \\u0041
+# @ ` % %YAML %TAG --- ... ~ null true false
 0 -0 -7 12 1.5 1e3 1e999 9223372036854775807 9223372036854775808 no 012 2025-01-01 é 日 😀
 """.split()  # noqa: SIM905 - a table
 SPACES = [

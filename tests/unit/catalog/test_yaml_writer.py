@@ -1,5 +1,5 @@
-"""The room `catalog.yaml_writer`: what it writes is read back as the same value, and looks as a person would
-write it.
+"""The room `catalog.yaml_writer`: what it writes is read back as the same value, and looks as a
+person would write it.
 """
 
 import json
@@ -14,12 +14,95 @@ from toolcatalog.catalog import yaml_reader
 from toolcatalog.catalog.yaml_writer import to_yaml
 
 TRICKY = [
-    "", " ", "null", "Null", "~", "true", "True", "no", "on", "012", "1", "-0", "1e5", "1E+5", "1.0", ".5", "1_000", "0x1F", "0o17", "1:30", "+1",
-    ".inf", "2025-01-01", "2025-03-04T10:21:00Z", "20250909_00", "=", "<<", "-", "- a", "? a", ": a", "a: b", "a #b", "#", "&a", "*a", "!a", "!!str a",
-    "%TAG", "---", "...", "--- a", "...\n", "@a", "`a`", "[a]", "{a}", "a, b", "'", '"', "\\", "\\n", "a\n", "\na", "a\nb", "a\n\nb\n\n", " a\nb", "a \nb",
-    "a\n b", "a\n# b", "a\n---\nb", "\n", "\n\n", "\t", "a\tb", "\ta\n", "a\n\tb", "\r", "a\r\nb", "\x00", "\x1b", "\x7f", "\x85", "\xa0", "\u2028", "a\u2029\nb",
-    "\ufeff", "a\ufeff", "\ufffe", "\uffff", "é", "日本語", "😀", "😀\nx", "\ud7ff", "x" * 300, "x " * 300, "x\n" * 100,
-]  # fmt: skip
+    "",
+    " ",
+    "null",
+    "Null",
+    "~",
+    "true",
+    "True",
+    "no",
+    "on",
+    "012",
+    "1",
+    "-0",
+    "1e5",
+    "1E+5",
+    "1.0",
+    ".5",
+    "1_000",
+    "0x1F",
+    "0o17",
+    "1:30",
+    "+1",
+    ".inf",
+    "2025-01-01",
+    "2025-03-04T10:21:00Z",
+    "20250909_00",
+    "=",
+    "<<",
+    "-",
+    "- a",
+    "? a",
+    ": a",
+    "a: b",
+    "a #b",
+    "#",
+    "&a",
+    "*a",
+    "!a",
+    "!!str a",
+    "%TAG",
+    "---",
+    "...",
+    "--- a",
+    "...\n",
+    "@a",
+    "`a`",
+    "[a]",
+    "{a}",
+    "a, b",
+    "'",
+    '"',
+    "\\",
+    "\\n",
+    "a\n",
+    "\na",
+    "a\nb",
+    "a\n\nb\n\n",
+    " a\nb",
+    "a \nb",
+    "a\n b",
+    "a\n# b",
+    "a\n---\nb",
+    "\n",
+    "\n\n",
+    "\t",
+    "a\tb",
+    "\ta\n",
+    "a\n\tb",
+    "\r",
+    "a\r\nb",
+    "\x00",
+    "\x1b",
+    "\x7f",
+    "\x85",
+    "\xa0",
+    "\u2028",
+    "a\u2029\nb",
+    "\ufeff",
+    "a\ufeff",
+    "\ufffe",
+    "\uffff",
+    "é",
+    "日本語",
+    "😀",
+    "😀\nx",
+    "\ud7ff",
+    "x" * 300,
+    "x " * 300,
+    "x\n" * 100,
+]
 CHARACTERS = st.one_of(
     st.characters(codec="utf-8"),
     st.sampled_from(
@@ -83,7 +166,9 @@ def test_a_reader_of_yaml_1_1_reads_the_same_strings(text: str) -> None:
 @example_settings(33)
 @given(VALUES)
 def test_the_text_is_the_same_each_time_and_ends_in_one_line_feed(value: object) -> None:
-    """Equal values give equal bytes; a file ends with a line end and holds no marker of documents."""
+    """Equal values give equal bytes; a file ends with a line end and holds no marker of
+    documents.
+    """
     data = to_yaml(value)
     assert data == to_yaml(json.loads(json.dumps(value)))
     assert data.endswith(b"\n")

@@ -12,9 +12,16 @@ from toolcatalog.exports import definitions
 from toolcatalog.snapshot.format import Tool, Toolkit
 
 KIT = Toolkit(
-    slug="a", name="Kit A", logo="https://a.example/l.png", description="About A.", categories=("x",), no_auth=False,
-    homepage="https://a.example", owners=("me",), versions=("20240101_00", "20250101_00"),
-)  # fmt: skip
+    slug="a",
+    name="Kit A",
+    logo="https://a.example/l.png",
+    description="About A.",
+    categories=("x",),
+    no_auth=False,
+    homepage="https://a.example",
+    owners=("me",),
+    versions=("20240101_00", "20250101_00"),
+)
 INPUTS: dict[str, Any] = {
     "free": {
         "type": "string",
@@ -53,10 +60,19 @@ INPUTS: dict[str, Any] = {
     },
 }
 TOOL = Tool(
-    slug="A_DO", toolkit="a", version="20250101_00", available_versions=("20240101_00", "20250101_00"), name="Do it",
-    description="Does it.\n\nWell.", scopes=("s",), tags=("important", "t"), no_auth=True, deprecation=None,
-    input_parameters=INPUTS, output_parameters={},
-)  # fmt: skip
+    slug="A_DO",
+    toolkit="a",
+    version="20250101_00",
+    available_versions=("20240101_00", "20250101_00"),
+    name="Do it",
+    description="Does it.\n\nWell.",
+    scopes=("s",),
+    tags=("important", "t"),
+    no_auth=True,
+    deprecation=None,
+    input_parameters=INPUTS,
+    output_parameters={},
+)
 
 
 def text(lines: tool_view.Lines) -> str:
@@ -129,9 +145,11 @@ def test_a_toolkit() -> None:
         {"slug": "A_DO", "name": "Do it", "deprecation": None},
         {"slug": "A_UNDO", "name": "Undo it", "deprecation": {}},
     ]
-    assert text(tool_view.format_toolkit(KIT, "20250101_00", rows)) == (
-        "a  20250101_00\nKit A\n\nAbout A.\n\nCategories  x\nOwners      me\nHomepage    https://a.example\n"
-        "Versions    20250101_00, 20240101_00\nTools       2\n\nA_DO    Do it\nA_UNDO  Undo it  deprecated"
+    assert (
+        text(tool_view.format_toolkit(KIT, "20250101_00", rows))
+        == "a  20250101_00\nKit A\n\nAbout A.\n\nCategories  x\nOwners      me\nHomepage   "
+        " https://a.example\nVersions    20250101_00, 20240101_00\nTools       2\n\nA_DO    Do"
+        " it\nA_UNDO  Undo it  deprecated"
     )
 
 

@@ -108,7 +108,9 @@ def test_a_version_comes_and_goes() -> None:
 
 
 def test_a_published_version_changes() -> None:
-    """Deprecation stands apart from all else; a file that says the same in another way is no entry."""
+    """Deprecation stands apart from all else; a file that says the same in another way is no
+    entry.
+    """
     assert told(
         side({comparisons.V1: comparisons.PLAIN}), side({comparisons.V1: comparisons.NEEDY})
     ) == [("changed", comparisons.V1, "", "breaking", "is new and required")]

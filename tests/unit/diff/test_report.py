@@ -55,7 +55,8 @@ def test_the_numbers_come_first() -> None:
     )
     text = render_markdown(Comparison("main", "HEAD", entries))
     assert text.startswith(
-        "**1 not compared, 1 removed, 1 changed in place, 2 new versions. Changes: 5 breaking.**\n\n"
+        "**1 not compared, 1 removed, 1 changed in place, 2 new versions. Changes: 5"
+        " breaking.**\n\n"
     )
     assert "- `x` version 20250101_00 not compared: `line 3`\n" in text
     assert "  - **breaking** `input x` no longer takes `a`, `b`\n" in text
@@ -77,7 +78,9 @@ def test_much_is_folded_by_toolkit() -> None:
 
 
 def test_it_is_never_too_long() -> None:
-    """GitHub refuses more: what is left out is counted, and every part that was opened is closed."""
+    """GitHub refuses more: what is left out is counted, and every part that was opened is
+    closed.
+    """
     for entries in (
         tuple(one(text=f"T_{number}", toolkit=f"kit{number % 200}") for number in range(3_000)),
         tuple(one(text="x" * 100_000, toolkit=f"kit{number}") for number in range(3_000)),
@@ -111,7 +114,9 @@ def tools(text: str) -> tuple[Tool, Tool]:
 
 
 def tags(text: str) -> list[str]:
-    """What a text is made of as a CommonMark parser with raw HTML sees it: all but code and words."""
+    """What a text is made of as a CommonMark parser with raw HTML sees it: all but code and
+    words.
+    """
     results = []
     for token in PARSER.parse(text):
         results += (
@@ -168,7 +173,14 @@ def test_as_json() -> None:
     assert [*output["totals"]["by_kind"]] == [*KINDS]
     assert output["entries"] == [
         {
-            "what": "not compared", "kind": "unknown", "path": f"toolkits/a/A_DO/{V2}.yaml", "toolkit": "a", "tool": "A_DO", "version": V2,
-            "compared_with": "", "why": "no", "changes": [],
+            "what": "not compared",
+            "kind": "unknown",
+            "path": f"toolkits/a/A_DO/{V2}.yaml",
+            "toolkit": "a",
+            "tool": "A_DO",
+            "version": V2,
+            "compared_with": "",
+            "why": "no",
+            "changes": [],
         }
-    ]  # fmt: skip
+    ]

@@ -156,49 +156,156 @@ def test_what_narrows_and_what_widens(
     ("previous", "current", "expected"),
     [
         (STRING, {"type": "integer"}, [(BREAKING, "x", "type string became integer")]),
-        ({**STRING, "minLength": 1}, {"type": "array", "minItems": 2, "items": STRING}, [(BREAKING, "x", "type string became array")]),
-        ({**STRING, "pattern": "a"}, {**STRING, "pattern": "b`"}, [(BREAKING, "x", 'pattern `a` became `"b\\u0060"`')]),
-        ({**STRING, "format": "date"}, {**STRING, "format": "time"}, [(BREAKING, "x", "format `date` became `time`")]),
-        ({**STRING, "default": "1"}, {**STRING, "default": "a"}, [(BREAKING, "x", 'default `"1"` became `a`: it counts wherever the value is left out')]),
-        ({**STRING, "default": ""}, STRING, [(BREAKING, "x", 'no longer has default `""`: it counts wherever the value is left out')]),
-        (STRING, {**STRING, "default": None, "nullable": True}, [(ADDITIVE, "x", "has default null now"), (None, "x", "may now be null")]),
-        ({"type": "object"}, {"type": "object", "additionalProperties": False}, [(BREAKING, "x", "may no longer have other properties")]),
+        (
+            {**STRING, "minLength": 1},
+            {"type": "array", "minItems": 2, "items": STRING},
+            [(BREAKING, "x", "type string became array")],
+        ),
+        (
+            {**STRING, "pattern": "a"},
+            {**STRING, "pattern": "b`"},
+            [(BREAKING, "x", 'pattern `a` became `"b\\u0060"`')],
+        ),
+        (
+            {**STRING, "format": "date"},
+            {**STRING, "format": "time"},
+            [(BREAKING, "x", "format `date` became `time`")],
+        ),
+        (
+            {**STRING, "default": "1"},
+            {**STRING, "default": "a"},
+            [(BREAKING, "x", 'default `"1"` became `a`: it counts wherever the value is left out')],
+        ),
+        (
+            {**STRING, "default": ""},
+            STRING,
+            [
+                (
+                    BREAKING,
+                    "x",
+                    'no longer has default `""`: it counts wherever the value is left out',
+                )
+            ],
+        ),
+        (
+            STRING,
+            {**STRING, "default": None, "nullable": True},
+            [(ADDITIVE, "x", "has default null now"), (None, "x", "may now be null")],
+        ),
+        (
+            {"type": "object"},
+            {"type": "object", "additionalProperties": False},
+            [(BREAKING, "x", "may no longer have other properties")],
+        ),
         (
             {"type": "object", "additionalProperties": False},
             {"type": "object", "additionalProperties": STRING},
             [(ADDITIVE, "x", "may have other properties now")],
         ),
-        ({"type": "object", "additionalProperties": STRING}, {"type": "object", "additionalProperties": {"type": "integer"}}, [(BREAKING, "x.*", "type string became integer")]),
-        ({"type": "array", "items": STRING}, {"type": "array", "items": {"type": "boolean"}}, [(BREAKING, "x[]", "type string became boolean")]),
-        ({"anyOf": [STRING]}, {"oneOf": [STRING, {"type": "integer"}]}, [(BREAKING, "x", "type string became string or integer")]),
-        ({"anyOf": [STRING, {"type": "integer"}]}, {"oneOf": [STRING, {"type": "integer"}]}, [(BREAKING, "x", "is described by other alternatives")]),
+        (
+            {"type": "object", "additionalProperties": STRING},
+            {"type": "object", "additionalProperties": {"type": "integer"}},
+            [(BREAKING, "x.*", "type string became integer")],
+        ),
+        (
+            {"type": "array", "items": STRING},
+            {"type": "array", "items": {"type": "boolean"}},
+            [(BREAKING, "x[]", "type string became boolean")],
+        ),
+        (
+            {"anyOf": [STRING]},
+            {"oneOf": [STRING, {"type": "integer"}]},
+            [(BREAKING, "x", "type string became string or integer")],
+        ),
+        (
+            {"anyOf": [STRING, {"type": "integer"}]},
+            {"oneOf": [STRING, {"type": "integer"}]},
+            [(BREAKING, "x", "is described by other alternatives")],
+        ),
         ({"anyOf": [STRING]}, STRING, [(TEXT, "x", "is written in another way")]),
         (
             {"anyOf": [{"type": "boolean"}, A_OR_B, STRING]},
             {"anyOf": [STRING, {"type": "integer"}]},
-            [(BREAKING, "x.anyOf[1]", "type boolean became integer"), (None, "x.anyOf[1]", "was removed: string"), (TEXT, "x", "anyOf is in another order")],
+            [
+                (BREAKING, "x.anyOf[1]", "type boolean became integer"),
+                (None, "x.anyOf[1]", "was removed: string"),
+                (TEXT, "x", "anyOf is in another order"),
+            ],
         ),
-        ({"oneOf": [STRING, {"type": "integer"}]}, {"oneOf": [{"type": "integer"}, STRING]}, [(TEXT, "x", "oneOf is in another order")]),
-        (STRING, {"type": "integer", "nullable": True, "title": "T"}, [(BREAKING, "x", "type string became integer"), (None, "x", "may now be null"), (TEXT, "x", "has title `T` now")]),
-        ({"anyOf": [{**STRING, "title": "A"}, {**STRING, "title": "B"}]}, {"anyOf": [{**STRING, "title": "B"}]}, [(None, "x.anyOf[0]", "was removed: string")]),
-        ({"type": "number", "minimum": 1, "examples": [1]}, {"type": "number", "minimum": 1.0, "examples": [1.0]}, [(TEXT, "x", "is written in another way")]),
-        ({"type": "number", "examples": [{"a": 1}]}, {"type": "number", "examples": [{"a": True}]}, [(TEXT, "x", "has other examples")]),
-        ({**A_OR_B}, {**A_OR_B, "enum": ["b", "a"]}, [(TEXT, "x", "lists its values in another way")]),
-        (A_OR_B, dict(reversed({**A_OR_B, "maxLength": 1}.items())), [(None, "x", "has maxLength 1 now")]),
-        ({**A_OR_B, "maxLength": 1}, {"type": "string", "maxLength": 1, "enum": ["a", "b"]}, [(TEXT, "x", "is written in another way")]),
         (
-            {"type": "object", "default": {"a": 1, "b": 2}, "properties": {"a": STRING, "b": STRING}},
-            {"type": "object", "default": {"b": 2, "a": 1}, "properties": {"a": STRING, "b": STRING}},
+            {"oneOf": [STRING, {"type": "integer"}]},
+            {"oneOf": [{"type": "integer"}, STRING]},
+            [(TEXT, "x", "oneOf is in another order")],
+        ),
+        (
+            STRING,
+            {"type": "integer", "nullable": True, "title": "T"},
+            [
+                (BREAKING, "x", "type string became integer"),
+                (None, "x", "may now be null"),
+                (TEXT, "x", "has title `T` now"),
+            ],
+        ),
+        (
+            {"anyOf": [{**STRING, "title": "A"}, {**STRING, "title": "B"}]},
+            {"anyOf": [{**STRING, "title": "B"}]},
+            [(None, "x.anyOf[0]", "was removed: string")],
+        ),
+        (
+            {"type": "number", "minimum": 1, "examples": [1]},
+            {"type": "number", "minimum": 1.0, "examples": [1.0]},
+            [(TEXT, "x", "is written in another way")],
+        ),
+        (
+            {"type": "number", "examples": [{"a": 1}]},
+            {"type": "number", "examples": [{"a": True}]},
+            [(TEXT, "x", "has other examples")],
+        ),
+        (
+            {**A_OR_B},
+            {**A_OR_B, "enum": ["b", "a"]},
+            [(TEXT, "x", "lists its values in another way")],
+        ),
+        (
+            A_OR_B,
+            dict(reversed({**A_OR_B, "maxLength": 1}.items())),
+            [(None, "x", "has maxLength 1 now")],
+        ),
+        (
+            {**A_OR_B, "maxLength": 1},
+            {"type": "string", "maxLength": 1, "enum": ["a", "b"]},
+            [(TEXT, "x", "is written in another way")],
+        ),
+        (
+            {
+                "type": "object",
+                "default": {"a": 1, "b": 2},
+                "properties": {"a": STRING, "b": STRING},
+            },
+            {
+                "type": "object",
+                "default": {"b": 2, "a": 1},
+                "properties": {"a": STRING, "b": STRING},
+            },
             [(TEXT, "x", "is written in another way")],
         ),
         (
             {"type": "object", "properties": {"a": STRING, "b": STRING, "c": STRING}},
             {"type": "object", "properties": {"b": STRING, "a": STRING}},
-            [(BREAKING, "x.c", "was removed"), (TEXT, "x", "lists its properties in another order")],
+            [
+                (BREAKING, "x.c", "was removed"),
+                (TEXT, "x", "lists its properties in another order"),
+            ],
         ),
         (
-            {"type": "array", "items": {"type": "object", "properties": {"a": STRING, "b": STRING}}},
-            {"type": "array", "items": {"type": "object", "properties": {"b": STRING, "a": STRING}}},
+            {
+                "type": "array",
+                "items": {"type": "object", "properties": {"a": STRING, "b": STRING}},
+            },
+            {
+                "type": "array",
+                "items": {"type": "object", "properties": {"b": STRING, "a": STRING}},
+            },
             [(TEXT, "x[]", "lists its properties in another order")],
         ),
         (
@@ -207,17 +314,53 @@ def test_what_narrows_and_what_widens(
             [(TEXT, "x.anyOf[0]", "lists its properties in another order")],
         ),
         (
-            {"type": "object", "additionalProperties": {"type": "object", "properties": {"a": STRING, "b": STRING}}},
-            {"type": "object", "additionalProperties": {"type": "object", "properties": {"b": STRING, "a": STRING}}},
+            {
+                "type": "object",
+                "additionalProperties": {
+                    "type": "object",
+                    "properties": {"a": STRING, "b": STRING},
+                },
+            },
+            {
+                "type": "object",
+                "additionalProperties": {
+                    "type": "object",
+                    "properties": {"b": STRING, "a": STRING},
+                },
+            },
             [(TEXT, "x.*", "lists its properties in another order")],
         ),
-        (STRING, {**STRING, "minLength": 0}, [(TEXT, "x", "says minLength 0 now, as it meant before")]),
-        ({**STRING, "nullable": False}, STRING, [(TEXT, "x", "no longer says nullable false, and still means it")]),
-        (STRING, {**STRING, "description": "D", "title": "T", "examples": ["e"]}, [(TEXT, "x", "description was added"), (TEXT, "x", "has other examples"), (TEXT, "x", "has title `T` now")]),
-        ({**STRING, "description": "A"}, {**STRING, "description": "B"}, [(TEXT, "x", "description was reworded")]),
-        ({**STRING, "multipleOf": 2}, {**STRING, "multipleOf": 3}, [(BREAKING, "x", "`multipleOf` changed in a way that is not understood")]),
+        (
+            STRING,
+            {**STRING, "minLength": 0},
+            [(TEXT, "x", "says minLength 0 now, as it meant before")],
+        ),
+        (
+            {**STRING, "nullable": False},
+            STRING,
+            [(TEXT, "x", "no longer says nullable false, and still means it")],
+        ),
+        (
+            STRING,
+            {**STRING, "description": "D", "title": "T", "examples": ["e"]},
+            [
+                (TEXT, "x", "description was added"),
+                (TEXT, "x", "has other examples"),
+                (TEXT, "x", "has title `T` now"),
+            ],
+        ),
+        (
+            {**STRING, "description": "A"},
+            {**STRING, "description": "B"},
+            [(TEXT, "x", "description was reworded")],
+        ),
+        (
+            {**STRING, "multipleOf": 2},
+            {**STRING, "multipleOf": 3},
+            [(BREAKING, "x", "`multipleOf` changed in a way that is not understood")],
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_neither(
     previous: dict[str, Any], current: dict[str, Any], expected: list[tuple[str | None, str, str]]
 ) -> None:
@@ -301,26 +444,80 @@ def test_long_values_are_cut() -> None:
     [
         ({"name": "A"}, {"name": "B"}, [(TEXT, "name", "`A` became `B`")]),
         ({"description": "A"}, {"description": "B"}, [(TEXT, "description", "was reworded")]),
-        ({"scopes": ("a", "b")}, {"scopes": ("b", "c")}, [(SCOPE, "scopes", "`a` was removed: it need not be granted any more"), (SCOPE, "scopes", "`c` was added: it must be granted now")]),
-        ({"scopes": ("a", "b")}, {"scopes": ("b", "a")}, [(TEXT, "scopes", "are listed in another way")]),
-        ({"tags": ("a", "important")}, {"tags": ("a",)}, [(TEXT, "tags", "`important` was removed")]),
-        ({"tags": ()}, {"tags": ("readOnlyHint", "x")}, [(TEXT, "tags", "`readOnlyHint` was added"), (TEXT, "tags", "`x` was added")]),
-        ({"tags": ("readOnlyHint",)}, {"tags": ()}, [(BREAKING, "tags", "`readOnlyHint` was removed: it may change something")]),
-        ({"tags": ()}, {"tags": ("destructiveHint",)}, [(BREAKING, "tags", "`destructiveHint` was added: it may destroy something")]),
-        ({"tags": ("destructiveHint",)}, {"tags": ()}, [(TEXT, "tags", "`destructiveHint` was removed")]),
-        ({"no_auth": True}, {"no_auth": False}, [(BREAKING, "no_auth", "is false now: the tool needs authentication")]),
-        ({"no_auth": False}, {"no_auth": True}, [(ADDITIVE, "no_auth", "is true now: the tool needs no authentication any more")]),
-        ({"deprecation": None}, {"deprecation": {"reason": "Old.", "since": "", "replaced_by": "MAIL_POST"}}, [(TEXT, "deprecation", "is new: reason `Old.`, replaced_by `MAIL_POST`")]),
-        ({"deprecation": {"reason": "Old."}}, {"deprecation": None}, [(TEXT, "deprecation", "was taken back")]),
+        (
+            {"scopes": ("a", "b")},
+            {"scopes": ("b", "c")},
+            [
+                (SCOPE, "scopes", "`a` was removed: it need not be granted any more"),
+                (SCOPE, "scopes", "`c` was added: it must be granted now"),
+            ],
+        ),
+        (
+            {"scopes": ("a", "b")},
+            {"scopes": ("b", "a")},
+            [(TEXT, "scopes", "are listed in another way")],
+        ),
+        (
+            {"tags": ("a", "important")},
+            {"tags": ("a",)},
+            [(TEXT, "tags", "`important` was removed")],
+        ),
+        (
+            {"tags": ()},
+            {"tags": ("readOnlyHint", "x")},
+            [(TEXT, "tags", "`readOnlyHint` was added"), (TEXT, "tags", "`x` was added")],
+        ),
+        (
+            {"tags": ("readOnlyHint",)},
+            {"tags": ()},
+            [(BREAKING, "tags", "`readOnlyHint` was removed: it may change something")],
+        ),
+        (
+            {"tags": ()},
+            {"tags": ("destructiveHint",)},
+            [(BREAKING, "tags", "`destructiveHint` was added: it may destroy something")],
+        ),
+        (
+            {"tags": ("destructiveHint",)},
+            {"tags": ()},
+            [(TEXT, "tags", "`destructiveHint` was removed")],
+        ),
+        (
+            {"no_auth": True},
+            {"no_auth": False},
+            [(BREAKING, "no_auth", "is false now: the tool needs authentication")],
+        ),
+        (
+            {"no_auth": False},
+            {"no_auth": True},
+            [(ADDITIVE, "no_auth", "is true now: the tool needs no authentication any more")],
+        ),
+        (
+            {"deprecation": None},
+            {"deprecation": {"reason": "Old.", "since": "", "replaced_by": "MAIL_POST"}},
+            [(TEXT, "deprecation", "is new: reason `Old.`, replaced_by `MAIL_POST`")],
+        ),
+        (
+            {"deprecation": {"reason": "Old."}},
+            {"deprecation": None},
+            [(TEXT, "deprecation", "was taken back")],
+        ),
         (
             {"deprecation": {"reason": "", "sunset": "2026-01-01"}},
             {"deprecation": {"reason": "Old.", "sunset": "2026-02-01"}},
-            [(TEXT, "deprecation", "has reason `Old.` now"), (TEXT, "deprecation", "sunset `2026-01-01` became `2026-02-01`")],
+            [
+                (TEXT, "deprecation", "has reason `Old.` now"),
+                (TEXT, "deprecation", "sunset `2026-01-01` became `2026-02-01`"),
+            ],
         ),
         ({"version": "20250101_00"}, {"version": "20250201_00", "available_versions": ()}, []),
-        ({"slug": "MAIL_SEND"}, {"slug": "MAIL_POST"}, [(BREAKING, "slug", "changed in a way that is not understood")]),
+        (
+            {"slug": "MAIL_SEND"},
+            {"slug": "MAIL_POST"},
+            [(BREAKING, "slug", "changed in a way that is not understood")],
+        ),
     ],
-)  # fmt: skip
+)
 def test_fields_of_the_tool(
     previous: dict[str, Any], current: dict[str, Any], expected: list[Change]
 ) -> None:
@@ -447,9 +644,37 @@ def test_no_mutation_is_left_untold(mutation: tuple[dict[str, Any], dict[str, An
 
 
 TRIED = [
-    "", "a", "aaaaaa", "bbbbbbbbb", "2025-01-15", "a@b.example", -5, -3, 0, 0.5, 1, 2, 3, 3.5, 9, 12, True, None,
-    [], ["a"], ["a", "a"], [1, 2, 3, 4, 5], [None], [[]], {}, {"a": "a"}, {"a": 1, "b": None}, {"a": {}}, {"other": 1}, {"other": "a"},
-]  # fmt: skip
+    "",
+    "a",
+    "aaaaaa",
+    "bbbbbbbbb",
+    "2025-01-15",
+    "a@b.example",
+    -5,
+    -3,
+    0,
+    0.5,
+    1,
+    2,
+    3,
+    3.5,
+    9,
+    12,
+    True,
+    None,
+    [],
+    ["a"],
+    ["a", "a"],
+    [1, 2, 3, 4, 5],
+    [None],
+    [[]],
+    {},
+    {"a": "a"},
+    {"a": 1, "b": None},
+    {"a": {}},
+    {"other": 1},
+    {"other": "a"},
+]
 
 
 def near(parameters: dict[str, Any], values: list[Any]) -> Iterator[Any]:

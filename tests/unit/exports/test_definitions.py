@@ -3,6 +3,7 @@ offered to copy runs.
 """
 
 import ast
+import itertools
 import json
 import os
 import shutil
@@ -173,6 +174,44 @@ def hold_schemas(tools: list[Tool]) -> None:
         assert [*variants] == [schema] * 3
 
 
+# Hints
+
+
+HINT_STATES = [*itertools.product((True, False, None), repeat=4)]
+
+
+@pytest.mark.parametrize("states", HINT_STATES)
+def test_hints_as_tags_and_back(states: tuple[bool | None, ...]) -> None:
+    """Each of the 81 combinations of true, false and not stated comes back."""
+    stated = zip(definitions.HINT_TAGS, states, strict=True)
+    annotations = {hint: state for hint, state in stated if state is not None}
+    assert definitions.hint_annotations(definitions.hint_tags(annotations)) == annotations
+
+
+@pytest.mark.parametrize(
+    ("tags", "annotations"),
+    [
+        ([], {}),
+        (["mail", "important"], {}),
+        (
+            ["readOnlyHint"],
+            {
+                "readOnlyHint": True,
+                "destructiveHint": False,
+                "idempotentHint": False,
+                "openWorldHint": False,
+            },
+        ),
+        (["readOnlyHint", "partialHints"], {"readOnlyHint": True}),
+        (["destructiveHint:false", "partialHints"], {"destructiveHint": False}),
+        (["partialHints"], {}),
+    ],
+)
+def test_hints_of_tags(tags: list[str], annotations: dict[str, bool]) -> None:
+    """A hint without a tag is false next to others, and not stated alone or with partialHints."""
+    assert definitions.hint_annotations(tags) == annotations
+
+
 # Definitions
 
 
@@ -184,7 +223,12 @@ def test_definitions() -> None:
         "function": {**output, "parameters": SCHEMA},
     }
     assert definitions.to_anthropic(tool_samples.TOOL) == {**output, "input_schema": SCHEMA}
-    hints = {"destructiveHint": True, "openWorldHint": True}
+    hints = {
+        "readOnlyHint": False,
+        "destructiveHint": True,
+        "idempotentHint": False,
+        "openWorldHint": True,
+    }
     assert definitions.to_mcp(tool_samples.TOOL) == {
         **output,
         "title": "Send a mail",

@@ -55,7 +55,9 @@ def types(output_format: str) -> tuple[TypeAdapter[Any], set[str]]:
 
 
 def hold(tool: Tool) -> list[str]:
-    """See that no provider would refuse a definition of this tool; the forms in which it has none."""
+    """See that no provider would refuse a definition of this tool; the forms in which it has
+    none.
+    """
     result = providers.fit_definitions(tool)
     assert [*result] == [*definitions.FORMATS]
     for output_format, (definition, _) in result.items():
@@ -198,7 +200,9 @@ def test_a_tool_that_fits_is_as_the_forms_say() -> None:
     ("output_format", "maximum"), [("openai", 64), ("anthropic", 64), ("mcp", 128)]
 )
 def test_a_name_that_is_too_long_is_shortened(output_format: str, maximum: int) -> None:
-    """Always to the same name, to another for each slug, and it is told which tool it stands for."""
+    """Always to the same name, to another for each slug, and it is told which tool it stands
+    for.
+    """
     (definition, notes) = providers.fit_definitions(replace(TOOL, slug=LONG))[output_format]
     assert definition is not None
     name = definition["function"]["name"] if output_format == "openai" else definition["name"]

@@ -119,8 +119,8 @@ def test_every_spelling_becomes_the_one_of_the_catalog(
     ("schema", "expected", "lost"),
     [
         ({"type": "string", "contentEncoding": "base64"}, {"type": "string"}, [("contentEncoding", "`contentEncoding`")]),
-        ({"type": "integer", "maximum": 2**64}, {"type": "integer"}, [("maximum", "`maximum` that YAML as read here cannot hold")]),
-        ({"type": "string", "enum": ["a", "\ud800"]}, {"type": "string", "enum": ["a"]}, [("enum", "a value of `enum` that YAML as read here cannot hold")]),
+        ({"type": "integer", "maximum": 2**64}, {"type": "integer"}, [("maximum", "`maximum` with a value that no catalog file can hold")]),
+        ({"type": "string", "enum": ["a", "\ud800"]}, {"type": "string", "enum": ["a"]}, [("enum", "a value of `enum` that no catalog file can hold")]),
         (False, None, [("", "`false`: a value that must not be there")]),
         (5, None, [("", "something that is not a schema")]),
         ({"type": "string", "properties": []}, {"type": "string"}, [("properties", "`properties` of a form that is not read")]),
@@ -198,8 +198,8 @@ def test_siblings_that_share_a_definition_are_not_taken_for_a_circle() -> None:
         ("#/$defs/P/required/1", "nothing in its definition"),
         ("#anchor", "nothing in its definition"),
         ("", "nothing in its definition"),
-        ("https://example.com/schema.json", "another document, which is not fetched"),
-        ("common.yaml#/P", "another document, which is not fetched"),
+        ("https://example.com/schema.json", "another document that cannot be read"),
+        ("common.yaml#/P", "another document that cannot be read"),
     ],
 )
 def test_a_reference_to_nowhere_is_told(ref: str, where: str) -> None:

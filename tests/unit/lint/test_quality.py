@@ -1,5 +1,5 @@
-"""Advice on texts. That each rule finds its case and passes the fine one is shown in tests/data/rejects;
-here is what lies between.
+"""Advice on texts. That each rule finds its case and passes the fine one is shown in
+tests/data/rejects; here is what lies between.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,9 @@ def told(item: ToolVersion) -> list[str]:
 
 @given(st.dictionaries(NAMES, DESCRIPTIONS, max_size=3))
 def test_every_description_has_its_place_and_its_name(description: dict[str, Any]) -> None:
-    """The places are those that `parameters.walk` finds; a parameter may be called as a keyword is."""
+    """The places are those that `parameters.walk` finds; a parameter may be called as a keyword
+    is.
+    """
     item = make_tool("MAIL_SEND", input_parameters=description, output_parameters=description)
     walked = dict(parameters.walk_descriptions(description, ("input_parameters",)))
     view = ToolView(item)

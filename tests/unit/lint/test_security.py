@@ -18,6 +18,7 @@ from toolcatalog.catalog import folder
 from toolcatalog.catalog.model import About, Catalog, ToolSummary, ToolVersion
 from toolcatalog.errors import Finding
 from toolcatalog.lint import secrets, security
+from toolcatalog.lint.secret_patterns import SECRET_KINDS
 from toolcatalog.lint.texts import ToolView
 from toolcatalog.validation import checker
 
@@ -100,8 +101,18 @@ WRONG = {
     ],
 }
 FINE = {
-    "hidden-character": ["caf\xe9 \u2014 \u201cna\xefve\u201d", "\u2764\ufe0f \U0001f469\u200d\U0001f4bb", "two\nlines\tand a tab", "\u0646\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"],
-    "lookalike-letters": ["\u041f\u0440\u0438\u0432\u0435\u0442, world", "\u0394t in \u03bcs at 5 k\u03a9", "\u03b1-helix", "\u0441 \u043f\u043e a to b"],
+    "hidden-character": [
+        "caf\xe9 \u2014 \u201cna\xefve\u201d",
+        "\u2764\ufe0f \U0001f469\u200d\U0001f4bb",
+        "two\nlines\tand a tab",
+        "\u0646\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+    ],
+    "lookalike-letters": [
+        "\u041f\u0440\u0438\u0432\u0435\u0442, world",
+        "\u0394t in \u03bcs at 5 k\u03a9",
+        "\u03b1-helix",
+        "\u0441 \u043f\u043e a to b",
+    ],
     "instruction-like": [
         "Ignore case. Previous instructions of the build are listed.",
         "Tell the user which file was found.",
@@ -121,17 +132,31 @@ FINE = {
         "sk_test_" + CHANCE,
         "sk-...",
         "-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----",
-        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+        (
+            "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0"
+            ".dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
+        ),
         "task-" + CHANCE,
         "16C7e42F292c6912E7710c838347Ae178B4a",
         CHANCE,
     ],
-    "link-script": ["written in JavaScript: see https://acme.example", "`javascript:` links are refused", "metadata:text of html", "data: text/html"],
+    "link-script": [
+        "written in JavaScript: see https://acme.example",
+        "`javascript:` links are refused",
+        "metadata:text of html",
+        "data: text/html",
+    ],
     "link-data": ["data:image/png;base64,iVBORw0KGgo...", "metadata:image/png;base64,AAAA"],
     "link-plain": [
         "https://acme-corp.com",
-        "http://localhost:8000/x http://127.0.0.1 http://192.168.1.20/ http://printer.local http://api.example.com/v1",
-        "http://www.w3.org/2001/XMLSchema http://schemas.xmlsoap.org/x http://json-schema.org/draft-07/schema#",
+        (
+            "http://localhost:8000/x http://127.0.0.1 http://192.168.1.20/ http://printer.local"
+            " http://api.example.com/v1"
+        ),
+        (
+            "http://www.w3.org/2001/XMLSchema http://schemas.xmlsoap.org/x"
+            " http://json-schema.org/draft-07/schema#"
+        ),
         "http://<host>/ or http://{server}.acme-corp.com or http://...",
     ],
     "link-credentials": [
@@ -140,7 +165,7 @@ FINE = {
         "https://acme-corp.com/@me:8080 mailto:a@acme-corp.com",
         "https://acme-corp.com:8080/?to=a@b.example",
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(
@@ -270,9 +295,7 @@ def test_the_quick_look_hides_nothing(pieces: list[str], between: str, blank: st
         order.pattern.search(text) for order in security._INJECTION_PATTERNS
     )
     made_up = [
-        secrets._is_made_up(key)
-        for kind in secrets._SECRET_KINDS
-        for key in kind.pattern.findall(text)
+        secrets._is_made_up(key) for kind in SECRET_KINDS for key in kind.pattern.finditer(text)
     ]
     assert bool(found("secret", text)) == (False in made_up)
     assert bool(found("link-script", text)) == bool(secrets._SCRIPT_LINK.search(text))
@@ -307,7 +330,9 @@ LONG += [
 def test_no_text_takes_long(text: str) -> None:
     """Patterns look at a text from its start to its end, whatever it says."""
     item = tool(
-        description=f"\u0430b @ :// http://x {text} data: script: eyJ KEY----- the user this tool first"
+        description=(
+            f"\u0430b @ :// http://x {text} data: script: eyJ KEY----- the user this tool first"
+        )
     )
     previous = time.process_time()
     for rule in CHECKS:

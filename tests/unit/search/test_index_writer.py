@@ -1,5 +1,5 @@
-"""The rooms `search.term_counts` and `search.index_writer`: what terms tell of tools, held against the formulas of
-docs/search.md worked out one by one.
+"""The rooms `search.term_counts` and `search.index_writer`: what terms tell of tools, held against
+the formulas of docs/search.md worked out one by one.
 """
 
 import math
@@ -27,11 +27,39 @@ from toolcatalog.snapshot.tables import Table
 WEIGHTS, LENGTHS = (1.5, 2, 0.4, 0.8, 0.7, 0.3), (0.3, 0.75, 0.4, 0.4, 0.75, 0.75)
 
 TOOLS = [
-    term_counts.extract_fields("GITHUB_CREATE_ISSUE", "Create an issue", "Open a new issue. Not for pulls.", ("github", "GitHub"), {}, is_newest=True),
-    term_counts.extract_fields("GITHUB_LIST_PULLS", "List pulls", "All pulls of a repository", ("github", "GitHub"), {"repo": {"description": "Which repository"}}, is_newest=False),
-    term_counts.extract_fields("GITHUB_LIST_PULLS", "List pulls", "Pulls, repositories and issues", ("github", "GitHub"), {"repo": {}, "state": {"items": {"description": "open"}}}, is_newest=True),
-    term_counts.extract_fields("GMAIL_SEND", "Send e-mail", "Write mail", ("gmail", "Google Mail"), {"to": {"properties": {"address": {"description": "Mail address"}}}}, is_newest=True),
-]  # fmt: skip
+    term_counts.extract_fields(
+        "GITHUB_CREATE_ISSUE",
+        "Create an issue",
+        "Open a new issue. Not for pulls.",
+        ("github", "GitHub"),
+        {},
+        is_newest=True,
+    ),
+    term_counts.extract_fields(
+        "GITHUB_LIST_PULLS",
+        "List pulls",
+        "All pulls of a repository",
+        ("github", "GitHub"),
+        {"repo": {"description": "Which repository"}},
+        is_newest=False,
+    ),
+    term_counts.extract_fields(
+        "GITHUB_LIST_PULLS",
+        "List pulls",
+        "Pulls, repositories and issues",
+        ("github", "GitHub"),
+        {"repo": {}, "state": {"items": {"description": "open"}}},
+        is_newest=True,
+    ),
+    term_counts.extract_fields(
+        "GMAIL_SEND",
+        "Send e-mail",
+        "Write mail",
+        ("gmail", "Google Mail"),
+        {"to": {"properties": {"address": {"description": "Mail address"}}}},
+        is_newest=True,
+    ),
+]
 
 
 def opened(*batches: Sequence[ToolFields]) -> TextIndex:
@@ -190,7 +218,21 @@ def test_any_tools(batches: list[list[ToolFields]]) -> None:
 def test_adding_up_is_the_same_for_rows_and_pairs() -> None:
     """A term of many tools is kept as a row, one of few as pairs; both add the same."""
     draw = random.Random(5)  # noqa: S311 - nothing secret
-    tools = [ToolFields(([f"common{'' if draw.random() < 0.6 else 's'}", f"w{draw.randrange(30)}"], [], [], [], [], []), "", True) for _ in range(200)]  # fmt: skip
+    tools = [
+        ToolFields(
+            (
+                [f"common{'' if draw.random() < 0.6 else 's'}", f"w{draw.randrange(30)}"],
+                [],
+                [],
+                [],
+                [],
+                [],
+            ),
+            "",
+            True,
+        )
+        for _ in range(200)
+    ]
     index = opened(tools[:90], tools[90:])
     all_values = [index.term_at(number) for number in range(len(index._terms))]
     assert {term.is_dense for term in all_values} == {True, False}

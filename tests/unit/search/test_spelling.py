@@ -8,7 +8,9 @@ from toolcatalog.search.analysis import single_edits
 
 
 def test_each_kind_of_slip() -> None:
-    """A letter left out, put in, changed, or two exchanged; nothing else, and not the word itself."""
+    """A letter left out, put in, changed, or two exchanged; nothing else, and not the word
+    itself.
+    """
     result = single_edits("gihtb")
     assert {"ihtb", "github"} & result == {"ihtb"}
     assert "github" in single_edits("gihub") & single_edits("githhub") & single_edits(

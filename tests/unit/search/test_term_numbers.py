@@ -1,5 +1,5 @@
-"""The room `search.index_writer`: the numbers of words come back from one build to the next, or not at all, and
-no number is seen in an index.
+"""The room `search.index_writer`: the numbers of words come back from one build to the next, or not
+at all, and no number is seen in an index.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,7 +39,9 @@ def index(batches: Sequence[tuple[str, bytes]], words: Lexicon) -> dict[str, byt
 def test_an_index_is_the_same_whatever_was_known(
     first: list[list[list[str]]], following: list[list[list[str]]], kept: int
 ) -> None:
-    """Words that came before, in another order or in batches that are gone, change no byte of it."""
+    """Words that came before, in another order or in batches that are gone, change no byte of
+    it.
+    """
     words = Lexicon()
     index([*map(counted, first)], words)
     batches = [*map(counted, [*first[:kept], *following])]

@@ -21,14 +21,30 @@ from toolcatalog.snapshot.format import (
 )
 
 KIT = Toolkit(
-    slug="kit", name="Kit", logo="https://example.com/kit.svg", description="", categories=(), no_auth=False, homepage="", owners=(),
+    slug="kit",
+    name="Kit",
+    logo="https://example.com/kit.svg",
+    description="",
+    categories=(),
+    no_auth=False,
+    homepage="",
+    owners=(),
     versions=("20250101_00", "20250201_00"),
-)  # fmt: skip
+)
 OLD = Tool(
-    slug="KIT_A", toolkit="kit", version="20250101_00", available_versions=("20250101_00", "20250201_00"), name="A", description="Does A.",
-    scopes=("a", "b"), tags=("t",), no_auth=False, deprecation=None,
-    input_parameters={"x": {"type": "string", "description": "", "required": True}}, output_parameters={},
-)  # fmt: skip
+    slug="KIT_A",
+    toolkit="kit",
+    version="20250101_00",
+    available_versions=("20250101_00", "20250201_00"),
+    name="A",
+    description="Does A.",
+    scopes=("a", "b"),
+    tags=("t",),
+    no_auth=False,
+    deprecation=None,
+    input_parameters={"x": {"type": "string", "description": "", "required": True}},
+    output_parameters={},
+)
 NEW = replace(
     OLD,
     version="20250201_00",
@@ -143,7 +159,10 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("tool", [OLD, NEW, OTHER])
+SOURCED = replace(OLD, source={"method": "GET", "path": "/a"})
+
+
+@pytest.mark.parametrize("tool", [OLD, NEW, OTHER, SOURCED])
 def test_a_document_and_its_row_give_the_tool_again(tool: Tool) -> None:
     """Nothing of a tool is lost: what the document does not tell stands in the index of its
     toolkit.
@@ -151,10 +170,19 @@ def test_a_document_and_its_row_give_the_tool_again(tool: Tool) -> None:
     document = document_of(tool)
     row = json.loads(encoding.dump_json(snapshot_format.make_toolkit_index_row(tool, document)))
     assert row["digest"] == hashlib.sha256(document).hexdigest()
-    assert snapshot_format.tool_from_document(json.loads(document), row["deprecation"]) == tool
-    assert [row[key] for key in ("slug", "version", "name", "description", "tags", "scopes", "no_auth")] == [
-        tool.slug, tool.version, tool.name, tool.description, [*tool.tags], [*tool.scopes], tool.no_auth,
-    ]  # fmt: skip
+    details = row["deprecation"], row.get("source")
+    assert snapshot_format.tool_from_document(json.loads(document), *details) == tool
+    assert [
+        row[key] for key in ("slug", "version", "name", "description", "tags", "scopes", "no_auth")
+    ] == [
+        tool.slug,
+        tool.version,
+        tool.name,
+        tool.description,
+        [*tool.tags],
+        [*tool.scopes],
+        tool.no_auth,
+    ]
 
 
 @pytest.mark.parametrize("tools", [[], [OLD], [NEW, OTHER]])
@@ -240,9 +268,13 @@ def test_an_edited_manifest_is_not_sealed() -> None:
     manifest = json.loads(snapshot_format.seal_manifest(CONTENTS.about, COUNTS, FILES)[1])
     assert snapshot_format.is_manifest_valid(manifest)
     edited: list[dict[str, Any]] = [
-        {**manifest, "format": 2}, {**manifest, "about": {}}, {**manifest, "more": 1}, {**manifest, "digest": "0" * 64},
-        {**manifest, "files": {}}, {**manifest, "counts": {**COUNTS, "tools": 3}},
-    ]  # fmt: skip
+        {**manifest, "format": 2},
+        {**manifest, "about": {}},
+        {**manifest, "more": 1},
+        {**manifest, "digest": "0" * 64},
+        {**manifest, "files": {}},
+        {**manifest, "counts": {**COUNTS, "tools": 3}},
+    ]
     edited.append({key: value for key, value in manifest.items() if key != "about"})
     assert not any(snapshot_format.is_manifest_valid(item) for item in edited)
 

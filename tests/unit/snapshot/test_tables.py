@@ -1,4 +1,6 @@
-"""The room `table`: what is packed is found again, and what is damaged is refused, never mistaken."""
+"""The room `table`: what is packed is found again, and what is damaged is refused, never
+mistaken.
+"""
 
 import mmap
 import tracemalloc

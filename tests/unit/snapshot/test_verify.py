@@ -1,5 +1,5 @@
-"""The room `snapshot.verify`: every damage to a snapshot is told in words, a whole one has nothing wrong,
-and no path leads out of its folder.
+"""The room `snapshot.verify`: every damage to a snapshot is told in words, a whole one has nothing
+wrong, and no path leads out of its folder.
 """
 
 import hashlib
@@ -53,7 +53,9 @@ def sealed(folder: Path, **changes: Any) -> None:
 
 
 def test_a_whole_snapshot_has_nothing_wrong(good: Path) -> None:
-    """Nothing is told, and the bytes gone through are all those of its files, counted beforehand."""
+    """Nothing is told, and the bytes gone through are all those of its files, counted
+    beforehand.
+    """
     steps: list[int] = []
     assert verify.verify_snapshot(good, steps.append) == []
     sizes = [(good / path).stat().st_size for path in every_file(good) if path != "manifest.json"]
@@ -93,9 +95,15 @@ def test_all_that_is_wrong_is_told_at_once(copy: Path) -> None:
     (copy / "auth_configs").write_text("")
     invalid = verify.verify_snapshot(copy)
     cut = (copy / "query.sets").stat().st_size
-    assert {"query.words is missing", "query.facts is not a file", "query.tools is not a file", "notes.txt is not listed",
-            "sessions/more.json is not listed", "auth_configs is not listed",
-            f"query.sets has {cut} bytes and should have {cut + 1}"} < {*invalid}  # fmt: skip
+    assert {
+        "query.words is missing",
+        "query.facts is not a file",
+        "query.tools is not a file",
+        "notes.txt is not listed",
+        "sessions/more.json is not listed",
+        "auth_configs is not listed",
+        f"query.sets has {cut} bytes and should have {cut + 1}",
+    } < {*invalid}
     assert [item for item in invalid if item.startswith("tools.json has ")]
     missing = [item for item in invalid if item.startswith("auth_configs/")]
     assert missing
@@ -162,7 +170,10 @@ def test_another_format_is_one_sentence(format: int, advice: str, copy: Path) ->
     sealed(copy, format=format)
     with pytest.raises(
         UnsupportedFormat,
-        match=rf"has format {format}, this program reads {snapshot_format.FORMAT}: .*`toolcatalog build`",
+        match=(
+            rf"has format {format}, this program reads {snapshot_format.FORMAT}: .*`toolcatalog"
+            r" build`"
+        ),
     ) as caught:
         verify.verify_snapshot(copy)
     assert advice in str(caught.value)

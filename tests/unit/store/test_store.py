@@ -125,9 +125,17 @@ def flipped_head(file: Path) -> str:
 
 
 MAPPED = (
-    "files.json", "query.covers", "query.facts", "query.numbers", "query.postings", "query.sets", "query.tools",
-    "query.vocabularies", "query.words", "tools.json",
-)  # fmt: skip
+    "files.json",
+    "query.covers",
+    "query.facts",
+    "query.numbers",
+    "query.postings",
+    "query.sets",
+    "query.tools",
+    "query.vocabularies",
+    "query.words",
+    "tools.json",
+)
 HEADED = (
     "query.covers",
     "query.facts",
@@ -282,7 +290,8 @@ def test_no_changed_bit_is_handed_out(good: Path, copy: Path) -> None:
     """Whatever bit of whatever file is another one: each answer is the good one or a refusal, and
     what is not concerned is answered.
     """
-    draw, expected, folder = random.Random(7), answers(good), copy / "current"  # noqa: S311 - nothing secret
+    draw = random.Random(7)  # noqa: S311 - nothing secret
+    expected, folder = answers(good), copy / "current"
     assert "refused" not in expected.values()
     for path in MAPPED:
         size = (folder / path).stat().st_size
@@ -322,9 +331,23 @@ def test_damage_met_by_a_query_says_what_to_do(path: str, copy: Path) -> None:
 
 @pytest.mark.parametrize(
     "manifest",
-    [b"", b"{", b"null", b"[]", b'"x"', b"7", b"{}", b'{"format":4}', b'{"format":4,"digest":"x","files":{}}',
-     b'{"format":4,"digest":"x","files":7}', b'{"format":4,"digest":"x","files":["a"]}', b"\xff", b"\x00" * 500, b"[" * 5000],
-)  # fmt: skip
+    [
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b'"x"',
+        b"7",
+        b"{}",
+        b'{"format":4}',
+        b'{"format":4,"digest":"x","files":{}}',
+        b'{"format":4,"digest":"x","files":7}',
+        b'{"format":4,"digest":"x","files":["a"]}',
+        b"\xff",
+        b"\x00" * 500,
+        b"[" * 5000,
+    ],
+)
 def test_a_manifest_that_is_not_ours_is_refused(manifest: bytes, copy: Path) -> None:
     """A manifest that is no JSON, or JSON of another shape, is reported as damaged."""
     (copy / "current/manifest.json").write_bytes(manifest)
@@ -333,9 +356,16 @@ def test_a_manifest_that_is_not_ours_is_refused(manifest: bytes, copy: Path) -> 
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [('"sessions":3', '"sessions":4'), ('"size":', '"size":1'), ('"sha256":"', '"sha256":"0'), ('"title":"', '"title":"My '),
-     ('"digest":"', '"digest":"0'), (',"files":{', ',"more":1,"files":{'), ('"files":{', '"files":{"a":{"size":0,"sha256":""},')],
-)  # fmt: skip
+    [
+        ('"sessions":3', '"sessions":4'),
+        ('"size":', '"size":1'),
+        ('"sha256":"', '"sha256":"0'),
+        ('"title":"', '"title":"My '),
+        ('"digest":"', '"digest":"0'),
+        (',"files":{', ',"more":1,"files":{'),
+        ('"files":{', '"files":{"a":{"size":0,"sha256":""},'),
+    ],
+)
 def test_a_manifest_that_was_edited_is_refused(old: str, new: str, copy: Path) -> None:
     """Not one fact of a manifest can be changed, added or removed."""
     manifest = copy / "current/manifest.json"
@@ -525,7 +555,9 @@ def test_version_at(slug: str, at: str | None, version: str | None, store: Store
     ],
 )
 def test_toolkits_at_versions(pins: VersionPins, expected: list[str], store: Store) -> None:
-    """Each toolkit is there as it was at its own pin, else at the one for all, else as it is now."""
+    """Each toolkit is there as it was at its own pin, else at the one for all, else as it is
+    now.
+    """
     assert found(store, Filters(), pins) == expected
 
 
@@ -711,8 +743,8 @@ def test_what_is_there_and_what_is_not(store: Store) -> None:
 
 
 def test_sessions_and_auth_configs(good: Path) -> None:
-    """A session is its owner, its toolkits and the bytes of its file; an auth config is its toolkit;
-    near names are of one kind.
+    """A session is its owner, its toolkits and the bytes of its file; an auth config is its
+    toolkit; near names are of one kind.
     """
     store, folder = open_build(good), good / "current"
     for id, project, toolkits in (
@@ -770,7 +802,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[dict[st
     number.
     """
     folder = tmp_path_factory.mktemp("mixed")
-    root, draw = generate_catalog(folder / "catalog", 0, 4), random.Random(3)  # noqa: S311 - nothing secret
+    root, draw = generate_catalog(folder / "catalog", 0, 4), random.Random(3)  # noqa: S311
     for number in range(60):
         toolkit = draw.randrange(4)
         for version in draw.sample(VERSIONS, draw.randrange(1, 5)):
@@ -817,7 +849,9 @@ VERSIONS = ("20240101_00", "20240101_01", "20250101_00", "20250601_00", "2026010
 def test_pages_of_any_selection(
     data: st.DataObject, mixed: tuple[Store, list[dict[str, Any]]]
 ) -> None:
-    """Whatever was found, in any order: each page is the part of the sorted whole that it must be."""
+    """Whatever was found, in any order: each page is the part of the sorted whole that it must
+    be.
+    """
     store, all_values = mixed
     numbers = sorted(data.draw(st.sets(st.integers(0, len(all_values) - 1))))
     sort_by, descending = (

@@ -70,6 +70,62 @@ def test_a_line_that_has_changed_is_left_alone(tmp_path: Path) -> None:
     )
 
 
+# Unsafe fixes
+
+UNSAFE_CASES = {
+    "a key": ("name: Send\ndescripton: x\n", "name: Send\ndescription: x\n"),
+    "a key that is there already": (f"{HEAD}descripton: x\n", f"{HEAD}descripton: x\n"),
+    "a type": (
+        f"{HEAD}input_parameters: {{a: {{type: str, description: x}}}}\n",
+        f"{HEAD}input_parameters: {{a: {{type: string, description: x}}}}\n",
+    ),
+    "scalars for lists": (
+        f"{HEAD}tags: issues, important  # two\nscopes: chat:write\n",
+        f'{HEAD}tags: [issues, important]  # two\nscopes: ["chat:write"]\n',
+    ),
+    "an example": (
+        f"{HEAD}input_parameters:\n  a:\n    type: integer\n    examples: 5\n",
+        f"{HEAD}input_parameters:\n  a:\n    type: integer\n    examples: [5]\n",
+    ),
+    "a text of several lines": (f"{HEAD}tags: |\n  a\n  b\n", f"{HEAD}tags: |\n  a\n  b\n"),
+    "a list of types": (
+        f"{HEAD}input_parameters: {{a: {{type: [string]}}}}\n",
+        f"{HEAD}input_parameters: {{a: {{type: [string]}}}}\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), UNSAFE_CASES.values(), ids=UNSAFE_CASES)
+def test_unsafe_fixes(text: str, expected: str, tmp_path: Path) -> None:
+    """What is probably meant is applied only if the user allows it."""
+
+    def find(data: bytes) -> list[Problem]:
+        return problems(tmp_path, data.decode())
+
+    data = text.encode()
+    assert fixes.fix_until_stable(data, find(data), find).data == data
+    assert fixes.fix_until_stable(data, find(data), find, unsafe=True).data.decode() == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "suggested"),
+    [
+        ("toolkits/Mail/Mail_Send/20250202_00.yml", "toolkits/mail/MAIL_SEND/20250202_00.yaml"),
+        ("toolkits/mail/mail_send/20250202_00.yaml", "toolkits/mail/MAIL_SEND/20250202_00.yaml"),
+        ("toolkits/Mail/toolkit.yaml", "toolkits/mail/toolkit.yaml"),
+        ("meta_tools/find/20250202_00.yml", "meta_tools/FIND/20250202_00.yaml"),
+        ("catalog.yml", "catalog.yaml"),
+        ("sessions/trs_Base.yml", "sessions/trs_Base.yaml"),
+        ("toolkits/mail/toolkit.yaml", None),
+        ("toolkits/mail/MAIL_SEND/today.yml", None),
+        ("notes.yml", None),
+    ],
+)
+def test_suggested_paths(path: str, suggested: str | None) -> None:
+    """Endings and case only, and only if the result is a path of the catalog."""
+    assert fixes.suggest_path(path) == suggested
+
+
 # Once is enough
 
 
@@ -86,7 +142,7 @@ def test_what_hides_behind_another_fault_is_mended_too(tmp_path: Path) -> None:
     (tmp_path / "catalog.yaml").write_text("title: Test\n")
     out = tmp_path.parent / f"{tmp_path.name}-build"
     done = run_toolcatalog("check", "--fix", "--catalog", tmp_path, "--out", out)
-    assert "Mended 2 problem(s) in 1 file(s)" in done.stderr
+    assert "Fixed 2 problems in 1 file" in done.stderr
     assert (tmp_path / TOOL).read_text() == HIDDEN.replace("pattern: 0", 'pattern: "0"').replace(
         "default: 0", 'default: "0"'
     )

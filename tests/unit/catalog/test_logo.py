@@ -1,0 +1,64 @@
+"""Logo files: which images the site may publish."""
+
+import pytest
+
+from toolcatalog.catalog import logo
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">{}</svg>'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<path d="M0 0h8v8z" fill="#fff" style="opacity:.5"/>',
+        '<defs><g id="a"/></defs><use xlink:href="#a" fill="url(#b)"/>',
+        "<style>.a { fill: url(#b) }</style>",
+        '<image href="data:image/png;base64,AAAA"/>',
+    ],
+)
+def test_plain_drawings(text: str) -> None:
+    """Shapes, styles and references within the file."""
+    assert logo.find_fault("toolkits/mail/logo.svg", SVG.format(text).encode()) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        '<g onclick="alert(1)"/>',
+        '<a href="https://example.com"/>',
+        '<use xlink:href="https://example.com/a.svg#b"/>',
+        '<use href="javascript:alert(1)"/>',
+        '<image href="data:image/svg+xml;base64,AAAA"/>',
+        "<foreignObject/>",
+        "<style>@import 'https://example.com/a.css';</style>",
+        '<g style="fill: url(https://example.com/a.svg)"/>',
+        "<style>.a { fill: u\\72l(https://example.com) }</style>",
+    ],
+)
+def test_active_content(text: str) -> None:
+    """What a browser would run or load."""
+    fault = logo.find_fault("toolkits/mail/logo.svg", SVG.format(text).encode())
+    assert "is not allowed in a logo" in fault
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        (b'<!DOCTYPE svg [<!ENTITY a "b">]>' + SVG.format("&a;").encode(), "`<!DOCTYPE`"),
+        (b'<?xml version="1.0" encoding="utf-7"?>' + SVG.format("").encode(), "utf-7 is not UTF-8"),
+        (SVG.format("").encode("utf-16"), "not an SVG image in UTF-8"),
+        (b"<svg/>", "the root element is not `svg`"),
+        (SVG.format("<g>").encode(), "not well-formed"),
+        (b"<?xml-stylesheet href='a.css'?>" + SVG.format("").encode(), "`<?xml-stylesheet`"),
+    ],
+)
+def test_other_documents(data: bytes, fault: str) -> None:
+    """Document types, other encodings, other roots."""
+    assert fault in logo.find_fault("toolkits/mail/logo.svg", data)
+
+
+def test_png() -> None:
+    """Only the signature is checked: a PNG runs nothing."""
+    assert logo.find_fault("toolkits/mail/logo.png", b"\x89PNG\r\n\x1a\n...") == ""
+    assert logo.find_fault("toolkits/mail/logo.png", SVG.encode()) == "this is not a PNG image"
