@@ -71,7 +71,8 @@ def version_timestamp(version: str) -> str:
     times. A date that does not exist becomes the nearest one before it, or the first date of all.
     """
     hours, minutes = divmod(int(version[9:]), 60)
-    return f"{_nearest_date(int(version[:4]), int(version[4:6]), int(version[6:8])).isoformat()}T{hours:02}:{minutes:02}:00Z"
+    day = _nearest_date(int(version[:4]), int(version[4:6]), int(version[6:8]))
+    return f"{day.isoformat()}T{hours:02}:{minutes:02}:00Z"
 
 
 def sitemap_paths(page_count: int) -> list[str]:

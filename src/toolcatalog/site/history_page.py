@@ -77,12 +77,13 @@ def compare_versions(versions: Sequence[Tool]) -> list[Comparison]:
 
 def _compare(older: ComparedVersion, newer: ComparedVersion) -> Comparison:
     changes = tool_changes.compare_tools(older.tool, newer.tool)
+    items = "".join(_render_change(change, older, newer) for change in changes)
     schema = text_diff.diff_lines(older.schema, newer.schema)
     return Comparison(
         older=older.tool.version,
         newer=newer.tool.version,
         counts=_render_counts(changes),
-        changes=Markup("".join(_render_change(change, older, newer) for change in changes)),  # noqa: S704 - all parts are escaped
+        changes=Markup(items),  # noqa: S704 - all parts are escaped
         schema=Markup(schema),  # noqa: S704 - all parts are escaped
     )
 

@@ -104,8 +104,8 @@ def render_badges(deprecated: bool, tags: Iterable[str], no_auth: bool) -> Marku
     badges = [_DEPRECATED_BADGE] if deprecated else []
     badges += [html for tag, html in _HINT_BADGES.items() if tag in tags]
     badges += [_NO_AUTH_BADGE] if no_auth else []
-    joined = " ".join(badges)
-    return Markup(f'<span class="badges">{joined}</span>' if badges else "")  # noqa: S704 - fixed texts only
+    html = f'<span class="badges">{" ".join(badges)}</span>' if badges else ""
+    return Markup(html)  # noqa: S704 - fixed texts only
 
 
 def subject_tag(tool: ToolRow) -> str:
@@ -127,7 +127,8 @@ def group_by_subject(tools: Iterable[ToolRow]) -> list[tuple[str, list[ToolRow]]
 
 def render_items(tools: Iterable[ToolRow], root: str) -> Markup:
     """Render tools as list items."""
-    return Markup("".join(_render_item(tool, root) for tool in tools))  # noqa: S704 - all parts are escaped
+    items = "".join(_render_item(tool, root) for tool in tools)
+    return Markup(items)  # noqa: S704 - all parts are escaped
 
 
 def _render_item(tool: ToolRow, root: str) -> str:

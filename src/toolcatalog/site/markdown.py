@@ -41,7 +41,8 @@ _MAX_NESTING = 20  # nested containers; the parser drops deeper ones
 _MAX_CACHED_LENGTH = 500  # characters: texts that repeat are short
 
 # Characters without meaning in Markdown; `_` inside a word; `&` that starts no entity.
-_PLAIN_RUN = rf"(?:[^\\`*_\[<&\n\r{ALWAYS_HIDDEN}\u200c\u200d\ufe00-\ufe0f]++|(?<=[A-Za-z0-9])_(?=[A-Za-z0-9])|&(?= ))"
+_PLAIN_CHARS = rf"[^\\`*_\[<&\n\r{ALWAYS_HIDDEN}\u200c\u200d\ufe00-\ufe0f]++"
+_PLAIN_RUN = rf"(?:{_PLAIN_CHARS}|(?<=[A-Za-z0-9])_(?=[A-Za-z0-9])|&(?= ))"
 _PLAIN = re.compile(rf"{_PLAIN_RUN}*+")
 # every line begins with a letter
 _PLAIN_BLOCK = re.compile(rf"(?=[^\W\d_])(?:{_PLAIN_RUN}|(?<!\s)\n++(?=[^\W\d_]))*+")
@@ -55,7 +56,8 @@ def render_inline(text: str) -> Markup:
     Paragraphs, lists and headings stay as written.
     """
     text = text.strip()
-    return Markup(_escape(text) if _PLAIN.fullmatch(text) else _render_cached(_render_inline, text))  # noqa: S704 - escaped or sanitized
+    html = _escape(text) if _PLAIN.fullmatch(text) else _render_cached(_render_inline, text)
+    return Markup(html)  # noqa: S704 - escaped or sanitized
 
 
 def render_block(text: str) -> Markup:
@@ -66,7 +68,8 @@ def render_block(text: str) -> Markup:
     text = text.rstrip()
     if not _PLAIN_BLOCK.fullmatch(text):
         return Markup(_render_cached(_render_block, text))  # noqa: S704 - sanitized
-    return Markup("<p>" + _PARAGRAPH_BREAK.sub("</p>\n<p>", _escape(text)) + "</p>")  # noqa: S704 - escaped
+    paragraphs = _PARAGRAPH_BREAK.sub("</p>\n<p>", _escape(text))
+    return Markup(f"<p>{paragraphs}</p>")  # noqa: S704 - escaped
 
 
 def preload() -> None:
@@ -148,11 +151,14 @@ def _load_parser() -> "MarkdownIt":
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _MAX_NESTING}).disable(
         "reference"
     )
-    parser.validateLink = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005 - `_remove_unsafe_links` checks; images may have any URL
+    # `_remove_unsafe_links` checks links; images may have any URL
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005
     parser.core.ruler.push("unlink", _remove_unsafe_links)
     rules = {"heading_open": "<p><strong>", "heading_close": "</strong></p>\n", "hr": ""}
-    parser.renderer.rules |= {name: lambda *_, html=html: html for name, html in rules.items()}  # type: ignore[attr-defined]  # of HTML
-    parser.renderer.rules["image"] = lambda tokens, index, *_: _escape(_alt_text(tokens[index]))  # type: ignore[attr-defined]  # likewise
+    fixed = {name: lambda *_, html=html: html for name, html in rules.items()}
+    renderers = parser.renderer.rules  # type: ignore[attr-defined]  # the HTML renderer has them
+    renderers |= fixed
+    renderers["image"] = lambda tokens, index, *_: _escape(_alt_text(tokens[index]))
     return parser
 
 

@@ -43,7 +43,8 @@ class ToolMarkdown(NamedTuple):
     def render(self, heading_level: int) -> bytes:
         """Return the page as CommonMark in UTF-8; the tool's name is a heading of this level."""
         mark = "#" * heading_level
-        text = f"{mark} {self.name}\n{self.overview}\n{mark}# Inputs\n\n{self.inputs}\n{mark}# Outputs\n\n{self.outputs}"
+        head = f"{mark} {self.name}\n{self.overview}"
+        text = f"{head}\n{mark}# Inputs\n\n{self.inputs}\n{mark}# Outputs\n\n{self.outputs}"
         return text.encode(errors="replace")
 
 
@@ -93,11 +94,8 @@ def _join_lines(lines: Iterable[str]) -> str:
 
 
 def _overview_lines(tool: Tool, toolkit: Toolkit) -> Lines:
-    yield from (
-        "",
-        f"{_name_span(tool.slug)}, version {_name_span(tool.version)}, toolkit {_escape_markdown(toolkit.name)}",
-        "",
-    )
+    version, name = _name_span(tool.version), _escape_markdown(toolkit.name)
+    yield from ("", f"{_name_span(tool.slug)}, version {version}, toolkit {name}", "")
     yield from _paragraph_lines(tool.description)
     yield from _fact_lines(tool)
     if tool.deprecation is not None:
@@ -136,7 +134,8 @@ def _toolkit_lines(toolkit: Toolkit) -> Lines:
     yield from (f"# {_escape_markdown(toolkit.name)}", "")
     yield from _paragraph_lines(toolkit.description)
     yield f"- Toolkit: {_name_span(toolkit.slug)}"
-    yield f"- Authentication: {'none needed' if toolkit.no_auth else 'needed, unless a tool says otherwise'}"
+    needed = "none needed" if toolkit.no_auth else "needed, unless a tool says otherwise"
+    yield f"- Authentication: {needed}"
     if toolkit.categories:
         yield f"- Categories: {', '.join(map(_name_span, toolkit.categories))}"
     if toolkit.homepage:
@@ -171,8 +170,14 @@ def _llms_lines(
         *(_toolkit_item(toolkit, counts.get(toolkit.slug, 0)) for toolkit in toolkits),
     )
     yield from ("", "## API", "")
-    yield "- [API reference](reference/index.html): `GET /api/v3/tools` lists and searches, `GET /api/v3/tools/SLUG` gives one tool"
-    yield "- [Sessions](sessions/index.html): what an agent may use, and the meta tools that it is offered"
+    yield (
+        "- [API reference](reference/index.html): `GET /api/v3/tools` lists and searches, "
+        "`GET /api/v3/tools/SLUG` gives one tool"
+    )
+    yield (
+        "- [Sessions](sessions/index.html): what an agent may use, and the meta tools that it is "
+        "offered"
+    )
     yield from ("", "## Optional", "")
     for name, path in (
         ("All tools", "tools/index.html"),
@@ -185,9 +190,10 @@ def _llms_lines(
 
 def _toolkit_item(toolkit: Toolkit, tools: int) -> str:
     folder = f"toolkits/{toolkit.slug}"
-    said = f" {_escape_markdown(toolkit.description)}" if toolkit.description else ""
-    many = f"{tools:,} tool{'' if tools == 1 else 's'}"
-    return f"- [{_escape_markdown(toolkit.name)}]({folder}/llms-full.txt): {many} ([page]({folder}/index.html)).{said}"
+    description = f" {_escape_markdown(toolkit.description)}" if toolkit.description else ""
+    count = f"{tools:,} tool{'' if tools == 1 else 's'}"
+    link = f"[{_escape_markdown(toolkit.name)}]({folder}/llms-full.txt)"
+    return f"- {link}: {count} ([page]({folder}/index.html)).{description}"
 
 
 def _parameter_lines(parameters: Mapping[str, Any]) -> list[str]:

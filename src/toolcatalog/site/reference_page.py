@@ -135,8 +135,9 @@ def _make_operation(
 def _render_request(path: str, needs_key: bool, api: str) -> Markup:
     key = f'-H "x-api-key: ${definitions.KEY_VARIABLE}" \\\n  ' if needs_key else ""
     text = f'curl {key}"{api.rstrip("/") or f"${definitions.URL_VARIABLE}"}{path}"'
-    html = highlight.highlight_code(text)
-    return Markup(html if api else highlight.mark_address(html))  # noqa: S704 - highlighting escapes
+    code = highlight.highlight_code(text)
+    html = code if api else highlight.mark_address(code)
+    return Markup(html)  # noqa: S704 - highlighting escapes
 
 
 def _render_response(body: Any) -> Markup:

@@ -5,10 +5,12 @@ let served = null;
 /** Whether the server of this page is toolcatalog's own: it names the snapshot in each response. */
 function isServed() {
   if (!location.protocol.startsWith("http")) return Promise.resolve(false);
-  served = served || fetch(location.href, { method: "HEAD" }).then(
-    (response) => response.headers.has("x-catalog-snapshot"),
-    () => false
-  );
+  served =
+    served ||
+    fetch(location.href, { method: "HEAD" }).then(
+      (response) => response.headers.has("x-catalog-snapshot"),
+      () => false
+    );
   return served;
 }
 

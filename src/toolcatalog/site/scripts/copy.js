@@ -1,6 +1,7 @@
 /* Copy buttons. */
 
-/** The old way, for pages where the clipboard is not to be had. A field of its own, because what is hidden cannot be selected. */
+/** The way without the clipboard API. A field of its own, because what is
+    hidden cannot be selected. */
 function copyBySelection(text) {
   const before = document.activeElement;
   const field = make("textarea", { readonly: "", "aria-hidden": "true" });
@@ -24,7 +25,8 @@ async function copy(text) {
   }
 }
 
-/** Shows a word on a button for two seconds; a second press while it is shown starts the two seconds again. */
+/** Shows a word on a button for two seconds; a second press while it is shown starts the two
+    seconds again. */
 function flash(button, word, shown) {
   const last = shown.get(button);
   if (last) clearTimeout(last.timer);

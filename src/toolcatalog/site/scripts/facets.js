@@ -2,7 +2,16 @@
    query of the address, so that a link to it, and the way back, show the same list. */
 
 const MAX_LISTED = 1000; // tools, as many as on a written page
-const FACETS = { q: "Search", toolkit: "Toolkit", tag: "Tag", scope: "Scope", access: "Access", auth: "Authentication", sort: "Sort", deprecated: "Deprecated" };
+const FACETS = {
+  q: "Search",
+  toolkit: "Toolkit",
+  tag: "Tag",
+  scope: "Scope",
+  access: "Access",
+  auth: "Authentication",
+  sort: "Sort",
+  deprecated: "Deprecated",
+};
 const COUNTED = ["toolkit", "tag", "scope"];
 
 function readAddress() {
@@ -18,7 +27,12 @@ function addressOf(state) {
 const field = (form, name) => form.querySelector(`[name=${name}]`);
 
 function readForm(form) {
-  const value = (name) => (name === "deprecated" ? (field(form, name).checked ? "" : "no") : field(form, name).value.trim());
+  const value = (name) =>
+    name === "deprecated"
+      ? field(form, name).checked
+        ? ""
+        : "no"
+      : field(form, name).value.trim();
   return new Map(Object.keys(FACETS).map((name) => [name, value(name)]));
 }
 
@@ -32,7 +46,11 @@ function writeForm(form, state) {
 /** For each facet with counts: its values, their names, and the values of a tool by number. */
 function countedFacets(facets) {
   return {
-    toolkit: { values: tools.toolkits.map(([slug]) => slug), names: tools.toolkits.map(([, name]) => name), of: (tool) => [tools.toolkitOf[tool]] },
+    toolkit: {
+      values: tools.toolkits.map(([slug]) => slug),
+      names: tools.toolkits.map(([, name]) => name),
+      of: (tool) => [tools.toolkitOf[tool]],
+    },
     tag: { values: facets.tags, names: facets.tags, of: (tool) => facets.tool_tags[tool] },
     scope: { values: facets.scopes, names: facets.scopes, of: (tool) => facets.tool_scopes[tool] },
   };
@@ -59,19 +77,24 @@ function facetTests(state, counted) {
     if (state.get(name)) tests.set(name, (tool) => counted[name].of(tool).includes(number));
   }
   const access = ACCESS[state.get("access")];
-  if (state.get("access")) tests.set("access", (tool) => Boolean(access && access(tools.flags[tool])));
-  if (state.get("auth")) tests.set("auth", (tool) => !(tools.flags[tool] & NO_AUTH) === (state.get("auth") === "yes"));
+  if (state.get("access"))
+    tests.set("access", (tool) => Boolean(access && access(tools.flags[tool])));
+  if (state.get("auth"))
+    tests.set("auth", (tool) => !(tools.flags[tool] & NO_AUTH) === (state.get("auth") === "yes"));
   if (state.get("deprecated")) tests.set("deprecated", (tool) => !(tools.flags[tool] & DEPRECATED));
   return tests;
 }
 
-/** Tools with the words of the search, best first; those with some of the words only if none has all. */
+/** Tools with the words of the search, best first; those with some of the words only if none has
+    all. */
 function searched(state, passes) {
   if (!state.get("q")) return { picked: [...tools.slugs.keys()].filter(passes), partly: false };
   index = index || makeIndex(tools);
   const { tools: found, all } = find(index, state.get("q"), Infinity);
   const whole = found.slice(0, all).filter(passes);
-  return whole.length ? { picked: whole, partly: false } : { picked: found.filter(passes), partly: found.length > 0 };
+  return whole.length
+    ? { picked: whole, partly: false }
+    : { picked: found.filter(passes), partly: found.length > 0 };
 }
 
 function sorted(picked, order) {
@@ -86,7 +109,8 @@ function showCounts(form, state, counted, tests) {
     const others = [...tests].filter(([other]) => other !== name).map(([, test]) => test);
     const counts = new Uint32Array(counted[name].values.length);
     for (const tool of candidates) {
-      if (others.every((test) => test(tool))) for (const value of counted[name].of(tool)) counts[value] += 1;
+      if (others.every((test) => test(tool)))
+        for (const value of counted[name].of(tool)) counts[value] += 1;
     }
     [...field(form, name).options].slice(1).forEach((option, place) => {
       option.textContent = `${counted[name].names[place]} (${number(counts[place])})`;
@@ -100,7 +124,15 @@ function toolItem(tool) {
   const link = make("a", { href: toolPage(tools.slugs[tool]) }, icon, tools.names[tool]);
   const text = make("p");
   fillSummary(tool, text);
-  return make("li", {}, link, " ", identifier(tools.slugs[tool], { class: "slug" }), ...badges(tools.flags[tool]), text);
+  return make(
+    "li",
+    {},
+    link,
+    " ",
+    identifier(tools.slugs[tool], { class: "slug" }),
+    ...badges(tools.flags[tool]),
+    text
+  );
 }
 
 /** Fills in the summary of a tool, as soon as the file with it and others is here. */
@@ -113,7 +145,8 @@ function fillSummary(tool, element) {
 function foundText(count, partly) {
   if (!count) return "No tool found";
   const which = partly ? "No tool has all the words. With some of them: " : "";
-  return `${which}${counted(count)}${count > MAX_LISTED ? `, the first ${number(MAX_LISTED)} are shown` : ""}`;
+  const rest = count > MAX_LISTED ? `, the first ${number(MAX_LISTED)} are shown` : "";
+  return `${which}${counted(count)}${rest}`;
 }
 
 /** What the facets change on the page, and how it was before. */
@@ -131,7 +164,10 @@ function facetPage(form) {
 function chipText(form, name, value) {
   const control = field(form, name);
   if (name === "deprecated") return "Without deprecated";
-  const text = control.localName === "select" && control.selectedOptions[0] ? control.selectedOptions[0].textContent.replace(/ \([\d,]+\)$/, "") : value;
+  const text =
+    control.localName === "select" && control.selectedOptions[0]
+      ? control.selectedOptions[0].textContent.replace(/ \([\d,]+\)$/, "")
+      : value;
   return `${FACETS[name]}: ${text}`;
 }
 
@@ -139,9 +175,20 @@ function showChips(page, state) {
   const active = [...state].filter(([name, value]) => value && name !== "sort");
   const chip = ([name, value]) => {
     const text = chipText(page.form, name, value);
-    return make("li", {}, make("button", { type: "button", "data-facet": name, "aria-label": `Remove filter ${text}` }, `${text} ×`));
+    return make(
+      "li",
+      {},
+      make(
+        "button",
+        { type: "button", "data-facet": name, "aria-label": `Remove filter ${text}` },
+        `${text} ×`
+      )
+    );
   };
-  page.chips.replaceChildren(...active.map(chip), ...(active.length > 1 ? [make("li", {}, page.clear)] : []));
+  page.chips.replaceChildren(
+    ...active.map(chip),
+    ...(active.length > 1 ? [make("li", {}, page.clear)] : [])
+  );
   page.chips.hidden = !active.length;
 }
 
@@ -152,7 +199,9 @@ function showFacets(page, state, counted) {
   const { picked, partly } = any ? searched(state, passes) : { picked: [], partly: false };
   for (const element of page.written) element.hidden = any;
   page.list.hidden = !any;
-  page.list.replaceChildren(...sorted(picked, state.get("sort")).slice(0, MAX_LISTED).map(toolItem));
+  page.list.replaceChildren(
+    ...sorted(picked, state.get("sort")).slice(0, MAX_LISTED).map(toolItem)
+  );
   if (page.found) page.found.textContent = any ? foundText(picked.length, partly) : page.before;
   showCounts(page.form, state, counted, tests);
   showChips(page, state);
@@ -163,7 +212,8 @@ function addressKeeper() {
   let typing = false;
   return (state, typed) => {
     const address = addressOf(state);
-    if (address !== location.pathname + location.search) replaceAddress(address, !(typed && typing));
+    if (address !== location.pathname + location.search)
+      replaceAddress(address, !(typed && typing));
     typing = typed;
   };
 }
@@ -191,7 +241,8 @@ function startFacets() {
   page.chips.addEventListener("click", (event) => {
     const name = event.target.dataset.facet;
     if (name) apply(new Map(state).set(name, ""), false);
-    else if (event.target === page.clear) apply(new Map([...state.keys()].map((key) => [key, ""])), false);
+    else if (event.target === page.clear)
+      apply(new Map([...state.keys()].map((key) => [key, ""])), false);
     if (name || event.target === page.clear) field(form, "q").focus();
   });
   addEventListener("popstate", () => {

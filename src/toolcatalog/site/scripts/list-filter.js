@@ -7,7 +7,8 @@ function filterItems(items, typed, output) {
     item.element.hidden = !wanted.every((word) => item.text.includes(word));
     shown += item.element.hidden ? 0 : 1;
   }
-  if (output) output.textContent = wanted.length ? `${number(shown)} of ${number(items.length)}` : "";
+  if (output)
+    output.textContent = wanted.length ? `${number(shown)} of ${number(items.length)}` : "";
 }
 
 function hideEmptyGroups(list) {
@@ -23,7 +24,12 @@ function startFilter(input) {
   let items = null; // read at first need: a list can be long
   const filter = () => {
     if (!items && !input.value) return;
-    items = items || [...list.querySelectorAll("li")].map((element) => ({ element, text: plain(element.textContent) }));
+    items =
+      items ||
+      [...list.querySelectorAll("li")].map((element) => ({
+        element,
+        text: plain(element.textContent),
+      }));
     filterItems(items, input.value, output);
     hideEmptyGroups(list);
   };

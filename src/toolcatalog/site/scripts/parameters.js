@@ -21,7 +21,8 @@ function startParameters() {
 function openLinkedParameter() {
   const target = document.getElementById(hash());
   if (!target || !target.closest(".params")) return;
-  for (let at = target.parentElement; at; at = at.parentElement) if (at.localName === "details") at.open = true;
+  for (let at = target.parentElement; at; at = at.parentElement)
+    if (at.localName === "details") at.open = true;
   target.scrollIntoView();
 }
 

@@ -5,9 +5,26 @@ const MAX_RESULTS = 30;
 const LARGEST = 8; // toolkits that are offered before anything is typed
 
 function makeField() {
-  const attributes = { type: "text", class: "search-input", role: "combobox", "aria-label": "Search tools", placeholder: "Search tools" };
-  const list = { "aria-controls": "search-list", "aria-expanded": "false", "aria-autocomplete": "list", "aria-haspopup": "listbox" };
-  const plainly = { autocomplete: "off", autocapitalize: "off", autocorrect: "off", spellcheck: "false", enterkeyhint: "go" };
+  const attributes = {
+    type: "text",
+    class: "search-input",
+    role: "combobox",
+    "aria-label": "Search tools",
+    placeholder: "Search tools",
+  };
+  const list = {
+    "aria-controls": "search-list",
+    "aria-expanded": "false",
+    "aria-autocomplete": "list",
+    "aria-haspopup": "listbox",
+  };
+  const plainly = {
+    autocomplete: "off",
+    autocapitalize: "off",
+    autocorrect: "off",
+    spellcheck: "false",
+    enterkeyhint: "go",
+  };
   return make("input", { ...attributes, ...list, ...plainly });
 }
 
@@ -16,28 +33,70 @@ function makeHelp() {
   slash.checked = recall("slash") !== "off";
   slash.addEventListener("change", () => remember("slash", slash.checked ? "on" : "off"));
   const keys = make("span", { class: "search-keys" });
-  for (const [key, text] of [["↑ ↓", "choose"], ["↵", "open"], ["Esc", "close"]]) keys.append(make("kbd", {}, key), ` ${text} `);
-  return make("div", { class: "search-help" }, keys, make("label", {}, slash, " Open with ", make("kbd", {}, "/")));
+  for (const [key, text] of [
+    ["↑ ↓", "choose"],
+    ["↵", "open"],
+    ["Esc", "close"],
+  ])
+    keys.append(make("kbd", {}, key), ` ${text} `);
+  return make(
+    "div",
+    { class: "search-help" },
+    keys,
+    make("label", {}, slash, " Open with ", make("kbd", {}, "/"))
+  );
 }
 
 function makeDialog() {
   const input = makeField();
-  const close = make("button", { type: "button", class: "search-close", "aria-label": "Close search" }, "×");
+  const close = make(
+    "button",
+    { type: "button", class: "search-close", "aria-label": "Close search" },
+    "×"
+  );
   const count = make("p", { class: "search-count", role: "status" });
-  const list = make("div", { class: "search-list", id: "search-list", role: "listbox", "aria-label": "Tools" });
+  const list = make("div", {
+    class: "search-list",
+    id: "search-list",
+    role: "listbox",
+    "aria-label": "Tools",
+  });
   const link = make("a", { href: allTools("") });
   const all = make("p", { class: "search-all" }, link);
-  const box = make("div", { class: "search-box" }, make("div", { class: "search-bar" }, input, close), count, list, all, makeHelp());
+  const box = make(
+    "div",
+    { class: "search-box" },
+    make("div", { class: "search-bar" }, input, close),
+    count,
+    list,
+    all,
+    makeHelp()
+  );
   const dialog = make("dialog", { id: "search", "aria-label": "Search" }, box);
   document.body.append(dialog);
-  return { dialog, box, input, close, count, list, link, all, options: [], active: null, opener: null, timer: 0 };
+  return {
+    dialog,
+    box,
+    input,
+    close,
+    count,
+    list,
+    link,
+    all,
+    options: [],
+    active: null,
+    opener: null,
+    timer: 0,
+  };
 }
 
 /** The text in pieces, words that begin as typed marked. */
 function marked(text, typed) {
   const pieces = text.split(/([\p{L}\p{N}]+)/u);
   const begins = (piece) => typed.some((word) => plain(piece).startsWith(word));
-  return pieces.map((piece, place) => (place % 2 && begins(piece) ? make("mark", {}, piece) : piece)); // words are at odd places
+  return pieces.map((piece, place) =>
+    place % 2 && begins(piece) ? make("mark", {}, piece) : piece
+  ); // words are at odd places
 }
 
 /** Each option is a link, so that it can be opened in a new tab or copied like any other. */
@@ -45,7 +104,12 @@ function makeOption(tool, typed) {
   const name = make("span", { class: "search-name" }, ...marked(index.names[tool], typed));
   const text = make("span", { class: "search-text" });
   const slug = identifier(index.slugs[tool], { class: "slug" });
-  const attributes = { class: "search-option", role: "option", "aria-selected": "false", tabindex: "-1" };
+  const attributes = {
+    class: "search-option",
+    role: "option",
+    "aria-selected": "false",
+    tabindex: "-1",
+  };
   const parts = [name, slug, ...badges(index.flags[tool]), text];
   const element = make("a", { ...attributes, href: toolPage(index.slugs[tool]) }, ...parts);
   return { tool, typed, text, element };
@@ -53,24 +117,44 @@ function makeOption(tool, typed) {
 
 function makeToolkitOption(toolkit) {
   const [slug, name, count] = toolkit;
-  const attributes = { class: "search-option", role: "option", "aria-selected": "false", tabindex: "-1" };
+  const attributes = {
+    class: "search-option",
+    role: "option",
+    "aria-selected": "false",
+    tabindex: "-1",
+  };
   const href = `${home}toolkits/${slug}/index.html`;
   const title = make("span", { class: "search-name" }, toolkitLogo(toolkit), name);
-  return { element: make("a", { ...attributes, href }, title, make("span", { class: "count" }, counted(count))) };
+  return {
+    element: make(
+      "a",
+      { ...attributes, href },
+      title,
+      make("span", { class: "count" }, counted(count))
+    ),
+  };
 }
 
 function makeGroup(name, members) {
   const title = make("span", { class: "search-toolkit", "aria-hidden": "true" }, name);
   const attributes = { class: "search-group", role: "group", "aria-label": name };
-  return { members, element: make("div", attributes, title, ...members.map((option) => option.element)) };
+  return {
+    members,
+    element: make("div", attributes, title, ...members.map((option) => option.element)),
+  };
 }
 
 /** What is offered before anything is typed: recent changes, and the largest toolkits. */
 function startGroups() {
   const places = new Map(index.slugs.map((slug, place) => [slug, place]));
-  const recent = index.recent.filter((slug) => places.has(slug)).map((slug) => makeOption(places.get(slug), []));
+  const recent = index.recent
+    .filter((slug) => places.has(slug))
+    .map((slug) => makeOption(places.get(slug), []));
   const largest = [...index.toolkits].sort((one, other) => other[2] - one[2]).slice(0, LARGEST);
-  const groups = [makeGroup("Recently changed", recent), makeGroup("Toolkits", largest.map(makeToolkitOption))];
+  const groups = [
+    makeGroup("Recently changed", recent),
+    makeGroup("Toolkits", largest.map(makeToolkitOption)),
+  ];
   return groups.filter((group) => group.members.length);
 }
 
@@ -84,9 +168,17 @@ function makeGroups(options) {
   }
   return [...groups].map(([toolkit, members]) => {
     const name = index.toolkits[toolkit][1];
-    const title = make("span", { class: "search-toolkit", "aria-hidden": "true" }, toolkitLogo(index.toolkits[toolkit]), name);
+    const title = make(
+      "span",
+      { class: "search-toolkit", "aria-hidden": "true" },
+      toolkitLogo(index.toolkits[toolkit]),
+      name
+    );
     const attributes = { class: "search-group", role: "group", "aria-label": name };
-    return { members, element: make("div", attributes, title, ...members.map((option) => option.element)) };
+    return {
+      members,
+      element: make("div", attributes, title, ...members.map((option) => option.element)),
+    };
   });
 }
 
@@ -96,36 +188,51 @@ function activate(ui, option, scroll) {
   if (!option) return ui.input.removeAttribute("aria-activedescendant");
   option.element.setAttribute("aria-selected", "true");
   ui.input.setAttribute("aria-activedescendant", option.element.id);
-  if (scroll) (option === ui.options[0] ? option.element.closest(".search-group") : option.element).scrollIntoView({ block: "nearest" });
+  if (scroll)
+    (option === ui.options[0]
+      ? option.element.closest(".search-group")
+      : option.element
+    ).scrollIntoView({ block: "nearest" });
 }
 
 function describeOption({ tool, typed, text }) {
   const shard = Math.floor(tool / index.shard);
-  const fill = (texts) => text.replaceChildren(...marked(texts[tool - shard * index.shard] || "", typed));
+  const fill = (texts) =>
+    text.replaceChildren(...marked(texts[tool - shard * index.shard] || "", typed));
   load(`search/${shard}.js`).then(fill, () => {}); // a result without its summary is still a result
 }
 
-/** Descriptions: those that are here at once, others for what is in view once typing pauses, as each is in a file with 499 more. */
+/** Descriptions: those that are here at once, others for what is in view once typing pauses, as
+    each is in a file with 499 more. */
 function describe(ui) {
   clearTimeout(ui.timer);
-  ui.watcher = ui.watcher || new IntersectionObserver((entries) => {
-    for (const entry of entries.filter((one) => one.isIntersecting)) {
-      ui.watcher.unobserve(entry.target);
-      const option = ui.options.find((one) => one.element === entry.target);
-      if (option) describeOption(option);
-    }
-  });
+  ui.watcher =
+    ui.watcher ||
+    new IntersectionObserver((entries) => {
+      for (const entry of entries.filter((one) => one.isIntersecting)) {
+        ui.watcher.unobserve(entry.target);
+        const option = ui.options.find((one) => one.element === entry.target);
+        if (option) describeOption(option);
+      }
+    });
   ui.watcher.disconnect();
   const tools = ui.options.filter((option) => option.text);
   const here = (option) => arrived.has(`search/${Math.floor(option.tool / index.shard)}.js`);
   tools.filter(here).forEach(describeOption);
-  ui.timer = setTimeout(() => tools.filter((option) => !here(option)).forEach((option) => ui.watcher.observe(option.element)), 120);
+  ui.timer = setTimeout(
+    () =>
+      tools
+        .filter((option) => !here(option))
+        .forEach((option) => ui.watcher.observe(option.element)),
+    120
+  );
 }
 
 function countText(query, { all, some }, shown) {
   if (!queryWords(query).length) return `${counted(index.slugs.length)} to search`;
   if (!shown) return "No tool found";
-  if (!all) return `${some > shown ? `Best ${shown} of ` : ""}${counted(some)} with some of the words`;
+  if (!all)
+    return `${some > shown ? `Best ${shown} of ` : ""}${counted(some)} with some of the words`;
   if (all > shown) return `Best ${shown} of ${counted(all)}`;
   return all < shown ? `${counted(all)}, ${shown - all} more with some of the words` : counted(all);
 }
@@ -135,14 +242,18 @@ function offerAll(ui, query, found, shown) {
   const more = (found.all || found.some) > shown;
   ui.all.hidden = shown > 0 && !more;
   ui.link.href = allTools(more ? query.trim() : "");
-  ui.link.textContent = more ? `Show all ${number(found.all || found.some)} in the list` : "Open the list of all tools";
+  ui.link.textContent = more
+    ? `Show all ${number(found.all || found.some)} in the list`
+    : "Open the list of all tools";
 }
 
 function showResults(ui) {
   const query = ui.input.value;
   const found = find(index, query, MAX_RESULTS);
   const typed = queryWords(query);
-  const groups = typed.length ? makeGroups(found.tools.map((tool) => makeOption(tool, typed))) : startGroups();
+  const groups = typed.length
+    ? makeGroups(found.tools.map((tool) => makeOption(tool, typed)))
+    : startGroups();
   ui.options = groups.flatMap((group) => group.members);
   ui.options.forEach((option, place) => (option.element.id = `search-option-${place}`));
   ui.list.replaceChildren(...groups.map((group) => group.element));
@@ -154,7 +265,11 @@ function showResults(ui) {
   offerAll(ui, query, found, ui.options.length);
   activate(ui, ui.options[0], false);
   describe(ui);
-  if (!found.all && typed.length && !tools.texts.length) loadWords().then(() => showResults(ui), () => {});
+  if (!found.all && typed.length && !tools.texts.length)
+    loadWords().then(
+      () => showResults(ui),
+      () => {}
+    );
 }
 
 function showWaiting(ui, state, text) {
@@ -177,7 +292,12 @@ function searchAgain(ui) {
 
 function optionForKey(ui, key) {
   const current = ui.options.indexOf(ui.active);
-  const places = new Map([["ArrowDown", current + 1], ["ArrowUp", current - 1], ["Home", 0], ["End", -1]]);
+  const places = new Map([
+    ["ArrowDown", current + 1],
+    ["ArrowUp", current - 1],
+    ["Home", 0],
+    ["End", -1],
+  ]);
   const size = ui.options.length;
   return places.has(key) && size ? ui.options[(places.get(key) + size) % size] : null;
 }
@@ -185,11 +305,13 @@ function optionForKey(ui, key) {
 function searchKey(ui, event) {
   if (event.isComposing || event.shiftKey || event.altKey) return;
   const option = optionForKey(ui, event.key);
-  const held = { ctrlKey: event.ctrlKey, metaKey: event.metaKey }; // with these a browser opens a link in a new tab
+  // with these a browser opens a link in a new tab
+  const held = { ctrlKey: event.ctrlKey, metaKey: event.metaKey };
   if (event.key === "Enter") {
     event.preventDefault();
     const link = ui.active ? ui.active.element : ui.link;
-    if (!ui.all.hidden || ui.active) link.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, ...held }));
+    if (!ui.all.hidden || ui.active)
+      link.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, ...held }));
   } else if (option && !event.ctrlKey && !event.metaKey) {
     event.preventDefault();
     activate(ui, option, true);
@@ -200,15 +322,22 @@ function listenInDialog(ui) {
   const optionAt = (event) => ui.options.find((option) => option.element.contains(event.target));
   ui.input.addEventListener("input", () => searchAgain(ui));
   ui.input.addEventListener("keydown", (event) => searchKey(ui, event));
-  ui.list.addEventListener("mousedown", (event) => event.preventDefault()); // the focus stays in the field
+  // the focus stays in the field
+  ui.list.addEventListener("mousedown", (event) => event.preventDefault());
   ui.list.addEventListener("pointermove", (event) => {
     const option = optionAt(event);
     if (option && option !== ui.active) activate(ui, option, false);
   });
   ui.close.addEventListener("click", () => ui.dialog.close());
   ui.dialog.addEventListener("click", (event) => {
-    const leaves = event.target instanceof Element && event.target.closest("a") && !event.ctrlKey && !event.metaKey && !event.shiftKey;
-    if (leaves || event.target === ui.dialog) ui.dialog.close(); // the dialog itself is hit only beside its box
+    const leaves =
+      event.target instanceof Element &&
+      event.target.closest("a") &&
+      !event.ctrlKey &&
+      !event.metaKey &&
+      !event.shiftKey;
+    // the dialog itself is hit only beside its box
+    if (leaves || event.target === ui.dialog) ui.dialog.close();
   });
   ui.dialog.addEventListener("close", () => {
     if (!(ui.opener instanceof HTMLElement)) return;
@@ -217,7 +346,8 @@ function listenInDialog(ui) {
   });
 }
 
-/** Opens the dialog, with `text` if any; else what was looked for last, selected so that typing replaces it. */
+/** Opens the dialog, with `text` if any; else what was looked for last, selected so that typing
+    replaces it. */
 function openSearch(ui, opener, text) {
   if (ui.dialog.open) return;
   ui.opener = opener;
@@ -230,13 +360,22 @@ function openSearch(ui, opener, text) {
 }
 
 function isTyping(target) {
-  return target instanceof HTMLElement && (target.isContentEditable || target.closest("input, textarea, select") !== null);
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || target.closest("input, textarea, select") !== null)
+  );
 }
 
 function globalKey(dialog, event) {
   if (event.isComposing || event.altKey) return;
-  const command = (mac ? event.metaKey : event.ctrlKey) && !event.shiftKey && event.key.toLowerCase() === "k";
-  const slash = event.key === "/" && !event.ctrlKey && !event.metaKey && !isTyping(event.target) && recall("slash") !== "off";
+  const command =
+    (mac ? event.metaKey : event.ctrlKey) && !event.shiftKey && event.key.toLowerCase() === "k";
+  const slash =
+    event.key === "/" &&
+    !event.ctrlKey &&
+    !event.metaKey &&
+    !isTyping(event.target) &&
+    recall("slash") !== "off";
   if (!command && (!slash || document.querySelector("dialog[open]"))) return;
   event.preventDefault();
   const ui = dialog();
@@ -254,7 +393,8 @@ function startSearchButton(dialog, button) {
   button.hidden = false;
 }
 
-/** The field on the home page opens the dialog with its first letter. Not amid a composition, which the change of field would break. */
+/** The field on the home page opens the dialog with its first letter. Not amid a composition, which
+    the change of field would break. */
 function startSearchField(dialog, input) {
   const open = (event) => {
     if (!event.isComposing && input.value) openSearch(dialog(), input, input.value);

@@ -16,29 +16,49 @@ const TYPO = 2;
 const TYPO_IN_PREFIX = 1;
 // words that people use for each other; the first ones are common in names of tools
 const SYNONYMS = [
-  "create add open make file", "delete remove trash erase cancel", "send post write", "get fetch read show retrieve",
-  "list find search browse", "update edit change modify rename", "event meeting appointment", "issue ticket bug",
-  "refund money", "payment pay charge money", "repository repo", "email mail", "user person people member",
+  "create add open make file",
+  "delete remove trash erase cancel",
+  "send post write",
+  "get fetch read show retrieve",
+  "list find search browse",
+  "update edit change modify rename",
+  "event meeting appointment",
+  "issue ticket bug",
+  "refund money",
+  "payment pay charge money",
+  "repository repo",
+  "email mail",
+  "user person people member",
 ].map((words) => words.split(" "));
 const STOP_WORDS = new Set(
-  ("a an and any at be by can do for from get give how i in into is it me my need of on or our please some " +
-    "that the their this to want we what with you your").split(" ")
+  (
+    "a an and any at be by can do for from get give how i in into is it me my need of on or our please " +
+    "some that the their this to want we what with you your"
+  ).split(" ")
 );
 
 const isAscii = (text) => /^[\x00-\x7f]*$/.test(text);
 
 /** Lower case without accents. Nearly all text is ASCII, and then most of the work is saved. */
 function plain(text) {
-  return isAscii(text) ? text.toLowerCase() : text.normalize("NFKD").replace(/\p{M}+/gu, "").toLowerCase();
+  return isAscii(text)
+    ? text.toLowerCase()
+    : text
+        .normalize("NFKD")
+        .replace(/\p{M}+/gu, "")
+        .toLowerCase();
 }
 
 function words(text) {
   return plain(text).match(isAscii(text) ? /[a-z0-9]+/g : /[\p{L}\p{N}]+/gu) || [];
 }
 
-/** Words by which a text is found: camelCase also by its parts; Chinese and the like, written without blanks, from each character on. */
+/** Words by which a text is found: camelCase also by its parts; Chinese and the like, written
+    without blanks, from each character on. */
 function indexWords(text) {
-  const all = /[a-z][A-Z]/.test(text) ? words(`${text} ${text.replace(/([a-z])(?=[A-Z])/g, "$1 ")}`) : words(text);
+  const all = /[a-z][A-Z]/.test(text)
+    ? words(`${text} ${text.replace(/([a-z])(?=[A-Z])/g, "$1 ")}`)
+    : words(text);
   if (isAscii(text)) return all;
   const endings = (word) => [...word].map((_, place, signs) => signs.slice(place).join(""));
   return all.flatMap((word) => (/[\u2e80-\ud7ff]/.test(word) ? endings(word) : word));
@@ -72,8 +92,8 @@ function post(lists, found, tool, field) {
   }
 }
 
-/** Tools to the index: a sorted vocabulary, and for each word numbers that are
-    FIELDS × tool + set of fields. */
+/** Tools to the index: a sorted vocabulary, and for each word numbers that are FIELDS × tool + set
+    of fields. */
 function makeIndex(tools) {
   const lists = new Map();
   const toolkitWords = tools.toolkits.map(([slug, name]) => indexWords(`${slug} ${name}`));
@@ -92,9 +112,12 @@ function makeIndex(tools) {
   return { ...tools, vocabulary, lists, nameLengths, slugKeys, ...slugOrder(tools.slugs) };
 }
 
-/** Which tool has which place by slug, both ways: a place is part of the sort key, so ties always fall alike. */
+/** Which tool has which place by slug, both ways: a place is part of the sort key, so ties always
+    fall alike. */
 function slugOrder(slugs) {
-  const atPlace = slugs.map((_, tool) => tool).sort((one, other) => (slugs[one] < slugs[other] ? -1 : 1));
+  const atPlace = slugs
+    .map((_, tool) => tool)
+    .sort((one, other) => (slugs[one] < slugs[other] ? -1 : 1));
   const placeOf = new Uint32Array(slugs.length);
   atPlace.forEach((tool, place) => (placeOf[tool] = place));
   return { atPlace, placeOf };
@@ -112,7 +135,8 @@ function lowerBound(vocabulary, word) {
   return low;
 }
 
-/** Tells whether one letter put in, left out, changed, or swapped with its neighbour makes `typed` into `word`, or into its beginning. */
+/** Returns whether one letter put in, left out, changed, or swapped makes `typed`
+    into `word`, or into its beginning. */
 function oneTypo(typed, word, beginning) {
   if (typed[0] !== word[0]) return false; // people get the first letter right
   let at = 0;
@@ -122,25 +146,39 @@ function oneTypo(typed, word, beginning) {
     return word.startsWith(rest, fromWord) && (beginning || fromWord + rest.length === word.length);
   };
   const swapped = at + 1 < typed.length && typed[at] === word[at + 1] && typed[at + 1] === word[at];
-  return same(at + 1, at + 1) || same(at, at + 1) || same(at + 1, at) || (swapped && same(at + 2, at + 2));
+  return (
+    same(at + 1, at + 1) ||
+    same(at, at + 1) ||
+    same(at + 1, at) ||
+    (swapped && same(at + 2, at + 2))
+  );
 }
 
 function typos(vocabulary, typed, beginning) {
   const least = typed.length - 1;
   const most = beginning ? Infinity : typed.length + 1;
-  return vocabulary.filter((word) => word.length >= least && word.length <= most && oneTypo(typed, word, beginning));
+  return vocabulary.filter(
+    (word) => word.length >= least && word.length <= most && oneTypo(typed, word, beginning)
+  );
 }
 
 /** Other words of the vocabulary for the same thing. They count less than the word itself. */
 function synonyms(vocabulary, typed) {
   const words = SYNONYMS.filter((group) => group.includes(typed)).flat();
-  return words.filter((word) => word !== typed && vocabulary[lowerBound(vocabulary, word)] === word).map((word) => [word, TYPO]);
+  return words
+    .filter((word) => word !== typed && vocabulary[lowerBound(vocabulary, word)] === word)
+    .map((word) => [word, TYPO]);
 }
 
-/** Words of the vocabulary that a typed word stands for, with how well: typos only where nothing else is found. */
+/** Words of the vocabulary that a typed word stands for, with how well: typos only where nothing
+    else is found. */
 function standsFor(vocabulary, typed) {
   const found = [];
-  for (let place = lowerBound(vocabulary, typed); place < vocabulary.length && vocabulary[place].startsWith(typed); place += 1) {
+  for (
+    let place = lowerBound(vocabulary, typed);
+    place < vocabulary.length && vocabulary[place].startsWith(typed);
+    place += 1
+  ) {
     found.push([vocabulary[place], vocabulary[place] === typed ? EXACT : PREFIX]);
   }
   if (typed.length > 3 && typed.endsWith("s") && !typed.endsWith("ss")) {
@@ -150,18 +188,22 @@ function standsFor(vocabulary, typed) {
   found.push(...synonyms(vocabulary, typed));
   if (found.length || typed.length < 4) return found;
   const whole = typos(vocabulary, typed, false);
-  return whole.length ? whole.map((word) => [word, TYPO]) : typos(vocabulary, typed, true).map((word) => [word, TYPO_IN_PREFIX]);
+  return whole.length
+    ? whole.map((word) => [word, TYPO])
+    : typos(vocabulary, typed, true).map((word) => [word, TYPO_IN_PREFIX]);
 }
 
-/** Words to look for: silent ones are left out, but not where there is no other, nor while the last is still being typed. */
+/** Words to look for: stop words are left out, but not where there is no other, nor while the last
+    is still being typed. */
 function queryWords(query) {
   const all = words(query);
   const open = /[\p{L}\p{N}]$/u.test(query) ? all.length - 1 : -1;
-  const telling = all.filter((word, place) => place === open || !STOP_WORDS.has(word));
-  return [...new Set(telling.length ? telling : all)].slice(0, MAX_QUERY_WORDS);
+  const searched = all.filter((word, place) => place === open || !STOP_WORDS.has(word));
+  return [...new Set(searched.length ? searched : all)].slice(0, MAX_QUERY_WORDS);
 }
 
-/** For each tool the weight of the best word that a typed one stands for in it, 0 where there is none. */
+/** For each tool the weight of the best word that a typed one stands for in it, 0 where there is
+    none. */
 function weightsOf(index, typed) {
   const best = new Uint8Array(index.slugs.length);
   for (const [word, quality] of standsFor(index.vocabulary, typed)) {
@@ -175,8 +217,9 @@ function weightsOf(index, typed) {
   return best;
 }
 
-/** For each tool: the sum of weights over the typed words, and how many of these it has. A rare word adds more, the same for
-    every tool that has it: that puts tools with some of the words in order, and changes nothing among those with all. */
+/** For each tool: the sum of weights over the typed words, and how many of these it has. A rare
+    word adds more, the same for every tool that has it: that puts tools with some of the words in
+    order, and changes nothing among those with all. */
 function weigh(index, typed) {
   const size = index.slugs.length;
   const sums = new Uint16Array(size);
@@ -194,15 +237,17 @@ function weigh(index, typed) {
   return { sums, hits };
 }
 
-/** How the slug fits: 3 the very slug, 2 in another spelling, 1 its beginning, 0 not. One unfinished word is not enough:
-    "email" is meant for words, and should not put all of EMAILOCTOPUS_ first. */
+/** How the slug fits: 3 the very slug, 2 in another spelling, 1 its beginning, 0 not. One
+    unfinished word is not enough: "email" is meant for words, and should not put all of
+    EMAILOCTOPUS_ first. */
 function slugFit(slug, slugKey, query, key, several) {
   if (!slugKey.startsWith(key)) return 0;
   if (slugKey.length === key.length) return slug === query ? 3 : 2;
   return several || slugKey[key.length] === "_" ? 1 : 0;
 }
 
-/** Tools for a query, best first, at most `most`; `all` of them all have every word, `some` further ones not every. */
+/** Tools for a query, best first, at most `most`; `all` of them all have every word, `some` further
+    ones not every. */
 function find(index, query, most) {
   const typed = queryWords(query);
   const inQuery = words(query);
@@ -219,12 +264,23 @@ function find(index, query, most) {
     const fit = slugFit(index.slugs[tool], index.slugKeys[tool], slug, slugKey, inQuery.length > 1);
     const live = index.flags[tool] & DEPRECATED ? 0 : 1;
     const covered = Math.min(1, hits[tool] / (index.nameLengths[tool] || 1));
-    const points = 20 * sums[tool] + Math.round(20 * covered) + (index.flags[tool] & IMPORTANT ? 6 : 0);
+    const points =
+      20 * sums[tool] + Math.round(20 * covered) + (index.flags[tool] & IMPORTANT ? 6 : 0);
     all += complete;
-    keys[found] = (((complete + fit) * 2 + live) * POINTS + points) * size + (size - 1 - index.placeOf[tool]);
+    keys[found] =
+      (((complete + fit) * 2 + live) * POINTS + points) * size + (size - 1 - index.placeOf[tool]);
     found += 1;
   }
-  // The keys are numbers that hold their tool, so they are sorted without a comparison function: ten times as fast.
-  const best = keys.subarray(0, found).sort().slice(Math.max(0, found - most)).reverse();
-  return { tools: Array.from(best, (key) => index.atPlace[size - 1 - (key % size)]), all, some: found - all };
+  // The keys are numbers that hold their tool, so they are sorted without a comparison function:
+  // ten times as fast.
+  const best = keys
+    .subarray(0, found)
+    .sort()
+    .slice(Math.max(0, found - most))
+    .reverse();
+  return {
+    tools: Array.from(best, (key) => index.atPlace[size - 1 - (key % size)]),
+    all,
+    some: found - all,
+  };
 }

@@ -12,8 +12,11 @@ const DESTRUCTIVE = 16;
 
 const root = document.documentElement;
 const home = root.dataset.root || "";
-const mac = /mac|iphone|ipad/i.test((navigator.userAgentData && navigator.userAgentData.platform) || navigator.platform || "");
-const memory = new Map(); // what localStorage refused, in private windows or on full disks: kept as long as the page is open
+const mac = /mac|iphone|ipad/i.test(
+  (navigator.userAgentData && navigator.userAgentData.platform) || navigator.platform || ""
+);
+// what localStorage refused, in private windows or on full disks: kept as long as the page is open
+const memory = new Map();
 
 function recall(name) {
   try {
@@ -43,12 +46,14 @@ const each = (selector, action) => document.querySelectorAll(selector).forEach(a
 const numbers = new Intl.NumberFormat("en");
 const number = (count) => numbers.format(count);
 const counted = (count) => `${number(count)} ${count === 1 ? "tool" : "tools"}`;
-const allTools = (query) => `${home}tools/index.html${query ? `?q=${encodeURIComponent(query)}` : ""}`;
+const allTools = (query) =>
+  `${home}tools/index.html${query ? `?q=${encodeURIComponent(query)}` : ""}`;
 const toolPage = (slug) => `${home}tools/${encodeURIComponent(slug)}/index.html`;
 
 let live = null;
 
-/** Tells people who do not see the page. Emptied first, because the same words again would not be read out. */
+/** Announces a text to screen readers. It is emptied first, because the same words again would not
+    be read out. */
 function say(text) {
   live = live || document.body.appendChild(make("p", { class: "live", role: "status" }));
   live.textContent = "";
@@ -82,7 +87,13 @@ const BADGES = [
 function badges(flags) {
   const shown = BADGES.filter(([flag]) => flags & flag);
   if (!shown.length) return [];
-  return [make("span", { class: "badges" }, ...shown.map(([, kind, text]) => make("span", { class: `badge ${kind}`.trim() }, text)))];
+  return [
+    make(
+      "span",
+      { class: "badges" },
+      ...shown.map(([, kind, text]) => make("span", { class: `badge ${kind}`.trim() }, text))
+    ),
+  ];
 }
 
 /** The logo of a toolkit as the written pages have it: a file, or a tile with the first letter. */
@@ -104,5 +115,9 @@ function crc32(text) {
 /** A name as code that breaks after `_`, `/` and `.` where a line is too short. */
 function identifier(name, attributes = {}) {
   const pieces = name.split(/(?<=[_/.])(?=[^_/.])/);
-  return make("code", attributes, ...pieces.flatMap((piece, place) => (place ? [make("wbr"), piece] : [piece])));
+  return make(
+    "code",
+    attributes,
+    ...pieces.flatMap((piece, place) => (place ? [make("wbr"), piece] : [piece]))
+  );
 }

@@ -41,7 +41,12 @@ function fillSide(nav, tools) {
   const details = nav.querySelector("details");
   if (tools.length > SIDE_LIMIT) {
     const label = "Filter the tools in the navigation";
-    const input = make("input", { type: "search", placeholder: `Filter ${counted(tools.length)}`, "aria-label": label, "data-filter": "side-list" });
+    const input = make("input", {
+      type: "search",
+      placeholder: `Filter ${counted(tools.length)}`,
+      "aria-label": label,
+      "data-filter": "side-list",
+    });
     details.append(make("p", {}, input));
     details.append(list);
     startFilter(input);
@@ -54,16 +59,18 @@ function showCurrent(nav) {
   const link = nav.querySelector("[aria-current]");
   if (!link || getComputedStyle(nav).position !== "sticky") return;
   const offset = link.getBoundingClientRect().top - nav.getBoundingClientRect().top;
-  nav.scrollTop = offset - nav.clientHeight / 3;
+  if (offset > nav.clientHeight - 40) nav.scrollTop = offset - nav.clientHeight / 3;
 }
 
 /** The tools that share most rare words of their names with this one. */
 function similarTools(tools, current) {
   const wordsOf = (tool) => new Set([...words(tool.name), ...words(tool.group || "")]);
   const counts = new Map();
-  for (const tool of tools) for (const word of wordsOf(tool)) counts.set(word, (counts.get(word) || 0) + 1);
+  for (const tool of tools)
+    for (const word of wordsOf(tool)) counts.set(word, (counts.get(word) || 0) + 1);
   const mine = wordsOf(current);
-  const points = (tool) => [...wordsOf(tool)].reduce((sum, word) => sum + (mine.has(word) ? 1 / counts.get(word) : 0), 0);
+  const points = (tool) =>
+    [...wordsOf(tool)].reduce((sum, word) => sum + (mine.has(word) ? 1 / counts.get(word) : 0), 0);
   return tools
     .filter((tool) => tool !== current && !(tool.flags & DEPRECATED))
     .map((tool) => ({ tool, points: points(tool) }))
@@ -79,8 +86,17 @@ function showSimilar(tools, slug) {
   const similar = current ? similarTools(tools, current) : [];
   if (!body || !similar.length) return;
   const item = (tool) =>
-    make("li", {}, make("a", { href: toolPage(tool.slug) }, tool.name), identifier(tool.slug), ...badges(tool.flags));
-  body.append(make("h2", { id: "similar" }, "Similar tools"), make("ul", { class: "similar" }, ...similar.map(item)));
+    make(
+      "li",
+      {},
+      make("a", { href: toolPage(tool.slug) }, tool.name),
+      identifier(tool.slug),
+      ...badges(tool.flags)
+    );
+  body.append(
+    make("h2", { id: "similar" }, "Similar tools"),
+    make("ul", { class: "similar" }, ...similar.map(item))
+  );
 }
 
 function startSidebar() {
@@ -88,13 +104,19 @@ function startSidebar() {
   if (!nav) return;
   const details = nav.querySelector("details");
   details.open = matchMedia("(min-width: 64rem)").matches;
-  matchMedia("(min-width: 64rem)").addEventListener("change", (event) => (details.open = event.matches));
+  matchMedia("(min-width: 64rem)").addEventListener(
+    "change",
+    (event) => (details.open = event.matches)
+  );
   load(`toolkits/${nav.dataset.toolkit}/tools.js`).then(
     (data) => {
       const tools = readToolkit(data);
       fillSide(nav, tools);
       showSimilar(tools, nav.dataset.current);
-      linkSlugs(tools.map((tool) => tool.slug), nav.dataset.current);
+      linkSlugs(
+        tools.map((tool) => tool.slug),
+        nav.dataset.current
+      );
     },
     () => {} // the link to the toolkit is still there
   );

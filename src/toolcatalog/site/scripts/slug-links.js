@@ -13,7 +13,8 @@ function textsWithSlugs() {
   each(LINKED_TEXTS, (element) => {
     const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
     while (walker.nextNode()) {
-      if (slugsIn(walker.currentNode.data).length && !walker.currentNode.parentElement.closest("a")) texts.push(walker.currentNode);
+      if (slugsIn(walker.currentNode.data).length && !walker.currentNode.parentElement.closest("a"))
+        texts.push(walker.currentNode);
     }
   });
   return texts;
@@ -24,7 +25,10 @@ function linkSlugsIn(text, slugs) {
   let end = 0;
   for (const match of text.data.matchAll(SLUG)) {
     if (!slugs.has(match[0])) continue;
-    pieces.push(text.data.slice(end, match.index), make("a", { href: toolPage(match[0]) }, identifier(match[0])));
+    pieces.push(
+      text.data.slice(end, match.index),
+      make("a", { href: toolPage(match[0]) }, identifier(match[0]))
+    );
     end = match.index + match[0].length;
   }
   if (!pieces.length) return;

@@ -1,16 +1,24 @@
 /* Tabs: sections with a heading become panels, one of which shows. */
 
-/** One tab and its panel out of a section with a heading; null where there is no heading to name it by. */
+/** One tab and its panel out of a section with a heading; null where there is no heading to name it
+    by. */
 function makeTab(section, fallbackId) {
   const heading = section.querySelector("h2, h3, h4");
   if (!heading) return null;
   section.id = section.id || fallbackId;
-  const attributes = { type: "button", class: "tab", role: "tab", id: `${section.id}-tab`, "aria-controls": section.id };
+  const attributes = {
+    type: "button",
+    class: "tab",
+    role: "tab",
+    id: `${section.id}-tab`,
+    "aria-controls": section.id,
+  };
   const button = make("button", attributes, heading.textContent.trim());
   heading.hidden = true;
   section.setAttribute("role", "tabpanel");
   section.setAttribute("aria-labelledby", button.id);
-  if (!section.querySelector("a[href], button, [tabindex]")) section.tabIndex = 0; // else Tab already leads into it
+  // else Tab already leads into it
+  if (!section.querySelector("a[href], button, [tabindex]")) section.tabIndex = 0;
   return { button, section, name: button.textContent };
 }
 
@@ -24,7 +32,12 @@ function selectTab(tabs, chosen) {
 }
 
 function tabForKey(tabs, current, key) {
-  const steps = new Map([["ArrowRight", current + 1], ["ArrowLeft", current - 1], ["Home", 0], ["End", -1]]);
+  const steps = new Map([
+    ["ArrowRight", current + 1],
+    ["ArrowLeft", current - 1],
+    ["Home", 0],
+    ["End", -1],
+  ]);
   return steps.has(key) ? tabs[(steps.get(key) + tabs.length) % tabs.length] : null;
 }
 
@@ -40,20 +53,30 @@ function chooseTab(sets, key, name) {
 function makeTabs(box, place, sets) {
   const key = box.dataset.remember || `tabs-${place}`;
   const sections = [...box.children].filter((child) => child.localName === "section");
-  const tabs = sections.map((section, at) => makeTab(section, `tabs-${place}-${at}`)).filter(Boolean);
+  const tabs = sections
+    .map((section, at) => makeTab(section, `tabs-${place}-${at}`))
+    .filter(Boolean);
   if (tabs.length < 1) return;
   const choose = (tab) => {
     selectTab(tabs, tab);
     chooseTab(sets, key, tab.name);
   };
-  const list = make("div", { class: "tab-list", role: "tablist", "aria-label": box.getAttribute("aria-label") || key });
+  const list = make("div", {
+    class: "tab-list",
+    role: "tablist",
+    "aria-label": box.getAttribute("aria-label") || key,
+  });
   list.append(...tabs.map((tab) => tab.button));
   list.addEventListener("click", (event) => {
     const tab = tabs.find((one) => one.button.contains(event.target));
     if (tab) choose(tab);
   });
   list.addEventListener("keydown", (event) => {
-    const tab = tabForKey(tabs, tabs.findIndex((one) => one.button === event.target), event.key);
+    const tab = tabForKey(
+      tabs,
+      tabs.findIndex((one) => one.button === event.target),
+      event.key
+    );
     if (!tab || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     choose(tab);
