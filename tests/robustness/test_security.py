@@ -40,7 +40,7 @@ TEXT = (
 PROSE = f"# {TEXT}\n\n- {TEXT}\n> {TEXT}\n\n```\n{TEXT}\n```\n\n<script>evil()</script>\n\n[g]: javascript:evil()\n[g]\n"
 WORD = TEXT.replace(",", ";").replace("\t", "")
 URL = "https://evil.example/)](javascript:evil())`{{7*7}}&lt;script&gt;%22%3E%3Cscript%3E"
-PLAIN = {TEXT: "plain", PROSE: "plain", WORD: "plain", URL: "https://good.example/a"}
+PLAIN = {f"/{TEXT}": "/plain", TEXT: "plain", PROSE: "plain", WORD: "plain", URL: "https://good.example/a"}
 
 
 def description(depth: int = 2) -> dict[str, Any]:
@@ -95,11 +95,12 @@ def tool() -> dict[str, Any]:
         "name": TEXT, "description": PROSE, "scopes": [WORD, "../../x"], "tags": [WORD, "important", "a/../b"], "no_auth": False,
         "deprecation": {"reason": PROSE, "since": "2025-01-01", "sunset": "2026-01-01", "replaced_by": "MAIL_READ"},
         "input_parameters": {TEXT[:200]: {**description(), "required": True}}, "output_parameters": {TEXT[:200]: description()},
+        "source": {"method": "POST", "path": f"/{TEXT}"},
     }  # fmt: skip
 
 
 FILES: dict[str, tuple[str, Any]] = {
-    "catalog.yaml": ("catalog", {"title": TEXT, "description": PROSE, "home": URL, "repository": URL, "rules": dict.fromkeys(("hidden-character", "link-script", "link-data", "instruction-like"), "off")}),
+    "catalog.yaml": ("catalog", {"title": TEXT, "description": PROSE, "home": URL, "repository": URL, "api": URL, "headline": TEXT, "accent": "#0a6146", "links": {TEXT: URL}, "rules": dict.fromkeys(("hidden-character", "link-script", "link-data", "instruction-like"), "off")}),
     "toolkits/mail/toolkit.yaml": ("toolkit", {"name": TEXT, "logo": URL, "description": PROSE, "categories": [WORD], "no_auth": False, "homepage": URL, "owners": [WORD]}),
     "toolkits/mail/MAIL_SEND/20250101_00.yaml": ("tool", tool()),
     "toolkits/mail/MAIL_SEND/20250202_00.yaml": ("tool", {**tool(), "input_parameters": {"other": description(1)}}),
@@ -215,6 +216,7 @@ MARKDOWN = {
     ("li",),
     ("blockquote",),
     ("br",),
+    ("wbr",),  # where a long name may break
     ("a", "href", "rel"),
 }
 
