@@ -182,7 +182,7 @@ def test_a_second_build_changes_nothing(catalog: Path, out: Path, site: Path) ->
     previous = snapshot_state(out / "snapshots", out / "current", site)
     second = run_toolcatalog(*arguments)
     assert (first.returncode, second.returncode) == (0, 0)
-    assert "Built 4 tools in 8 versions, 3 toolkits, 0 sessions, 29 pages." in first.stderr
+    assert "Built 4 tools in 8 versions, 3 toolkits, 0 sessions, 30 pages." in first.stderr
     assert "Nothing has changed: 4 tools in 8 versions" in second.stderr
     assert first.stdout == second.stdout == f"{(out / 'current').readlink().name}\n"
     assert snapshot_state(out / "snapshots", out / "current", site) == previous
@@ -662,7 +662,7 @@ def test_pages_of_removed_tools_go_and_files_of_others_stay(
         path.write_text("mine")
     for folder in ("notes/NOTES_FIND", "notes/NOTES_SEARCH", "clock"):
         shutil.rmtree(catalog / "toolkits" / folder)
-    assert build(catalog, out, site).pages == 18
+    assert build(catalog, out, site).pages == 19
     assert not (site / "tools/NOTES_SEARCH").exists()
     assert not (site / "tools/CLOCK_NOW").exists()
     assert not (site / "toolkits/clock").exists()

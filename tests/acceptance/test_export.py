@@ -186,8 +186,8 @@ def test_all_wrong_names_are_told_at_once(small: Path) -> None:
     done = run_toolcatalog("export", "mcp", "A_DI", "B_DO", "--toolkit", "c", "--build", small)
     assert [line.removeprefix("error: ")[:28] for line in done.stderr.splitlines()] == [
         "There is no toolkit c.",
-        "There is no tool A_DI: `tool",
-        "There is no tool B_DO: `tool",
+        "There is no tool A_DI (did y",
+        "There is no tool B_DO (did y",
     ]
 
 

@@ -49,8 +49,8 @@ def catalog(tmp_path: Path) -> Path:
         ("toolkits/b", ["import", "wire", "wire.json", "--into", "catalog", "--toolkit", "b"]),
         ("toolkits/a/A_NEW", ["new", "tool", "A_NEW", *TEXTS]),
         ("toolkits/b", ["new", "toolkit", "b", *KIT]),
-        (".schemas", ["new", "toolkit", "b", *KIT]),
-        (".schemas/v1", ["new", "tool", "A_NEW", *TEXTS]),
+        (".schemas", ["new", "schemas"]),
+        (".schemas/v1", ["new", "schemas"]),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value[:2]),
 )

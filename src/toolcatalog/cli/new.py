@@ -35,6 +35,11 @@ Examples:
   toolcatalog new toolkit github
   toolcatalog new tool GITHUB_CREATE_ISSUE
 """
+_SCHEMAS_EPILOG = """\b
+Examples:
+  toolcatalog new schemas
+  toolcatalog new schemas --catalog catalog
+"""
 # the others have the field's own name
 _FLAGS = {"categories": "--category", "owners": "--owner", "scopes": "--scope", "tags": "--tag"}
 
@@ -136,7 +141,7 @@ def new_tool(
     )
 
 
-@command.command("schemas")
+@command.command("schemas", epilog=_SCHEMAS_EPILOG)
 @options.catalog
 def new_schemas(catalog: Path) -> None:
     """Write the JSON Schemas for editors to the catalog, or update them.
