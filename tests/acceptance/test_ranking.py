@@ -59,8 +59,8 @@ def test_a_word_that_is_spelt_right_is_not_corrected(store: Store) -> None:
 
 
 def test_only_so_many_letters_are_corrected(tmp_path: Path) -> None:
-    """Each letter of an unknown word costs some fifty lookups. So words are corrected up to 48
-    letters together, and those of a slug up to 8.
+    """Each letter of an unknown word costs some fifty lookups, so words are corrected up to 48
+    letters together.
     """
     catalog = generate_catalog(tmp_path / "catalog", 1)
     words = [letter * 3 + "ybcdfghklmnprtvwxz" for letter in "aeiou"]
@@ -72,7 +72,6 @@ def test_only_so_many_letters_are_corrected(tmp_path: Path) -> None:
     slugs = [f"KIT0_{word.upper()}" for word in words]
     assert {*found(store, " ".join(misspelled))} == {*slugs[:2]}
     assert {*found(store, " ".join(misspelled[::-1]))} == {*slugs[3:]}
-    assert store.similar_slugs(misspelled[0].upper(), None) == []
 
 
 def test_each_sentence_has_its_tool_among_the_first(store: Store) -> None:

@@ -755,7 +755,7 @@ def test_people_get_a_page_about_what_is_not_there(
     assert response.headers["cache-control"] == "no-store"
     assert response.headers["content-security-policy"].startswith("default-src 'self';")
     assert response.headers["x-request-id"]
-    assert "<h1>There is no such page</h1>" in response.text
+    assert "<h1>Page not found</h1>" in response.text
     assert response.text == httpx.get(f"{shipped.url}/404.html").text
 
 
