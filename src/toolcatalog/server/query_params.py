@@ -278,23 +278,34 @@ class _QueryReader:
         return words if self.has_room_for(name, len(words)) else ()
 
     def has_room_for(self, name: str, count: int) -> bool:
-        """Count the values of a list parameter; return whether they and all before are few enough.
+        """Count the values of a list parameter; return whether they are few enough.
 
         Otherwise the caller ignores its values, and `check_name_count` records the error.
         """
         self.name_counts[name] = count
-        return sum(self.name_counts.values()) <= MAX_NAMES
+        return self._total_of(name) <= MAX_NAMES
+
+    def _total_of(self, name: str) -> int:
+        """Return how many values count together with those of a list parameter.
+
+        With `tool_slugs` all filters are ignored, so its values count on their own.
+        """
+        slugs = self.name_counts.get("tool_slugs", 0)
+        return slugs if name == "tool_slugs" else sum(self.name_counts.values()) - slugs
 
     def check_name_count(self) -> None:
-        """Record an error if all list parameters together have more than 1000 values."""
-        total, lists = sum(self.name_counts.values()), ", ".join(self.name_counts)
-        if total > MAX_NAMES:
-            self.errors.append(
-                invalid_request(
-                    f"{lists}: {total} values, at most {MAX_NAMES} are allowed.",
-                    f"Send at most {MAX_NAMES} values of {lists} in a request.",
+        """Record an error if `tool_slugs`, or all other lists together, have over 1000 values."""
+        filters = [name for name in self.name_counts if name != "tool_slugs"]
+        for names in (["tool_slugs"], filters):
+            total = self._total_of(names[0]) if names else 0
+            if total > MAX_NAMES:
+                lists = ", ".join(names)
+                self.errors.append(
+                    invalid_request(
+                        f"{lists}: {total} values, at most {MAX_NAMES} are allowed.",
+                        f"Send at most {MAX_NAMES} values of {lists} in a request.",
+                    )
                 )
-            )
 
     def read_choice(self, name: str, choices: tuple[str, ...]) -> str | None:
         value = self.read_text(name)
