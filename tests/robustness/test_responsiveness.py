@@ -26,7 +26,7 @@ from toolcatalog.server.error_responses import RequestError
 from toolcatalog.server.operations import Operations
 from toolcatalog.server.query_params import ToolParams, encode_cursor
 from toolcatalog.store.open import open_build
-from toolcatalog.store.store import VersionPins
+from toolcatalog.store.store import Filters, VersionPins
 
 KITS = 1000
 WAIT = 0.1  # seconds that a look at the health may take
@@ -224,7 +224,8 @@ def test_an_unknown_slug_costs_little(
     than three short searches.
     """
     find, version = operations._get_view(toolkits).find_tool, ToolParams(None, VersionPins())
-    query = partial(operations.list_tools, make_key(toolkits), b"query=do+thing+number+7")
+    filters = Filters(query="do thing number 7")
+    query = partial(operations.store.search, filters, VersionPins(), toolkits)
     costs = []
     for number, word in enumerate(map("".join, product("QXZJ", "VWK", "BDG", "FHJ", "PT"))):
         start = time.thread_time()
