@@ -40,7 +40,13 @@ TEXT = (
 PROSE = f"# {TEXT}\n\n- {TEXT}\n> {TEXT}\n\n```\n{TEXT}\n```\n\n<script>evil()</script>\n\n[g]: javascript:evil()\n[g]\n"
 WORD = TEXT.replace(",", ";").replace("\t", "")
 URL = "https://evil.example/)](javascript:evil())`{{7*7}}&lt;script&gt;%22%3E%3Cscript%3E"
-PLAIN = {f"/{TEXT}": "/plain", TEXT: "plain", PROSE: "plain", WORD: "plain", URL: "https://good.example/a"}
+PLAIN = {
+    f"/{TEXT}": "/plain",
+    TEXT: "plain",
+    PROSE: "plain",
+    WORD: "plain",
+    URL: "https://good.example/a",
+}
 
 
 def description(depth: int = 2) -> dict[str, Any]:

@@ -296,10 +296,10 @@ class _QueryReader:
     def check_name_count(self) -> None:
         """Record an error if `tool_slugs`, or all other lists together, have over 1000 values."""
         filters = [name for name in self.name_counts if name != "tool_slugs"]
-        for names in (["tool_slugs"], filters):
-            total = self._total_of(names[0]) if names else 0
+        for parameters in (["tool_slugs"], filters):
+            total = self._total_of(parameters[0]) if parameters else 0
             if total > MAX_NAMES:
-                lists = ", ".join(names)
+                lists = ", ".join(parameters)
                 self.errors.append(
                     invalid_request(
                         f"{lists}: {total} values, at most {MAX_NAMES} are allowed.",
