@@ -1,7 +1,7 @@
 """Answer cache: the answers of one snapshot by visible toolkits, coding and parsed parameters.
 
-A snapshot never changes and has a cache of its own, so an answer stays valid. Documents in an
-answer are views of mapped files, so a page takes a few kilobytes whatever its size.
+A snapshot never changes and has a cache of its own, so an answer stays valid. A large page in the
+order of the files is a view of a mapped file and takes little memory; other pages are copies.
 """
 
 import threading
@@ -10,8 +10,8 @@ from collections.abc import Hashable
 from toolcatalog.server.metrics.counters import CacheCounts
 from toolcatalog.server.responses import Answer, BodyChunk
 
-MAX_SIZE = 32 * 1024 * 1024  # bytes of all entries together
-MAX_ENTRY_SIZE = 1024 * 1024  # bytes of one entry
+MAX_SIZE = 64 * 1024 * 1024  # bytes of all entries together
+MAX_ENTRY_SIZE = 2 * 1024 * 1024  # bytes of one entry
 _ENTRY_OVERHEAD = 1500  # bytes of a key, a tuple and their dictionary entry
 _CHUNK_OVERHEAD = 220  # bytes of a chunk without the data that it owns
 

@@ -37,8 +37,6 @@ from toolcatalog.server.responses import (
 from toolcatalog.server.state import AppState, ServedSnapshot
 
 _MAX_INLINE_QUERY = 512  # bytes of a query string; a longer one is answered in a thread
-_MAX_JOINED_BODY = 64 * 1024  # bytes of a body whose chunks are joined
-_MAX_CHUNKS = 8  # chunks of a larger body that are sent one by one
 _PREFLIGHT_HEADERS: list[Header] = [
     (b"access-control-allow-methods", b"GET, HEAD, OPTIONS"),
     (b"access-control-allow-headers", b"*, Authorization"),
@@ -280,15 +278,12 @@ async def read_body(receive: Receive) -> bytes:
 
 
 async def send_response(response: Response, send: Send) -> None:
-    """Send a response; a few large chunks are sent one by one, without a copy."""
-    status, headers, chunks, size = response
+    """Send a response; its chunks are sent one by one, without a copy."""
+    status, headers, chunks, _ = response
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    if size > _MAX_JOINED_BODY and len(chunks) <= _MAX_CHUNKS:
-        for chunk in chunks:
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        chunks = ()
-    body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-    await send({"type": "http.response.body", "body": body})
+    for chunk in chunks[:-1]:
+        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+    await send({"type": "http.response.body", "body": chunks[-1] if chunks else b""})
 
 
 def make_refusal(

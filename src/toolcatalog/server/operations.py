@@ -18,7 +18,7 @@ from toolcatalog.server.catalog_view import CatalogView
 from toolcatalog.server.content_coding import MIN_SIZE
 from toolcatalog.server.error_responses import ErrorDetail, RequestError, unauthorized
 from toolcatalog.server.query_params import ListParams, Page, SessionParams, encode_cursor
-from toolcatalog.server.responses import GZIP, Answer, BodyChunk, compute_tag
+from toolcatalog.server.responses import GZIP, Answer, BodyChunk, compute_tag, join_chunks
 from toolcatalog.snapshot.gzip_fragments import gzip_body
 from toolcatalog.store.store import Store
 
@@ -50,7 +50,8 @@ class Operations:
             raise RequestError(*errors)
         fragment = self.store.read_fragment(tool_id) if gzip else None
         if fragment is not None and fragment.size >= MIN_SIZE:
-            return Answer(gzip_body(b"", fragment, b""), self.store.read_tag(tool_id), GZIP)
+            chunks = join_chunks(gzip_body(b"", fragment, b""))
+            return Answer(chunks, self.store.read_tag(tool_id), GZIP)
         document, tag = self.store.read_document(tool_id)
         return Answer((document,), tag)
 
@@ -78,11 +79,11 @@ class Operations:
         if compressed is not None and compressed[0].size >= MIN_SIZE:
             fragments, tag = compressed
             end = _render_page_end(params.page, total)
-            chunks = gzip_body(_PAGE_START, fragments, end)
+            chunks = join_chunks(gzip_body(_PAGE_START, fragments, end))
             return Answer(chunks, compute_tag(tag + end), GZIP, suggestion)
         documents, tag = self.store.read_documents(tool_ids)
         chunks, tag = render_list_page(documents, tag, params.page, total)
-        return Answer(chunks, tag, suggestion=suggestion)
+        return Answer(join_chunks(chunks), tag, suggestion=suggestion)
 
     def encode_query(self, query: bytes) -> None:
         """Encode the text of a list request for semantic search, ahead of time. Thread-safe."""
@@ -167,4 +168,4 @@ def _encode(answer: Answer, *, gzip: bool) -> Answer:
     plain = b"".join(answer.chunks)
     if gzip and len(plain) >= MIN_SIZE:
         return answer._replace(chunks=(content_coding.compress(plain),), encoding=GZIP)
-    return answer
+    return answer._replace(chunks=(plain,))

@@ -32,6 +32,8 @@ _GZIP_HEADERS = ((b"content-encoding", GZIP), *_ANSWER_HEADERS)
 _ERROR_HEADERS = (_NO_STORE, _JSON, *SECURITY_HEADERS, *CORS_HEADERS)
 _PLAIN = string.punctuation.replace("%", "") + " "  # characters that need no encoding in a header
 _MAX_SUGGESTION_SIZE = 1000  # bytes
+_MAX_JOINED_BODY = 64 * 1024  # bytes of a body whose chunks are always joined
+_MAX_CHUNKS = 8  # chunks of a larger body that are sent one by one, without a copy
 
 
 class ResponseContext(NamedTuple):
@@ -72,6 +74,19 @@ class Answer(NamedTuple):
     def etag(self) -> bytes:
         """The ETag, with its quotes: each coding has its own."""
         return b'"%b-%b"' % (self.tag, self.encoding) if self.encoding else b'"%b"' % self.tag
+
+
+def join_chunks(chunks: Sequence[BodyChunk]) -> Sequence[BodyChunk]:
+    """Return the chunks of a body as one, or as they are if they are few and large.
+
+    An answer of many views costs a copy whenever it is sent, and the garbage collector visits each
+    view of every cached answer.
+    """
+    if len(chunks) == 1:
+        return chunks
+    if len(chunks) <= _MAX_CHUNKS and sum(map(len, chunks)) > _MAX_JOINED_BODY:
+        return tuple(chunks)
+    return (b"".join(chunks),)
 
 
 class Response(NamedTuple):

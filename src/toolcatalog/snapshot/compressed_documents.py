@@ -18,10 +18,11 @@ Adjacent documents are one slice of this file. The CRC-32 of their plain bytes f
 
 import struct
 from array import array
-from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from zlib_ng import zlib_ng
 
 from toolcatalog.errors import SnapshotError
@@ -35,6 +36,20 @@ _FOOTER = struct.Struct("<32sQ")  # and then the checksum and the magic
 _END = struct.Struct("<Q8s")
 _ALIGNMENT = 8  # bytes
 SEPARATOR = gzip_fragments.store_fragment(b",")
+
+
+class Runs(NamedTuple):
+    """Runs of consecutive positions: their first positions, and those after their last ones."""
+
+    firsts: NDArray[np.uint32]
+    stops: NDArray[np.uint32]
+
+
+def find_runs(positions: NDArray[np.uint32]) -> Runs:
+    """Return the runs of consecutive positions, in the given order."""
+    breaks = np.flatnonzero(positions[1:] - positions[:-1] != 1)
+    lasts = np.concatenate((positions[breaks], positions[-1:]))
+    return Runs(np.concatenate((positions[:1], positions[breaks + 1])), lasts + 1)
 
 
 class CompressedDocuments:
@@ -54,7 +69,10 @@ class CompressedDocuments:
         )
         self._data = memoryview(data)
         self._verified = bytearray(count)
-        start_values = np.frombuffer(starts, np.uint64)
+        # the same columns for pages
+        self._start_column = start_values = np.frombuffer(starts, np.uint64)
+        self._prefix_crc_column = np.frombuffer(self._prefix_crcs, np.uint32)
+        self._verified_column = np.frombuffer(self._verified, np.bool_)
         padding = self._data[start_values[-1] : len(data) - len(columns) - _FOOTER.size - _END.size]
         if (
             (start_values[1:] < start_values[:-1]).any()
@@ -66,35 +84,45 @@ class CompressedDocuments:
     def __len__(self) -> int:
         return len(self._verified)
 
-    def read_runs(
-        self, runs: Sequence[tuple[int, int]], document_offsets: Sequence[int]
+    def read_run(self, first: int, stop: int, size: int) -> Fragments:
+        """Return adjacent documents with commas between them; `size` is that of their plain bytes.
+
+        Raises SnapshotError if a fragment is not what was written.
+        """
+        if self._verified.find(0, first, stop) >= 0:
+            self._verify(first, stop)
+        start, end = self._starts[first], self._starts[stop] - len(SEPARATOR)
+        crc = append_crc32(self._prefix_crcs[first], self._inclusive_crcs[stop - 1], size)
+        return Fragments((self._data[start:end],), crc, size)
+
+    def read_documents(
+        self, positions: NDArray[np.uint32], document_offsets: NDArray[np.uint64]
     ) -> Fragments:
         """Return documents with commas between them.
 
-        `runs` are first and last positions of adjacent documents, `document_offsets` those of
-        `tools.json`. Raises SnapshotError if a fragment is not what was written.
+        `document_offsets` are those of `tools.json`. Raises SnapshotError if a fragment is not what
+        was written.
         """
-        chunks, next_crc, next_size = [], 0, 0
-        data, starts, prefix_crcs, verified = (
-            self._data,
-            self._starts,
-            self._prefix_crcs,
-            self._verified,
-        )
-        for first, last in runs:
-            if not verified[first] or (last > first and verified.find(0, first, last + 1) >= 0):
-                self._verify(first, last + 1)
-            chunks.append(data[starts[first] : starts[last + 1]])
-            crc, size = next_crc ^ prefix_crcs[first], next_size
-            run_size = document_offsets[last + 1] - document_offsets[first]
-            next_crc = append_crc32(crc, prefix_crcs[last + 1], run_size)
-            next_size += run_size
-        if not chunks:
-            return Fragments([], 0, 0)
-        # the last one again, without the comma after it
-        chunks[-1] = chunks[-1][: -len(SEPARATOR)]
-        crc = append_crc32(crc, self._inclusive_crcs[last], run_size - 1)
-        return Fragments(chunks, crc, size + run_size - 1)
+        if not len(positions):
+            return Fragments((), 0, 0)
+        runs = find_runs(positions)
+        sizes = (document_offsets.take(runs.stops) - document_offsets.take(runs.firsts)).tolist()
+        sizes[-1] -= 1  # no comma after the last document
+        if len(sizes) == 1:
+            return self.read_run(int(runs.firsts[0]), int(runs.stops[0]), sizes[0])
+        if not self._verified_column.take(positions).all():
+            for position in positions.tolist():
+                self._verify(position, position + 1)
+        starts, ends = (self._start_column.take(column).tolist() for column in runs)
+        before, through = (self._prefix_crc_column.take(column).tolist() for column in runs)
+        ends[-1] -= len(SEPARATOR)
+        through[-1] = self._inclusive_crcs[int(positions[-1])]
+        crc = 0
+        for first_crc, last_crc, size in zip(before, through, sizes, strict=True):
+            crc = append_crc32(crc ^ first_crc, last_crc, size)
+        data = self._data
+        chunks = [data[start:end] for start, end in zip(starts, ends, strict=True)]
+        return Fragments(chunks, crc, sum(sizes))
 
     def read_slice(self, start: int, stop: int) -> memoryview:
         """Return the fragments from one position to another, each with its separator.

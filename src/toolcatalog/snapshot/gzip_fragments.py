@@ -8,7 +8,7 @@ is assembled without its plain bytes.
 """
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from zlib_ng import zlib_ng
@@ -27,7 +27,7 @@ _ZEROS = memoryview(bytes(1 << 15))
 class Fragments(NamedTuple):
     """Fragments that follow each other, and the CRC-32 and the size of their plain bytes."""
 
-    chunks: list[memoryview]
+    chunks: Sequence[memoryview]
     crc: int
     size: int
 

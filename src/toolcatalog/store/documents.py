@@ -11,7 +11,7 @@ longer used, and one line in the log says so.
 import hashlib
 import logging
 from binascii import hexlify
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from zlib_ng import zlib_ng
 
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.snapshot import format as snapshot_format
-from toolcatalog.snapshot.compressed_documents import CompressedDocuments
+from toolcatalog.snapshot.compressed_documents import CompressedDocuments, find_runs
 from toolcatalog.snapshot.gzip_fragments import Fragments
 from toolcatalog.snapshot.mapped_files import Buffer
 from toolcatalog.snapshot.tables import ToolIds
@@ -44,8 +44,10 @@ class Documents:
             columns[name].data for name in ("offset", "check", "place")
         )
         self._tags = columns["tag"].view(np.uint8).data
+        self._tag_column = columns["tag"].view(f"V{snapshot_format.TAG_SIZE}")
         # documents, by position, that matched their checksum
         self._verified = bytearray(len(self._positions))
+        self._verified_column = np.frombuffer(self._verified, np.bool_)
         self._compressed = compressed
 
     def read_document(self, tool_id: int) -> tuple[memoryview, bytes]:
@@ -56,7 +58,7 @@ class Documents:
         """
         position = self._positions[tool_id]
         if not self._verified[position]:
-            self._verify(position, position)
+            self._verify(position)
         tag = self._tags[
             snapshot_format.TAG_SIZE * position : snapshot_format.TAG_SIZE * (position + 1)
         ]
@@ -71,18 +73,19 @@ class Documents:
         file are one piece, with the commas between them. Raises SnapshotError if one is not what
         was written.
         """
-        runs = _find_runs(self._columns["place"].take(tool_ids))
-        pieces = []
-        for first, last in runs:
-            if self._verified.find(0, first, last + 1) >= 0:
-                self._verify(first, last)
-            pieces.append(self._documents[self._offsets[first] : self._offsets[last + 1] - 1])
-        return pieces, self._combine_tags(runs)
+        positions = self._columns["place"].take(tool_ids)
+        if not self._verified_column.take(positions).all():
+            for position in positions.tolist():
+                self._verify(position)
+        runs = find_runs(positions)
+        starts, stops = (self._columns["offset"].take(column).tolist() for column in runs)
+        documents = self._documents
+        pieces = [documents[start : stop - 1] for start, stop in zip(starts, stops, strict=True)]
+        return pieces, self._combine_tags(positions)
 
-    def _combine_tags(self, runs: Sequence[tuple[int, int]]) -> bytes:
-        size = snapshot_format.TAG_SIZE
-        tags = b"".join([self._tags[size * first : size * (last + 1)] for first, last in runs])
-        return hexlify(hashlib.blake2b(tags, digest_size=size).digest())
+    def _combine_tags(self, positions: NDArray[np.uint32]) -> bytes:
+        tags = self._tag_column.take(positions).tobytes()
+        return hexlify(hashlib.blake2b(tags, digest_size=snapshot_format.TAG_SIZE).digest())
 
     def read_tag(self, tool_id: int) -> bytes:
         """Return the tag of a document: the first 32 hex digits of its SHA-256."""
@@ -95,7 +98,8 @@ class Documents:
         Returns None if the snapshot has no compressed documents, or damaged ones.
         """
         position = self._positions[tool_id]
-        return self._read_compressed([(position, position)])
+        size = self._offsets[position + 1] - self._offsets[position] - 1
+        return self._read_compressed(lambda file: file.read_run(position, position + 1, size))
 
     def read_fragments(self, tool_ids: ToolIds) -> tuple[Fragments, bytes] | None:
         """Return documents in the order of the ids as gzip fragments, and a tag of all of them.
@@ -104,15 +108,18 @@ class Documents:
         plain bytes are not read. The tag is that of `read_documents`. Returns None as
         `read_fragment` does.
         """
-        runs = _find_runs(self._columns["place"].take(tool_ids))
-        fragments = self._read_compressed(runs)
-        return None if fragments is None else (fragments, self._combine_tags(runs))
+        positions = self._columns["place"].take(tool_ids)
+        offsets = self._columns["offset"]
+        fragments = self._read_compressed(lambda file: file.read_documents(positions, offsets))
+        return None if fragments is None else (fragments, self._combine_tags(positions))
 
-    def _read_compressed(self, runs: Sequence[tuple[int, int]]) -> Fragments | None:
+    def _read_compressed(
+        self, read: Callable[[CompressedDocuments], Fragments]
+    ) -> Fragments | None:
         if self._compressed is None:
             return None
         try:
-            return self._compressed.read_runs(runs, self._offsets)
+            return read(self._compressed)
         except (SnapshotError, IndexError) as error:
             self._compressed = None
             log_damaged_compressed_documents(error)
@@ -124,23 +131,22 @@ class Documents:
         offset = self._columns["offset"].astype(np.int64)
         return offset[positions + 1] - offset[positions] - 1
 
-    def _verify(self, first: int, last: int) -> None:
-        """Check the checksums of documents, and that a comma or the bracket follows each.
+    def _verify(self, position: int) -> None:
+        """Check the checksum of a document, and that a comma or the bracket follows it.
 
-        The separators are checked because `read_documents` returns them too.
+        The separator is checked because `read_documents` returns it too.
         """
-        for position in range(first, last + 1):
-            start, end = self._offsets[position], self._offsets[position + 1] - 1
-            separator = b"]" if end == len(self._data) - 1 else b","
-            if (
-                zlib_ng.crc32(self._documents[start:end]) != self._checksums[position]
-                or self._data[end : end + 1] != separator
-            ):
-                raise SnapshotError(
-                    f"The document of tool version {self._columns['number'][position]} is not "
-                    f"what was written: {REBUILD_HINT}"
-                )
-            self._verified[position] = 1
+        start, end = self._offsets[position], self._offsets[position + 1] - 1
+        separator = b"]" if end == len(self._data) - 1 else b","
+        if (
+            zlib_ng.crc32(self._documents[start:end]) != self._checksums[position]
+            or self._data[end : end + 1] != separator
+        ):
+            raise SnapshotError(
+                f"The document of tool version {self._columns['number'][position]} is not "
+                f"what was written: {REBUILD_HINT}"
+            )
+        self._verified[position] = 1
 
 
 def log_damaged_compressed_documents(error: Exception) -> None:
@@ -150,20 +156,3 @@ def log_damaged_compressed_documents(error: Exception) -> None:
         snapshot_format.COMPRESSED_DOCUMENTS,
         error,
     )
-
-
-def _find_runs(positions: NDArray[np.uint32]) -> list[tuple[int, int]]:
-    """Return the first and the last position of each run of consecutive positions."""
-    numbers = positions.tolist()
-    if not numbers:
-        return []
-    # a whole page in the order of the file: a loop takes four times as long
-    if numbers == [*range(numbers[0], numbers[0] + len(numbers))]:
-        return [(numbers[0], numbers[-1])]
-    runs, first, last = [], -2, -2
-    for position in numbers:
-        if position != last + 1:
-            runs.append((first, last))
-            first = position
-        last = position
-    return [*runs[1:], (first, last)]
