@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import orjson
 
-from benchmarks import machine, servers
+from benchmarks import machine, relevance, servers
 from benchmarks.__main__ import cached_build, report_progress
 from toolcatalog.search import analysis
 from toolcatalog.store.open import open_build
@@ -66,6 +66,7 @@ def main() -> int:
             "meaning",
             _semantic_overhead(Path(folder) / "merged-words", Path(folder) / "merged-meaning"),
         )
+        replace_section(PAGE, "shipped", _shipped_table(Path(folder)))
     if sizes:
         replace_section(
             PAGE,
@@ -169,6 +170,20 @@ def _quality_table(own: Sequence[tuple[Rows, Rows]], merged: tuple[Rows, Rows]) 
         "| set | queries | own tools | with meaning | merged, 6,904 tools | with meaning |\n"
         "|---|---|---|---|---|---|"
     )
+    return "\n".join([f"`make search-bench`, {_today()}:", "", head, *rows])
+
+
+def _shipped_table(folder: Path) -> str:
+    """Render the table of the graded queries for the shipped catalog."""
+    _run("-m", "toolcatalog", "build", "--out", folder / "shipped", "--no-site")
+    store, queries = open_build(folder / "shipped"), relevance.load_queries()
+    rows = []
+    for parts in (*((part,) for part in relevance.PARTS), relevance.PARTS):
+        chosen = [query for query in queries if query.part in parts]
+        result = relevance.measure_relevance(store, chosen)
+        ndcg, first = map(relevance.bootstrap_mean, (result.ndcg, result.is_first_right))
+        rows.append(f"| {' and '.join(parts)} | {len(chosen)} | {ndcg} | {first} |")
+    head = "| queries | number | nDCG@10 | right tool first, % |\n|---|---|---|---|"
     return "\n".join([f"`make search-bench`, {_today()}:", "", head, *rows])
 
 

@@ -729,9 +729,9 @@ def test_search_explains(shipped_build: Path) -> None:
     )
     assert [tool["slug"] for tool in output] == ["GITHUB_CREATE_ISSUE"]
     assert {word["word"] for word in output[0]["words"]} == {line[0] for line in lines[1:-1]}
-    assert sum(
-        output[0]["made_of"][part] for part in ("whole", "sentence", "typed")
-    ) == pytest.approx(output[0]["score"])
+    made_of = output[0]["made_of"]
+    score = (made_of["whole"] + made_of["sentence"]) * made_of["labels"] + made_of["typed"]
+    assert score == pytest.approx(output[0]["score"])
 
 
 def test_search_that_finds_nothing(shipped_build: Path, tmp_path: Path) -> None:

@@ -30,6 +30,16 @@ STOP_WORDS = {
         0
     ].split()
 }
+# what users say, and what tools are called instead; "a_b" is a pair of words
+SYNONYM_LINES = [
+    [words.split() for words in line.split(":")]
+    for table in re.findall(
+        '= """\n(.*?)"""',
+        (ROOT / "src" / "toolcatalog" / "search" / "synonyms.py").read_text(),
+        re.DOTALL,
+    )
+    for line in table.replace("\n    ", " ").splitlines()
+]
 # a whole sentence in a character: they unfold to eighteen and eight, and say nothing to a search
 LIGATURES = "\ufdfa\ufdfb"
 TOOL_SLUG = re.compile(r"[A-Z0-9_][A-Z0-9_-]*")
@@ -121,11 +131,15 @@ def dump_json(value: Any) -> str:
 
 
 def extract_words(text: str) -> list[str]:
+    """The words of a text without those that docs/search.md says are silent."""
+    return [word for word in extract_spellings(text) if word not in STOP_WORDS]
+
+
+def extract_spellings(text: str) -> list[str]:
     """Runs of Latin letters, of other letters or of digits, with camelCase and snake_case taken
     apart, folded to lower case.
 
-    Without accents; Chinese and Japanese in pairs of characters; and without the words that
-    docs/search.md says are silent.
+    Without accents; Chinese and Japanese in pairs of characters.
     """
     results = [""]
     text = "".join(" " if char in LIGATURES else char for char in text)
@@ -146,9 +160,7 @@ def extract_words(text: str) -> list[str]:
             results.append(previous)
         if script_class(char):
             results[-1] += char
-    return [
-        word.casefold()[:64] for word in results if word and word.casefold()[:64] not in STOP_WORDS
-    ]
+    return [word.casefold()[:64] for word in results if word]
 
 
 def extract_terms(*texts: str) -> list[str]:
@@ -182,7 +194,57 @@ def one_edit_words(word: str) -> set[str]:
             word[:index] + word[index + 1 :],
             word[:index] + word[index : index + 2][::-1] + word[index + 2 :],
         }
-    return results - {word}
+    kept = word[:1] if len(word) <= 7 else ""
+    return {result for result in results if result.startswith(kept)} - {word}
+
+
+def find_synonyms(text: str) -> set[str]:
+    """The terms that the words of a query, and pairs of them in one sentence, stand for."""
+    results = set()
+    for part in re.split(r"(?i)(?<=[.!?;])\s+|\n+|,\s*(?:and|then|also)\s+|\s+and\s+then\s+", text):
+        words = extract_spellings(part)
+        stems = [STEMMER.stemWord(word) for word in words]
+        used = set()
+        for index, stem in enumerate(stems):
+            for other in range(index + 1, min(index + 5, len(words))):
+                if targets := synonyms_of_pair(stem, words[other]):
+                    used |= {index, other}
+                    results |= targets
+        for index, stem in enumerate(stems):
+            if index not in used:
+                results |= synonyms_of_word(stem)
+    return results
+
+
+def synonyms_of_pair(stem: str, second: str) -> set[str]:
+    pairs = [
+        (left, pair.split("_")) for left, right in SYNONYM_LINES for pair in right if "_" in pair
+    ]
+    return {
+        STEMMER.stemWord(word)
+        for left, pair in pairs
+        if [STEMMER.stemWord(pair[0]), pair[1]] == [stem, second]
+        for word in left
+    }
+
+
+def synonyms_of_word(stem: str) -> set[str]:
+    return {
+        STEMMER.stemWord(word)
+        for left, right in SYNONYM_LINES
+        if stem in {STEMMER.stemWord(word) for word in left + right}
+        for word in left
+    }
+
+
+def has_synonyms(word: str) -> bool:
+    stem = STEMMER.stemWord(word)
+    return any(
+        stem == STEMMER.stemWord(item.split("_")[0])
+        for line in SYNONYM_LINES
+        for items in line
+        for item in items
+    )
 
 
 def matches_slug(text: str, slug: str) -> bool:
@@ -426,12 +488,13 @@ class ReferenceModel:
                 for other in [*longer, *self.vocabulary]
                 if are_related(term, other) and (other in longer or len(other) < len(term))
             }
-            if is_word(request[term]) and len(request[term]) <= min(letters, 24):
+            word = request[term]
+            if is_word(word) and 5 <= len(word) <= min(letters, 24) and not has_synonyms(word):
                 letters -= len(request[term])
                 result |= {
                     STEMMER.stemWord(word) for word in one_edit_words(request[term])
                 } & self.vocabulary
-        return result
+        return result | (find_synonyms(text) & self.vocabulary)
 
     def effective_versions(
         self, pins: dict[str, str | None], visible: set[str] | None
@@ -523,7 +586,10 @@ def read_versions(folder: Path, toolkit: dict[str, Any]) -> Iterator[ReferenceVe
 
 def searchable_texts(slug: str, toolkit: dict[str, Any], tool: dict[str, Any]) -> Iterator[str]:
     """All that a tool is found by."""
-    yield from (slug, tool["name"], tool["description"], toolkit["slug"], toolkit["name"])
+    # the slugs of other tools of the toolkit say what those do
+    others = rf"\b{re.escape(toolkit['slug'].upper())}_[A-Z0-9_]+"
+    description = re.sub(others, " ", tool["description"])
+    yield from (slug, tool["name"], description, toolkit["slug"], toolkit["name"])
     yield from parameter_texts(tool.get("input_parameters", {}))
 
 

@@ -96,6 +96,8 @@ def _explanation_to_dict(document: Mapping[str, Any], explanation: Explanation) 
         "typed": explanation.slug_bonus,
         "name_covered": explanation.name_coverage,
         "toolkit_covered": explanation.toolkit_coverage,
+        "action": explanation.action_factor,
+        "labels": explanation.label_factor,
     }
     parts |= (
         {}
@@ -121,9 +123,10 @@ def _format_explanation(explanation: Explanation) -> Iterator[str]:
             for field, points in sorted(contribution.fields.items(), key=lambda item: -item[1])
         )
         yield f"{contribution.spelling:16} {contribution.points:6.2f}  {fields}"
+    action = "the action, " if explanation.action_factor > 1 else ""
     parts = [
         (
-            f"name {explanation.name_coverage:.0%} covered, "
+            f"name {explanation.name_coverage:.0%} covered, {action}"
             f"toolkit {explanation.toolkit_coverage:.0%}: {explanation.query_score:.2f} of the best"
         )
     ]
@@ -136,7 +139,11 @@ def _format_explanation(explanation: Explanation) -> Iterator[str]:
             " to 1"
         )
         yield f"{'meaning':16} {explanation.semantic_score:6.2f}  on a scale from 0 to 1"
-        parts = [f"words and meaning by halves {explanation.score - explanation.slug_bonus:.2f}"]
+        score = (explanation.score - explanation.slug_bonus) / explanation.label_factor
+        parts = [f"words and meaning by halves {score:.2f}"]
+    if explanation.label_factor != 1:
+        label = "deprecated" if explanation.label_factor < 1 else "important"
+        parts[-1] += f", times {explanation.label_factor:.2f} ({label})"
     parts += [f"typed {explanation.slug_bonus:.0f}"] if explanation.slug_bonus else []
     yield f"{'score':16} {explanation.score:6.2f}  {' + '.join(parts)}"
 

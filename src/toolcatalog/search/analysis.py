@@ -135,6 +135,11 @@ def extract_words(text: str) -> list[Word]:
     ]
 
 
+def extract_spellings(text: str) -> list[str]:
+    """Return the spellings of all words of a text in order, with stop words."""
+    return [spelling for run in split_runs(text) for spelling in _split_run(run)]
+
+
 def split_query(query: str) -> list[str]:
     """Return the parts of a query that may each ask for something else.
 
@@ -194,12 +199,14 @@ stem = Stemmer.Stemmer("english", 0).stemWord
 
 
 MAX_CORRECTED_LENGTH = 24  # letters; longer words are not corrected
+_MAX_SHORT_LENGTH = 7  # letters of a word whose first letter is not corrected
 
 
 def single_edits(word: str) -> set[str]:
     """Return all words one edit away: about 50 for each letter.
 
-    An edit leaves out, swaps, replaces or inserts one letter.
+    An edit leaves out, swaps, replaces or inserts one letter. The first letter of a short word
+    stays.
     """
     splits = [(word[:index], word[index:]) for index in range(len(word) + 1)]
     deletions = {head + tail[1:] for head, tail in splits if tail}
@@ -208,4 +215,7 @@ def single_edits(word: str) -> set[str]:
         head + letter + tail[1:] for head, tail in splits if tail for letter in ascii_lowercase
     }
     insertions = {head + letter + tail for head, tail in splits for letter in ascii_lowercase}
-    return (deletions | transpositions | replacements | insertions) - {word}
+    edits = (deletions | transpositions | replacements | insertions) - {word}
+    if len(word) > _MAX_SHORT_LENGTH:
+        return edits
+    return {edit for edit in edits if edit[:1] == word[:1]}

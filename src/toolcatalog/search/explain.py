@@ -13,8 +13,9 @@ import numpy as np
 from toolcatalog.search import ranking, scoring, term_counts
 from toolcatalog.search.analysis import terms_in_piece
 from toolcatalog.search.index_reader import TextIndex
-from toolcatalog.search.ranking import Ranking, SlugMatch
-from toolcatalog.search.scoring import FIELDS
+from toolcatalog.search.query_expansion import expand_query
+from toolcatalog.search.ranking import Labels, Ranking, SlugMatch
+from toolcatalog.search.scoring import FIELDS, MAX_IMPACT
 from toolcatalog.search.vocabulary import Lookup
 from toolcatalog.snapshot import format as snapshot_format
 
@@ -33,20 +34,23 @@ class TermContribution(NamedTuple):
 class Explanation(NamedTuple):
     """The contributions of all terms, largest first, name and toolkit coverage, and the score.
 
-    The coverages are from 0 to 1. `query_score` is the sum of points, raised by the coverages,
-    relative to the best tool's. `sentence_score` is the boost for the best sentence, and
-    `slug_bonus` the bonus if the query names the tool itself. The score is the sum of these three.
-    With semantic search, `text_score` (the first two on a scale from 0 to 1) and `semantic_score`
-    (the similarity of the vectors on the same scale) count one half each, and `slug_bonus` is
-    added.
+    The coverages are from 0 to 1. `query_score` is the sum of points, raised by the coverages and
+    by `action_factor` (if the name has the action of the query), relative to the best tool's.
+    `sentence_score` is the boost for the best sentence. Their sum times `label_factor` (of
+    deprecated and important tools) and `slug_bonus`, if the query names the tool itself, make the
+    score.
+    With semantic search, `text_score` (that sum on a scale from 0 to 1) and `semantic_score` (the
+    similarity of the vectors on the same scale) count one half each.
     """
 
     contributions: Sequence[TermContribution]
     name_coverage: float
     toolkit_coverage: float
+    action_factor: float
     query_score: float
     sentence_score: float
     slug_bonus: float
+    label_factor: float
     text_score: float | None = None
     semantic_score: float | None = None
 
@@ -54,12 +58,13 @@ class Explanation(NamedTuple):
     def score(self) -> float:
         """The score by which tools are ordered."""
         if self.text_score is None or self.semantic_score is None:
-            return self.query_score + self.sentence_score + self.slug_bonus
-        return (
-            self.text_score * (1 - ranking.SEMANTIC_WEIGHT)
-            + self.semantic_score * ranking.SEMANTIC_WEIGHT
-            + self.slug_bonus
-        )
+            score = self.query_score + self.sentence_score
+        else:
+            score = (
+                self.text_score * (1 - ranking.SEMANTIC_WEIGHT)
+                + self.semantic_score * ranking.SEMANTIC_WEIGHT
+            )
+        return score * self.label_factor + self.slug_bonus
 
 
 def explain_result(
@@ -69,16 +74,17 @@ def explain_result(
     tool_id: int,
     document: Mapping[str, Any],
     slug_matches: Sequence[SlugMatch],
+    labels: Labels,
 ) -> Explanation:
     """Explain the rank of a tool among the reranked ones; `document` is the tool's document."""
-    terms, best = ranking.expand_query(Lookup(index), query), ranking_result.top_ids
+    terms, best = expand_query(Lookup(index), query), ranking_result.top_ids
     position = int(np.searchsorted(best, tool_id))
     bonus = float(ranking.compute_bonus(index, query, best, slug_matches)[position])
+    label_factor = float(labels.factors(best[position : position + 1])[0])
     semantic_score = _semantic_similarity(ranking_result, tool_id)
     if not terms:
-        return Explanation(
-            (), 0.0, 0.0, 0.0, 0.0, bonus, None if semantic_score is None else 0.0, semantic_score
-        )
+        words = None if semantic_score is None else 0.0
+        return Explanation((), 0.0, 0.0, 1.0, 0.0, 0.0, bonus, label_factor, words, semantic_score)
     details, shares = ranking.rerank(index, terms, best), _field_shares(index, document)
     words = (
         None
@@ -86,10 +92,8 @@ def explain_result(
         else float(ranking.normalize_scores(details.scores[0] + details.sentence_boost)[position])
     )
     contributions = []
-    for (term, weight, _), value in zip(
-        terms, (details.values[:, position] >> 2).tolist(), strict=True
-    ):
-        points = value / snapshot_format.MAX_ENCODED_IMPACT * scoring.MAX_IMPACT * term.idf * weight
+    for query_term, value in zip(terms, details.points[:, position].tolist(), strict=True):
+        term, points = query_term.term, value / snapshot_format.MAX_ENCODED_IMPACT * MAX_IMPACT
         if points:
             contributions.append(
                 TermContribution(
@@ -98,17 +102,24 @@ def explain_result(
                     {field: points * share for field, share in shares[term.text].items()},
                 )
             )
-    name, toolkit, query_score, sentence = (
+    name, toolkit, action, query_score, sentence = (
         float(column[position])
-        for column in (*details.coverage, details.scores[0], details.sentence_boost)
+        for column in (
+            *details.coverage,
+            details.actions,
+            details.scores[0],
+            details.sentence_boost,
+        )
     )
     return Explanation(
         sorted(contributions, key=lambda contribution: -contribution.points),
         name,
         toolkit,
+        action,
         query_score,
         sentence,
         bonus,
+        label_factor,
         words,
         semantic_score,
     )

@@ -5,6 +5,7 @@ neither name nor toolkit have. The first sentence of a description is also a fie
 mostly says what the tool is for, and the others how.
 """
 
+import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
@@ -59,6 +60,7 @@ def extract_fields(
         split_pieces("\n".join(column))
         for column in ([name for name, _ in parameter_texts], [text for _, text in parameter_texts])
     )
+    description = _drop_references(description, toolkit[0])
     first = next(split_sentences(description), "")
     return ToolFields(
         (
@@ -73,6 +75,17 @@ def extract_fields(
         is_newest,
         toolkit[0],
     )
+
+
+def _drop_references(description: str, toolkit: str) -> str:
+    """Return a description without the slugs of tools of the same toolkit.
+
+    They say what other tools do.
+    """
+    prefix = f"{toolkit.upper()}_"
+    if prefix not in description:
+        return description
+    return re.sub(rf"\b{re.escape(prefix)}[A-Z0-9_]+", " ", description)
 
 
 def _extend_runs(runs: list[str], extra: Sequence[str], elsewhere: Sequence[str]) -> list[str]:

@@ -26,9 +26,9 @@ from pyroaring import BitMap
 
 from toolcatalog import names
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
-from toolcatalog.search import ranking, topk, vocabulary
+from toolcatalog.search import query_expansion, ranking, topk, vocabulary
 from toolcatalog.search.index_reader import TextIndex
-from toolcatalog.search.ranking import Ranking, SlugMatch
+from toolcatalog.search.ranking import Labels, Ranking, SlugMatch
 from toolcatalog.search.vectors import NO_NEIGHBORS, Neighbors, QueryEncoder, VectorIndex
 from toolcatalog.search.vocabulary import Lookup
 from toolcatalog.snapshot import format as snapshot_format
@@ -303,11 +303,16 @@ class Store:
                 candidates,
                 self._match_slugs(filters.query),
                 neighbors,
+                self._labels,
             )
             return SearchResult(ranked.tool_ids, ranked)
         return SearchResult(
             self._newest_ids if tools is self._load_set(snapshot_format.NEWEST) else tools
         )
+
+    @property
+    def _labels(self) -> Labels:
+        return Labels(self._load_set(snapshot_format.DEPRECATED), self._load_set("tag important"))
 
     def _lookup(self, visible: Collection[str] | None) -> Lookup:
         return self._every_term if visible is None else self._limited(frozenset(visible))
@@ -350,6 +355,7 @@ class Store:
             tool_id,
             orjson.loads(self.read_document(tool_id)[0]),
             self._match_slugs(query),
+            self._labels,
         )
 
     def correct_query(self, query: str, visible: Collection[str] | None = None) -> str:
@@ -358,7 +364,7 @@ class Store:
         Known words are those of the `visible` toolkits (None: all). Returns an empty text if
         nothing was replaced.
         """
-        return ranking.correct_query(self._lookup(visible), query)
+        return query_expansion.correct_query(self._lookup(visible), query)
 
     def _match_slugs(self, query: str) -> list[SlugMatch]:
         """Return the tools whose slugs are the query or begin with it.

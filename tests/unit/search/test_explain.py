@@ -45,7 +45,8 @@ def test_the_parts_make_up_the_whole(store: Store, query: str) -> None:
             (
                 sum(contribution.points for contribution in reason.contributions)
                 * (1 + 0.3 * reason.name_coverage)
-                * (1 + 0.3 * reason.toolkit_coverage),
+                * (1 + 0.3 * reason.toolkit_coverage)
+                * reason.action_factor,
                 reason.query_score,
             )
         )

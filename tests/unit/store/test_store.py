@@ -677,7 +677,7 @@ def test_a_word_asked_twice_counts_once(store: Store) -> None:
     """Saying a word again changes no score, and neither does case."""
     once, repeated = (
         store.search(Filters(query=query), NEWEST)
-        for query in ("find some notes", "notes find NOTES Find find")
+        for query in ("find some notes", "find notes find NOTES Find find")
     )
     assert once.ranking is not None
     assert repeated.ranking is not None

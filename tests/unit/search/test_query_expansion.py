@@ -1,10 +1,10 @@
-"""Ranking: what bounds the work for one query."""
+"""Query expansion: what bounds the work for one query."""
 
 import pytest
 
 from support.catalogs import generate_catalog
 from toolcatalog.build.pipeline import build
-from toolcatalog.search.ranking import expand_query
+from toolcatalog.search.query_expansion import expand_query
 from toolcatalog.search.vocabulary import Lookup
 from toolcatalog.store.open import open_build
 
