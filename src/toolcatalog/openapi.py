@@ -184,12 +184,12 @@ def _list_tools(alias: str) -> JsonObject:
         _query_parameter(
             "query",
             "A sentence, words, or a slug: tools that share a word with it, best first.",
-            {"type": "string", "maxLength": 1000},
+            {"type": "string", "maxLength": 4000},
         ),
         _query_parameter(
             "search",
             "Older spelling of `query`.",
-            {"type": "string", "maxLength": 1000},
+            {"type": "string", "maxLength": 4000},
             deprecated=True,
         ),
         _query_parameter(

@@ -232,7 +232,7 @@ def test_the_tools_of_a_session_are_those_that_are_exported(
             'arguments.limit: "5" is not of type "integer".',
         ),
         ("search_tools", {"query": "a", "tags": []}, "'tags' was unexpected"),
-        ("search_tools", {"query": "a" * 5000}, "is longer than 1000 characters."),
+        ("search_tools", {"query": "a" * 5000}, "is longer than 4000 characters."),
         ("search_tools", {"query": "\ud800"}, "arguments: str is not valid UTF-8"),
         (
             "search_tools",

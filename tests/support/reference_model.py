@@ -679,7 +679,7 @@ class QueryString:
         """
         texts = [(self.single_value(name) or "").strip() for name in ("query", "search")]
         for name, text in zip(("query", "search"), texts, strict=True):
-            if len(text) > 1000:
+            if len(text) > 4000:
                 self.add_problem(400, "invalid_request", name)
         return texts[0] or texts[1]
 

@@ -24,7 +24,7 @@ from toolcatalog.store.store import Filters, VersionPins
 MAX_PAGE_SIZE = 1000  # items of a page
 MAX_NAMES = 1000  # values of all list parameters of a request together
 DEFAULT_PAGE_SIZE = 20
-MAX_QUERY_LENGTH = 1000  # characters
+MAX_QUERY_LENGTH = 4000  # characters
 MAX_BODY_SIZE = 64 * 1024  # bytes
 _MAX_FIELDS = 5000
 _MAX_KEPT_QUERY = 256  # bytes of a query string whose parameters are kept
