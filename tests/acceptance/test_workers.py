@@ -206,3 +206,16 @@ def test_a_worker_that_cannot_start_says_why_and_is_tried_again(
         server.keys_file.write_bytes(document)
         seen(server, 1, previous)
         assert "Traceback" not in server.log.read_text()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("delay", [0, 0.03, 0.1])
+def test_sigterm_ends_a_server_that_is_starting(
+    shipped_build: Path, tmp_path: Path, workers: int, delay: float
+) -> None:
+    """It exits with status 0 and without a traceback, whatever it is doing."""
+    with start_server(shipped_build, tmp_path, "--workers", str(workers)) as server:
+        time.sleep(delay)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(timeout=TIMEOUT) == 0
+        assert "Traceback" not in server.log.read_text()

@@ -118,6 +118,7 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
     if access_log:
         check_writable(access_log)
     pages = site if (site / "index.html").is_file() else None
+    supervisor.exit_on_sigterm()
     _print_startup(store, listener, pages)
     if metrics_listener:
         output.print_message(f"Metrics at {serve_options.listener_url(metrics_listener)}/metrics.")

@@ -64,15 +64,22 @@ def run_server(
             )
     else:
         draining = threading.Event()
-        # uvicorn drains, then raises the signal again: exit with status 0
-        signal.signal(signal.SIGTERM, _exit_on_signal)
-        _DrainingServer(
-            _create_config(
-                create_worker_app(settings, draining, metrics_listener, read_extra_counts)
-            ),
-            draining,
-            settings.drain_seconds,
-        ).run(sockets=[listener])
+        app = create_worker_app(settings, draining, metrics_listener, read_extra_counts)
+        server = _DrainingServer(_create_config(app), draining, settings.drain_seconds)
+        # uvicorn handles signals only while it serves: one may come before, and it raises those
+        # that it got again at the end
+        signal.signal(signal.SIGTERM, server.handle_exit)
+        server.run(sockets=[listener])
+        raise SystemExit(0)
+
+
+def exit_on_sigterm() -> None:
+    """Exit with status 0 on SIGTERM, until the server handles it itself."""
+    signal.signal(signal.SIGTERM, _exit_on_signal)
+
+
+def _exit_on_signal(number: int, frame: object) -> NoReturn:  # noqa: ARG001 - required
+    raise SystemExit(0)
 
 
 def _start_key_sync(redis: str, file: Path) -> None:
@@ -98,10 +105,6 @@ class _Redacting(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return redact(super().format(record))
-
-
-def _exit_on_signal(number: int, frame: object) -> NoReturn:  # noqa: ARG001 - required
-    raise SystemExit(0)
 
 
 def _create_config(app: ASGIApp | Callable[[], ASGIApp], workers: int = 1) -> uvicorn.Config:
