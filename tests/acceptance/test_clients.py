@@ -771,8 +771,8 @@ ERRORS: list[tuple[str, Args, str, tuple[str, int, str], list[str]]] = [
     ("tools", {"cursor": "nonsense"}, "default", INVALID, ["cursor"]),
     ("tools", {"important": "yes"}, "default", INVALID, ["important"]),
     ("tools", {"include_deprecated": "perhaps"}, "default", INVALID, ["include_deprecated"]),
-    ("tools", {"query": "a" * 1001}, "default", INVALID, ["query"]),
-    ("tools", {"search": "a" * 1001}, "default", INVALID, ["search"]),
+    ("tools", {"query": "a" * 4001}, "default", INVALID, ["query"]),
+    ("tools", {"search": "a" * 4001}, "default", INVALID, ["search"]),
     ("tools", {"toolkit_versions": "newest"}, "default", INVALID, ["toolkit_versions"]),
     (
         "tools",
