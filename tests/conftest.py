@@ -117,7 +117,7 @@ def imported_build(definitions: dict[str, Any], tmp_path_factory: pytest.TempPat
     """The folder `build` of a catalog of those definitions, with its site beside it."""
     assert len(definitions) == 930
     folder = tmp_path_factory.mktemp("imported")
-    run_successfully("import", "wire", WIRE, "--into", folder / "catalog")
+    run_successfully("import", "wire", WIRE, "--catalog", folder / "catalog")
     run_successfully(
         "build",
         "--catalog",

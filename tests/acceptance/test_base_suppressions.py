@@ -53,7 +53,7 @@ def problems(
             *base,
             "--format",
             "json",
-            "--least",
+            "--min-severity",
             "note",
             *arguments,
         ]

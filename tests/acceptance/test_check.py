@@ -39,9 +39,9 @@ def test_warnings_are_told_and_let_pass(catalog: Path) -> None:
     done = run_toolcatalog("check", "--catalog", catalog)
     assert done.returncode == 0
     assert (
-        f"catalog/{TOOL}:2:14: warning[description-empty] the description is empty" in done.stderr
+        f"catalog/{TOOL}:2:14: warning[description-empty] the description is empty" in done.stdout
     )
-    assert "1 warning in 1 file, of 10 files read." in done.stderr
+    assert "1 warning in 1 file, of 10 files read." in done.stdout
     assert run_toolcatalog("check", "--catalog", catalog, "--strict").returncode == 1
 
 
@@ -70,7 +70,7 @@ def test_the_catalog_says_what_weighs_how_much(catalog: Path) -> None:
             f"title: Base\nrules: {{description-empty: {severity}}}\n"
         )
         assert rules(catalog) == [("description-empty", severity)] * displayed
-        assert rules(catalog, "--least", "note").count(("description-empty", severity)) == (
+        assert rules(catalog, "--min-severity", "note").count(("description-empty", severity)) == (
             severity != "off"
         )
 
@@ -103,7 +103,7 @@ def test_paths(catalog: Path) -> None:
         assert rules(catalog, location) == [("wrong-type", "error")]
     done = run_toolcatalog("check", "--catalog", catalog, catalog / "sessions")
     assert (done.returncode, done.stdout) == (0, "")
-    assert "All is well in 10 files. 1 elsewhere in the catalog." in done.stderr
+    assert "No problems in 10 files. 1 elsewhere in the catalog." in done.stderr
     done = run_toolcatalog("check", "--catalog", catalog, catalog.parent)
     assert done.returncode == 2
     assert "is not in" in done.stderr
@@ -117,7 +117,7 @@ def test_fix(catalog: Path) -> None:
     done = run_toolcatalog("check", "--catalog", catalog, "--fix")
     assert done.returncode == 1
     assert f"Fixed 1 problem in 1 file: catalog/{TOOL}" in done.stderr
-    assert "unknown-key" in done.stderr
+    assert "unknown-key" in done.stdout
     mended = (catalog / TOOL).read_text()
     assert mended == f"{WRONG}tagz: []\n".replace("5", '"5"', 1)
     assert "Fixed" not in run_toolcatalog("check", "--catalog", catalog, "--fix").stderr
@@ -227,7 +227,7 @@ def test_what_was_found_is_told_again_only_where_nothing_has_changed(catalog: Pa
     expected = succeed_with(catalog)
     assert "description-empty" in expected
     assert succeed_with(catalog) == expected
-    assert "description-empty" not in succeed_with(catalog, "--least", "error")
+    assert "description-empty" not in succeed_with(catalog, "--min-severity", "error")
     assert succeed_with(catalog) == expected
     moved = catalog.rename(catalog.with_name("moved"))
     assert succeed_with(moved) == expected.replace("catalog/toolkits", "moved/toolkits")
@@ -263,7 +263,7 @@ def test_watch(catalog: Path, tmp_path: Path) -> None:
         [sys.executable, "-m", "toolcatalog", "check", "--catalog", str(catalog), "--watch"],
         tmp_path / "log",
     )
-    with log.open("w") as sink, subprocess.Popen(command, stderr=sink) as process:
+    with log.open("w") as sink, subprocess.Popen(command, stdout=sink, stderr=sink) as process:
         deadline = time.monotonic() + 60
         while "wrong-type" not in log.read_text() and time.monotonic() < deadline:
             if "Watching" in log.read_text():
@@ -288,4 +288,4 @@ def test_ten_thousand_problems(catalog: Path) -> None:
         (folder / "20250101_00.yaml").write_text(f"{EMPTY}{keys}")
     done = run_toolcatalog("check", "--catalog", catalog)
     assert done.returncode == 1
-    assert "\n10,000 errors, 1 warning in 21 files, of 29 files read." in done.stderr
+    assert "\n10,000 errors, 1 warning in 21 files, of 29 files read." in done.stdout

@@ -97,7 +97,7 @@ def keys(
         project: create_key(shipped.keys_file, "--project", project)
         for project in [*projects, "nobody"]
     }
-    result["limited"] = create_key(shipped.keys_file, "--toolkits", ",".join(seen))
+    result["limited"] = create_key(shipped.keys_file, "--toolkit", ",".join(seen))
     any_client, deadline = next(iter(clients.values())), time.monotonic() + 30
     # a change holds within a second
     while "error" in any_client.call("tools", {"limit": 1}, key=result["limited"]):

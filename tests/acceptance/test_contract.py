@@ -92,7 +92,7 @@ def test_the_document_holds_without_a_key(shipped: Server, tmp_path: Path) -> No
 @pytest.mark.deep
 def test_the_document_holds_with_a_limited_key(shipped: Server, tmp_path: Path) -> None:
     """The same with a key that sees one toolkit of many."""
-    key = create_key(shipped.keys_file, "--toolkits", "slack")
+    key = create_key(shipped.keys_file, "--toolkit", "slack")
     until(f"{shipped.url}/api/v3/tools?limit=1", 200, {"x-api-key": key})
     try_all(shipped, tmp_path, key, "fuzzing", 2)
 
@@ -188,7 +188,7 @@ def test_an_answer_is_as_the_document_says(
 @pytest.fixture(scope="module")
 def slack_key(shipped: Server) -> str:
     """A key that sees toolkit slack alone."""
-    key = create_key(shipped.keys_file, "--toolkits", "slack")
+    key = create_key(shipped.keys_file, "--toolkit", "slack")
     until(f"{shipped.url}/api/v3/tools?limit=1", 200, {"x-api-key": key})
     return key
 

@@ -78,6 +78,25 @@ def test_the_working_tree_against_a_revision(catalog: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("new_tool", "fail_on", "code"),
+    [
+        (NEEDY, "breaking", 1),
+        (TOOL + "tags: [b]\n", "breaking", 0),
+        (TOOL + "tags: [b]\n", "any", 1),
+        ("", "any", 0),
+    ],
+)
+def test_fail_on(
+    catalog: Path, capsys: pytest.CaptureFixture[str], new_tool: str, fail_on: str, code: int
+) -> None:
+    """The exit code is 1 if there is a change of this kind."""
+    if new_tool:
+        write_tool(catalog, "A_DO", "20260101_00", new_tool)
+    arguments = ["diff", "main", "--catalog", str(catalog), "--fail-on", fail_on]
+    assert main(arguments) == code, capsys.readouterr()
+
+
 def test_two_revisions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The working tree has no say in it."""
     write_tool(catalog, "A_DO", text=TOOL + "deprecation: {reason: Old.}\n")

@@ -233,7 +233,7 @@ def test_a_file_becomes_a_catalog(tmp_path: Path) -> None:
             "import",
             "mcp",
             tmp_path / "tools.json",
-            "--into",
+            "--catalog",
             tmp_path / "catalog",
             "--toolkit",
             "weather",
@@ -257,7 +257,7 @@ def test_what_is_exported_comes_back(shipped_build: Path, tmp_path: Path) -> Non
         "import",
         "mcp",
         tmp_path / "tools.json",
-        "--into",
+        "--catalog",
         tmp_path / "catalog",
         "--toolkit",
         "github",
@@ -273,7 +273,7 @@ def test_what_is_exported_comes_back(shipped_build: Path, tmp_path: Path) -> Non
 def live(tmp_path: Path, *command: object, seconds: float = 60) -> tuple[int, str]:
     """Import from a command: the exit code, and what is told."""
     done = run_toolcatalog(
-        "import", "mcp", "--into", tmp_path / "catalog", "--timeout", seconds, "--", *command
+        "import", "mcp", "--catalog", tmp_path / "catalog", "--timeout", seconds, "--", *command
     )
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
@@ -375,7 +375,7 @@ def test_without_the_extra_it_is_named(tmp_path: Path) -> None:
     (tmp_path / "tools.json").write_text(json.dumps([FORECAST]))
     env = {"PYTHONPATH": str(tmp_path)}
     done = run_toolcatalog(
-        "import", "mcp", "--into", tmp_path / "catalog", "--", sys.executable, "-V", env=env
+        "import", "mcp", "--catalog", tmp_path / "catalog", "--", sys.executable, "-V", env=env
     )
     assert (done.returncode, "pip install 'toolcatalog[mcp]'" in done.stderr) == (2, True)
     done = run_toolcatalog(
@@ -384,7 +384,7 @@ def test_without_the_extra_it_is_named(tmp_path: Path) -> None:
         tmp_path / "tools.json",
         "--toolkit",
         "weather",
-        "--into",
+        "--catalog",
         tmp_path / "catalog",
         env=env,
     )

@@ -121,7 +121,7 @@ def test_real_documents_become_catalogs_without_errors(name: str, tmp_path: Path
     if not path.exists():
         pytest.skip(f"the real document {name} lies outside the repository, and not here")
     toolkit, count = REAL[name]
-    text = run_toolcatalog("import", "openapi", path, "--into", tmp_path / "catalog").stderr
+    text = run_toolcatalog("import", "openapi", path, "--catalog", tmp_path / "catalog").stderr
     assert f"{count} new, 0 in a new version, 0 unchanged." in text
     assert len([*(tmp_path / "catalog" / "toolkits" / toolkit).glob("*/00000000_00.yaml")]) == count
     assert (
@@ -131,7 +131,7 @@ def test_real_documents_become_catalogs_without_errors(name: str, tmp_path: Path
     run_successfully(
         "build", "--catalog", tmp_path / "catalog", "--out", tmp_path / "build", "--no-site"
     )
-    repeated = run_toolcatalog("import", "openapi", path, "--into", tmp_path / "catalog").stderr
+    repeated = run_toolcatalog("import", "openapi", path, "--catalog", tmp_path / "catalog").stderr
     assert f"0 new, 0 in a new version, {count} unchanged." in repeated
     slugs_made = [
         path.name
@@ -373,7 +373,9 @@ def test_bad_input_is_told_and_nothing_is_written(
     if content is not None:
         (tmp_path / "it.json").write_bytes(content)
     assert (
-        main(["import", "openapi", str(tmp_path / "it.json"), "--into", str(tmp_path / "catalog")])
+        main(
+            ["import", "openapi", str(tmp_path / "it.json"), "--catalog", str(tmp_path / "catalog")]
+        )
         == 2
     )
     text = capfd.readouterr()
@@ -391,7 +393,7 @@ def test_standard_input_is_read_too(tmp_path: Path) -> None:
         "import",
         "openapi",
         "-",
-        "--into",
+        "--catalog",
         str(tmp_path),
         "--version",
         "20251027_00",

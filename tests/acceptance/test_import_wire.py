@@ -67,7 +67,7 @@ def imported(source: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFact
     """A folder with the catalog made of them, and its build."""
     assert len(source) == 930
     folder = tmp_path_factory.mktemp("wire")
-    done = run_toolcatalog("import", "wire", WIRE, "--into", folder / "catalog")
+    done = run_toolcatalog("import", "wire", WIRE, "--catalog", folder / "catalog")
     assert (done.returncode, done.stdout) == (0, "")
     (folder / "said").write_text(done.stderr)
     run_successfully(
@@ -174,7 +174,7 @@ def test_all_that_the_format_can_hold_comes_out_again(
 
 def test_importing_again_changes_nothing(imported: Path) -> None:
     """A second import of the same definitions writes no file and fails on none."""
-    done = run_toolcatalog("import", "wire", WIRE, "--into", imported / "catalog")
+    done = run_toolcatalog("import", "wire", WIRE, "--catalog", imported / "catalog")
     assert done.returncode == 0
     assert (
         f"Imported 930 tools into {imported / 'catalog'}: 0 new, 0 in a new version, 930 unchanged."
@@ -205,7 +205,9 @@ def test_what_our_api_serves_is_imported_without_loss(shipped_build: Path, tmp_p
     (tmp_path / "page.json").write_text(
         json.dumps({"items": [*previous.values()], "next_cursor": None})
     )
-    done = run_toolcatalog("import", "wire", tmp_path / "page.json", "--into", tmp_path / "catalog")
+    done = run_toolcatalog(
+        "import", "wire", tmp_path / "page.json", "--catalog", tmp_path / "catalog"
+    )
     assert done.returncode == 0, done.stderr
     assert {
         line.partition("; first: ")[0].split("  ")[-1]
@@ -687,7 +689,9 @@ def test_bad_input_is_one_sentence_and_exit_2(
     if content is not None:
         (tmp_path / "tools.json").write_bytes(content)
     assert (
-        main(["import", "wire", str(tmp_path / "tools.json"), "--into", str(tmp_path / "catalog")])
+        main(
+            ["import", "wire", str(tmp_path / "tools.json"), "--catalog", str(tmp_path / "catalog")]
+        )
         == 2
     )
     text = capfd.readouterr()
@@ -705,7 +709,7 @@ def test_standard_input_is_read_too(tmp_path: Path) -> None:
         "import",
         "wire",
         "-",
-        "--into",
+        "--catalog",
         str(tmp_path / "catalog"),
     ]
     done = subprocess.run(
@@ -734,7 +738,7 @@ def test_a_published_file_is_never_overwritten(tmp_path: Path) -> None:
         "import",
         "wire",
         tmp_path / "tools.json",
-        "--into",
+        "--catalog",
         tmp_path / "catalog",
         "--version",
         "00000000_00",
@@ -749,7 +753,7 @@ def test_a_published_file_is_never_overwritten(tmp_path: Path) -> None:
         "import",
         "wire",
         tmp_path / "tools.json",
-        "--into",
+        "--catalog",
         tmp_path / "catalog",
         "--version",
         "20251027_00",

@@ -99,6 +99,35 @@ def test_the_file_is_named_by_flag_or_environment(
     assert " b " in capsys.readouterr().out
 
 
+def test_the_list_as_json(tmp_path: Path) -> None:
+    """Every field of a key but its secret."""
+    file = tmp_path / "keys.json"
+    _, key = api_keys.create(file, "research", ("github",), None)
+    (values,) = json.loads(run_successfully("keys", "list", "--keys", file, "--format", "json"))
+    assert values == {
+        "id": key.id,
+        "project": "research",
+        "toolkits": ["github"],
+        "hint": key.hint,
+        "created": key.created,
+        "expires": None,
+        "state": "active",
+    }
+
+
+def test_an_unknown_toolkit_is_a_warning(tmp_path: Path, shipped_build: Path) -> None:
+    """The key is created, since a later build may have the toolkit; without a build nothing is
+    checked.
+    """
+    command = ("keys", "create", "--project", "p", "--toolkit", "github,slak", "--keys")
+    done = run_toolcatalog(*command, tmp_path / "keys.json", "--build", shipped_build)
+    assert (done.returncode, len(done.stdout)) == (0, 40)
+    assert done.stderr.startswith(
+        "warning: There is no toolkit slak (did you mean slack?). The key is created with it all"
+    )
+    assert "warning" not in run_toolcatalog(*command, tmp_path / "keys.json", cwd=tmp_path).stderr
+
+
 def test_only_a_hash_is_kept(tmp_path: Path) -> None:
     """The file has the key's SHA-256 and its last four characters; the secret is told once and
     stands nowhere.
@@ -549,11 +578,11 @@ def test_any_other_duration_is_refused(
 @pytest.mark.parametrize(
     ("flag", "value"),
     [
-        ("--toolkits", "Slack"),
-        ("--toolkits", "a b"),
-        ("--toolkits", ","),
-        ("--toolkits", ""),
-        ("--toolkits", "../x"),
+        ("--toolkit", "Slack"),
+        ("--toolkit", "a b"),
+        ("--toolkit", ","),
+        ("--toolkit", ""),
+        ("--toolkit", "../x"),
         ("--project", " "),
     ],
 )
@@ -568,9 +597,9 @@ def test_a_key_for_what_cannot_be_is_refused(
 
 
 def test_a_limited_key_is_limited_to_what_was_named(tmp_path: Path) -> None:
-    """Blanks and repetitions in `--toolkits` mean nothing."""
+    """Blanks and repetitions in `--toolkit` mean nothing."""
     file = tmp_path / "keys.json"
-    create_key(file, "--toolkits", " slack,github ,slack,")
+    create_key(file, "--toolkit", " slack,github ,slack,")
     assert api_keys.load_keys(file)[0].toolkits == ("slack", "github")
 
 

@@ -43,10 +43,10 @@ def catalog(tmp_path: Path) -> Path:
     [
         (
             "toolkits/b",
-            ["import", "openapi", "openapi.json", "--into", "catalog", "--toolkit", "b"],
+            ["import", "openapi", "openapi.json", "--catalog", "catalog", "--toolkit", "b"],
         ),
-        ("toolkits/b", ["import", "mcp", "mcp.json", "--into", "catalog", "--toolkit", "b"]),
-        ("toolkits/b", ["import", "wire", "wire.json", "--into", "catalog", "--toolkit", "b"]),
+        ("toolkits/b", ["import", "mcp", "mcp.json", "--catalog", "catalog", "--toolkit", "b"]),
+        ("toolkits/b", ["import", "wire", "wire.json", "--catalog", "catalog", "--toolkit", "b"]),
         ("toolkits/a/A_NEW", ["new", "tool", "A_NEW", *TEXTS]),
         ("toolkits/b", ["new", "toolkit", "b", *KIT]),
         (".schemas", ["new", "schemas"]),
@@ -106,7 +106,7 @@ def test_the_catalog_itself_may_be_behind_a_link(
     monkeypatch.chdir(catalog.parent)
     Path("link").symlink_to("catalog")
     assert main(["deprecate", "A_DO", "--catalog", "link"]) == 0
-    assert main(["import", "mcp", "mcp.json", "--into", "link", "--toolkit", "b"]) == 0
+    assert main(["import", "mcp", "mcp.json", "--catalog", "link", "--toolkit", "b"]) == 0
     assert (catalog / "toolkits" / "b").is_dir()
 
 

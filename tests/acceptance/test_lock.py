@@ -354,7 +354,7 @@ def test_the_digests_are_the_same_from_everywhere(
     """
     env = {"TOOLCATALOG_KEY": served.key}
     for source in (["--build", "build"], ["--catalog", "catalog"], ["--url", served.url]):
-        code, out, text = place.run("verify", *source, "--format", "json", env=env)
+        code, out, text = place.run("lock", "--check", *source, "--format", "json", env=env)
         assert (code, json.loads(out)) == (0, []), text
     file = place.folder / "shipped.lock"
     run_successfully(
@@ -376,7 +376,7 @@ def test_the_digests_are_the_same_from_everywhere(
         ("--url", f"{shipped.url}/"),
     ):
         code, out, text = place.run(
-            "verify", "--lock", file, flag, location, "--format", "json", env=env
+            "lock", "--check", "--lock", file, flag, location, "--format", "json", env=env
         )
         assert code == 0, text
         output.append(out)
@@ -437,7 +437,7 @@ def test_a_lock_of_format_1_holds_as_before(place: Place) -> None:
     place.change(STAY, TOOL + TWO % ("x", "y"))
     old_lock(place, A_STAY="20250101_00", A_GO="20250101_00")
     place.change(STAY, TOOL + TWO % ("y", "x"))
-    code, _, text = place.run("verify")
+    code, _, text = place.run("lock", "--check")
     assert code == 0
     assert "has format 1, which does not see the order of parameters" in text
     assert "`toolcatalog lock A_GO@20250101_00` writes it in format 2" in text
@@ -505,17 +505,23 @@ def verified(place: Place, how: str) -> tuple[int, dict[str, str]]:
     with start_server(place.folder / "build", place.folder) as server:
         source = {"build": "build", "catalog": "catalog", "url": server.url}[how]
         code, out, _ = place.run(
-            "verify", f"--{how}", source, "--format", "json", env={"TOOLCATALOG_KEY": server.key}
+            "lock",
+            "--check",
+            f"--{how}",
+            source,
+            "--format",
+            "json",
+            env={"TOOLCATALOG_KEY": server.key},
         )
     return code, {item["slug"]: item["rule"] for item in json.loads(out)}
 
 
 def test_what_people_are_told(place: Place) -> None:
-    """A line for each problem and what to do, on standard error."""
+    """A line for each problem and what to do on standard output, the summary on standard error."""
     place.change("toolkits/a/A_GO", None)
-    code, out, text = place.run("verify")
-    assert (code, out) == (1, "")
-    assert "error[tool-gone] A_GO: There is no such tool any more.\n  help: " in text
+    code, out, text = place.run("lock", "--check")
+    assert code == 1
+    assert "error[tool-gone] A_GO: There is no such tool any more.\n  help: " in out
     assert text.endswith("3 tools verified: 1 changed or gone.\n")
 
 
@@ -526,7 +532,7 @@ def test_what_people_are_told(place: Place) -> None:
         (["--lock", "empty.lock"], "locks no tool"),
         (["--build", "no"], "There is no finished build in no"),
         (["--catalog", "no"], "no"),
-        (["--build", "build", "--catalog", "catalog"], "one place is looked into at a time"),
+        (["--build", "build", "--catalog", "catalog"], "one source at a time"),
         (["--url", "localhost:8000"], "is no address of a server"),
         (["--url", "ftp://127.0.0.1"], "is no address of a server"),
         (["--url", "http://a@127.0.0.1/"], "is no address of a server"),
@@ -540,22 +546,22 @@ def test_what_cannot_be_verified_is_never_fine(
 ) -> None:
     """Exit code 2, and one sentence."""
     (place.folder / "empty.lock").write_bytes(lockfile.dump({}))
-    code, out, text = place.run("verify", *arguments, env={"TOOLCATALOG_KEY": "k"})
+    code, out, text = place.run("lock", "--check", *arguments, env={"TOOLCATALOG_KEY": "k"})
     assert (code, out, sentence in text) == (2, "", True), text
 
 
 def test_a_catalog_with_problems_cannot_be_verified(place: Place) -> None:
     """Where they are in what is locked; what is wrong elsewhere does not matter."""
     (place.folder / "catalog/toolkits/a/A_DO/20260101_00.yaml").write_text("name: [\n")
-    assert place.run("verify", "--catalog", "catalog")[0] == 0
+    assert place.run("lock", "--check", "--catalog", "catalog")[0] == 0
     (place.folder / "catalog/toolkits/a/A_DO/20250101_00.yaml").write_text("name: [\n")
-    code, out, text = place.run("verify", "--catalog", "catalog")
+    code, out, text = place.run("lock", "--check", "--catalog", "catalog")
     assert (code, out, "A_DO/20250101_00.yaml has problems" in text) == (2, "", True)
 
 
 def test_keys(place: Place, served: Server) -> None:
     """No key and a wrong one are told; what a key may not see is gone for it."""
-    key = create_key(served.keys_file, "--project", "other", "--toolkits", "b")
+    key = create_key(served.keys_file, "--project", "other", "--toolkit", "b")
     # it holds within a second
     wait_until(
         lambda: (
@@ -568,10 +574,10 @@ def test_keys(place: Place, served: Server) -> None:
         (key, 1, "tool-gone"),
         ("a\nb", 2, "characters"),
     ):
-        result, _, text = place.run(
-            "verify", "--url", served.url, env={"TOOLCATALOG_KEY": with_key}
+        result, out, text = place.run(
+            "lock", "--check", "--url", served.url, env={"TOOLCATALOG_KEY": with_key}
         )
-        assert (result, sentence in text) == (code, True), text
+        assert (result, sentence in out + text) == (code, True), text
 
 
 GOOD = json.dumps(
@@ -623,15 +629,16 @@ def test_strange_servers(status: int, body: bytes, code: int, sentence: str, pla
     """
     (place.folder / "one.lock").write_bytes(lockfile.dump({"A_DO": ANY}))
     with answering(status, body) as (url, request):
-        result, _, text = place.run(
-            "verify",
+        result, out, text = place.run(
+            "lock",
+            "--check",
             "--lock",
             "one.lock",
             "--url",
             url,
             env={"TOOLCATALOG_KEY": "k", "NO_PROXY": "*"},
         )
-    assert (result, sentence in text) == (code, True), text
+    assert (result, sentence in out + text) == (code, True), text
     assert request == ["/api/v3/tools/A_DO?version=20250101_00"]
 
 

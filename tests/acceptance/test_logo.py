@@ -81,7 +81,7 @@ def test_verify_against_a_catalog(catalog: Path) -> None:
     lock = catalog.parent / "tools.lock"
     build = catalog.parent / "build"
     run_successfully("lock", "MAIL_SEND", "--build", build, "--lock", lock)
-    run_successfully("verify", "--lock", lock, "--catalog", catalog)
+    run_successfully("lock", "--check", "--lock", lock, "--catalog", catalog)
 
 
 def test_a_logo_is_no_unknown_file(catalog: Path) -> None:

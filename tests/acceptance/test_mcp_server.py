@@ -522,7 +522,7 @@ def test_keys_over_http(server: Server) -> None:
 
 def test_a_limited_key_over_http(server: Server) -> None:
     """It sees its toolkits, and of the sessions of its project those that allow no others."""
-    key = create_key(server.keys_file, "--project", "support", "--toolkits", "slack")
+    key = create_key(server.keys_file, "--project", "support", "--toolkit", "slack")
     until_good = time.monotonic() + PATIENCE
     # each process looks at the keys by itself
     while any(post(server, key).status_code != 200 for _ in range(8)):
@@ -776,7 +776,7 @@ def test_an_agent_over_stdio(shipped_build: Path, tmp_path: Path) -> None:
         *host(shipped_build),
         "--session",
         SESSION,
-        "--toolkits",
+        "--toolkit",
         "github, linear, slack",
     )
     assert "Traceback" not in log
@@ -862,11 +862,11 @@ def test_nothing_but_the_protocol(shipped_build: Path) -> None:
     [
         (["--session", "trs_no"], "There is no session trs_no in this build"),
         (
-            ["--session", FOREIGN, "--toolkits", "slack,gmail"],
-            f"Session {FOREIGN} allows toolkits that --toolkits does not name: hubspot, stripe.",
+            ["--session", FOREIGN, "--toolkit", "slack,gmail"],
+            f"Session {FOREIGN} allows toolkits that --toolkit does not name: hubspot, stripe.",
         ),
         (
-            ["--toolkits", "slack,githb"],
+            ["--toolkit", "slack,githb"],
             "There is no toolkit githb in this build. Did you mean github?",
         ),
         (["--build", "nowhere"], "There is no finished build in nowhere"),

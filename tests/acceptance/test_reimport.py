@@ -272,7 +272,7 @@ def test_the_command_writes_what_has_changed_and_says_so(tmp_path: Path) -> None
 
     def run(*definitions: Any, options: tuple[str, ...] = ()) -> str:
         page.write_text(json.dumps([*definitions]))
-        done = run_toolcatalog("import", "wire", page, "--into", tmp_path / "catalog", *options)
+        done = run_toolcatalog("import", "wire", page, "--catalog", tmp_path / "catalog", *options)
         assert (done.returncode, done.stdout) == (0, ""), done.stderr
         return done.stderr
 
@@ -311,7 +311,7 @@ def test_a_changed_definition_under_a_version_that_is_there_is_refused(tmp_path:
                 [definition("A_FIRST", name=name), definition(name=name, version="20250101_00")]
             )
         )
-        done = run_toolcatalog("import", "wire", page, "--into", tmp_path / "catalog")
+        done = run_toolcatalog("import", "wire", page, "--catalog", tmp_path / "catalog")
         assert done.returncode == code
     there = tmp_path / "catalog/toolkits/a/A_DO/20250101_00.yaml"
     assert f"{there} is there and differs: a published version does not change" in done.stderr

@@ -54,7 +54,7 @@ def client(shipped: Server, judge: openapi_judge.Judge) -> Iterator[httpx.Client
 @pytest.fixture(scope="module")
 def slack_only(client: httpx.Client, shipped: Server) -> dict[str, str]:
     """The header of a key that may see toolkit slack and no other."""
-    key = create_key(shipped.keys_file, "--toolkits", "slack")
+    key = create_key(shipped.keys_file, "--toolkit", "slack")
     settles(client, key, 200)
     return {"x-api-key": key}
 

@@ -101,7 +101,7 @@ def answers(port: int) -> bool:
 def all_of_it(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A mirror of the shipped catalog, with all its sessions."""
     folder = tmp_path_factory.mktemp("mirror")
-    run_successfully("mirror", folder / "mirror", "--build", shipped_build, "--sessions", "all")
+    run_successfully("mirror", folder / "mirror", "--build", shipped_build, "--session", "all")
     return folder / "mirror"
 
 
@@ -685,12 +685,12 @@ def test_some_toolkits(shipped_build: Path, shipped: Server, tmp_path: Path) -> 
     """A mirror of some toolkits is what a key that is limited to them sees, in a tree of its own."""
     made = [
         run_successfully(
-            "mirror", tmp_path / "mirror", "--build", shipped_build, "--toolkits", chosen
+            "mirror", tmp_path / "mirror", "--build", shipped_build, "--toolkit", chosen
         ).strip()
         for chosen in ("slack,github", "github, slack,github", "github")
     ]
     assert made[0] == made[1] != made[2]
-    key = {"x-api-key": create_key(shipped.keys_file, "--toolkits", "github,slack")}
+    key = {"x-api-key": create_key(shipped.keys_file, "--toolkit", "github,slack")}
     deadline = time.monotonic() + 30
     while (answer := httpx.get(f"{shipped.url}/api/v3/tools", headers=key)).status_code == 401:
         assert time.monotonic() < deadline
@@ -711,7 +711,7 @@ def test_some_toolkits(shipped_build: Path, shipped: Server, tmp_path: Path) -> 
 def test_some_sessions(shipped_build: Path, tmp_path: Path) -> None:
     """No session is mirrored that is not named."""
     made = run_successfully(
-        "mirror", tmp_path / "mirror", "--build", shipped_build, "--sessions", "trs_playground"
+        "mirror", tmp_path / "mirror", "--build", shipped_build, "--session", "trs_playground"
     ).strip()
     assert sorted(path.name for path in (tmp_path / "mirror" / made / "sessions").iterdir()) == [
         "trs_playground.json",
@@ -742,14 +742,14 @@ def test_it_says_that_all_is_public(shipped_build: Path, tmp_path: Path) -> None
     ("arguments", "said"),
     [
         (
-            ["--toolkits", "githb"],
+            ["--toolkit", "githb"],
             "There is no toolkit githb in this build (did you mean github?).",
         ),
         (
-            ["--sessions", "trs_playgroun"],
+            ["--session", "trs_playgroun"],
             "There is no session trs_playgroun in this build (did you mean trs_playground?).",
         ),
-        (["--toolkits", " ,"], "nothing is named"),
+        (["--toolkit", " ,"], "nothing is named"),
         (["--build", "{folder}/nothing"], "There is no finished build"),
     ],
 )

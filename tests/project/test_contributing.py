@@ -60,7 +60,14 @@ def test_a_new_tool_is_green_after_the_five_steps(clone: Path) -> None:
     )
     file.write_text(example())
     checked = run_toolcatalog(
-        "check", "--least", "note", "--against", "origin/main", "--format", "concise", cwd=clone
+        "check",
+        "--min-severity",
+        "note",
+        "--against",
+        "origin/main",
+        "--format",
+        "concise",
+        cwd=clone,
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "GITHUB_STAR_REPOSITORY" not in checked.stdout
@@ -80,9 +87,9 @@ def test_a_mistake_is_red_and_told_at_its_place(clone: Path) -> None:
     )
     checked = run_toolcatalog("check", cwd=clone)
     assert checked.returncode == 1
-    assert "GITHUB_STAR_REPOSITORY/20251121_00.yaml:5:25: error[unknown-key]" in checked.stderr
-    assert "did you mean `description`?" in checked.stderr
-    assert len(re.findall(r"20251121_00\.yaml:\d+:\d+: error", checked.stderr)) == 3
+    assert "GITHUB_STAR_REPOSITORY/20251121_00.yaml:5:25: error[unknown-key]" in checked.stdout
+    assert "did you mean `description`?" in checked.stdout
+    assert len(re.findall(r"20251121_00\.yaml:\d+:\d+: error", checked.stdout)) == 3
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)

@@ -466,7 +466,7 @@ def compare(server: Server, catalog: Path, limited_to: list[str]) -> Counter[str
     """
     naive = ReferenceModel(catalog)
     asker = Asker(naive, SEED)
-    limited = create_key(server.keys_file, "--toolkits", ",".join(limited_to))
+    limited = create_key(server.keys_file, "--toolkit", ",".join(limited_to))
     with httpx.Client(
         base_url=server.url, timeout=30, headers={"accept-encoding": "identity"}
     ) as client:
@@ -511,7 +511,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server,
         pytest.skip("no shared/data/wire-tools.json beside this repository")
     folder = tmp_path_factory.mktemp("imported")
     catalog = folder / "catalog"
-    run_successfully("import", "wire", WIRE_TOOLS, "--into", catalog)
+    run_successfully("import", "wire", WIRE_TOOLS, "--catalog", catalog)
     make_history(catalog)
     run_successfully("build", "--catalog", catalog, "--out", folder / "build", "--no-site")
     with start_server(folder / "build", folder) as server:

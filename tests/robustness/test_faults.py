@@ -196,7 +196,7 @@ class Given:
             "keys rotate": ("keys", "rotate", key.id, "--keys", "keys.json"),
             "keys revoke": ("keys", "revoke", key.id, "--keys", "keys.json"),
             "lock": ("lock", self.slug, "--build", "build", "--lock", "agent.lock"),
-            "import": ("import", "wire", "wire.json", "--into", "catalog"),
+            "import": ("import", "wire", "wire.json", "--catalog", "catalog"),
             "new toolkit": ("new", "toolkit", "mail", "--name", "Mail", "--logo", "https://mail.example/l.svg", "--description", "It sends.",
                             "--catalog", "catalog"),
             "new tool": ("new", "tool", "KIT_SEND", "--name", "Send", "--description", "Send it.", "--catalog", "catalog"),

@@ -173,7 +173,7 @@ def test_no_request_holds_up_others(server: Server, limited: bool) -> None:
     no answer is a fault, no error is large, and the health is told in time. What is slow is tried
     again: other programs work on this machine, too.
     """
-    toolkits = ("--toolkits", ",".join(f"kit{n}" for n in range(0, KITS, 2))) if limited else ()
+    toolkits = ("--toolkit", ",".join(f"kit{n}" for n in range(0, KITS, 2))) if limited else ()
     key = create_key(server.keys_file, *toolkits)
     headers = {"x-api-key": key, "accept-encoding": "identity"}
     slow = []

@@ -829,7 +829,7 @@ def with_import(kind: str) -> Callable[[bytes, Path], str]:
                 "import",
                 kind,
                 str(folder / "file"),
-                "--into",
+                "--catalog",
                 str(folder / "catalog"),
                 *(["--toolkit", "mail"] if kind != "openapi" else []),
             ],

@@ -17,9 +17,9 @@ Examples:
   toolcatalog build --semantic
   toolcatalog build --cluster tcp://scheduler:8786
 
-Exits with 1 where the catalog has problems: all are shown, nothing is built, the last good build
-stays. So it does where more than 10 % of the tools that the last build has would be gone, unless
---allow-shrink says that this is meant.
+Prints the digest of the snapshot to standard output. Exits with 1 if the catalog has problems: all
+are reported, nothing is built, and the last good build stays. The same applies if more than 10 % of
+the tools of the last build would be missing, unless --allow-shrink is given.
 """
 
 
@@ -34,16 +34,16 @@ def _load_worker_source(url: str) -> WorkerSource:
 @options.catalog
 @options.out
 @options.site
-@click.option("--no-site", is_flag=True, help="Make no HTML pages.")
+@click.option("--no-site", is_flag=True, help="Write no HTML pages.")
 @click.option(
     "--jobs",
     type=click.IntRange(1, 256),
-    help="Processes to work with.  [default: the number of cores]",
+    help="Number of worker processes.  [default: the number of cores]",
 )
 @click.option(
     "--cluster",
     metavar="URL",
-    help="A dask scheduler whose workers do the work of --jobs; needs the extra `cluster`.",
+    help="A dask scheduler whose workers replace --jobs; needs the extra `cluster`.",
 )
 @click.option(
     "--semantic",
@@ -53,7 +53,7 @@ def _load_worker_source(url: str) -> WorkerSource:
 @click.option(
     "--allow-shrink",
     is_flag=True,
-    help="Publish also where more than 10 % of the tools would be gone.",
+    help="Build even if more than 10 % of the tools would be missing.",
 )
 def command(
     catalog: Path,

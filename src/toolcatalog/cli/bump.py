@@ -18,9 +18,9 @@ Examples:
   toolcatalog bump GITHUB_CREATE_ISSUE
   toolcatalog bump GITHUB_CREATE_ISSUE --version 20251027_00
 
-The new file is a copy of the newest one, its deprecation too: whoever mends a tool on its way out
-does not call it back. Its path is printed on standard output; at a terminal it is opened where
-VISUAL or EDITOR names an editor.
+The new file is a copy of the newest version; a new version of a deprecated tool stays deprecated.
+Its path is printed to standard output. At a terminal, the file is opened in the editor of VISUAL or
+EDITOR.
 """
 
 
@@ -31,10 +31,10 @@ VISUAL or EDITOR names an editor.
     "--version",
     default="",
     metavar="V",
-    help="The new version.  [default: today, the next one where there is one of today]",
+    help="The new version.  [default: today's date and the next free number]",
 )
 def command(slug: str, catalog: Path, version: str) -> None:
-    """Begin the next version of the tool SLUG from its newest one."""
+    """Create the next version of the tool SLUG as a copy of its newest version."""
     tool = folder.get_tool(catalog, slug)
     previous, new_version = tool.versions[-1], _choose_version(slug, tool, version)
     data = folder.read_file(catalog, tool.version_path(previous))

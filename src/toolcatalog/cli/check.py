@@ -1,7 +1,8 @@
 """`toolcatalog check`"""
 
+import fnmatch
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import click
 import orjson
 
+from toolcatalog import names
 from toolcatalog.build import pipeline
 from toolcatalog.build.state import CheckResult
 from toolcatalog.cli import options, output
@@ -26,9 +28,12 @@ Examples:
   toolcatalog check --watch
   toolcatalog check --against origin/main
   toolcatalog check --format github --against origin/main --strict
+  toolcatalog check --select "history-*,link-*" --min-severity note
+  toolcatalog check --ignore description-short > findings.txt
 
-The command `explain` says more about a rule. Exits with 0 where all is well, with 1 where there are
-errors (with --strict: or warnings), with 2 where something could not be checked.
+Problems are printed to standard output, progress to standard error. The command `explain` explains
+a rule. Exits with 1 if there are errors (with --strict: or warnings), and with 2 if something
+cannot be checked.
 """
 _FORMATS = ("full", "concise", "json", "github", "sarif", "junit")
 _SEVERITIES = ("error", "warning", "note")
@@ -44,12 +49,14 @@ class CheckOptions(NamedTuple):
     against: str | None
     accept: Sequence[str]
     minimum_severity: str
+    select: Sequence[str]
+    ignore: Sequence[str]
     strict: bool
     fix: bool
     unsafe: bool
     watch: bool
     jobs: int | None
-    out: Path | None
+    cache_folder: Path | None
 
 
 class ShownProblems(NamedTuple):
@@ -70,48 +77,57 @@ class ShownProblems(NamedTuple):
     type=click.Choice(_FORMATS),
     default="full",
     show_default=True,
-    help="How problems are shown.",
+    help="The output format.",
 )
 @click.option(
     "--against",
     metavar="REV",
-    help="A revision of git: what has been published may not change, and changed files come first.",
+    help="Compare with a git revision: published versions may not change.",
 )
-@click.option(
+@options.name_list(
     "--accept",
-    multiple=True,
     metavar="RULE",
-    help="With --against: let the change itself silence this rule of security or history.",
+    help="With --against: accept suppressions of this security or history rule in the change",
 )
 @click.option(
-    "--least",
+    "--min-severity",
     "minimum_severity",
+    cls=options.RenamedOption,
+    old_names=["--least"],
     type=click.Choice(_SEVERITIES),
     default="warning",
     show_default=True,
-    help="The least that is shown.",
+    help="The lowest severity to report.",
 )
+@options.name_list(
+    "--select", metavar="RULE", help="Report these rules only; `history-*` selects several"
+)
+@options.name_list("--ignore", metavar="RULE", help="Do not report these rules")
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
 @click.option("--fix", is_flag=True, help="Apply safe fixes to the files.")
 @click.option(
     "--unsafe",
     is_flag=True,
-    help="With --fix: apply fixes that are probably right too, and rename files.",
+    help="With --fix: also apply fixes that are probably right, and rename files.",
 )
 @click.option("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
 @click.option(
     "--jobs",
     type=click.IntRange(1, 256),
-    help="Processes to work with.  [default: the number of cores]",
+    help="Number of worker processes.  [default: the number of cores]",
 )
 @click.option(
-    "--out",
+    "--cache-dir",
+    "cache_folder",
+    cls=options.RenamedOption,
+    old_names=["--out"],
     type=options.FOLDER_TYPE,
-    help="Whose .cache remembers what has been checked.  [default: build, beside the catalog]",
+    help="The folder of the cache.  [default: the build folder next to the catalog]",
 )
 def command(**values: Any) -> int:
-    """Validate the catalog, or show only what is wrong at PATHS; write nothing but what is
-    remembered for the next time.
+    """Validate the catalog and print its problems, or only those at PATHS.
+
+    Nothing is written except the cache.
     """
     check_options = CheckOptions(**values)
     if check_options.unsafe and not check_options.fix:
@@ -178,18 +194,46 @@ def _select_problems(
 ) -> ShownProblems:
     """Return the problems at the selected paths, those of changed files first."""
     selected = _selected_paths(check_options)
+    problems = [*_filter_rules(problems, check_options.select, check_options.ignore)]
     visible = [problem for problem in problems if _is_selected(problem.path, selected)]
     visible.sort(key=lambda problem: problem.path not in changed_paths)
     return ShownProblems(visible, len(problems) - len(visible), file_count, changed_paths)
 
 
+def _filter_rules(
+    problems: Sequence[Problem], select: Sequence[str], ignore: Sequence[str]
+) -> Iterator[Problem]:
+    """Yield the problems of rules that are selected and not ignored.
+
+    Raises UsageError if a pattern fits no rule.
+    """
+    if not (select or ignore):
+        yield from problems
+        return
+    from toolcatalog.validation import rule_pages  # noqa: PLC0415 - slow import
+
+    for pattern in (*select, *ignore):
+        if not fnmatch.filter(rule_pages.rule_ids(), pattern):
+            nearest = names.find_nearest(pattern, rule_pages.rule_ids())
+            hint = f"did you mean {nearest[0]}?" if nearest else "`toolcatalog explain` lists all."
+            raise UsageError(f"There is no rule {pattern}: {hint}")
+    for problem in problems:
+        is_selected = not select or _fits_any(problem.rule, select)
+        if is_selected and not _fits_any(problem.rule, ignore):
+            yield problem
+
+
+def _fits_any(rule: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(rule, pattern) for pattern in patterns)
+
+
 def _check_catalog(check_options: CheckOptions) -> CheckResult:
     """Check with the cache, or without one if the folder for it cannot be written."""
-    out = check_options.out or check_options.catalog.resolve().parent / "build"
-    if os.access(out if out.exists() else out.parent, os.W_OK):
+    cache_folder = check_options.cache_folder or check_options.catalog.resolve().parent / "build"
+    if os.access(cache_folder if cache_folder.exists() else cache_folder.parent, os.W_OK):
         return pipeline.check(
             check_options.catalog,
-            out,
+            cache_folder,
             _shown_severities(check_options),
             output.show_progress,
             check_options.jobs or available_cpus(),
@@ -242,7 +286,9 @@ def _print_result(report: ShownProblems, check_options: CheckOptions) -> None:
                 nl=False,
             )
         case "full":
-            output.print_problems(report.problems, report.files, _summarize_hidden(report))
+            output.print_problems(
+                report.problems, report.files, _summarize_hidden(report), to_stdout=True
+            )
         case _:
             _print_report(report, check_options)
 

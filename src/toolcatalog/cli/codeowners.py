@@ -20,10 +20,9 @@ from toolcatalog.validation.checker import check_file
 _EPILOG = """\b
 Examples:
   toolcatalog codeowners > .github/CODEOWNERS
-  toolcatalog codeowners --check .github/CODEOWNERS     in a workflow: is it up to date?
+  toolcatalog codeowners --check .github/CODEOWNERS     in a workflow
 
-Run it where the repository begins. Exits with 1 where --check finds that the file is not up to
-date.
+Run it in the root of the repository. Exits with 1 if --check finds that the file is out of date.
 """
 # anything else would mean something in a pattern of CODEOWNERS
 _SAFE_PATH = re.compile("[A-Za-z0-9._/-]+")
@@ -35,12 +34,12 @@ _SAFE_PATH = re.compile("[A-Za-z0-9._/-]+")
     "--check",
     "expected_file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="A file that must hold these lines.",
+    help="Check that this file contains these lines.",
 )
 def command(catalog: Path, expected_file: Path | None) -> int:
-    """Print who GitHub asks to review which toolkit, from the `owners` of the toolkits.
+    """Print GitHub's CODEOWNERS from the `owners` of the toolkits.
 
-    Owners that begin with `@`, and e-mail addresses, are told to GitHub; others are no accounts.
+    Only owners that start with `@` and e-mail addresses are printed; others are no accounts.
     """
     toolkits = _load_toolkits(catalog)
     lines = render_codeowners(toolkits, _relative_folder(catalog))

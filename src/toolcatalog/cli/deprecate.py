@@ -20,8 +20,8 @@ Examples:
 2026-06-30
   toolcatalog deprecate GITHUB_CREATE_ISSUE --undo
 
-Only the deprecation is written; all else in the file stays as it is, comments too. What it said
-before stays unless it is said anew.
+Only the deprecation is written; everything else in the file stays, including comments. Fields of an
+earlier deprecation stay unless they are given again.
 """
 _DEPRECATION_KEY = "deprecation"
 _DATE_TYPE = click.DateTime(["%Y-%m-%d"])
@@ -40,19 +40,25 @@ _PRECEDING_KEYS = (*SCHEMAS["tool"]["properties"],)[
     shell_complete=options.complete_slugs,
     help="The tool to use instead.",
 )
-@click.option("--reason", default="", metavar="TEXT", help="Why.")
-@click.option("--since", type=_DATE_TYPE, metavar="DATE", help="Since when.  [default: today]")
+@click.option("--reason", default="", metavar="TEXT", help="The reason.")
 @click.option(
-    "--sunset", type=_DATE_TYPE, metavar="DATE", help="From when on the tool may be gone."
+    "--since",
+    type=_DATE_TYPE,
+    metavar="DATE",
+    help="The date of the deprecation.  [default: today]",
 )
 @click.option(
-    "--all-versions", is_flag=True, help="Older versions too: whoever has pinned one hears of it."
+    "--sunset",
+    type=_DATE_TYPE,
+    metavar="DATE",
+    help="The date after which the tool may be removed.",
 )
-@click.option("--undo", is_flag=True, help="Take the deprecation back.")
+@click.option(
+    "--all-versions", is_flag=True, help="Also deprecate older versions, for clients that pin one."
+)
+@click.option("--undo", is_flag=True, help="Remove the deprecation.")
 def command(slug: str, catalog: Path, all_versions: bool, undo: bool, **values: Any) -> None:
-    """Say that the tool SLUG should not be used any more: in its newest version, which is in force
-    where none is pinned.
-    """
+    """Mark the tool SLUG as deprecated in its newest version."""
     fields = {
         key: f"{value:%Y-%m-%d}" if hasattr(value, "strftime") else value
         for key, value in values.items()

@@ -13,10 +13,10 @@ from toolcatalog.system.processes import available_cpus
 _EPILOG = """\b
 Examples:
   toolcatalog dev
-  toolcatalog dev --catalog my-catalog --port 9000
+  toolcatalog dev --catalog my-catalog -p 9000
 
-Builds and serves the site; after each change of a file it builds again and the browser loads the
-page again. Problems are shown in the page, with file and line. Stops with Ctrl-C.
+After each change of a file the site is rebuilt and the browser reloads the page. Problems are shown
+in the page, with file and line. Ctrl-C stops it.
 """
 
 
@@ -24,16 +24,10 @@ page again. Problems are shown in the page, with file and line. Stops with Ctrl-
 @options.catalog
 @options.out
 @options.site
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8000,
-    show_default=True,
-    help="The port; 0 takes a free one.",
-)
+@options.host
+@options.port
 def command(catalog: Path, out: Path, site: Path, host: str, port: int) -> None:
-    """Serve the site while the catalog is edited."""
+    """Serve the site, and rebuild it when the catalog changes."""
     listener = serve_options.open_listener(host, port)  # before the long work
     digest = build(catalog, out, site, output.show_progress, available_cpus()).digest
 

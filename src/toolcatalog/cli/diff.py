@@ -19,8 +19,9 @@ Examples:
   toolcatalog diff GITHUB_CREATE_ISSUE@20250101_00 GITHUB_CREATE_ISSUE@20250715_00
   toolcatalog diff GITHUB_CREATE_ISSUE         its newest version, against the one before
   toolcatalog diff old/build new/build --format json
+  toolcatalog diff origin/main --fail-on breaking
 
-Exits with 0 whatever the difference is, and with 2 where it could not be found out.
+Exits with 1 if --fail-on finds a change, and with 2 if the sides cannot be compared.
 """
 _COLORS = {
     "unknown": "red",
@@ -35,17 +36,16 @@ _COLORS = {
 @click.argument("old", metavar="A")
 @click.argument("new", metavar="[B]", required=False)
 @options.catalog
+@options.output_formats("text", "markdown", "json")
 @click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "markdown", "json"]),
-    default="text",
-    show_default=True,
-    help="For a terminal, a pull request comment, or programs.",
+    "--fail-on",
+    type=click.Choice(["breaking", "any"]),
+    help="Exit with 1 if there is a breaking change, or any change.",
 )
-def command(old: str, new: str | None, catalog: Path, output_format: str) -> None:
-    """Tell what differs between A and B, each change breaking, scope, additive or text, the worst
-    first.
+def command(
+    old: str, new: str | None, catalog: Path, output_format: str, fail_on: str | None
+) -> int:
+    """Compare A with B. Each change is breaking, scope, additive or text; the worst come first.
 
     A and B are two versions of a tool of the catalog (SLUG@VERSION; SLUG or SLUG@ is the newest),
     two git revisions (without B: the working tree), or two builds (folders with `current`, or of a
@@ -62,6 +62,15 @@ def command(old: str, new: str | None, catalog: Path, output_format: str) -> Non
             nl=False,
             color=False if os.environ.get("NO_COLOR") else None,
         )
+    return 1 if _fails(comparison, fail_on) else 0
+
+
+def _fails(comparison: Comparison, fail_on: str | None) -> bool:
+    """Return whether a comparison has changes of a kind; a side that cannot be read breaks."""
+    if fail_on is None:
+        return False
+    failing = {"breaking", "unknown"}
+    return any(fail_on == "any" or entry.kind in failing for entry in comparison.entries)
 
 
 def _format_lines(comparison: Comparison) -> Iterator[str]:

@@ -8,11 +8,11 @@ from toolcatalog.validation import rule_pages
 _EPILOG = """\b
 Examples:
   toolcatalog explain                    all rules, by group
-  toolcatalog explain description-short  what it means, why it matters and how to mend it
+  toolcatalog explain description-short  what it means, why it matters and how to fix it
   toolcatalog explain | grep error
 
-The severity is the usual one; `rules:` in catalog.yaml changes it, but for rules that are errors
-always.
+The severity is the default; `rules:` in catalog.yaml changes it, except for rules that are always
+errors.
 """
 _COLORS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
@@ -32,8 +32,9 @@ def _complete_rule(
 @click.command("explain", epilog=_EPILOG)
 @click.argument("rule", default="", shell_complete=_complete_rule)
 def command(rule: str) -> None:
-    """Print what a rule means, why it matters and how to mend what it finds; without RULE, list all
-    rules.
+    """Explain a rule: what it means, why it matters and how to fix its findings.
+
+    Without RULE, list all rules.
     """
     if rule:
         title, *lines = rule_pages.load_page(rule).splitlines()

@@ -22,9 +22,8 @@ Examples:
   toolcatalog export mcp --session trs_demo
   toolcatalog export json-schema GITHUB_CREATE_ISSUE@20250715_00
 
-A name that is too long for the provider is shortened, and a description cut: standard error says
-so. Exits with 1 where a tool is left out because the provider would refuse it, and all others with
-it.
+Names and descriptions that are too long for the provider are shortened, and reported on standard
+error. Exits with 1 if a tool is left out because the provider would reject it.
 """
 
 
@@ -35,25 +34,19 @@ it.
     type=click.Choice(definitions.FORMATS),
 )
 @click.argument("slugs", metavar="[SLUG[@V]]...", nargs=-1)
-@click.option(
-    "--toolkit",
-    "toolkits",
-    multiple=True,
-    metavar="SLUG",
-    help="All tools of this toolkit; may be given several times.",
-)
+@options.toolkits("All tools of this toolkit")
 @click.option(
     "--session",
     metavar="ID",
     default="",
-    help="The meta tools that this session is offered, with its own choices in them.",
+    help="The meta tools of this session.",
 )
 @click.option(
     "--version",
     "at_version",
     metavar="V",
     default="",
-    help="Each tool as it was at this version.  [default: the newest]",
+    help="The newest versions up to this one.  [default: the newest]",
 )
 @options.build
 def command(
@@ -64,11 +57,9 @@ def command(
     at_version: str,
     build: Path,
 ) -> int:
-    """Print tools as a model provider, or an MCP server, takes them: a JSON array on standard
-    output.
+    """Print tools in the format of a model provider or of MCP: a JSON array on standard output.
 
-    A session's tools are what the API answers for it: its meta tools, through which it finds and
-    calls the tools that it may use.
+    The tools of a session are its meta tools, which find and call the tools that it may use.
     """
     if not (slugs or toolkits or session):
         raise UsageError(

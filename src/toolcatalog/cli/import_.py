@@ -38,8 +38,8 @@ file_argument = click.argument(
 )
 catalog_option = click.option(
     "--catalog",
-    "--into",
-    "catalog",
+    cls=options.RenamedOption,
+    old_names=["--into"],
     type=options.FOLDER_TYPE,
     default="catalog",
     show_default=True,
@@ -258,7 +258,7 @@ class _CommandAfterDashes(click.Command):
     "headers",
     multiple=True,
     metavar="'NAME: VALUE'",
-    help="A header for each request to a URL, such as a key; may be given several times.",
+    help="A header for each request to a URL, such as a key; repeatable.",
 )
 @click.option(
     "--timeout",
@@ -372,7 +372,7 @@ _WIRE_DEFINITIONS = "tool definitions as an API sends them"
 
 @click.group("import", epilog=_EPILOG)
 def command() -> None:
-    """Turn tool definitions of another form into catalog files.
+    """Import tools from MCP servers, OpenAPI documents or API responses.
 
     Importing again writes new versions of the tools that have changed, and nothing else.
     """
@@ -388,7 +388,7 @@ command.add_command(import_mcp)
     "--toolkit",
     default="",
     metavar="SLUG",
-    help="The toolkit of those that name none.  [default: the slug's first words]",
+    help="The toolkit of tools that name none.  [default: the slug's first words]",
 )
 @version_option
 def import_wire(file: Path, catalog: Path, toolkit: str, version: str) -> None:

@@ -1,14 +1,16 @@
 """`toolcatalog keys`"""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import click
+import orjson
 
-from toolcatalog import names
 from toolcatalog.cli import options, output
+from toolcatalog.errors import SnapshotError
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.redis import RedisAddress, RedisKeyStorage, merge_keys
 from toolcatalog.keys.storage import FileKeyStorage, KeyStorage
@@ -16,24 +18,25 @@ from toolcatalog.keys.storage import FileKeyStorage, KeyStorage
 _EPILOG = """\b
 Examples:
   toolcatalog keys create --project research
-  toolcatalog keys create --project partner --toolkits github,slack --expires 90d
+  toolcatalog keys create --project partner --toolkit github,slack --expires 90d
   toolcatalog keys list
   toolcatalog keys rotate key_4Fq0aZ9b --overlap 24h
   toolcatalog keys revoke key_4Fq0aZ9b
   toolcatalog keys list --redis redis://10.0.0.5:6379
 
-A key is shown once, when it is made; the file keeps only its hash. A running server takes a change
-over within a second. With --redis the keys are those of all servers that were started with the same
---redis, which have a change within two seconds.
+A key is shown once, when it is created; the file has only its hash. A running server applies a
+change within a second. With --redis the keys are shared by all servers that use the same Redis;
+they apply a change within two seconds.
 """
 _CREATE_EPILOG = """\b
 Examples:
   toolcatalog keys create --project research
-  toolcatalog keys create --project partner --toolkits github,slack --expires 90d
+  toolcatalog keys create --project partner --toolkit github,slack --expires 90d
 """
 _LIST_EPILOG = """\b
-Example:
+Examples:
   toolcatalog keys list --keys /etc/toolcatalog/keys.json
+  toolcatalog keys list --format json
 """
 _ROTATE_EPILOG = """\b
 Examples:
@@ -72,32 +75,6 @@ class _DurationType(click.ParamType[timedelta]):
         return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
-class _ToolkitsType(click.ParamType[tuple[str, ...]]):
-    name = "slugs"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
-        slugs = (
-            tuple(dict.fromkeys(slug.strip() for slug in value.split(",") if slug.strip()))
-            if isinstance(value, str)
-            else value
-        )
-        for slug in slugs:
-            if not names.is_valid(names.TOOLKIT_SLUG, slug):
-                self.fail(
-                    (
-                        f"{slug!r} is not a toolkit slug: write lower-case slugs with commas "
-                        "between, as in github,slack"
-                    ),
-                    param,
-                    ctx,
-                )
-        if not slugs:
-            self.fail("no toolkit is named: leave the option out for all toolkits", param, ctx)
-        return tuple(slugs)
-
-
 @click.group("keys", epilog=_EPILOG)
 def command() -> None:
     """Create, list, rotate and revoke API keys."""
@@ -109,25 +86,31 @@ def command() -> None:
     required=True,
     help="The project that the key belongs to; it must own the sessions it reads.",
 )
+@options.toolkits("Limit the key to this toolkit")
 @click.option(
-    "--toolkits", type=_ToolkitsType(), metavar="A,B", help="Limit the key to these toolkits."
+    "--build",
+    type=options.FOLDER_TYPE,
+    default="build",
+    show_default=True,
+    help="A build to check the toolkits with, if there is one.",
 )
 @click.option(
     "--expires",
     type=_DurationType(),
     metavar="DURATION",
-    help="When the key ends, as in 90d. Never, if left out.",
+    help="How long the key is valid, as in 90d.  [default: without end]",
 )
 @options.keys
 @options.redis
 def create(
     project: str,
-    toolkits: tuple[str, ...] | None,
+    toolkits: tuple[str, ...],
+    build: Path,
     expires: timedelta | None,
     keys_file: Path | None,
     redis: str | None,
 ) -> None:
-    """Make a key: printed alone on standard output, and never again."""
+    """Create a key and print it to standard output. It is not shown again."""
     if not project.strip():
         raise click.BadParameter("a project needs a name", param_hint="--project")
     if expires == timedelta(0):
@@ -135,8 +118,9 @@ def create(
             "a key must live for a while: leave the option out for a key without end",
             param_hint="--expires",
         )
+    _warn_unknown_toolkits(build, toolkits)
     storage = _open_storage(keys_file, redis)
-    secret, key = api_keys.create(storage, project.strip(), toolkits, expires)
+    secret, key = api_keys.create(storage, project.strip(), toolkits or None, expires)
     click.echo(secret)
     output.print_message(
         f"{_describe_key(key)} Kept as a hash in {storage.location}: store the key now, it is not"
@@ -144,14 +128,34 @@ def create(
     )
 
 
+def _warn_unknown_toolkits(build: Path, toolkits: Sequence[str]) -> None:
+    """Print a warning for each toolkit that a build does not have; without a build, none."""
+    if not toolkits or not (build / "current").exists():
+        return
+    from toolcatalog.cli import selection  # noqa: PLC0415 - `keys` needs no build otherwise
+    from toolcatalog.store.open import open_build  # noqa: PLC0415
+
+    try:
+        store = open_build(build)
+    except SnapshotError:  # reported by the commands that need the build
+        return
+    for message in selection.find_unknown_toolkits(store, toolkits):
+        output.print_warning(f"{message} The key is created with it all the same.")
+
+
 @command.command("list", epilog=_LIST_EPILOG)
 @options.keys
 @options.redis
-def list_(keys_file: Path | None, redis: str | None) -> None:
+@options.output_formats("text", "json")
+def list_(keys_file: Path | None, redis: str | None, output_format: str) -> None:
     """List the keys, without their secrets."""
     now = datetime.now(UTC)
+    keys = api_keys.load_keys(_open_storage(keys_file, redis))
+    if output_format == "json":
+        click.echo(orjson.dumps([_to_values(key, now) for key in keys], option=orjson.OPT_INDENT_2))
+        return
     rows = [("ID", "PROJECT", "TOOLKITS", "ENDS WITH", "CREATED", "EXPIRES", "STATE")]
-    for key in api_keys.load_keys(_open_storage(keys_file, redis)):
+    for key in keys:
         toolkits = "all" if key.toolkits is None else ",".join(key.toolkits) or "none"
         rows.append(
             (
@@ -171,6 +175,19 @@ def list_(keys_file: Path | None, redis: str | None) -> None:
         )
 
 
+def _to_values(key: api_keys.ApiKey, now: datetime) -> dict[str, Any]:
+    """Return the fields of a key that are no secret."""
+    return {
+        "id": key.id,
+        "project": key.project,
+        "toolkits": key.toolkits,
+        "hint": key.hint,
+        "created": key.created,
+        "expires": key.expires,
+        "state": key.state(now),
+    }
+
+
 @command.command(epilog=_ROTATE_EPILOG)
 @click.argument("id")
 @click.option(
@@ -179,12 +196,12 @@ def list_(keys_file: Path | None, redis: str | None) -> None:
     default="24h",
     show_default=True,
     metavar="DURATION",
-    help="How long the old key stays good.",
+    help="How long the old key stays valid.",
 )
 @options.keys
 @options.redis
 def rotate(id: str, overlap: timedelta, keys_file: Path | None, redis: str | None) -> None:
-    """Make the successor of a key; the old one ends after the overlap."""
+    """Create the successor of a key; the old key ends after the overlap."""
     secret, key = api_keys.rotate(_open_storage(keys_file, redis), id, overlap)
     click.echo(secret)
     output.print_message(
@@ -210,9 +227,7 @@ def revoke(id: str, keys_file: Path | None, redis: str | None) -> None:
 @options.keys
 @options.redis
 def push(keys_file: Path | None, redis: str | None) -> None:
-    """Add the keys of a file to those in Redis; nothing that was revoked on either side comes
-    back.
-    """
+    """Add the keys of a file to those in Redis. Keys revoked on either side stay revoked."""
     if not redis:
         raise click.MissingParameter(param_hint="'--redis'", param_type="option")
     remote, file_keys = (
@@ -226,9 +241,10 @@ def push(keys_file: Path | None, redis: str | None) -> None:
         )
         return api_keys.serialize_keys(all_keys), len(all_keys)
 
+    count = remote.update(add_keys)
     output.print_message(
-        f"{remote.update(add_keys):,} keys are in {remote.location} now, {len(file_keys):,} of them"
-        " from the file."
+        f"{count:,} key{'s' * (count != 1)} in {remote.location} now, {len(file_keys):,} from the "
+        "file."
     )
 
 

@@ -7,45 +7,78 @@ import click
 import orjson
 
 from toolcatalog import lockfile
-from toolcatalog.cli import document_sources, options, output
+from toolcatalog.cli import document_sources, lock_check, options, output
 from toolcatalog.cli.selection import select_tool_ids
 from toolcatalog.errors import UsageError, write_error
+from toolcatalog.exports.definitions import KEY_VARIABLE
 from toolcatalog.lockfile import Lock, LockedTool, MissingReason
 from toolcatalog.store.open import open_build
 from toolcatalog.store.store import Store
 from toolcatalog.system import files
 
-_EPILOG = """\b
+_EPILOG = f"""\b
 Examples:
   toolcatalog lock GITHUB_CREATE_ISSUE SLACK_SEND_MESSAGE
   toolcatalog lock GITHUB_CREATE_ISSUE@20250715_00
-  toolcatalog lock --toolkit github --lock agent.lock
+  toolcatalog lock --toolkit github,slack --lock agent.lock
   toolcatalog lock                             every tool in the file to its newest version
+  toolcatalog lock --check                     compare with the build
+  toolcatalog lock --check --catalog catalog --lock agent.lock
+  {KEY_VARIABLE}=tc_... toolcatalog lock --check --url https://tools.example.com --format json
 
-Each change is told. Exits with 1, and writes nothing, where a locked tool is gone or was changed
-under the same version.
+Exits with 1 if a locked tool has changed under the same version or is missing. Then nothing is
+written. A deprecated tool is only reported. A tool that a server does not show to this key is
+missing.
 """
 
 
 @click.command("lock", epilog=_EPILOG)
 @click.argument("slugs", metavar="[SLUG[@V]]...", nargs=-1)
-@click.option(
-    "--toolkit",
-    "toolkits",
-    multiple=True,
-    metavar="SLUG",
-    help="All tools of this toolkit; may be given several times.",
-)
+@options.toolkits("All tools of this toolkit")
 @options.lock
 @options.build
-def command(slugs: tuple[str, ...], toolkits: tuple[str, ...], lock_file: Path, build: Path) -> int:
-    """Note which version of each tool an application uses, and what it is, for `toolcatalog
-    verify`.
+@click.option(
+    "--check", is_flag=True, help="Compare the locked tools with a source; write nothing."
+)
+@click.option(
+    "--catalog",
+    type=options.FOLDER_TYPE,
+    help="With --check: compare with this folder of YAML files instead of a build.",
+)
+@click.option(
+    "--url",
+    metavar="BASE",
+    help=f"With --check: compare with this server; the key is in {KEY_VARIABLE}.",
+)
+@options.output_formats("text", "json")
+def command(
+    slugs: tuple[str, ...],
+    toolkits: tuple[str, ...],
+    lock_file: Path,
+    build: Path,
+    check: bool,
+    catalog: Path | None,
+    url: str | None,
+    output_format: str,
+) -> int:
+    """Lock the versions and definitions of the tools that an application uses.
 
-    Tools that are named are added to the file, or renewed in it; the others stay as they are.
-    Without any, all in the file are renewed.
+    Named tools are added to the file, or updated in it; the others stay. Without names, all tools
+    in the file are updated. With --check, the file is compared with a build, a catalog or a server.
     """
-    previous = read_lock_file(lock_file) if lock_file.exists() else {}
+    if check:
+        if slugs or toolkits:
+            raise UsageError("--check compares all tools in the file: name no tool or toolkit.")
+        return lock_check.check_lock_file(lock_file, (build, catalog, url), output_format)
+    if catalog or url or output_format != "text":
+        raise UsageError("--catalog, --url and --format go with --check.")
+    return _update_lock_file(slugs, toolkits, lock_file, build)
+
+
+def _update_lock_file(
+    slugs: Sequence[str], toolkits: Sequence[str], lock_file: Path, build: Path
+) -> int:
+    previous = lock_check.read_lock_file(lock_file) if lock_file.exists() else {}
     store = open_build(build)
     if not (slugs or toolkits or previous):
         raise UsageError(
@@ -71,7 +104,7 @@ def command(slugs: tuple[str, ...], toolkits: tuple[str, ...], lock_file: Path, 
     )
     if faults:
         output.print_error(
-            f"{lock_file} was not written: mend what stands above, or remove those entries from it."
+            f"{lock_file} was not written: fix the problems above, or remove those entries from it."
         )
         return 1
     unchanged = {slug: entry for slug, entry in upgraded.items() if isinstance(entry, LockedTool)}
@@ -82,17 +115,6 @@ def command(slugs: tuple[str, ...], toolkits: tuple[str, ...], lock_file: Path, 
         )
     _write_lock_file(lock_file, {**previous, **unchanged, **changes})
     return 0
-
-
-def read_lock_file(file: Path) -> dict[str, LockedTool]:
-    """Return the entries of a lock file. Raises UsageError if it is unreadable or invalid."""
-    try:
-        return lockfile.load(file.read_bytes(), str(file))
-    except OSError as error:
-        raise UsageError(
-            f"Cannot read {file} ({error.strerror}): make it with `toolcatalog lock`, or "
-            "name another with --lock."
-        ) from None
 
 
 def _lock_named(

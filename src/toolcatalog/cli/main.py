@@ -1,73 +1,81 @@
 """The command line: the commands, the error boundary and the exit codes.
 
-Exit codes: 0 success, 1 problems in the catalog, 2 wrong usage or something that cannot be used, 3
-a bug in this program, 130 interrupted.
+Exit codes: 0 success, 1 a negative result such as problems in the catalog, 2 wrong usage or
+something that cannot be used, 3 a bug in this program, 130 interrupted.
 """
 
 import errno
 import importlib
+import logging
 import sys
+import time
 from collections.abc import Sequence
 
 import click
 
 from toolcatalog import __version__, names
-from toolcatalog.cli import output
+from toolcatalog.cli import environment, options, output
 from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, ToolcatalogError, write_error
 from toolcatalog.system import threads
 from toolcatalog.system.signals import exit_on_interrupt
 
-_COMMAND_TABLE = {  # name: (module, summary, heading in the help)
-    "build": ("build", "Validate the catalog and build its snapshot and site.", "Catalog"),
+_COMMAND_TABLE = {  # name: (module, summary, heading in the help; a hidden command has none)
+    "new": ("new", "Create a toolkit or a tool.", "Catalog"),
     "check": ("check", "Validate the catalog; write nothing.", "Catalog"),
-    "explain": ("explain", "Tell what a rule means and how to mend what it finds.", "Catalog"),
-    "dev": ("dev", "Serve the site while the catalog is edited.", "Catalog"),
-    "search": ("search", "Find the tools that a sentence asks for, best first.", "Catalog"),
-    "new": ("new", "Begin a toolkit or a tool.", "Catalog"),
-    "bump": ("bump", "Begin the next version of a tool.", "Catalog"),
-    "deprecate": ("deprecate", "Say that a tool should not be used any more.", "Catalog"),
-    "show": ("show", "Show a tool or a toolkit.", "Catalog"),
-    "stats": ("stats", "Tell what there is, in numbers.", "Catalog"),
-    "import": ("import_", "Turn tool definitions of another form into catalog files.", "Catalog"),
-    "export": (
-        "export",
-        "Print tools as a model provider, or an MCP server, takes them.",
-        "Catalog",
-    ),
-    "codeowners": ("codeowners", "Print who GitHub asks to review which toolkit.", "Catalog"),
-    "lock": ("lock", "Note which tools an application uses, and what they are.", "Catalog"),
-    "verify": ("verify", "Tell whether locked tools are still what they were.", "Catalog"),
+    "explain": ("explain", "Explain a rule and how to fix its findings.", "Catalog"),
+    "bump": ("bump", "Create the next version of a tool.", "Catalog"),
+    "deprecate": ("deprecate", "Mark a tool as deprecated.", "Catalog"),
     "diff": (
         "diff",
-        "Tell what differs between two versions, revisions or builds, and whom it breaks.",
+        "Compare two versions, revisions or builds, and find breaking changes.",
         "Catalog",
     ),
-    "serve": ("serve", "Answer the read API, and the site, from a build.", "Service"),
-    "publish": (
-        "publish",
-        "Send a build to an object store, for servers that follow it.",
-        "Service",
+    "import": (
+        "import_",
+        "Import tools from MCP servers, OpenAPI documents or API responses.",
+        "Catalog",
     ),
-    "mirror": (
-        "mirror",
-        "Write a build as files from which any static host answers the read API.",
-        "Service",
-    ),
+    "codeowners": ("codeowners", "Print GitHub's CODEOWNERS for the toolkits.", "Catalog"),
+    "build": ("build", "Validate the catalog and build its snapshot and site.", "Build"),
+    "dev": ("dev", "Serve the site, and rebuild it when the catalog changes.", "Build"),
+    "search": ("search", "Find tools by a description of a task, best first.", "Build"),
+    "show": ("show", "Show a tool or a toolkit.", "Build"),
+    "stats": ("stats", "Show statistics of a build.", "Build"),
+    "export": ("export", "Print tools in the format of a model provider or of MCP.", "Build"),
+    "lock": ("lock", "Lock the tools that an application uses, or check its lock file.", "Build"),
+    "verify": ("verify", "Check a lock file: an old name of `lock --check`.", ""),
+    "serve": ("serve", "Serve the read API and the site from a build.", "Service"),
+    "mcp": ("mcp", "Serve the catalog to an agent: MCP over standard input and output.", "Service"),
+    "keys": ("keys", "Create, list, rotate and revoke API keys.", "Service"),
     "snapshots": (
         "snapshots",
-        "List, use, prune and verify the snapshots that a build has left.",
+        "List, switch, prune and verify the snapshots of a build.",
         "Service",
     ),
-    "keys": ("keys", "Create, list, rotate and revoke API keys.", "Service"),
-    "mcp": ("mcp", "Let an agent search the catalog, as a server of MCP.", "Service"),
+    "publish": ("publish", "Upload a build to an object store.", "Service"),
+    "mirror": ("mirror", "Write the read API as files for a static host.", "Service"),
     "completion": ("completion", "Print the completion script of a shell.", "Help"),
 }
+_log = logging.getLogger("toolcatalog.cli")
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
-_EPILOG = """\b
+EXIT_CODES = {
+    0: "success",
+    1: "the result is negative: problems in the catalog, a changed lock, nothing found",
+    2: "wrong usage, or something that cannot be read, written or reached",
+    3: "an internal error",
+    130: "interrupted",
+}
+_EPILOG = f"""\b
 Examples:
   toolcatalog build                     catalog/ to build/ and site/
   toolcatalog keys create --project me  a key, printed once
   toolcatalog serve                     http://127.0.0.1:8000
+
+\b
+Exit codes:
+{"".join(f"  {code:<3}  {meaning}{chr(10)}" for code, meaning in EXIT_CODES.items())}
+Each option has an environment variable: --port of `serve` is TOOLCATALOG_SERVE_PORT. `COMMAND
+--help` explains a command.
 """
 
 
@@ -75,7 +83,7 @@ class _LazyGroup(click.Group):
     """Group that imports a command's module when it is called, so `--help` is fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return [*_COMMAND_TABLE]
+        return [name for name, row in _COMMAND_TABLE.items() if row[2]]
 
     def get_command(
         self,
@@ -88,6 +96,7 @@ class _LazyGroup(click.Group):
             command: click.Command = importlib.import_module(
                 f"toolcatalog.cli.{_COMMAND_TABLE[cmd_name][0]}"
             ).command
+        environment.add_common_options(command, [cmd_name])
         return command
 
     def resolve_command(
@@ -109,7 +118,7 @@ class _LazyGroup(click.Group):
         ctx: click.Context,  # noqa: ARG002
         formatter: click.HelpFormatter,
     ) -> None:
-        for heading in dict.fromkeys(row[2] for row in _COMMAND_TABLE.values()):
+        for heading in dict.fromkeys(row[2] for row in _COMMAND_TABLE.values() if row[2]):
             with formatter.section(heading):
                 formatter.write_dl(
                     [(name, row[1]) for name, row in _COMMAND_TABLE.items() if row[2] == heading]
@@ -121,13 +130,26 @@ class _LazyGroup(click.Group):
     epilog=_EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-@click.version_option(__version__, package_name="toolcatalog", message="toolcatalog %(version)s")
+@click.version_option(
+    __version__, "-V", "--version", package_name="toolcatalog", message="toolcatalog %(version)s"
+)
 def cli() -> None:
     """A catalog of tools for AI agents: YAML in git, an immutable snapshot, a small read API."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one return per exit code
+cli.params += options.make_output_options()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. Only a bug in this program shows a traceback."""
+    output.set_quiet(quiet=False)
+    start = time.perf_counter()
+    code = _run_command(argv)
+    _log.debug("exit code %d after %.3f s", code, time.perf_counter() - start)
+    return code
+
+
+def _run_command(argv: Sequence[str] | None) -> int:  # noqa: PLR0911 - one return per exit code
     try:
         code = cli.main(args=argv, prog_name="toolcatalog", standalone_mode=False)
         sys.stdout.flush()  # an error of writing can still be reported here
@@ -142,6 +164,7 @@ def main(argv: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one retur
         output.print_problems(error.problems, error.file_count, "Nothing was built.")
         return 1
     except ToolcatalogError as error:
+        _log.debug("", exc_info=True)
         output.print_error(str(error))
         return 1 if isinstance(error, ShrunkCatalog) else 2
     except OSError as error:

@@ -19,13 +19,14 @@ from toolcatalog.store.store import Store
 _EPILOG = """\b
 Examples:
   toolcatalog mcp --build /srv/catalog/build
-  toolcatalog mcp --toolkits github,slack
+  toolcatalog mcp --toolkit github,slack
   toolcatalog mcp --session trs_support_desk
 
-A host of agents starts it by itself. What it needs to know:   {"mcpServers": {"toolcatalog":
-{"command": "toolcatalog", "args": ["mcp", "--build", "/srv/catalog/build"]}}}
+The host of an agent starts it. Its settings: {"mcpServers": {"toolcatalog": {"command":
+"toolcatalog", "args": ["mcp", "--build", "/srv/catalog/build"]}}}
 
-No key is asked for: who can start this can read the build. Ends when its standard input does.
+It needs no key: anyone who can start it can read the build. It stops at the end of its standard
+input.
 """
 
 
@@ -35,23 +36,20 @@ No key is asked for: who can start this can read the build. Ends when its standa
     "--session",
     metavar="ID",
     default="",
-    help="List this session's meta tools too, as tools of this server.",
+    help="Also list the meta tools of this session.",
 )
-@click.option(
-    "--toolkits", metavar="A,B", default="", help="Show only these toolkits.  [default: all]"
-)
-def command(build: Path, session: str, toolkits: str) -> None:
-    """Let an agent search the catalog and read its tools: a server of MCP over standard input and
-    output.
+@options.toolkits("Show only this toolkit")
+def command(build: Path, session: str, toolkits: tuple[str, ...]) -> None:
+    """Serve the catalog to an agent: an MCP server over standard input and output.
 
-    It offers search_tools, get_tool, list_toolkits and list_session_tools, and takes new builds
-    over. The tools of the catalog are told of, and not run.
+    It has the tools search_tools, get_tool, list_toolkits and list_session_tools, and reloads new
+    builds. It lists the tools of the catalog and does not run them.
     """
     require_mcp()
     supervisor.configure_logging()
     identity = reload.read_current_identity(build)
     store = open_build(build)
-    visible_toolkits = _parse_toolkits(store, toolkits)
+    visible_toolkits = _require_toolkits(store, toolkits)
     _require_session(store, session, visible_toolkits)
     state = AppState(api_keys.KeyRing(None), store)
     del store  # the next one takes its place
@@ -72,9 +70,8 @@ def require_mcp() -> None:
         raise UsageError("MCP is spoken by the package mcp: run `pip install 'toolcatalog[mcp]'`.")
 
 
-def _parse_toolkits(store: Store, toolkits: str) -> tuple[str, ...] | None:
-    """Return the toolkits to show; None for all."""
-    slugs = tuple(dict.fromkeys(slug.strip() for slug in toolkits.split(",") if slug.strip()))
+def _require_toolkits(store: Store, slugs: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the toolkits to show; None for all. Raises UsageError if one is unknown."""
     for slug in slugs:
         if store.get_toolkit_versions(slug) is None:
             nearest = names.find_nearest(slug, store.nearby_names("toolkit", slug, 500))
@@ -104,6 +101,6 @@ def _require_session(store: Store, session: str, visible_toolkits: Collection[st
     )
     if hidden_toolkits:
         raise UsageError(
-            f"Session {session} allows toolkits that --toolkits does not name: "
-            f"{', '.join(hidden_toolkits)}. Name them too, or leave --toolkits out."
+            f"Session {session} allows toolkits that --toolkit does not name: "
+            f"{', '.join(hidden_toolkits)}. Name them too, or leave --toolkit out."
         )

@@ -2,7 +2,6 @@
 
 import time
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -14,53 +13,32 @@ _ALL_NAMES = ("all",)
 _EPILOG = """\b
 Examples:
   toolcatalog mirror /srv/mirror
-  toolcatalog mirror /srv/mirror --build /srv/catalog/build --toolkits github,slack
-  toolcatalog mirror /srv/mirror --sessions trs_playground,trs_support_desk
+  toolcatalog mirror /srv/mirror --build /srv/catalog/build --toolkit github,slack
+  toolcatalog mirror /srv/mirror --session trs_playground,trs_support_desk
 
-A mirror asks for no key: whoever reaches its host reads all of it. Sessions belong to projects, so
-none is in it unless it is named. docs/mirror.md has the settings of nginx, object stores and CDNs.
+A mirror needs no key: anyone who reaches its host can read all of it. Sessions belong to projects,
+so a mirror has only the sessions that are named. The documentation has settings for nginx, object
+stores and CDNs.
 """
-
-
-class _NamesType(click.ParamType[tuple[str, ...]]):
-    name = "names"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
-        selected = (
-            tuple(name.strip() for name in value.split(",") if name.strip())
-            if isinstance(value, str)
-            else value
-        )
-        if not selected:
-            self.fail(
-                "nothing is named: write names with commas between, or leave the option out",
-                param,
-                ctx,
-            )
-        return tuple(selected)
 
 
 @click.command("mirror", epilog=_EPILOG)
 @click.argument("to", metavar="DIR", type=options.FOLDER_TYPE)
 @options.build
-@click.option(
-    "--toolkits", type=_NamesType(), metavar="A,B", help="Only these toolkits.  [default: all]"
+@options.toolkits("Only this toolkit")
+@options.name_list(
+    "--session",
+    "sessions",
+    cls=options.RenamedOption,
+    old_names=["--sessions"],
+    metavar="ID",
+    help="Include this session; `all` includes all",
 )
-@click.option(
-    "--sessions",
-    type=_NamesType(),
-    metavar="A,B",
-    help="These sessions too; `all` for all of them.  [default: none]",
-)
-def command(
-    to: Path, build: Path, toolkits: tuple[str, ...] | None, sessions: tuple[str, ...] | None
-) -> None:
+def command(to: Path, build: Path, toolkits: tuple[str, ...], sessions: tuple[str, ...]) -> None:
     """Write a build as files from which any static host answers the read API."""
     store = open_build(build)
     selection = static_mirror.make_selection(
-        store, toolkits, None if sessions == _ALL_NAMES else sessions or ()
+        store, toolkits or None, None if sessions == _ALL_NAMES else sessions
     )
     result = static_mirror.update_mirror(
         store, to, selection, int(time.time()), output.show_progress
@@ -73,5 +51,5 @@ def command(
         f"{'Mirrored' if result.changed else 'Nothing has changed:'} {subject} of snapshot "
         f"{store.digest[:12]} in {to}."
     )
-    output.print_message("It asks for no key: whoever reaches its host reads all of it.")
+    output.print_message("It needs no key: anyone who reaches its host can read all of it.")
     click.echo(result.tree)

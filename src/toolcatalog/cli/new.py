@@ -14,9 +14,9 @@ from toolcatalog.errors import UsageError, write_error
 from toolcatalog.system import files
 
 _NOTE = """
-At a terminal it asks for what is missing. The path of the new file is printed on standard output; a
-file that is there is never changed. A new catalog also gets the schemas for editors, `.schemas`; an
-existing one gets nothing but the new file.
+At a terminal it asks for missing values. The path of the new file is printed to standard output. An
+existing file is never changed. A new catalog also gets the schemas for editors, `.schemas`; an
+existing catalog gets the new file only.
 """
 _TOOLKIT_EPILOG = """\b
 Examples:
@@ -46,7 +46,7 @@ _FLAGS = {"categories": "--category", "owners": "--owner", "scopes": "--scope", 
 
 @click.group("new", epilog=_EPILOG + _NOTE)
 def command() -> None:
-    """Begin a toolkit or a tool: a file that is sound as it is, with the schema for your editor."""
+    """Create a toolkit or a tool: a valid file with the schema for your editor."""
 
 
 @command.command("toolkit", epilog=_TOOLKIT_EPILOG + _NOTE)
@@ -54,25 +54,25 @@ def command() -> None:
 @options.catalog
 @click.option("--name", metavar="TEXT", help="The display name.")
 @click.option("--logo", metavar="URL", help="The https URL of an image.")
-@click.option("--description", metavar="TEXT", help="What the toolkit reaches.")
+@click.option("--description", metavar="TEXT", help="What the toolkit gives access to.")
 @click.option("--homepage", metavar="URL", help="The https URL of the product's own site.")
 @click.option(
     "--category",
     "categories",
     multiple=True,
     metavar="NAME",
-    help="A category; may be given several times.",
+    help="A category; repeatable.",
 )
 @click.option(
     "--owner",
     "owners",
     multiple=True,
     metavar="NAME",
-    help="Who answers for it, such as @octo-team; may be given several times.",
+    help="An owner, such as @octo-team; repeatable.",
 )
 @click.option("--no-auth", is_flag=True, help="Its tools need no authentication.")
 def new_toolkit(slug: str, catalog: Path, **fields: Any) -> None:
-    """Begin the toolkit SLUG, such as `github`."""
+    """Create the toolkit SLUG, such as `github`."""
 
     path = f"toolkits/{slug}/toolkit.yaml"
     if slug == ROUTER:
@@ -102,18 +102,16 @@ def new_toolkit(slug: str, catalog: Path, **fields: Any) -> None:
 @click.option(
     "--toolkit",
     metavar="SLUG",
-    help="Its toolkit.  [default: the one whose slug its own begins with]",
+    help="Its toolkit.  [default: the toolkit whose slug is the prefix of its own]",
 )
 @click.option(
     "--scope",
     "scopes",
     multiple=True,
     metavar="NAME",
-    help="A scope that it needs; may be given several times.",
+    help="A required scope; repeatable.",
 )
-@click.option(
-    "--tag", "tags", multiple=True, metavar="NAME", help="A tag; may be given several times."
-)
+@click.option("--tag", "tags", multiple=True, metavar="NAME", help="A tag; repeatable.")
 @click.option("--version", metavar="V", help="The version.  [default: today, as in 20251027_00]")
 def new_tool(
     slug: str, catalog: Path, toolkit: str | None, version: str | None, **fields: Any

@@ -6,8 +6,10 @@ beyond ASCII.
 """
 
 import importlib
+import logging
 import os
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,10 +18,19 @@ from types import ModuleType
 from toolcatalog.errors import Problem
 from toolcatalog.progress import Advance
 
+_log = logging.getLogger("toolcatalog.cli")
+_state = {"quiet": False}
+
+
+def set_quiet(*, quiet: bool) -> None:
+    """Switch messages and progress off or on. Results and errors are always printed."""
+    _state["quiet"] = quiet
+
 
 def print_message(text: str) -> None:
-    """Print a plain line to standard error."""
-    print(text, file=sys.stderr, flush=True)
+    """Print a plain line to standard error, unless messages are switched off."""
+    if not _state["quiet"]:
+        print(text, file=sys.stderr, flush=True)
 
 
 def print_lines(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
@@ -36,15 +47,26 @@ def print_error(text: str) -> None:
     _load_rich_output().print_rich_error(text)
 
 
-def print_problems(problems: Sequence[Problem], file_count: int, note: str = "") -> None:
-    """Print every problem as a compiler would, and a summary line that ends with `note`."""
+def print_problems(
+    problems: Sequence[Problem], file_count: int, note: str = "", *, to_stdout: bool = False
+) -> None:
+    """Print every problem as a compiler would, and a summary line that ends with `note`.
+
+    They are printed to standard error, or to standard output where they are the result.
+    """
+    stream = sys.stdout if to_stdout else sys.stderr
     if not problems:
-        print_message(f"All is well in {file_count:,} files. {note}".rstrip())
-    elif sys.stderr.isatty() or os.environ.get("FORCE_COLOR"):
-        _load_rich_output().print_rich_problems(problems, file_count, note)
+        print_message(f"No problems in {file_count:,} files. {note}".rstrip())
+    elif stream.isatty() or os.environ.get("FORCE_COLOR"):
+        _load_rich_output().print_rich_problems(problems, file_count, note, to_stdout=to_stdout)
     else:
-        sys.stderr.write("".join(text for text, _ in format_problems(problems, file_count, note)))
-        sys.stderr.flush()
+        stream.write("".join(text for text, _ in format_problems(problems, file_count, note)))
+        stream.flush()
+
+
+def print_warning(text: str) -> None:
+    """Print a warning: one sentence about something that may be a mistake."""
+    print(f"warning: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -53,7 +75,8 @@ def show_progress(label: str, total: int) -> Iterator[Advance]:
 
     Without a terminal, print one line for the stage.
     """
-    if not total:
+    start = time.perf_counter()
+    if not total or _state["quiet"]:
         yield lambda _: None
     elif sys.stderr.isatty():
         with _load_rich_output().rich_progress_bar(label, total) as advance:
@@ -61,6 +84,7 @@ def show_progress(label: str, total: int) -> Iterator[Advance]:
     else:
         print_message(f"{label}: {total:,}")
         yield lambda _: None
+    _log.debug("%s: %d in %.3f s", label, total, time.perf_counter() - start)
 
 
 def _load_rich_output() -> ModuleType:

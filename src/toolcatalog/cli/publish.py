@@ -11,20 +11,19 @@ from toolcatalog.publish.signatures import SigningKey
 
 _EPILOG = """\b
 Examples:
-  toolcatalog publish s3://tools/catalog                   what `build` made, for all who follow \
-that address
+  toolcatalog publish s3://tools/catalog                   the current snapshot
   toolcatalog publish s3://tools/catalog --build /srv/build
-  toolcatalog publish s3://tools/catalog --keep 10         and old snapshots out of the store
+  toolcatalog publish s3://tools/catalog --keep 10         also remove old snapshots
   AWS_ENDPOINT_URL=https://minio.example.com toolcatalog publish s3://tools/catalog
-  toolcatalog publish file:///mnt/shared/catalog           a disk that several machines see
+  toolcatalog publish file:///mnt/shared/catalog           a shared disk
   toolcatalog publish s3://tools/catalog --sign sign.pem   for servers with --verify-key
 
 \b
-Make the two halves of a key once, and keep the first one secret:
+Create a pair of keys once, and keep the first file secret:
   openssl genpkey -algorithm ed25519 -out sign.pem && chmod 600 sign.pem
   openssl pkey -in sign.pem -pubout -out verify.pem
 
-Servers take it over with `serve --from s3://tools/catalog`.
+Servers read it with `serve --from s3://tools/catalog`.
 """
 
 
@@ -36,13 +35,13 @@ Servers take it over with `serve --from s3://tools/catalog`.
     type=click.IntRange(min=1),
     default=8,
     show_default=True,
-    help="Objects that are sent at a time.",
+    help="Number of parallel uploads.",
 )
 @click.option(
     "--keep",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Then remove all but the N newest other snapshots from the store.",
+    help="Then remove old snapshots from the store, except the N newest.",
 )
 @click.option(
     "--sign",
@@ -52,12 +51,11 @@ Servers take it over with `serve --from s3://tools/catalog`.
     help="Sign the snapshot with this Ed25519 private key (PEM).",
 )
 def command(url: str, build: Path, jobs: int, keep: int | None, key_file: Path | None) -> None:
-    """Send a build's snapshot to an object store: only what is not there yet, and the pointer to it
-    last.
+    """Upload the current snapshot of a build to an object store.
 
-    One that was cut off is gone on with by running it again. With --keep, what no kept snapshot
-    needs is removed, but nothing that was written within a day. Prints the digest on standard
-    output.
+    Only missing objects are sent, and the pointer to the snapshot last. Run it again to resume an
+    interrupted upload. With --keep, objects that no kept snapshot needs are removed, unless they
+    were written within a day. The digest is printed to standard output.
     """
 
     key = SigningKey(key_file) if key_file else None

@@ -25,13 +25,13 @@ from toolcatalog.errors import Problem
 from toolcatalog.progress import Advance
 
 
-def _create_console() -> Console:
-    return Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
+def _create_console(*, stderr: bool = True) -> Console:
+    return Console(stderr=stderr, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
 def print_rich_lines(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
     """Print lines of styled text to standard output."""
-    console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
+    console = _create_console(stderr=False)
     for line in lines:
         console.print(Text.assemble(*line))
 
@@ -41,12 +41,14 @@ def print_rich_error(text: str) -> None:
     _create_console().print(Text.assemble(("error: ", "bold red"), text))
 
 
-def print_rich_problems(problems: Sequence[Problem], file_count: int, note: str) -> None:
+def print_rich_problems(
+    problems: Sequence[Problem], file_count: int, note: str, *, to_stdout: bool
+) -> None:
     """Print every problem as a compiler would, and a summary line.
 
     Source lines are as wide as the terminal.
     """
-    console = _create_console()
+    console = _create_console(stderr=not to_stdout)
     pieces = output.format_problems(
         problems, file_count, note, min(console.width, output.MAX_WIDTH)
     )

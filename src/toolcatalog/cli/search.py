@@ -17,10 +17,10 @@ from toolcatalog.store.store import Filters, SearchResult, Store, VersionPins
 _EPILOG = """\b
 Examples:
   toolcatalog search "create an issue on github"
-  toolcatalog search "send a message" --toolkit slack --explain
+  toolcatalog search "send a message" --toolkit slack,discord --explain
   toolcatalog search refund --format json --limit 3
 
-Ranks as the API does. Exits with 0 where something is found and with 1 where nothing is.
+Exits with 1 if no tool is found.
 """
 
 
@@ -32,23 +32,11 @@ Ranks as the API does. Exits with 0 where something is found and with 1 where no
     type=click.IntRange(1, RERANK_LIMIT),
     default=10,
     show_default=True,
-    help="How many tools are shown.",
+    help="Number of tools to print.",
 )
-@click.option(
-    "--toolkit",
-    "toolkits",
-    multiple=True,
-    help="Only tools of this toolkit; may be given several times.",
-)
-@click.option("--explain", is_flag=True, help="Show what each word gave, by field.")
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How tools are shown.",
-)
+@options.toolkits("Search in this toolkit only")
+@click.option("--explain", is_flag=True, help="Show the score of each word, by field.")
+@options.output_formats("text", "json")
 def command(
     query: tuple[str, ...],
     build: Path,
@@ -57,7 +45,7 @@ def command(
     explain: bool,
     output_format: str,
 ) -> int:
-    """Find the tools that a sentence asks for, best first."""
+    """Find tools by a description of a task, best first. The ranking is that of the API."""
     store, text = open_build(build), " ".join(query).strip()
     for toolkit in toolkits:
         if store.get_toolkit_versions(toolkit) is None:

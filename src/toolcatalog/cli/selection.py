@@ -21,7 +21,7 @@ def select_tool_ids(
             f"`{at_version}` is not a version: it needs eight digits, `_` and two digits, such as "
             "20251027_00."
         )
-    messages = [*_unknown_toolkit_messages(store, toolkits)]
+    messages = [*find_unknown_toolkits(store, toolkits)]
     tool_ids: list[int] = []
     for name in slugs:
         slug, _, version = name.partition("@")
@@ -44,7 +44,8 @@ def _select_version(entry: ToolEntry, version: str, at_version: str) -> str | No
     return entry.version_at(at_version or None)
 
 
-def _unknown_toolkit_messages(store: Store, toolkits: Sequence[str]) -> Iterator[str]:
+def find_unknown_toolkits(store: Store, toolkits: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence for each toolkit that a build does not have."""
     for toolkit in toolkits:
         if store.get_toolkit_versions(toolkit) is None:
             nearest = names.find_nearest(toolkit, store.nearby_names("toolkit", toolkit, 500))

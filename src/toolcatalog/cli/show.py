@@ -24,6 +24,8 @@ Examples:
   toolcatalog show GITHUB_CREATE_ISSUE
   toolcatalog show GITHUB_CREATE_ISSUE --version 20251027_00 --format json
   toolcatalog show github --format markdown
+
+Exits with 2 if there is no such tool or toolkit.
 """
 _NEARBY_NAMES = 5  # names that are compared with a wrong one
 
@@ -32,17 +34,11 @@ _NEARBY_NAMES = 5  # names that are compared with a wrong one
 @click.argument("slug", shell_complete=options.complete_slugs)
 @options.build
 @click.option("--version", default="", metavar="V", help="The version.  [default: the newest]")
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json", "markdown"]),
-    default="text",
-    show_default=True,
-    help="How it is shown.",
-)
+@options.output_formats("text", "json", "markdown")
 def command(slug: str, build: Path, version: str, output_format: str) -> None:
-    """Show the tool, or the toolkit, SLUG of a build: text for people, the very document that the
-    API answers, or Markdown.
+    """Show the tool or the toolkit SLUG of a build.
+
+    `--format json` prints the document that the API returns.
     """
     store = open_build(build)
     folder = build / "snapshots" / store.digest

@@ -20,7 +20,7 @@ Examples:
   toolcatalog snapshots prune --keep 5
   toolcatalog snapshots verify
 
-A digest may be cut short as long as it is one snapshot's alone.
+A digest may be shortened as long as it is unique.
 """
 _LIST_EPILOG = """\b
 Examples:
@@ -40,37 +40,30 @@ Examples:
   toolcatalog snapshots prune
   toolcatalog snapshots prune --keep 10 --dry-run
 
-The snapshot in force is never removed, nor are the newest others; half snapshots, and what killed
-builds have left, always are. A server that still has one open goes on reading it: its room on the
-disk becomes free when the server lets go of it.
+The current snapshot and the newest others are never removed. Incomplete snapshots and leftovers of
+killed builds are always removed. A server that has a removed snapshot open continues to read it;
+its disk space becomes free when the server closes it.
 """
 _VERIFY_EPILOG = """\b
 Examples:
   toolcatalog snapshots verify
   toolcatalog snapshots verify 8ee378de73cc e13c728aaa30 --build /srv/catalog/build
 
-Holds every file against its size and SHA-256, and tells what should not be there. Exits with 1
-where anything is wrong.
+Checks size and SHA-256 of every file, and reports files that do not belong there. Exits with 1 if
+there is a problem.
 """
 
 
 @click.group("snapshots", epilog=_EPILOG)
 def command() -> None:
-    """List, use, prune and verify the snapshots that a build has left."""
+    """List, switch, prune and verify the snapshots of a build."""
 
 
 @command.command("list", epilog=_LIST_EPILOG)
 @options.build
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How they are shown.",
-)
+@options.output_formats("text", "json")
 def list_(build: Path, output_format: str) -> None:
-    """List the snapshots, the newest first, and which of them is in force."""
+    """List the snapshots, newest first, and mark the current one."""
     snapshots = retention.list_snapshots(build)
     if output_format == "json":
         click.echo(
@@ -94,7 +87,7 @@ def _to_values(snapshot: StoredSnapshot) -> dict[str, Any]:
 
 def _format_table(snapshots: Sequence[StoredSnapshot]) -> list[str]:
     rows: list[tuple[str, ...]] = [
-        ("DIGEST", "PUT THERE (UTC)", "TOOLS", "VERSIONS", "TOOLKITS", "SIZE", "")
+        ("DIGEST", "CREATED (UTC)", "TOOLS", "VERSIONS", "TOOLKITS", "SIZE", "")
     ]
     for digest, snapshot in zip(
         retention.shorten_digests([snapshot.digest for snapshot in snapshots]),
@@ -156,12 +149,12 @@ def use(digest: str, build: Path) -> None:
     type=click.IntRange(min=0),
     default=3,
     show_default=True,
-    help="How many to keep beside the one in force.",
+    help="Number of snapshots to keep besides the current one.",
 )
-@click.option("--dry-run", is_flag=True, help="Only tell which would be removed.")
+@click.option("--dry-run", is_flag=True, help="Only print which would be removed.")
 @options.build
 def prune(keep: int, dry_run: bool, build: Path) -> None:
-    """Remove old snapshots: never the one in force, nor the newest others."""
+    """Remove old snapshots, except the current one and the newest others."""
     removed, leftover_count = (
         PruneResult(retention.list_prunable(build, keep), 0)
         if dry_run
@@ -183,7 +176,7 @@ def prune(keep: int, dry_run: bool, build: Path) -> None:
 @click.argument("digests", nargs=-1, metavar="[DIGEST]...")
 @options.build
 def verify(digests: tuple[str, ...], build: Path) -> int:
-    """Hold every file of these snapshots, or of all, against what was written."""
+    """Verify the checksums of these snapshots, or of all."""
     all_digests = [problem.digest for problem in retention.list_snapshots(build)]
     selected = dict.fromkeys(
         retention.resolve_digest(build, digest) for digest in digests

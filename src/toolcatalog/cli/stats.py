@@ -22,16 +22,9 @@ Examples:
 
 @click.command("stats", epilog=_EPILOG)
 @options.build
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How it is shown.",
-)
+@options.output_formats("text", "json")
 def command(build: Path, output_format: str) -> None:
-    """Tell what there is in a build, in numbers: of the newest version of each tool."""
+    """Show statistics of a build: the newest version of each tool counts."""
     catalog_stats = stats.compute_stats(open_build(build), output.show_progress)
     if output_format == "json":
         click.echo(orjson.dumps(asdict(catalog_stats), option=orjson.OPT_INDENT_2))

@@ -140,7 +140,7 @@ def test_real_tools_are_taken_or_left_out_with_a_reason(tmp_path: Path) -> None:
     """
     if not WIRE.exists():
         pytest.skip("the real tool definitions lie outside the repository, and not here")
-    run_successfully("import", "wire", WIRE, "--into", tmp_path / "catalog")
+    run_successfully("import", "wire", WIRE, "--catalog", tmp_path / "catalog")
     real = served(tmp_path / "catalog")
     assert len(real) == 930
     remaining = {tool.slug: remaining for tool in real if (remaining := hold(tool))}

@@ -380,7 +380,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> list[ToolVersion]:
     roots, wire = [SHIPPED_CATALOG], SHARED / "data" / "wire-tools.json"
     if wire.exists():
         roots.append(tmp_path_factory.mktemp("wire"))
-        run_successfully("import", "wire", wire, "--into", roots[-1])
+        run_successfully("import", "wire", wire, "--catalog", roots[-1])
     records = (
         checker.check_file(root, path).record
         for root in roots
