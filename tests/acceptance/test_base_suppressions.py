@@ -107,7 +107,7 @@ def test_what_a_problem_says(catalog: Path, capsys: pytest.CaptureFixture[str]) 
     """Why the comment does not count, and what a maintainer can do."""
     write_tool(catalog, "A_NEW", text=text(HIDDEN, "hidden-character"))
     assert main(["check", "--catalog", str(catalog), "--against", "HEAD"]) == 1
-    message = " ".join(capsys.readouterr().err.split())
+    message = " ".join(capsys.readouterr().out.split())
     assert "HEAD has no comment that ignores this for the same text" in message
     assert "`--accept hidden-character`" in message
 

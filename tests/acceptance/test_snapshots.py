@@ -86,14 +86,13 @@ def damage(out: Path, digest: str) -> None:
 
 
 def test_list_shows_the_newest_first(out: Path, digests: list[str]) -> None:
-    """One line a snapshot, numbers as its manifest has them, and which is in force; JSON has the
-    same with whole digests.
+    """One line a snapshot, numbers as in its manifest, and which is current; JSON has the same
+    with whole digests.
     """
     lines = run_successfully("snapshots", "list", "--build", out).splitlines()
     assert lines[0].split() == [
         "DIGEST",
-        "PUT",
-        "THERE",
+        "CREATED",
         "(UTC)",
         "TOOLS",
         "VERSIONS",

@@ -734,7 +734,7 @@ def test_it_says_that_all_is_public(shipped_build: Path, tmp_path: Path) -> None
         )
         assert f"\n{first} and 0 sessions" in done.stderr
         assert done.stderr.endswith(
-            "It asks for no key: whoever reaches its host reads all of it.\n"
+            "It needs no key: anyone who reaches its host can read all of it.\n"
         )
 
 
@@ -749,7 +749,7 @@ def test_it_says_that_all_is_public(shipped_build: Path, tmp_path: Path) -> None
             ["--session", "trs_playgroun"],
             "There is no session trs_playgroun in this build (did you mean trs_playground?).",
         ),
-        (["--toolkit", " ,"], "nothing is named"),
+        (["--toolkit", " ,"], "no name is given"),
         (["--build", "{folder}/nothing"], "There is no finished build"),
     ],
 )

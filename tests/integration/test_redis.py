@@ -212,7 +212,7 @@ def test_push_joins_and_brings_nothing_back(redis_server: RedisServer, tmp_path:
     _, one = api_keys.create(file, "p", None, None)
     _, two = api_keys.create(file, "p", None, None)
     done = run_toolcatalog("keys", "push", "--keys", file, "--redis", redis_server.url)
-    assert done.stderr == f"2 keys are in {remote.location} now, 2 of them from the file.\n"
+    assert done.stderr == f"2 keys in {remote.location} now, 2 from the file.\n"
     _, three = api_keys.create(remote, "p", None, None)
     api_keys.revoke(file, one.id)
     api_keys.revoke(remote, two.id)
