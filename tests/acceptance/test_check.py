@@ -253,7 +253,7 @@ def succeed_with(catalog: Path, *arguments: object) -> str:
 
 def test_a_folder_that_cannot_be_written_is_no_hindrance(catalog: Path) -> None:
     """Then nothing is remembered. Not even root may make this one."""
-    assert rules(catalog, "--out", "/proc/nowhere/build") == []
+    assert rules(catalog, "--cache-dir", "/proc/nowhere/build") == []
     assert not (catalog.parent / "build").exists()
 
 

@@ -76,9 +76,9 @@ def test_a_part_from_elsewhere_is_not_served(tmp_path: Path, elsewhere: dict[str
     assert forged.newest != part.newest
     build_cache.save_batch(cache, key_of(task), forged)
     build(catalog, tmp_path / "clean", None)
-    arguments = ("--catalog", catalog, "--out", out)
-    run_successfully("check", *arguments, env=elsewhere)
-    run_successfully("build", *arguments, "--no-site", env=elsewhere)
+    arguments = ("--catalog", catalog)
+    run_successfully("check", *arguments, "--cache-dir", out, env=elsewhere)
+    run_successfully("build", *arguments, "--out", out, "--no-site", env=elsewhere)
     assert not any(WORDS[:15] in data for data in read_tree(out / "current").values())
     assert read_tree(out / "current") == read_tree(tmp_path / "clean/current")
 
@@ -88,7 +88,7 @@ def test_a_cache_from_elsewhere_hides_no_problem(tmp_path: Path, elsewhere: dict
     for nothing.
     """
     catalog, out = generate_catalog(tmp_path / "catalog", 3), tmp_path / "build"
-    arguments = ("check", "--catalog", catalog, "--out", out)
+    arguments = ("check", "--catalog", catalog, "--cache-dir", out)
     run_successfully(*arguments)
     [task] = tasks_of(catalog, out)
     part = build_cache.load_batch(
@@ -170,7 +170,8 @@ def test_a_secret_in_the_checkout_is_refused(
         (catalog / ".git").write_text("gitdir: ../.git/modules/catalog\n")
     (tmp_path / place).mkdir(exist_ok=True)
     (tmp_path / "link").symlink_to(tmp_path / place)
-    arguments = (command, "--catalog", catalog, "--out", tmp_path / "repo/build")
+    option = "--cache-dir" if command == "check" else "--out"
+    arguments = (command, "--catalog", catalog, option, tmp_path / "repo/build")
     for folder in (tmp_path / place, tmp_path / "link"):
         done = run_toolcatalog(*arguments, env={"XDG_CACHE_HOME": str(folder)})
         if place == "cache":

@@ -22,7 +22,7 @@ DOCS = {path.name: path.read_text() for path in [*(ROOT / "docs").glob("*.md"), 
 
 def test_the_command_line_reference_is_current() -> None:
     """docs/reference/cli.md is what `scripts/cli-reference` writes."""
-    command = [sys.executable, ROOT / "scripts" / "cli-reference", "--check"]
+    command = [sys.executable, str(ROOT / "scripts" / "cli-reference"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

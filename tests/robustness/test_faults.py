@@ -190,7 +190,7 @@ class Given:
         self.commands: dict[str, tuple[str, ...]] = {
             "build": ("build", "--catalog", "catalog", "--out", "build", "--site", "site", "--jobs", "2"),
             "build anew": ("build", "--catalog", "catalog", "--out", "new/build", "--site", "new/site", "--jobs", "1"),
-            "check --fix": ("check", "--fix", "--catalog", "catalog", "--out", "build"),
+            "check --fix": ("check", "--fix", "--catalog", "catalog", "--cache-dir", "build"),
             "keys create": ("keys", "create", "--project", "more", "--keys", "keys.json"),
             "keys create anew": ("keys", "create", "--project", "more", "--keys", "new/keys.json"),
             "keys rotate": ("keys", "rotate", key.id, "--keys", "keys.json"),

@@ -92,8 +92,6 @@ class ShownProblems(NamedTuple):
 @click.option(
     "--min-severity",
     "minimum_severity",
-    cls=options.RenamedOption,
-    old_names=["--least"],
     type=click.Choice(_SEVERITIES),
     default="warning",
     show_default=True,
@@ -119,8 +117,6 @@ class ShownProblems(NamedTuple):
 @click.option(
     "--cache-dir",
     "cache_folder",
-    cls=options.RenamedOption,
-    old_names=["--out"],
     type=options.FOLDER_TYPE,
     help="The folder of the cache.  [default: the build folder next to the catalog]",
 )

@@ -38,8 +38,6 @@ file_argument = click.argument(
 )
 catalog_option = click.option(
     "--catalog",
-    cls=options.RenamedOption,
-    old_names=["--into"],
     type=options.FOLDER_TYPE,
     default="catalog",
     show_default=True,

@@ -19,7 +19,7 @@ from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, ToolcatalogError, 
 from toolcatalog.system import threads
 from toolcatalog.system.signals import exit_on_interrupt
 
-_COMMAND_TABLE = {  # name: (module, summary, heading in the help; a hidden command has none)
+_COMMAND_TABLE = {  # name: (module, summary, heading in the help)
     "new": ("new", "Create a toolkit or a tool.", "Catalog"),
     "check": ("check", "Validate the catalog; write nothing.", "Catalog"),
     "explain": ("explain", "Explain a rule and how to fix its findings.", "Catalog"),
@@ -43,7 +43,6 @@ _COMMAND_TABLE = {  # name: (module, summary, heading in the help; a hidden comm
     "stats": ("stats", "Show statistics of a build.", "Build"),
     "export": ("export", "Print tools in the format of a model provider or of MCP.", "Build"),
     "lock": ("lock", "Lock the tools that an application uses, or check its lock file.", "Build"),
-    "verify": ("verify", "Check a lock file: an old name of `lock --check`.", ""),
     "serve": ("serve", "Serve the read API and the site from a build.", "Service"),
     "mcp": ("mcp", "Serve the catalog to an agent: MCP over standard input and output.", "Service"),
     "keys": ("keys", "Create, list, rotate and revoke API keys.", "Service"),
@@ -83,7 +82,7 @@ class _LazyGroup(click.Group):
     """Group that imports a command's module when it is called, so `--help` is fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return [name for name, row in _COMMAND_TABLE.items() if row[2]]
+        return [*_COMMAND_TABLE]
 
     def get_command(
         self,
@@ -118,7 +117,7 @@ class _LazyGroup(click.Group):
         ctx: click.Context,  # noqa: ARG002
         formatter: click.HelpFormatter,
     ) -> None:
-        for heading in dict.fromkeys(row[2] for row in _COMMAND_TABLE.values() if row[2]):
+        for heading in dict.fromkeys(row[2] for row in _COMMAND_TABLE.values()):
             with formatter.section(heading):
                 formatter.write_dl(
                     [(name, row[1]) for name, row in _COMMAND_TABLE.items() if row[2] == heading]

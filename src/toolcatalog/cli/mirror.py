@@ -29,8 +29,6 @@ stores and CDNs.
 @options.name_list(
     "--session",
     "sessions",
-    cls=options.RenamedOption,
-    old_names=["--sessions"],
     metavar="ID",
     help="Include this session; `all` includes all",
 )

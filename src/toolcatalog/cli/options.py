@@ -20,20 +20,6 @@ FOLDER_TYPE = click.Path(file_okay=False, path_type=Path)
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-class RenamedOption(click.Option):
-    """An option that also accepts its old names, which no help shows."""
-
-    def __init__(self, *args: Any, old_names: Sequence[str], **attributes: Any) -> None:
-        super().__init__(*args, **attributes)
-        self._old_names = old_names
-
-    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        """Register the option with a parser, under all its names."""
-        super().add_to_parser(parser, ctx)
-        action = "append" if self.multiple else "store"
-        parser.add_option(obj=self, opts=[*self._old_names], dest=self.name, action=action)
-
-
 def _split_lists(
     context: click.Context, parameter: click.Parameter, values: Sequence[str]
 ) -> tuple[str, ...]:
@@ -80,8 +66,6 @@ def toolkits(help: str) -> Decorator:
     return click.option(
         "--toolkit",
         "toolkits",
-        cls=RenamedOption,
-        old_names=["--toolkits"],
         multiple=True,
         callback=_parse_toolkits,
         metavar="SLUG[,SLUG]",

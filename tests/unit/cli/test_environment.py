@@ -113,17 +113,3 @@ def test_verbose(
         logger.setLevel(logging.NOTSET)
     assert any(record.exc_info for record in caplog.records)
     assert "exit code 2 after" in caplog.text
-
-
-def test_old_names_are_hidden(
-    catalog: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """An old name of an option works, and no help shows it."""
-    old = ["check", "--catalog", str(catalog), "--least", "error", "--out", str(tmp_path / "out")]
-    assert main([*old, "--format", "json"]) == 1
-    assert find_rules(capsys.readouterr().out) == {"unknown-key"}
-    assert (tmp_path / "out").is_dir()
-    main(["check", "--help"])
-    text = capsys.readouterr().out
-    assert "--min-severity" in text
-    assert "--least" not in text

@@ -141,7 +141,7 @@ def test_what_hides_behind_another_fault_is_mended_too(tmp_path: Path) -> None:
     problems(tmp_path, HIDDEN)
     (tmp_path / "catalog.yaml").write_text("title: Test\n")
     out = tmp_path.parent / f"{tmp_path.name}-build"
-    done = run_toolcatalog("check", "--fix", "--catalog", tmp_path, "--out", out)
+    done = run_toolcatalog("check", "--fix", "--catalog", tmp_path, "--cache-dir", out)
     assert "Fixed 2 problems in 1 file" in done.stderr
     assert (tmp_path / TOOL).read_text() == HIDDEN.replace("pattern: 0", 'pattern: "0"').replace(
         "default: 0", 'default: "0"'
