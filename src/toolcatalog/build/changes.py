@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 
 from toolcatalog.build import batches, state
@@ -145,8 +146,6 @@ def _installed_versions() -> Iterator[tuple[str, str]]:
 
 def _library_version(library: str) -> str:
     """Return the version of a library that has no metadata folder on `sys.path`."""
-    from importlib import metadata  # noqa: PLC0415 - slow to import
-
     return metadata.version(library)
 
 

@@ -18,16 +18,18 @@ from concurrent.futures import CancelledError, Future, wait
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
+import distributed
+from distributed import Client, KilledWorker, Security
+
 from toolcatalog.build import changes
+from toolcatalog.build import rebuild as rebuild  # noqa: PLC0414 - see _program_digest
 from toolcatalog.build.changes import BuildPaths
 from toolcatalog.errors import UsageError
+from toolcatalog.search import encoder
 from toolcatalog.system import seals
-
-if TYPE_CHECKING:
-    from distributed import Client, Security
 
 
 class WorkerRequirements(NamedTuple):
@@ -91,14 +93,10 @@ def _program_digest() -> str:
     All modules are loaded first, so that the digest describes the code that runs, even if another
     version is installed later.
     """
-    from toolcatalog.build import rebuild  # noqa: F401, PLC0415 - slow, workers only
-
     return changes.compute_program_digest()
 
 
 def _model_digest() -> str:
-    from toolcatalog.search import encoder  # noqa: PLC0415 - imports numpy
-
     try:
         return encoder.model_identity()
     except UsageError:
@@ -150,7 +148,7 @@ class ClusterWorkers:
 
     def __init__(
         self,
-        client: "Client",
+        client: Client,
         requirements: WorkerRequirements,
         workers: Collection[str],
         timeout: float,
@@ -195,8 +193,6 @@ class ClusterWorkers:
             yield from results
 
     def _result(self, future: "Future[list[Result]]") -> list[Result]:
-        from distributed import KilledWorker  # noqa: PLC0415 - installed with the extra only
-
         try:
             self._wait_for(future)
             return future.result()
@@ -254,14 +250,7 @@ def _run_tasks(
     return [work(task) for task in tasks]
 
 
-def _client(address: str) -> "Client":
-    try:
-        import distributed  # noqa: PLC0415 - installed with the extra only
-    except ImportError:
-        raise UsageError(
-            "A cluster is reached through the package distributed: run `pip install "
-            "'toolcatalog[cluster]'`."
-        ) from None
+def _client(address: str) -> Client:
     _silence_library()
     security = _security(address, distributed.Security())
     try:
@@ -320,7 +309,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _check_workers(
-    client: "Client", requirements: WorkerRequirements, timeout: float
+    client: Client, requirements: WorkerRequirements, timeout: float
 ) -> Collection[str]:
     """Return the addresses of the workers, after checking that all meet the requirements."""
     threads = _wait_for_workers(client, timeout)
@@ -338,7 +327,7 @@ def _check_workers(
     return [*threads]
 
 
-def _wait_for_workers(client: "Client", timeout: float) -> Mapping[str, int]:
+def _wait_for_workers(client: Client, timeout: float) -> Mapping[str, int]:
     """Return the number of threads of each worker, as soon as there is a worker."""
     deadline = time.monotonic() + timeout
     threads = _worker_threads(client)
@@ -362,7 +351,7 @@ def _unfit_reason(answer: str | BaseException, threads: int) -> str:
 
 
 @contextlib.contextmanager
-def _scheduler_errors(client: "Client") -> Iterator[None]:
+def _scheduler_errors(client: Client) -> Iterator[None]:
     """Convert the exceptions of a lost scheduler to UsageError.
 
     The library has many exceptions for this, a bare Exception among them.
@@ -379,7 +368,7 @@ def _scheduler_errors(client: "Client") -> Iterator[None]:
         ) from None
 
 
-def _worker_threads(client: "Client") -> Mapping[str, int]:
+def _worker_threads(client: Client) -> Mapping[str, int]:
     """Return the number of threads of each worker; empty if the scheduler is gone."""
     threads: Mapping[str, int] = {}
     with contextlib.suppress(OSError):

@@ -7,6 +7,7 @@ import click
 
 from toolcatalog.build.pipeline import WorkerSource, build
 from toolcatalog.cli import options, output
+from toolcatalog.errors import UsageError
 from toolcatalog.snapshot import directory, retention
 from toolcatalog.system.processes import available_cpus, tune_garbage_collection
 
@@ -25,8 +26,13 @@ the tools of the last build would be missing, unless --allow-shrink is given.
 
 def _load_worker_source(url: str) -> WorkerSource:
     """Return the source of a cluster's workers."""
-    from toolcatalog.build import cluster  # noqa: PLC0415 - loads all that compiles
-
+    try:
+        from toolcatalog.build import cluster  # noqa: PLC0415 - an optional extra
+    except ImportError:
+        raise UsageError(
+            "A cluster is reached through the package distributed: run `pip install "
+            "'toolcatalog[cluster]'`."
+        ) from None
     return partial(cluster.connect, url)
 
 

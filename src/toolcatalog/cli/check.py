@@ -18,6 +18,7 @@ from toolcatalog.build.state import CheckResult
 from toolcatalog.cli import options, output
 from toolcatalog.errors import Problem, UsageError
 from toolcatalog.system.processes import available_cpus, tune_garbage_collection
+from toolcatalog.validation import reports, rule_pages
 
 _EPILOG = """\b
 Examples:
@@ -299,8 +300,6 @@ def _format_location(problem: Problem) -> str:
 
 def _print_report(report: ShownProblems, check_options: CheckOptions) -> None:
     """Print a report for another program, with paths relative to the root of the repository."""
-    from toolcatalog.validation import reports, rule_pages  # noqa: PLC0415 - slow import
-
     root = _repository_prefix(check_options.catalog.resolve().parent)
     problems = [replace(problem, path=f"{root}{problem.path}") for problem in report.problems]
     changed = {f"{root}{path}" for path in report.changed_paths}

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -22,7 +23,7 @@ from toolcatalog.catalog import folder as catalog_folder
 from toolcatalog.catalog import loader, model, schema
 from toolcatalog.cli import http_client, options, output
 from toolcatalog.errors import UsageError, write_error
-from toolcatalog.importers import bundle, documents, mcp, mcp_client, openapi, wire, writer
+from toolcatalog.importers import bundle, documents, mcp, openapi, wire, writer
 from toolcatalog.importers.existing import UNDATED_VERSION, ReadRecord
 from toolcatalog.system import files
 from toolcatalog.validation import import_rules
@@ -297,6 +298,7 @@ def _read_mcp_source(
     """Return the JSON value of a file, or what a server answers."""
     if len(source) == 1 and not is_command:
         if _URL.match(source[0]):
+            mcp_client = _load_mcp_client()
             parsed = mcp_client.parse_headers(headers)
             return mcp_client.fetch_tools_from_url(source[0], parsed, timeout)
         if source[0] == "-" or Path(source[0]).is_file():
@@ -308,7 +310,17 @@ def _read_mcp_source(
             f"{no_file} program {words[0]}: name a file of MCP tools, the URL of a server, or the "
             "command that starts one, after `--`."
         )
-    return mcp_client.fetch_tools_from_command(words, timeout)
+    return _load_mcp_client().fetch_tools_from_command(words, timeout)
+
+
+def _load_mcp_client() -> ModuleType:
+    """Import the module that needs the extra `mcp`. Raises UsageError if it is not installed."""
+    try:
+        from toolcatalog.importers import mcp_client  # noqa: PLC0415 - an optional extra
+    except ImportError:
+        help = "run `pip install 'toolcatalog[mcp]'`, or give its answer to tools/list as a file."
+        raise UsageError(f"A live MCP server needs the package mcp: {help}") from None
+    return mcp_client
 
 
 def _read_tool_list(path: Path) -> Any:

@@ -10,13 +10,18 @@ import os
 import shlex
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 from urllib.parse import urlsplit
+
+import anyio
+import httpx2  # a dependency of mcp
+from anyio import BrokenResourceError, ClosedResourceError, EndOfStream
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
 
 from toolcatalog.errors import UsageError
 
-if TYPE_CHECKING:
-    from mcp import Client
+logging.getLogger("mcp").addHandler(logging.NullHandler())  # its errors are reported here
 
 _MAX_PAGES = 1000  # of a list of tools, to stop if a server never ends the list
 _MAX_LOG_LINES = 5  # last lines of the server's standard error to show
@@ -30,7 +35,6 @@ def fetch_tools_from_command(command: Sequence[str], timeout: float) -> dict[str
     UsageError, with the last lines of the server's standard error, if the server does not start,
     does not answer in time, or does not answer with valid MCP.
     """
-    _require_sdk()
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
         try:
             return _run(_ask_command, command, timeout, log)
@@ -52,7 +56,6 @@ def fetch_tools_from_url(url: str, headers: Mapping[str, str], timeout: float) -
     these headers, or if the server does not answer in time or with valid MCP.
     """
     check_url(url, headers)
-    _require_sdk()
     try:
         return _run(_ask_url, url, headers, timeout)
     except Exception as error:
@@ -98,27 +101,12 @@ def _is_this_machine(host: str) -> bool:
     return False
 
 
-def _require_sdk() -> None:
-    try:
-        import anyio  # noqa: F401, PLC0415 - installed only with the extra
-        import mcp  # noqa: F401, PLC0415
-    except ImportError:
-        help = "run `pip install 'toolcatalog[mcp]'`, or give its answer to tools/list as a file."
-        raise UsageError(f"A live MCP server needs the package mcp: {help}") from None
-    logging.getLogger("mcp").addHandler(logging.NullHandler())  # its errors are reported here
-
-
 def _run(ask: Any, *arguments: Any) -> dict[str, Any]:
-    import anyio  # noqa: PLC0415
-
     result: dict[str, Any] = anyio.run(ask, *arguments)
     return result
 
 
 async def _ask_command(command: Sequence[str], timeout: float, log: IO[str]) -> dict[str, Any]:  # noqa: ASYNC109
-    import anyio  # noqa: PLC0415
-    from mcp import Client, StdioServerParameters, stdio_client  # noqa: PLC0415
-
     # a shell would also pass the whole environment
     parameters = StdioServerParameters(
         command=command[0], args=[*command[1:]], env=dict(os.environ)
@@ -129,11 +117,6 @@ async def _ask_command(command: Sequence[str], timeout: float, log: IO[str]) -> 
 
 
 async def _ask_url(url: str, headers: Mapping[str, str], timeout: float) -> dict[str, Any]:  # noqa: ASYNC109
-    import anyio  # noqa: PLC0415
-    import httpx2  # noqa: PLC0415 - a dependency of mcp
-    from mcp import Client  # noqa: PLC0415
-    from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415
-
     with anyio.fail_after(timeout):
         async with (
             httpx2.AsyncClient(headers=dict(headers), timeout=timeout) as http_client,
@@ -142,7 +125,7 @@ async def _ask_url(url: str, headers: Mapping[str, str], timeout: float) -> dict
             return await _list_all_tools(client)
 
 
-async def _list_all_tools(client: "Client") -> dict[str, Any]:
+async def _list_all_tools(client: Client) -> dict[str, Any]:
     """Return all tools of a connected server. Raises UsageError if the list never ends."""
     tools: list[Any] = []
     cursor = None
@@ -164,10 +147,6 @@ def _describe_failure(error: BaseException, timeout: float) -> str:
 
     Returns an empty string if the server is not the cause.
     """
-    import httpx2  # noqa: PLC0415 - a dependency of mcp
-    from anyio import BrokenResourceError, ClosedResourceError, EndOfStream  # noqa: PLC0415
-    from mcp import MCPError  # noqa: PLC0415
-
     leaves = [*_leaf_exceptions(error)]
     for kind, reason in (
         (UsageError, ""),

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp
 
 from toolcatalog.errors import SnapshotError
 from toolcatalog.keys import api_keys
+from toolcatalog.keys.redis import RedisAddress
 from toolcatalog.publish import trusted_pointers
 from toolcatalog.publish.signatures import VerifyKeys
 from toolcatalog.server.access_log import AccessLog
@@ -92,8 +93,7 @@ def _create_rate_limiter(settings: ServerSettings) -> RateLimiter | None:
     own = LocalRateLimiter(settings.rate.divide(settings.workers))
     if settings.redis is None:
         return own
-    from toolcatalog.keys.redis import RedisAddress  # noqa: PLC0415 - needed only with Redis
-    from toolcatalog.server.redis_rate_limit import RedisRateLimiter  # noqa: PLC0415
+    from toolcatalog.server.redis_rate_limit import RedisRateLimiter  # noqa: PLC0415 - an optional extra
 
     return RedisRateLimiter(RedisAddress(settings.redis), settings.rate, own)
 

@@ -22,6 +22,7 @@ from uvicorn.supervisors import Multiprocess
 
 from toolcatalog.errors import ToolcatalogError, UsageError
 from toolcatalog.keys.api_keys import redact
+from toolcatalog.keys.redis import KeySync, RedisAddress, RedisKeyStorage
 from toolcatalog.server.metrics import prometheus, workers
 from toolcatalog.server.metrics.workers import WorkerPage
 from toolcatalog.server.process import ServerSettings, create_worker_app
@@ -84,8 +85,6 @@ def _exit_on_signal(number: int, frame: object) -> NoReturn:  # noqa: ARG001 - r
 
 def _start_key_sync(redis: str, file: Path) -> None:
     """Start to sync the key file with Redis; the first sync ends before the first request."""
-    from toolcatalog.keys.redis import KeySync, RedisAddress, RedisKeyStorage  # noqa: PLC0415 - optional
-
     relay = KeySync(RedisKeyStorage(RedisAddress(redis)), file)
     relay.sync_once()
     if not file.exists():

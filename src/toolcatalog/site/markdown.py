@@ -19,12 +19,13 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
+import nh3
+from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from toolcatalog.textutils import ALWAYS_HIDDEN, escape_hidden
 
 if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
     from markdown_it.rules_core import StateCore
     from markdown_it.token import Token
 
@@ -127,8 +128,6 @@ def _sanitize(html: str, tags: frozenset[str]) -> str:
 
     Hidden characters are replaced last: URLs are percent-encoded by then, so any left are in texts.
     """
-    import nh3  # noqa: PLC0415 - needed only to render pages
-
     return _escape_hidden(
         nh3.clean(
             html,
@@ -145,9 +144,7 @@ def _escape_hidden(html: str) -> str:
 
 
 @cache
-def _load_parser() -> "MarkdownIt":
-    from markdown_it import MarkdownIt  # noqa: PLC0415 - needed only to render pages
-
+def _load_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _MAX_NESTING}).disable(
         "reference"
     )

@@ -18,6 +18,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
+if TYPE_CHECKING:
+    import jinja2
 from markupsafe import Markup
 
 from toolcatalog.exports import definitions
@@ -36,9 +38,6 @@ from toolcatalog.site.lists import ToolRow
 from toolcatalog.site.reference_page import ExampleCall
 from toolcatalog.snapshot.format import Session, Tool, Toolkit
 from toolcatalog.textutils import first_sentence
-
-if TYPE_CHECKING:
-    import jinja2
 
 SiteInfo = Mapping[str, str]
 TOOLS_PER_PAGE = 1000  # at most

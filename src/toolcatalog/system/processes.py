@@ -2,23 +2,23 @@
 
 import atexit
 import contextlib
+import ctypes
 import gc
 import math
+import multiprocessing
 import os
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 from toolcatalog.system import seals, threads
 from toolcatalog.system.signals import defer_interrupts
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
 
 MIN_TASKS = 8  # this many tasks take less time than a process start
 _MAX_CHUNK_SIZE = 8  # maximum number of tasks sent at once
@@ -175,7 +175,7 @@ class WorkerPool:
 
 
 def _map_from_both_ends(
-    work: Callable[[Task], Result], tasks: Sequence[Task], executor: "Executor"
+    work: Callable[[Task], Result], tasks: Sequence[Task], executor: Executor
 ) -> Iterator[Result]:
     futures = [executor.submit(work, task) for task in reversed(tasks[1:])]
     for task in tasks:
@@ -190,12 +190,10 @@ def release_free_memory() -> None:
     """Return free memory to the system, before others need it or a process forks; glibc only."""
     # TypeError: CDLL(None) does not work on Windows
     with contextlib.suppress(ImportError, OSError, AttributeError, TypeError):
-        import ctypes  # noqa: PLC0415 - rarely needed
-
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _start_processes(jobs: int, cleanup: contextlib.ExitStack) -> "Executor | None":
+def _start_processes(jobs: int, cleanup: contextlib.ExitStack) -> Executor | None:
     """Start up to `jobs` processes, as many as the thread limit permits; None if it permits none.
 
     `cleanup` waits for the processes in any case: at exit, Python wakes processes that are just
@@ -204,9 +202,6 @@ def _start_processes(jobs: int, cleanup: contextlib.ExitStack) -> "Executor | No
     count = _count_startable(jobs)
     if count < 1:
         return None
-    import multiprocessing  # noqa: PLC0415 - most commands start no process
-    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
-
     context = multiprocessing.get_context("fork" if _CAN_FORK else "spawn")
     arguments = os.getpid(), seals.get_secret()
     try:
@@ -230,7 +225,7 @@ def _count_startable(jobs: int) -> int:
     return (threads.count_available(threads_needed) - _POOL_THREADS) // _THREADS_PER_WORKER
 
 
-def _shut_down(executor: "Executor") -> None:
+def _shut_down(executor: Executor) -> None:
     """Stop the processes after their current tasks.
 
     Interrupts are deferred, because Python regards a thread as ended if waiting for it was

@@ -9,8 +9,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -18,6 +19,7 @@ from prometheus_client.core import (
     InfoMetricFamily,
     Metric,
 )
+from prometheus_client.exposition import choose_encoder
 
 from toolcatalog.server.metrics.counters import (
     BUCKET_BOUNDS,
@@ -32,6 +34,9 @@ from toolcatalog.server.metrics.counters import (
     WorkerStatus,
     sum_values,
 )
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
 
 ReadAllCounts = Callable[[], Sequence[CounterValues]]  # the current counts of all processes
 
@@ -56,6 +61,17 @@ _EVENT_METRICS = {
         "Looks at the object store that failed, or found what was refused.",
     ),
 }
+
+
+def encode_metrics(read_all: ReadAllCounts, accept: str) -> tuple[bytes, str]:
+    """Return the metrics in the format that an `Accept` header asks for, and its content type."""
+    encode, content_type = choose_encoder(accept)
+    return encode(create_registry(read_all)), content_type
+
+
+def create_wsgi_app(read_all: ReadAllCounts) -> "WSGIApplication":
+    """Return a WSGI application that answers a scrape."""
+    return make_wsgi_app(create_registry(read_all))
 
 
 def create_registry(read_all: ReadAllCounts) -> CollectorRegistry:

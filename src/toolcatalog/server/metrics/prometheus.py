@@ -20,6 +20,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from socketserver import ThreadingMixIn
+from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
@@ -57,12 +58,13 @@ def render_metrics(read_all: ReadAllCounts, accept: str) -> MetricsText:
 
     The formats are Prometheus text and OpenMetrics. Takes some milliseconds.
     """
-    from prometheus_client.exposition import choose_encoder  # noqa: PLC0415 - only for a scrape
+    return MetricsText(*_load_collector().encode_metrics(read_all, accept))
 
-    from toolcatalog.server.metrics import collector  # noqa: PLC0415
 
-    encode, kind = choose_encoder(accept)
-    return MetricsText(encode(collector.create_registry(read_all)), kind)
+def _load_collector() -> ModuleType:
+    from toolcatalog.server.metrics import collector  # noqa: PLC0415 - only to read metrics
+
+    return collector
 
 
 def is_of_page(origin: str | None, site: str | None) -> bool:
@@ -95,11 +97,7 @@ def serve_metrics(read_all: ReadAllCounts, listener: socket.socket) -> None:
     A browser that asks for a page of another origin gets 403, and so does a request for a host that
     anyone could point to this machine: see `is_own_host`.
     """
-    from prometheus_client import make_wsgi_app  # noqa: PLC0415
-
-    from toolcatalog.server.metrics import collector  # noqa: PLC0415
-
-    metrics = make_wsgi_app(collector.create_registry(read_all))
+    metrics = _load_collector().create_wsgi_app(read_all)
 
     def application(environ: "WSGIEnvironment", start: "StartResponse") -> Iterable[bytes]:
         if is_of_page(environ.get("HTTP_ORIGIN"), environ.get("HTTP_SEC_FETCH_SITE")):
