@@ -13,6 +13,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from toolcatalog import versions
 from toolcatalog.catalog import folder, loader, schema
 from toolcatalog.catalog.loader import Document
 from toolcatalog.catalog.model import (
@@ -186,12 +187,13 @@ def select_findings(files: Collection[CheckedFile]) -> LintFindings:
     """Return the lint findings of these files, which must include all versions of their tools.
 
     Published versions are immutable. So older versions get only the findings that can still be
-    fixed in them.
+    fixed in them. Each other file counts as the newest of its kind.
     """
     newest: dict[str, str] = {}
-    for file in files:
-        parent = file.path.rpartition("/")[0]
-        newest[parent] = max(newest.get(parent, ""), file.path)
+    for path in (file.path for file in files):
+        parent, _, name = path.rpartition("/")
+        tool = parent if versions.is_version(name.removesuffix(".yaml")) else path
+        newest[tool] = max(newest.get(tool, ""), path)
     current = {*newest.values()}
     findings = [
         finding

@@ -37,6 +37,16 @@ def test_comments_are_selected_in_the_newest_version_only(root: Path) -> None:
     assert selected.with_rules(["secret"]) == LintFindings([], ())
 
 
+def test_comments_are_selected_in_every_file_without_versions(root: Path) -> None:
+    """Sessions lie in one folder, and none is a version of another."""
+    paths = [f"sessions/trs_{name}.yaml" for name in "ab"]
+    (root / "sessions").mkdir(exist_ok=True)
+    for path in paths:
+        (root / path).write_text("description: Do.  # toolcatalog: ignore[secret] a good reason\n")
+    selected = checker.select_findings([*checker.check_files(root, [OLDER, *paths, NEWEST])])
+    assert selected.commented_paths == [*paths, NEWEST]
+
+
 @pytest.mark.parametrize("rule", ["description-brief", "secret"])
 @pytest.mark.parametrize("commented_paths", [[], [NEWEST]])
 def test_a_comment_suppresses_its_rules_or_is_unused(
