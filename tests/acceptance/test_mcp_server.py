@@ -27,7 +27,7 @@ from support.paths import ROOT, SHIPPED_CATALOG
 from support.server import Server, create_key, start_server
 from toolcatalog.build.pipeline import build
 from toolcatalog.keys.api_keys import KeyRing
-from toolcatalog.search import encoder
+from toolcatalog.search import model_files
 from toolcatalog.server.app import create_app
 from toolcatalog.server.mcp import protocol, route, tools
 from toolcatalog.server.mcp.tools import CallResult, CatalogAccess
@@ -352,7 +352,7 @@ def test_a_search_by_meaning(tmp_path: Path) -> None:
     """What a query means is found out beside the event loop, and once: the answer is that of the
     store.
     """
-    if not encoder.is_installed():
+    if not model_files.is_installed():
         pytest.skip("the extra `semantic` is not installed")
     build(generate_catalog(tmp_path / "catalog", 6), tmp_path / "build", None, semantic=True)
     seen = CatalogAccess(open_build(tmp_path / "build"))

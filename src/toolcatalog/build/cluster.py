@@ -28,7 +28,7 @@ from toolcatalog.build import changes
 from toolcatalog.build import rebuild as rebuild  # noqa: PLC0414 - see _program_digest
 from toolcatalog.build.changes import BuildPaths
 from toolcatalog.errors import UsageError
-from toolcatalog.search import encoder
+from toolcatalog.search import model_files
 from toolcatalog.system import seals
 
 
@@ -98,7 +98,7 @@ def _program_digest() -> str:
 
 def _model_digest() -> str:
     try:
-        return encoder.model_identity()
+        return model_files.model_identity()
     except UsageError:
         return ""
 

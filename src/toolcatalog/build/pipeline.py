@@ -19,6 +19,7 @@ from toolcatalog.build import changes as build_changes
 from toolcatalog.build.changes import BuildContext, BuildPaths, CatalogListing, ChangeSet
 from toolcatalog.build.state import BuildState, CheckResult
 from toolcatalog.progress import Progress, no_progress
+from toolcatalog.search import model_files
 from toolcatalog.snapshot import directory, locks
 from toolcatalog.snapshot.directory import UNLIMITED_LOSS_PERCENT, BuildResult
 from toolcatalog.system import files
@@ -110,7 +111,7 @@ def check(
 
 
 def _compute_program_digest(catalog: Path, *, with_vectors: bool = False) -> str:
-    model = [_model_digest()] if with_vectors else []
+    model = [model_files.model_identity()] if with_vectors else []
     return build_changes.compute_program_digest(_schema_names(catalog), *model)
 
 
@@ -122,12 +123,6 @@ def _schema_names(catalog: Path) -> str:
     """
     paths = (catalog / ".schemas").rglob("*.json")
     return " ".join(sorted(str(path.relative_to(catalog)) for path in paths))
-
-
-def _model_digest() -> str:
-    from toolcatalog.search import encoder  # noqa: PLC0415 - imports numpy
-
-    return encoder.model_identity()
 
 
 def _detect_changes(context: BuildContext, listing: CatalogListing) -> tuple[ChangeSet, BuildState]:

@@ -207,8 +207,6 @@ def _filter_rules(
     if not (select or ignore):
         yield from problems
         return
-    from toolcatalog.validation import rule_pages  # noqa: PLC0415 - slow import
-
     for pattern in (*select, *ignore):
         if not fnmatch.filter(rule_pages.rule_ids(), pattern):
             nearest = names.find_nearest(pattern, rule_pages.rule_ids())

@@ -10,7 +10,6 @@ import click
 import orjson
 
 from toolcatalog.cli import options, output
-from toolcatalog.errors import SnapshotError
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.redis import RedisAddress, RedisKeyStorage, merge_keys
 from toolcatalog.keys.storage import FileKeyStorage, KeyStorage
@@ -132,14 +131,9 @@ def _warn_unknown_toolkits(build: Path, toolkits: Sequence[str]) -> None:
     """Print a warning for each toolkit that a build does not have; without a build, none."""
     if not toolkits or not (build / "current").exists():
         return
-    from toolcatalog.cli import selection  # noqa: PLC0415 - `keys` needs no build otherwise
-    from toolcatalog.store.open import open_build  # noqa: PLC0415
+    from toolcatalog.cli import selection  # noqa: PLC0415 - imports numpy
 
-    try:
-        store = open_build(build)
-    except SnapshotError:  # reported by the commands that need the build
-        return
-    for message in selection.find_unknown_toolkits(store, toolkits):
+    for message in selection.find_unknown_in_build(build, toolkits):
         output.print_warning(f"{message} The key is created with it all the same.")
 
 

