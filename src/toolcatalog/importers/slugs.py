@@ -91,9 +91,10 @@ def _count_repeated_words(prefix: Sequence[str], words: Sequence[str]) -> int:
 
     Words that only spell the prefix differently count: `PAGER_DUTY` repeats `PAGERDUTY`.
     """
-    for count in range(len(words) - 1, 0, -1):
-        joined = "".join(words[:count])
-        if any(joined == "".join(prefix[start:]) for start in range(len(prefix))):
+    endings = {"".join(prefix[start:]) for start in range(len(prefix))}
+    longest = sum(map(len, prefix))  # no more words than characters can repeat the prefix
+    for count in range(min(len(words) - 1, longest), 0, -1):
+        if "".join(words[:count]) in endings:
             return count
     return 0
 

@@ -22,6 +22,12 @@ def test_no_word_is_repeated(toolkit: str, name: str, slug: str) -> None:
     assert slugs.make_slugs(toolkit, [(name, name)]) == [slug]
 
 
+def test_many_words_take_no_time() -> None:
+    """Only as many words as the prefix has characters can repeat it."""
+    name = "_".join(["a"] * 200_000)
+    assert slugs.plain_slug("a_a", name) == f"A_A_{'_'.join(['A'] * 199_998)}"
+
+
 def test_tools_that_differ_only_in_the_prefix() -> None:
     """Both get a digest, so that neither depends on the other's position."""
     first, second = slugs.make_slugs("git", [("git_log", "git_log"), ("log", "log")])
