@@ -282,13 +282,14 @@ def test_the_command_writes_what_has_changed_and_says_so(tmp_path: Path) -> None
             path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*.yaml")
         }
 
-    assert "3 new, 0 in a new version, 0 unchanged." in run(
-        definition("A_SAME"), definition("A_CHANGED"), definition("A_GONE")
-    )
+    text = run(definition("A_SAME"), definition("A_CHANGED"), definition("A_GONE"))
+    assert "3 new, 0 in a new version, 0 unchanged." in text
+    assert "New tools were added" not in text
     previous = paths()
     text = run(definition("A_SAME"), definition("A_CHANGED", name="New"), definition("A_NEW"))
     assert "Imported 3 tools into" in text
     assert "1 new, 1 in a new version, 1 unchanged." in text
+    assert "New tools were added to toolkits of the catalog: a." in text
     assert "In the catalog and not in this source, 1: A_GONE." in text
     assert "toolcatalog deprecate SLUG" in text
     current = paths()

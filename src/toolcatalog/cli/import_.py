@@ -120,6 +120,11 @@ def add_to_catalog(
         f"Imported {result.tools:,} tools into {catalog}: {result.new:,} new, {result.updated:,} "
         f"in a new version, {result.unchanged:,} unchanged."
     )
+    if result.extended and not toolkit:
+        output.print_message(
+            f"New tools were added to toolkits of the catalog: {', '.join(result.extended)}. If "
+            "the source is another product, remove them and name a toolkit with --toolkit."
+        )
     _report_notes(result.notes)
     _report_missing_tools(result.missing)
 

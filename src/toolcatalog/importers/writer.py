@@ -66,7 +66,7 @@ class ImportResult:
     `tools` counts all tool versions with a place in the catalog: those of `new` tools, the
     `updated` versions of existing tools whose content differs, and the `unchanged` ones, for which
     no file is written. `missing` are the catalog's tools that the source does not contain, in
-    toolkits that it does.
+    toolkits that it does. `extended` are the existing toolkits that get new tools.
     """
 
     files: Mapping[str, bytes]
@@ -76,6 +76,7 @@ class ImportResult:
     updated: int
     unchanged: int
     missing: tuple[str, ...]
+    extended: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,17 +114,19 @@ def build_files(
         builder.add_tool(tool)
     errors.raise_all(builder.faults)
     written = len(builder.files)
-    updated = sum(path.split("/")[2] in existing.versions for path in builder.files)
+    new_tools = [path for path in builder.files if path.split("/")[2] not in existing.versions]
+    extended = {path.split("/")[1] for path in new_tools} & {*existing.toolkits}
     builder.add_other_files({*existing_paths})
     imported = {slug for slug, _ in builder.seen}
     return ImportResult(
         files=builder.files,
         notes=tuple(builder.notes),
         tools=written + len(builder.unchanged),
-        new=written - updated,
-        updated=updated,
+        new=len(new_tools),
+        updated=written - len(new_tools),
         unchanged=len(builder.unchanged),
         missing=tuple(existing.find_missing_tools(imported, builder.toolkit_fields)),
+        extended=tuple(sorted(extended)),
     )
 
 
