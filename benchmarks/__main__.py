@@ -38,7 +38,8 @@ Measure = Callable[[Path, Path, Callable[[str], None]], dict[str, Any]]
 def main() -> int:
     """Measure; return 2 if the machine lacks something, and 1 after a failure."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description="Measure, and write docs/performance.md."
+        prog="python -m benchmarks",
+        description="Measure, and write docs/explanation/performance.md.",
     )
     parser.add_argument("--sizes", type=int, nargs="+", default=[20_000], metavar="TOOLS")
     parser.add_argument("--parts", nargs="+", default=[*results.PARTS], choices=results.PARTS)

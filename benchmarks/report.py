@@ -1,4 +1,4 @@
-"""The page: docs/performance.md and docs/plots/, made from the results alone.
+"""The page: docs/explanation/performance.md and docs/explanation/plots/, made from the results alone.
 
 `python -m benchmarks.report` writes them again without a measurement.
 """
@@ -13,7 +13,7 @@ from benchmarks.results import Results
 from benchmarks.servers import ROOT
 from benchmarks.tables import make_tables
 
-DOCS = ROOT / "docs"
+DOCS = ROOT / "docs" / "explanation"
 _ALT = {
     "clients.svg": "Wall time of real clients by number of tools",
     "latency.svg": "Latency by number of tools",

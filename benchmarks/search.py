@@ -1,4 +1,4 @@
-"""`python -m benchmarks.search`: search quality and speed; writes the tables of docs/search.md.
+"""`python -m benchmarks.search`: search quality and speed; writes the tables of docs/explanation/search.md.
 
 The sets of queries are next to this repository, not in it. Their own converter writes each as a
 catalog, and their own evaluator scores the server over HTTP. Speed is measured in the process, with
@@ -27,7 +27,7 @@ from toolcatalog.store.open import open_build
 from toolcatalog.store.store import Filters, Store, VersionPins
 
 SETS = servers.ROOT.parent / "shared" / "searchbench"
-PAGE = servers.ROOT / "docs" / "search.md"
+PAGE = servers.ROOT / "docs" / "explanation" / "search.md"
 _OWN = ("azuremcp", "livemcp", "metatool", "sealtools", "bfcl", "apibank-kw")
 _QUERY_COUNT = 400
 _COMMON_TERMS = 60  # words, the commonest of a catalog
@@ -40,7 +40,7 @@ def main() -> int:
     """Measure; return 2 if the sets are missing."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.search",
-        description="Measure search, and fill in docs/search.md.",
+        description="Measure search, and fill in docs/explanation/search.md.",
     )
     parser.add_argument(
         "--sizes",

@@ -741,8 +741,8 @@ def over_stdio(talk: Talk, log: Path, *arguments: object) -> str:
 
 
 def host(build: Path) -> list[str]:
-    """What docs/operating.md tells a host of agents to start, for this build."""
-    text = (ROOT / "docs" / "operating.md").read_text()
+    """What docs/guides/mcp.md tells a host of agents to start, for this build."""
+    text = (ROOT / "docs" / "guides" / "mcp.md").read_text()
     result = json.JSONDecoder().raw_decode(text[text.index('{"mcpServers"') :])[0]["mcpServers"][
         "toolcatalog"
     ]

@@ -503,8 +503,8 @@ def test_a_page_that_cannot_be_written_is_told_once_and_catches_up(
 
 
 def test_the_names_in_the_text_are_those_of_the_operating_page() -> None:
-    """Every metric is told in docs/operating.md."""
-    output = (ROOT / "docs/operating.md").read_text()
+    """Every metric is told in docs/reference/metrics.md."""
+    output = (ROOT / "docs/reference/metrics.md").read_text()
     text = prometheus.render_metrics(lambda: [counted("a", 1, os.getpid())], "").body.decode()
     names = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
     assert len(names) == 15

@@ -1,7 +1,7 @@
-"""The rulebook: a true page for every rule, and docs/rules.md made of them.
+"""The rulebook: a true page for every rule, and docs/reference/rules.md made of them.
 
 After a change of pages: `PYTHONPATH=tests python tests/acceptance/test_rule_pages.py` writes the
-tables of docs/rules.md anew.
+tables of docs/reference/rules.md anew.
 """
 
 import re
@@ -22,7 +22,7 @@ from toolcatalog.validation.severity import DEFAULT_SEVERITIES, SEVERITIES
 from toolcatalog.validation.severity import effective_severity as severity_in_force
 
 PAGES = {file.stem: file for file in (Path(rule_pages.__file__).parent / "rulebook").glob("*.md")}
-DOCUMENT = ROOT / "docs" / "rules.md"
+DOCUMENT = ROOT / "docs" / "reference" / "rules.md"
 MARK = (
     "<!-- What follows is made from src/toolcatalog/validation/rulebook/: `PYTHONPATH=tests python"
     " tests/acceptance/test_rule_pages.py` -->\n"
@@ -222,15 +222,15 @@ def rows(group: str) -> str:
         (rule, text, rule_pages.load_summary(rule).replace("|", "\\|")) for rule, text in output
     )
     return "".join(
-        f"| [`{rule}`](../src/toolcatalog/validation/rulebook/{rule}.md) | {text} | {label} |\n"
+        f"| [`{rule}`](../../src/toolcatalog/validation/rulebook/{rule}.md) | {text} | {label} |\n"
         for rule, text, label in cells
     )
 
 
 def test_the_document_is_made_of_the_pages() -> None:
-    """docs/rules.md ends with the tables of this rulebook, and knows every severity."""
+    """docs/reference/rules.md ends with the tables of this rulebook, and knows every severity."""
     content, mark, result = DOCUMENT.read_text().partition(MARK)
-    assert mark, "docs/rules.md has lost the line that says what it is made from"
+    assert mark, "docs/reference/rules.md has lost the line that says what it is made from"
     assert result == tables(), (
         "run `PYTHONPATH=tests python tests/acceptance/test_rule_pages.py`, and read what it has"
         " changed"
@@ -241,7 +241,7 @@ def test_the_document_is_made_of_the_pages() -> None:
 def refresh() -> None:
     content, mark, _ = DOCUMENT.read_text().partition(MARK)
     DOCUMENT.write_text(content + mark + tables())
-    print("wrote docs/rules.md")
+    print("wrote docs/reference/rules.md")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A static mirror, as docs/mirror.md says: its nginx, with the very settings of that page, beside
+"""A static mirror, as docs/guides/static-mirror.md says: its nginx, with the very settings of that page, beside
 the live server, byte for byte.
 """
 
@@ -50,10 +50,10 @@ needs_nginx = pytest.mark.skipif(
 
 
 def settings(to: Path, port: int, folder: Path) -> Path:
-    """The settings of docs/mirror.md for this mirror and this port, in a main file that needs no
+    """The settings of docs/guides/static-mirror.md for this mirror and this port, in a main file that needs no
     rights: nginx's `-c`.
     """
-    text = (ROOT / "docs" / "mirror.md").read_text()
+    text = (ROOT / "docs" / "guides" / "static-mirror.md").read_text()
     (shown,) = re.findall(r"```nginx\n(.*?)```", text, re.DOTALL)
     assert shown.count("listen 8080;") == 1
     (folder / "mirror.conf").write_text(

@@ -121,10 +121,10 @@ def test_the_commands_work_on_redis_as_on_a_file(redis_server: RedisServer, tmp_
 
 
 def test_a_user_with_few_rights_is_enough(redis_server: RedisServer, tmp_path: Path) -> None:
-    """The rights that docs/operating.md names are all that is needed, for keys and for limits."""
+    """The rights that docs/guides/limit-requests.md names are all that is needed, for keys and for limits."""
     told = re.search(
         r"ACL SETUSER (toolcatalog .*)",
-        (ROOT / "docs" / "operating.md").read_text(),
+        (ROOT / "docs" / "guides" / "limit-requests.md").read_text(),
     )
     assert told
     redis_server.command("ACL", "SETUSER", *told[1].replace(">PASSWORD", ">s3cret").split())

@@ -308,13 +308,13 @@ def test_a_busy_machine_is_reported(kept: results.Results) -> None:
 
 
 def test_the_documents_are_made_from_the_results_that_are_kept() -> None:
-    """docs/performance.md and docs/plots/ are what `python -m benchmarks.report` makes, to the
-    byte.
-    """
+    """The page on performance and its plots are what `python -m benchmarks.report` writes."""
     loaded = results.load_results()
-    assert (ROOT / "docs" / "performance.md").read_text() == report.render_page(loaded)
+    assert (ROOT / "docs" / "explanation" / "performance.md").read_text() == report.render_page(
+        loaded
+    )
     assert {
-        path.name: path.read_text() for path in (ROOT / "docs" / "plots").glob("*")
+        path.name: path.read_text() for path in (ROOT / "docs" / "explanation" / "plots").glob("*")
     } == render_plots(loaded)
 
 

@@ -1,12 +1,9 @@
-"""docs/contributing.md, followed as a new user would: what it says to type works, and what it shows
-is right.
-"""
+"""The guide to add a tool, followed as a new user would."""
 
 import re
 import shutil
 import subprocess
 from pathlib import Path
-from textwrap import dedent
 
 import click
 import pytest
@@ -16,15 +13,15 @@ from support.flags import flags
 from support.paths import ROOT, SHIPPED_CATALOG
 from toolcatalog.cli.main import cli
 
-PAGES = [ROOT / "docs" / "contributing.md", ROOT / "CONTRIBUTING.md", ROOT / "README.md"]
-GUIDE = PAGES[0].read_text()
+GUIDE = (ROOT / "docs" / "guides" / "add-a-tool.md").read_text()
+PAGES = sorted({ROOT / "README.md", *(ROOT / "docs").rglob("*.md")})
 
 
 def example() -> str:
     """The tool that the guide writes."""
-    found = re.search(r"^    name: Star.*?(?=\n\n\S)", GUIDE, re.MULTILINE | re.DOTALL)
+    found = re.search(r"(?ms)^```yaml catalog/\S+\n(.*?)^```$", GUIDE)
     assert found is not None
-    return dedent(found[0]) + "\n"
+    return found[1]
 
 
 @pytest.fixture
@@ -92,24 +89,26 @@ def test_a_mistake_is_red_and_told_at_its_place(clone: Path) -> None:
     assert len(re.findall(r"20251121_00\.yaml:\d+:\d+: error", checked.stdout)) == 3
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_every_command_and_flag_that_a_page_names_is_there(page: Path) -> None:
     """`toolcatalog NAME ... --flag` in a code span or a block, without comments."""
     text = page.read_text()
-    spans = [*re.findall(r"`([^`\n]*)`", text), *re.findall(r"^    (.*)", text, re.MULTILINE)]
+    spans = [
+        *re.findall(r"`([^`\n]*)`", text),
+        *re.findall(r"(?m)^(?:    )?(toolcatalog .*)", text),
+    ]
     named = [
-        words.partition("#")[0].split()
+        words.partition("#")[0].partition(" -- ")[0].split()
         for span in spans
         if (words := span.rpartition("toolcatalog ")[2]) != span
     ]
-    assert named
     known = {
         name: cli.get_command(click.Context(cli), name)
         for name in cli.list_commands(click.Context(cli))
     }
-    for name, *rest in named:
+    for name, *rest in filter(None, named):
         if re.fullmatch("[a-z]+", name):
             command = known[name]
-            assert command is not None
+            assert command is not None, name
             told = {word for word in rest if word.startswith("--")}
             assert told <= flags(command) | {"--help"}, (name, told)

@@ -17,7 +17,10 @@ from toolcatalog import __version__, openapi
 from toolcatalog.cli.main import cli
 from toolcatalog.validation.severity import DEFAULT_SEVERITIES
 
-DOCS = {path.name: path.read_text() for path in [*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")]}
+DOCS = {
+    path.relative_to(ROOT).as_posix(): path.read_text()
+    for path in [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]
+}
 
 
 def test_the_command_line_reference_is_current() -> None:
@@ -36,15 +39,16 @@ def test_every_option_is_in_the_reference() -> None:
 
 
 def test_every_rule_is_told() -> None:
-    """docs/rules.md has every rule that a case in tests/data/rejects shows, those that take a
-    history, and no other.
+    """The reference has every rule with a case in tests/data/rejects, those that need a history,
+    and no other.
     """
-    told = re.findall(r"^\| \[`([a-z-]+)`\]", DOCS["rules.md"], re.MULTILINE)
+    told = re.findall(r"^\| \[`([a-z-]+)`\]", DOCS["docs/reference/rules.md"], re.MULTILINE)
     assert sorted(told) == sorted(rules_shown() | {*DEFAULT_SEVERITIES})
 
 
 def test_every_parameter_is_told() -> None:
-    """docs/api.md names every query parameter of the OpenAPI document."""
+    """docs/reference/http-api.md names every query parameter of the OpenAPI document."""
+    reference = DOCS["docs/reference/http-api.md"]
     operations = [path["get"] for path in openapi.build_document()["paths"].values()]
     names = {
         parameter["name"]
@@ -53,14 +57,12 @@ def test_every_parameter_is_told() -> None:
         if parameter["in"] == "query"
     }
     assert {
-        name
-        for name in names
-        if f"`{name}`" not in DOCS["api.md"] and f"`{name}=" not in DOCS["api.md"]
+        name for name in names if f"`{name}`" not in reference and f"`{name}=" not in reference
     } == set()
 
 
 def test_every_library_has_its_paragraph() -> None:
-    """docs/decisions.md says why of every package that the project depends on."""
+    """The decisions say why of every package that the project depends on."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     groups = [
         project["project"]["dependencies"],
@@ -69,20 +71,30 @@ def test_every_library_has_its_paragraph() -> None:
         project["build-system"]["requires"],
     ]
     names = {re.split("[<>=;]", package)[0] for group in groups for package in group}
-    told = DOCS["decisions.md"].lower()
+    decisions = [text for name, text in DOCS.items() if name.startswith("docs/decisions/")]
+    told = " ".join(decisions).lower()
     assert {name for name in names if name not in told} == set()
+
+
+def heading_anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"(?m)^#+ (.*)$", page.read_text())
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in headings}
 
 
 @pytest.mark.parametrize("name", sorted(DOCS))
 def test_every_link_leads_somewhere(name: str) -> None:
-    """A relative link in a document names a file that is there."""
-    folder = ROOT if (ROOT / name).exists() else ROOT / "docs"
-    links = [
-        link.partition("#")[0]
-        for link in re.findall(r"\]\(([^)]+)\)", DOCS[name])
-        if "://" not in link
-    ]
-    assert {link for link in links if not (folder / Path(link)).exists()} == set()
+    """A relative link names a file that exists, and a heading in it."""
+    folder = (ROOT / name).parent
+    text = re.sub(r"(?ms)^```.*?^```", "", DOCS[name])
+    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    broken = set()
+    for link in links:
+        file, _, anchor = link.partition("#")
+        target = (folder / file).resolve() if file else ROOT / name
+        if not target.exists() or (anchor and anchor not in heading_anchors(target)):
+            broken.add(link)
+    assert broken == set()
 
 
 @pytest.mark.parametrize("name", sorted(name for name in DOCS if find_test_references(DOCS[name])))
@@ -91,13 +103,11 @@ def test_every_test_that_is_named_is_there(name: str) -> None:
 
 
 def test_the_accounts_are_whole() -> None:
-    """docs/reliability.md: each claim has a test, or a door of the Makefile that shows it, a figure
-    and a date.
-    """
+    """Each claim on reliability has a test, or a target of the Makefile, a figure and a date."""
     doors = {
         *re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()
     }
-    found = parse_table_rows(DOCS["reliability.md"])
+    found = parse_table_rows(DOCS["docs/evidence/reliability.md"])
     assert len(found) > 30
     assert [
         row
@@ -119,8 +129,8 @@ def test_the_version_is_one() -> None:
 
 
 def test_every_fault_has_a_test() -> None:
-    """Each row of docs/faults.md names one, or says that there is none."""
-    found = re.findall(r"^\| (?!fault |---)(.*) \|$", DOCS["faults.md"], re.MULTILINE)
+    """Each row of docs/evidence/faults.md names one, or says that there is none."""
+    found = re.findall(r"^\| (?!fault |---)(.*) \|$", DOCS["docs/evidence/faults.md"], re.MULTILINE)
     assert len(found) > 10
     assert [
         row for row in found if not find_test_references(row) and not row.endswith("| none")

@@ -37,8 +37,8 @@ def test_every_room_says_what_it_is_for(module: Path) -> None:
 
 
 def test_every_room_is_on_the_map() -> None:
-    """docs/design.md names every module and folder of the package."""
-    design = (ROOT / "docs" / "design.md").read_text()
+    """docs/explanation/design.md names every module and folder of the package."""
+    design = (ROOT / "docs" / "explanation" / "design.md").read_text()
     package = ROOT / "src" / "toolcatalog"
     rooms = {path.stem for path in package.glob("[a-z]*.py")} | {
         f"{path.parent.name}/" for path in package.glob("*/__init__.py")

@@ -44,7 +44,7 @@ def test_the_queries_cover_the_catalog(store: Store) -> None:
 
 @pytest.mark.parametrize(("part", "ndcg", "first"), [("tuning", 91, 82), ("held-out", 83, 67)])
 def test_search_is_as_good_as_it_was(store: Store, part: str, ndcg: float, first: float) -> None:
-    """The floors are a little below what docs/search.md has."""
+    """The floors are a little below what docs/explanation/search.md has."""
     result = measure_relevance(store, [query for query in QUERIES if query.part == part])
     assert bootstrap_mean(result.ndcg).value >= ndcg
     assert bootstrap_mean(result.is_first_right).value >= first

@@ -1,5 +1,5 @@
 """What is damaged on the disk: snapshots, which are refused, and key files, by which nobody gets
-in. docs/faults.md tells what was seen.
+in. docs/evidence/faults.md tells what was seen.
 """
 
 import json
@@ -202,7 +202,7 @@ def test_a_file_that_becomes_shorter_ends_the_process(two: Two, tmp_path: Path) 
 
 
 def test_damage_under_a_map_is_served_where_it_was_read_before(two: Two, tmp_path: Path) -> None:
-    """What docs/operating.md warns of: written into the file that is served, a document that was
+    """What docs/guides/troubleshoot.md warns of: written into the file that is served, a document that was
     read before is not looked at again.
     """
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))

@@ -1,5 +1,5 @@
 """Faults: a killed build, a disk that takes no more, a damaged snapshot, a damaged key file.
-docs/faults.md tells what was seen.
+docs/evidence/faults.md tells what was seen.
 """
 
 import errno

@@ -1,5 +1,5 @@
 """Attacks on what others trust: texts of a catalog on every page, links in a folder, guesses of
-keys; and that docs/security.md names tests that are there.
+keys; and that docs/explanation/security-model.md names tests that are there.
 
 Requests that want to be read in two ways are in test_smuggling, hostile Markdown in test_markdown,
 texts that hide in test_unseen and test_lints_security, damaged snapshots in test_store and
@@ -418,12 +418,14 @@ def test_right_and_wrong_keys_take_the_same_time(tmp_path: Path) -> None:
     assert key.id in file.read_text()
 
 
-# --- what docs/security.md says
+# --- what docs/explanation/security-model.md says
 
 
 def test_the_threat_model_names_tests_that_exist() -> None:
     """Every threat names a test or says that it is not mitigated; every named test exists."""
-    document = (ROOT / "docs" / "security.md").read_text()
+    folder = ROOT / "docs" / "explanation"
+    pages = ("security-model.md", "security-of-operation.md")
+    document = "\n".join((folder / page).read_text() for page in pages)
     threats = re.findall(r"(?ms)^- \*\*.*?(?=^- |^#|\Z)", document)
     assert len(threats) > 50
     assert find_missing_tests(document) == []

@@ -1,7 +1,7 @@
 """Years of operating in a minute: steady load from several clients while builds come and go,
 workers are killed and the store is away.
 
-    PYTHONPATH=tests python -m support.endurance            the figures of docs/operating.md
+    PYTHONPATH=tests python -m support.endurance            the figures of docs/guides/monitor.md
 
 Two servers are asked. One serves a build: `current` is moved back and forth as builds do,
 `toolcatalog snapshots use` rolls back, workers are killed. One follows an object store (moto's S3

@@ -4,8 +4,8 @@
 
 A room here is what decides one thing, in whichever modules that stands. mutmut works on a copy of
 the project, `mutants/`, and knows which test calls which function; what a process of its own does
-it cannot see, so the tests are those that answer in this one. What is answered in docs/mutants.md
-is not told again: the exit code is 1 where something else survives.
+it cannot see, so the tests are those that answer in this one. What is answered in
+docs/evidence/mutants.md is not told again: the exit code is 1 where something else survives.
 """
 
 import json
@@ -59,8 +59,12 @@ KILLED, TIMEOUT, SURVIVED = (1, 3), (24, 36, -24, 152, 255), 33
 
 
 def documented_mutants() -> set[str]:
-    """The mutants that docs/mutants.md lists: each is equivalent, or does no harm."""
-    return {*re.findall(r"^\| `([^`]+)`", (ROOT / "docs" / "mutants.md").read_text(), re.MULTILINE)}
+    """The mutants that docs/evidence/mutants.md lists: each is equivalent, or does no harm."""
+    return {
+        *re.findall(
+            r"^\| `([^`]+)`", (ROOT / "docs" / "evidence" / "mutants.md").read_text(), re.MULTILINE
+        )
+    }
 
 
 def load_verdicts(patterns: list[str]) -> dict[str, int | None]:

@@ -24,7 +24,7 @@ from support.paths import ROOT
 
 JSON_LITERAL = re.compile(r"null|true|false|-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 STEMMER = Stemmer.Stemmer("english")
-DOCS = ROOT / "docs" / "search.md"
+DOCS = ROOT / "docs" / "explanation" / "search.md"
 STOP_WORDS = {
     *re.findall(r"<!-- silent -->\s+(.*?)\s+<!-- /silent -->", DOCS.read_text(), re.DOTALL)[
         0
@@ -131,7 +131,7 @@ def dump_json(value: Any) -> str:
 
 
 def extract_words(text: str) -> list[str]:
-    """The words of a text without those that docs/search.md says are silent."""
+    """The words of a text without those that docs/explanation/search.md says are silent."""
     return [word for word in extract_spellings(text) if word not in STOP_WORDS]
 
 

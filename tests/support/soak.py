@@ -1,7 +1,7 @@
 """A server among clients of every kind, good, slow and hostile, for some minutes: what the good
 ones see meanwhile, and what is left afterwards.
 
-    PYTHONPATH=tests python -m support.soak [MINUTES]            the figures of docs/operating.md
+    PYTHONPATH=tests python -m support.soak [MINUTES]   the figures of docs/guides/monitor.md
 
 All clients are tasks of one event loop, so a latency has this process's own waiting in it.
 """

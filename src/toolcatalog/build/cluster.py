@@ -118,7 +118,7 @@ _MIN_TASKS_AHEAD = 64  # requests sent ahead in total, because more workers may 
 _BUILD_UNTOUCHED = "the last good build is untouched"
 _REQUIREMENTS_HINT = (
     "All workers need the same folders at the same paths, this very program, and one thread each "
-    "(docs/operating.md)."
+    "(docs/guides/operate.md)."
 )
 
 Task = TypeVar("Task")

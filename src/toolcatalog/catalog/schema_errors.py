@@ -174,7 +174,7 @@ def _unknown_key_help(
         return _SCHEMA_KEYWORD_HELP[key], None
     nearest = names.find_nearest(key, allowed)
     if not nearest:
-        return "remove it, or look the key up in docs/catalog-format.md", None
+        return "remove it, or look the key up in docs/reference/catalog-format.md", None
     return f"did you mean `{nearest[0]}`?", nearest[0] if nearest[0] not in instance else None
 
 

@@ -3,8 +3,8 @@
 A provider that rejects one definition rejects the whole request, and so all other tools in it. The
 known limits are in one table here. A name that is too long is replaced by a shorter, stable one. A
 text that is too long is truncated. A tool with an argument name that the provider rejects is left
-out, because a model that sees other argument names would call it wrongly. `docs/decisions.md` gives
-the source of each limit.
+out, because a model that sees other argument names would call it wrongly. The decision
+"Fit exports to providers" gives the source of each limit.
 """
 
 import re

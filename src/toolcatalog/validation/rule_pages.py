@@ -2,7 +2,7 @@
 
 A page has a fixed form: `# <rule>`, one sentence that says what is wrong, `Severity: <word>` (with
 `(always)` if `catalog.yaml` cannot change it), and the sections Why, Wrong, Right and Mend. The
-first lines of all pages make up docs/rules.md.
+first lines of all pages make up docs/reference/rules.md.
 """
 
 from collections.abc import Mapping, Sequence

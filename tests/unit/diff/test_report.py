@@ -161,7 +161,7 @@ def test_no_text_becomes_structure(text: str) -> None:
 
 
 def test_as_json() -> None:
-    """The fields that docs/operating.md tells, in values of JSON."""
+    """The fields that docs/reference/diff.md tells, in values of JSON."""
     result = compare_sides(
         Side({("a", "A_DO"): [V1]}, {}, {}),
         Side({("a", "A_DO"): [V1, V2]}, {ToolVersionKey("a", "A_DO", V2): Unreadable("no")}, {}),

@@ -53,7 +53,7 @@ def test_forms_of_a_word_are_one_term() -> None:
     | st.text(st.sampled_from("aAbBßéÉ日本語ひ1٣_- .\u0301ﬁ\ufdfa"))
 )
 def test_as_another_reading_has_it(text: str) -> None:
-    """Whatever the text, words and terms are those of the plain reading of docs/search.md."""
+    """Words and terms are those that docs/explanation/search.md describes."""
     result = analysis.extract_words(text)
     assert [word.spelling for word in result] == extract_words(text)
     assert [word.term for word in result] == extract_terms(text)
@@ -88,7 +88,7 @@ def test_the_parts_of_a_query_cost_as_much_as_it_is_long() -> None:
 
 
 def test_silent_words_are_those_of_the_page() -> None:
-    """docs/search.md lists them, and each of them is silent."""
+    """docs/explanation/search.md lists them, and each of them is silent."""
     assert {*analysis._STOP_WORDS} == STOP_WORDS
     assert analysis.extract_words(" ".join(STOP_WORDS)) == []
 

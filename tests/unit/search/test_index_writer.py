@@ -1,5 +1,5 @@
 """The rooms `search.term_counts` and `search.index_writer`: what terms tell of tools, held against
-the formulas of docs/search.md worked out one by one.
+the formulas of docs/explanation/search.md worked out one by one.
 """
 
 import math
