@@ -14,7 +14,10 @@ from support.paths import ROOT, SHIPPED_CATALOG
 from toolcatalog.cli.main import cli
 
 GUIDE = (ROOT / "docs" / "guides" / "add-a-tool.md").read_text()
-PAGES = sorted({ROOT / "README.md", *(ROOT / "docs").rglob("*.md")})
+PAGES = sorted(
+    {ROOT / "README.md", *(ROOT / "docs").rglob("*.md")}
+    - {ROOT / "docs" / "reference" / "cli.md"}  # generated from the commands
+)
 
 
 def example() -> str:
