@@ -81,7 +81,7 @@ def test_a_link_in_the_place_of_a_folder_is_refused(
     assert option in error_sentence(done)
     assert snapshot_state(outside) == previous
     if option == "--out":
-        done = run_toolcatalog("check", *arguments)
+        done = run_toolcatalog("check", "--catalog", catalog, "--cache-dir", tmp_path / "build")
         assert f"{tmp_path / place} is a symbolic link" in error_sentence(done)
         assert snapshot_state(outside) == previous
 
