@@ -2,10 +2,13 @@
 
 from typing import Any
 
-from toolcatalog import __version__, names, versions
-from toolcatalog.parameters import TYPES
-
-JsonObject = dict[str, Any]
+from toolcatalog import __version__, names
+from toolcatalog.openapi_schemas import (
+    OPTIONAL_VERSION_SCHEMA,
+    VERSION_SCHEMA,
+    JsonObject,
+    build_schemas,
+)
 
 API_PREFIXES = ("/api/v3", "/api/v3.1")
 
@@ -33,6 +36,10 @@ def build_document() -> JsonObject:
         alias = "" if prefix == API_PREFIXES[0] else "_v3_1"
         paths[f"{prefix}/tools/{{tool_slug}}"] = {"get": _get_tool(alias)}
         paths[f"{prefix}/tools"] = {"get": _list_tools(alias)}
+        paths[f"{prefix}/tools/enum"] = {"get": _list_slugs(alias)}
+        paths[f"{prefix}/toolkits"] = {"get": _list_toolkits(alias)}
+        paths[f"{prefix}/toolkits/categories"] = {"get": _list_categories(alias)}
+        paths[f"{prefix}/toolkits/{{toolkit_slug}}"] = {"get": _get_toolkit(alias)}
         paths[f"{prefix}/tool_router/session/{{session_id}}/tools"] = {"get": _session_tools(alias)}
     for path, summary, *errors in (
         ("/healthz", "Whether the process is alive"),
@@ -52,10 +59,15 @@ def build_document() -> JsonObject:
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/"}],
-        "tags": [{"name": "Tools"}, {"name": "Tool router"}, {"name": "Service"}],
+        "tags": [
+            {"name": "Tools"},
+            {"name": "Toolkits"},
+            {"name": "Tool router"},
+            {"name": "Service"},
+        ],
         "paths": paths,
         "components": {
-            "schemas": _component_schemas(),
+            "schemas": build_schemas(),
             "responses": {
                 name: _error_response(status, summary)
                 for status, (name, summary) in _ERRORS.items()
@@ -130,7 +142,7 @@ def _get_tool(alias: str) -> JsonObject:
         _query_parameter(
             "version",
             "The version to return; `latest` or nothing for the newest.",
-            _VERSION_SCHEMA,
+            VERSION_SCHEMA,
             example="20251027_00",
         ),
         _TOOLKIT_VERSIONS,
@@ -198,16 +210,7 @@ def _list_tools(alias: str) -> JsonObject:
             {"type": "boolean", "default": True},
         ),
         _TOOLKIT_VERSIONS,
-        _query_parameter(
-            "limit",
-            "Items on a page; more than 1000 counts as 1000.",
-            {"type": "integer", "minimum": 1, "default": 20},
-        ),
-        _query_parameter(
-            "cursor",
-            "`next_cursor` of the page before; its page size wins over `limit`.",
-            {"type": "string"},
-        ),
+        *_PAGE_PARAMETERS,
         _query_parameter(
             "sort_by",
             "`relevance` where there is a `query`, else `slug`.",
@@ -230,6 +233,105 @@ def _list_tools(alias: str) -> JsonObject:
         "ToolPage",
         errors,
         ("X-Suggested-Query", *_RATE_LIMIT_HEADERS),
+    )
+
+
+def _list_slugs(alias: str) -> JsonObject:
+    return _operation(
+        f"listToolSlugs{alias}",
+        "Tools",
+        "List the slugs of all tools",
+        "The slugs of all tools in one array, sorted.",
+        [],
+        "ToolSlugs",
+        ("401", "429", "500"),
+        _RATE_LIMIT_HEADERS,
+    )
+
+
+def _list_toolkits(alias: str) -> JsonObject:
+    parameters = [
+        _query_parameter(
+            "category",
+            "Toolkits of this category, by its id.",
+            {"type": "string"},
+            example="developer-tools",
+        ),
+        _query_parameter(
+            "search",
+            "Words that all occur in the slug, name or description.",
+            {"type": "string", "maxLength": 4000},
+        ),
+        _query_parameter(
+            "sort_by",
+            "`alphabetically` by name, or `usage`: most tools first.",
+            {"type": "string", "enum": ["usage", "alphabetically"], "default": "alphabetically"},
+        ),
+        _query_parameter(
+            "include_deprecated",
+            "Whether toolkits whose tools are all deprecated are included.",
+            {"type": "boolean", "default": True},
+        ),
+        _query_parameter(
+            "managed_by",
+            "`project` matches nothing, because a catalog has no toolkits of a project.",
+            {"type": "string", "enum": ["composio", "all", "project"]},
+        ),
+        _query_parameter(
+            "type",
+            "`custom` matches nothing, because all toolkits of a catalog are native.",
+            {"type": "string", "enum": ["native", "custom", "all"]},
+        ),
+        *_PAGE_PARAMETERS,
+    ]
+    return _operation(
+        f"listToolkits{alias}",
+        "Toolkits",
+        "List toolkits",
+        "Toolkits by page, filtered and sorted.",
+        parameters,
+        "ToolkitPage",
+        ("400", "401", "429", "500"),
+        _RATE_LIMIT_HEADERS,
+    )
+
+
+def _list_categories(alias: str) -> JsonObject:
+    return _operation(
+        f"listToolkitCategories{alias}",
+        "Toolkits",
+        "List the categories of toolkits",
+        "The categories of all toolkits by page, sorted by id.",
+        [*_PAGE_PARAMETERS],
+        "CategoryPage",
+        ("400", "401", "429", "500"),
+        _RATE_LIMIT_HEADERS,
+    )
+
+
+def _get_toolkit(alias: str) -> JsonObject:
+    parameters = [
+        _path_parameter(
+            "toolkit_slug",
+            "The toolkit's slug.",
+            names.TOOLKIT_SLUG,
+            "github",
+            maxLength=names.MAX_LENGTH,
+        ),
+        _query_parameter(
+            "version",
+            "The version to describe; `latest` or nothing for the newest.",
+            VERSION_SCHEMA,
+        ),
+    ]
+    return _operation(
+        f"getToolkit{alias}",
+        "Toolkits",
+        "Get toolkit by slug",
+        "All of one toolkit: texts, categories, versions, number of tools.",
+        parameters,
+        "ToolkitDetails",
+        ("400", "401", "404", "500"),
     )
 
 
@@ -340,29 +442,19 @@ def _error_response(status: str, description: str) -> JsonObject:
     }
 
 
-def _object_schema(properties: JsonObject, *optional: str, **keywords: Any) -> JsonObject:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": [name for name in properties if name not in optional],
-        **keywords,
-    }
-
-
-def _ref(name: str) -> JsonObject:
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
 _RATE_LIMIT_HEADERS = ("RateLimit", "RateLimit-Policy")  # of rate-limited lists
-_STRING = {"type": "string"}
-_LOGO = {"type": "string", "description": "The URL of an image, or an empty string."}
-_STRING_LIST = {"type": "array", "items": _STRING}
-_VERSION_SCHEMA = {"type": "string", "pattern": f"^({versions.PATTERN}|{versions.LATEST})$"}
-_OPTIONAL_VERSION_SCHEMA = {
-    "type": "string",
-    "pattern": f"^({versions.PATTERN}|{versions.LATEST})?$",
-}
-_EXACT_VERSION_SCHEMA = {"type": "string", "pattern": f"^{versions.PATTERN}$"}
+_PAGE_PARAMETERS = (
+    _query_parameter(
+        "limit",
+        "Items on a page; more than 1000 counts as 1000.",
+        {"type": "integer", "minimum": 1, "default": 20},
+    ),
+    _query_parameter(
+        "cursor",
+        "`next_cursor` of the page before; its page size wins over `limit`.",
+        {"type": "string"},
+    ),
+)
 _TOOLKIT_VERSIONS = {
     "name": "toolkit_versions",
     "in": "query",
@@ -376,84 +468,8 @@ _TOOLKIT_VERSIONS = {
     "explode": True,
     "schema": {
         "oneOf": [
-            _VERSION_SCHEMA,
-            {"type": "object", "additionalProperties": _OPTIONAL_VERSION_SCHEMA},
+            VERSION_SCHEMA,
+            {"type": "object", "additionalProperties": OPTIONAL_VERSION_SCHEMA},
         ]
     },
 }
-
-
-def _component_schemas() -> JsonObject:
-    parameter = {
-        "type": {"type": "string", "enum": list(TYPES)},
-        "description": _STRING,
-        "enum": {"type": "array"},
-        "examples": {"type": "array"},
-    }
-    toolkit = _object_schema({"slug": _STRING, "name": _STRING, "logo": _LOGO})
-    tool = {
-        "slug": {
-            "type": "string",
-            "pattern": f"^{names.TOOL_SLUG}$",
-            "maxLength": names.MAX_LENGTH,
-        },
-        "name": _STRING,
-        "description": _STRING,
-        "toolkit": toolkit,
-        "input_parameters": {"type": "object", "additionalProperties": _ref("InputParameter")},
-        "output_parameters": {"type": "object", "additionalProperties": _ref("OutputParameter")},
-        "no_auth": {"type": "boolean"},
-        "available_versions": {
-            "type": "array",
-            "items": _EXACT_VERSION_SCHEMA,
-            "description": "Oldest first.",
-        },
-        "version": _EXACT_VERSION_SCHEMA,
-        "scopes": _STRING_LIST,
-        "tags": _STRING_LIST,
-        "is_deprecated": {"type": "boolean"},
-        "deprecated": _ref("Deprecated"),
-    }
-    number = {"type": "integer", "minimum": 0}
-    paging = {
-        "next_cursor": {"type": ["string", "null"]},
-        "total_pages": number,
-        "current_page": {"type": "integer", "minimum": 1},
-        "total_items": number,
-    }
-    items = {"type": "array", "items": _ref("Tool")}
-    error = {
-        "message": _STRING,
-        "code": number,
-        "slug": _STRING,
-        "status": number,
-        "request_id": _STRING,
-        "suggested_fix": _STRING,
-        "errors": _STRING_LIST,
-    }
-    return {
-        "Tool": _object_schema(tool, additionalProperties=False),
-        "InputParameter": _object_schema(
-            {**parameter, "required": {"type": "boolean"}}, "enum", "examples"
-        ),
-        "OutputParameter": _object_schema(
-            parameter, "enum", "examples", **{"not": {"required": ["required"]}}
-        ),
-        "Deprecated": _object_schema(
-            {
-                "displayName": _STRING,
-                "version": _EXACT_VERSION_SCHEMA,
-                "available_versions": {"type": "array", "items": _EXACT_VERSION_SCHEMA},
-                "is_deprecated": {"type": "boolean"},
-                "toolkit": _object_schema({"logo": _LOGO}, additionalProperties=False),
-            },
-            additionalProperties=False,
-        ),
-        "ToolPage": _object_schema({"items": items, **paging}, additionalProperties=False),
-        "SessionTools": _object_schema(
-            {"items": items, **paging}, *paging, additionalProperties=False
-        ),
-        "Error": _object_schema(
-            {"error": _object_schema(error, additionalProperties=False)}, additionalProperties=False
-        ),
-    }

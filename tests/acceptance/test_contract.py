@@ -75,7 +75,7 @@ def try_all(server: Server, folder: Path, key: str | None, phases: str, maximum:
         command, cwd=folder, env=env, capture_output=True, text=True, timeout=1200, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{8 if DEEP_PROFILE else 5} selected" in done.stdout, done.stdout
+    assert f"{16 if DEEP_PROFILE else 9} selected" in done.stdout, done.stdout
     assert "Traceback" not in server.log.read_text()
 
 
@@ -129,6 +129,13 @@ TOOL, LIST, SESSION = (
     "/api/v3/tools",
     "/api/v3/tool_router/session/{session_id}/tools",
 )
+SLUGS, TOOLKITS, CATEGORIES, TOOLKIT = (
+    "/api/v3/tools/enum",
+    "/api/v3/toolkits",
+    "/api/v3/toolkits/categories",
+    "/api/v3/toolkits/{toolkit_slug}",
+)
+LISTS = (LIST, SLUGS, TOOLKITS, CATEGORIES)
 PLAIN = {
     (TOOL, 200): Asked("/api/v3/tools/GITHUB_CREATE_ISSUE"),
     (TOOL, 400): Asked("/api/v3/tools/GITHUB_CREATE_ISSUE?version=no"),
@@ -139,6 +146,18 @@ PLAIN = {
     (LIST, 401): Asked("/api/v3/tools", key=None),
     (LIST, 403): Asked("/api/v3/tools?toolkit_slug=github", key="slack"),
     (LIST, 404): Asked("/api/v3/tools?toolkit_slug=nothing"),
+    (SLUGS, 200): Asked(SLUGS),
+    (SLUGS, 401): Asked(SLUGS, key=None),
+    (TOOLKITS, 200): Asked("/api/v3/toolkits?limit=2"),
+    (TOOLKITS, 400): Asked("/api/v3/toolkits?sort_by=size"),
+    (TOOLKITS, 401): Asked(TOOLKITS, key=None),
+    (CATEGORIES, 200): Asked(CATEGORIES),
+    (CATEGORIES, 400): Asked("/api/v3/toolkits/categories?cursor=x"),
+    (CATEGORIES, 401): Asked(CATEGORIES, key=None),
+    (TOOLKIT, 200): Asked("/api/v3/toolkits/github"),
+    (TOOLKIT, 400): Asked("/api/v3/toolkits/github?version=no"),
+    (TOOLKIT, 401): Asked("/api/v3/toolkits/github", key=None),
+    (TOOLKIT, 404): Asked("/api/v3/toolkits/github", key="slack"),
     (SESSION, 200): Asked("/api/v3/tool_router/session/trs_playground/tools?limit=1"),
     (SESSION, 400): Asked("/api/v3/tool_router/session/trs_playground/tools", body=b"[]"),
     (SESSION, 401): Asked("/api/v3/tool_router/session/trs_playground/tools", key=None),
@@ -149,8 +168,11 @@ PLAIN = {
     ("/openapi.json", 200): Asked("/openapi.json", key=None),
 }
 ELSEWHERE = {  # by tests of their own, below
-    *((path, 500) for path in (TOOL, LIST, SESSION, "/healthz", "/readyz", "/openapi.json")),
-    (LIST, 429),
+    *(
+        (path, 500)
+        for path in (TOOL, *LISTS, TOOLKIT, SESSION, "/healthz", "/readyz", "/openapi.json")
+    ),
+    *((path, 429) for path in LISTS),
     ("/readyz", 503),
 }
 JUDGE = Judge(json.loads(json.dumps(openapi.build_document())))
@@ -194,9 +216,11 @@ def slack_key(shipped: Server) -> str:
 
 
 @pytest.mark.parametrize("prefix", openapi.API_PREFIXES)
-def test_too_many_lists(limited: Server, prefix: str) -> None:
+@pytest.mark.parametrize("path", LISTS)
+def test_too_many_lists(limited: Server, path: str, prefix: str) -> None:
     """429 has its schema, and the headers that the document names."""
-    answer = until(f"{limited.url}{prefix}/tools", 429, {"x-api-key": limited.key})
+    path = path.replace("/api/v3", prefix)
+    answer = until(f"{limited.url}{path}", 429, {"x-api-key": limited.key})
     JUDGE(answer)
     assert {*JUDGE.document["components"]["responses"]["RateLimited"]["headers"]} <= {
         _titled(name) for name in answer.headers
@@ -234,7 +258,7 @@ def test_a_fault_anywhere(
             shipped.key,
         )
     )
-    assert [answer.status_code for answer in result] == [500] * 6
+    assert [answer.status_code for answer in result] == [500] * 10
     for answer in result:
         JUDGE(answer)
 

@@ -183,7 +183,7 @@ class Maker:
     def make(self) -> Request:
         """One request."""
         kinds = (self.tool, self.tools, self.tools, self.search, self.search, self.session)
-        return self.draw.choice((*kinds, self.mcp, self.mcp))()
+        return self.draw.choice((*kinds, self.mcp, self.mcp, self.toolkits))()
 
     def word(self) -> str:
         """A word, often misspelt."""
@@ -246,6 +246,19 @@ class Maker:
         if self.draw.random() < 0.3:
             query["version"] = self.version()
         return Request(f"{API}/tools/{self.slug()}", query, self.condition())
+
+    def toolkits(self) -> Request:
+        """List toolkits, categories or slugs, or get a toolkit."""
+        slug = self.draw.choice((*VISIBLE, *HIDDEN, "alphb", "nope"))
+        paths = ("/toolkits", f"/toolkits/{slug}", "/toolkits/categories", "/tools/enum")
+        query = self.page()
+        if self.draw.random() < 0.3:
+            query["version"] = self.version()
+        if self.draw.random() < 0.3:
+            query["search"] = self.draw.choice(("a", "al", "gamma", "ph be", "x"))
+        if self.draw.random() < 0.3:
+            query["sort_by"] = self.draw.choice(("usage", "alphabetically"))
+        return Request(f"{API}{self.draw.choice(paths)}", query, self.condition())
 
     def tools(self, text: str = "") -> Request:
         """List tools."""

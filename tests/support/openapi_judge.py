@@ -14,7 +14,8 @@ class Judge:
         self.document = document
         self.paths = {
             re.sub(r"\{\w+\}", "[^/]+", path): item["get"]["responses"]
-            for path, item in document["paths"].items()
+            # a fixed path comes before a template that matches it
+            for path, item in sorted(document["paths"].items(), key=lambda item: "{" in item[0])
         }
 
     def __call__(self, response: httpx.Response) -> None:

@@ -69,7 +69,15 @@ def create_app(
 _OPERATION_PATHS = [
     f"{prefix}{path}"
     for prefix in openapi.API_PREFIXES
-    for path in ("/tools", "/tools/{slug}", "/tool_router/session/{id}/tools")
+    for path in (
+        "/tools",
+        "/tools/enum",
+        "/tools/{slug}",
+        "/toolkits",
+        "/toolkits/categories",
+        "/toolkits/{slug}",
+        "/tool_router/session/{id}/tools",
+    )
 ]
 
 

@@ -14,7 +14,7 @@ from toolcatalog import names
 from toolcatalog.server.error_responses import ErrorDetail, invalid_request
 from toolcatalog.server.query_params import ListParams, ToolParams, invalid_slug_error
 from toolcatalog.snapshot.tables import ToolIds
-from toolcatalog.store.store import Store, ToolEntry, VersionPins
+from toolcatalog.store.store import Store, ToolEntry, ToolkitInfo, VersionPins
 
 _NEARBY_NAMES = 500  # known names before and after an unknown one that are compared with it
 _MAX_SUGGESTIONS = 5  # unknown names of a request for which similar ones are searched
@@ -74,6 +74,18 @@ class CatalogView:
         return entry.version_at(at) or _unknown_version(
             f"toolkit_versions: {slug} is not yet in toolkit {toolkit} at {at}.", entry.versions
         )
+
+    def find_toolkit(self, slug: str, version: str | None) -> ToolkitInfo | ErrorDetail:
+        """Return a toolkit that has this version (None: any), or an error."""
+        toolkit = None if self._is_hidden(slug) else self.store.get_toolkit(slug)
+        if toolkit is None:
+            line = f"toolkit_slug: there is no toolkit {slug[:80]}."
+            return ErrorDetail(404, "toolkit_not_found", line, self._suggest_toolkit(slug, ()))
+        if version is not None and version not in toolkit.versions:
+            line = f"version: toolkit {slug} has no version {version}."
+            fix = _versions_hint(toolkit.versions)
+            return ErrorDetail(404, "toolkit_version_not_found", line, fix)
+        return toolkit
 
     def list_tools(self, params: ListParams) -> tuple[ToolIds, int]:
         """Return the ids of the tools on the requested page, and the total on all pages."""

@@ -1,4 +1,4 @@
-"""The ASGI dispatcher: answers get, list and session requests, and passes on all others.
+"""The ASGI dispatcher: answers the operations of the API, and passes on all other requests.
 
 Every request gets its snapshot and its context here, once, and is counted and logged here. Requests
 for the API operations are answered without Starlette: `match_route` finds the operation, and
@@ -57,10 +57,23 @@ class Route(NamedTuple):
     name: str
 
 
-_LIST_ROUTES = {
-    f"{prefix}/tools": Route(f"{prefix}/tools", "list_tools", "") for prefix in API_PREFIXES
+_OPERATIONS = {
+    "/tools": "list_tools",
+    "/tools/enum": "list_slugs",
+    "/toolkits": "list_toolkits",
+    "/toolkits/categories": "list_categories",
 }
-_TOOL_TEMPLATES = {path: f"{path}/{{slug}}" for path in _LIST_ROUTES}
+_ROUTES = {
+    prefix + path: Route(prefix + path, operation, "")
+    for prefix in API_PREFIXES
+    for path, operation in _OPERATIONS.items()
+}
+# by the path without its last part, the slug
+_SLUG_ROUTES = {
+    prefix + path: Route(f"{prefix}{path}/{{slug}}", operation, "")
+    for prefix in API_PREFIXES
+    for path, operation in (("/tools", "get_tool"), ("/toolkits", "get_toolkit"))
+}
 _SESSION_PATH = re.compile(
     rf"({'|'.join(map(re.escape, API_PREFIXES))})/tool_router/session/([^/]+)/tools"
 )
@@ -68,11 +81,11 @@ _SESSION_PATH = re.compile(
 
 def match_route(path: str) -> Route | None:
     """Return the route of an operation for a path; None for any other path."""
-    if route := _LIST_ROUTES.get(path):
+    if route := _ROUTES.get(path):
         return route
     parent, _, name = path.rpartition("/")
-    if template := _TOOL_TEMPLATES.get(parent):
-        return Route(template, "get_tool", name) if name else None
+    if route := _SLUG_ROUTES.get(parent):
+        return Route(route.template, route.operation, name) if name else None
     if match := _SESSION_PATH.fullmatch(path):
         template = f"{match[1]}/tool_router/session/{{id}}/tools"
         return Route(template, "list_session_tools", match[2])
@@ -156,6 +169,13 @@ class Dispatcher:
             elif route.operation == "list_tools":
                 await self._apply_rate_limit(request, key)
                 answer = await _list_tools(operations, key, query, gzip=request.gzip)
+            elif route.operation == "get_toolkit":
+                answer = operations.get_toolkit(key, route.name, query, gzip=request.gzip)
+            elif route.operation != "list_session_tools":
+                await self._apply_rate_limit(request, key)
+                answer = await _list_others(
+                    operations, route.operation, key, query, gzip=request.gzip
+                )
             else:
                 body = await read_body(receive)
                 answer = operations.list_session_tools(
@@ -259,6 +279,18 @@ async def _list_tools(operations: Operations, key: ApiKey, query: bytes, *, gzip
     if len(query) > _MAX_INLINE_QUERY:
         return await run_in_threadpool(operations.list_tools, key, query, gzip=gzip)
     return operations.list_tools(key, query, gzip=gzip)
+
+
+async def _list_others(
+    operations: Operations, operation: str, key: ApiKey, query: bytes, *, gzip: bool
+) -> Answer:
+    """List slugs, toolkits or categories; in a thread, because the first answer reads them all."""
+    run = {
+        "list_slugs": operations.list_slugs,
+        "list_toolkits": operations.list_toolkits,
+        "list_categories": operations.list_categories,
+    }[operation]
+    return await run_in_threadpool(run, key, query, gzip=gzip)
 
 
 async def read_body(receive: Receive) -> bytes:

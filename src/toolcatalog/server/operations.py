@@ -1,12 +1,12 @@
-"""The API operations: get, list and session tools for one API key, as answers with a tag.
+"""The API operations: get and list tools, toolkits and session tools, as answers with a tag.
 
 This module does not depend on HTTP. What a key may see, and the errors for everything else, are
 those of `server.catalog_view`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache, partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import orjson
 
@@ -19,6 +19,7 @@ from toolcatalog.server.content_coding import MIN_SIZE
 from toolcatalog.server.error_responses import ErrorDetail, RequestError, unauthorized
 from toolcatalog.server.query_params import ListParams, Page, SessionParams, encode_cursor
 from toolcatalog.server.responses import GZIP, Answer, BodyChunk, compute_tag, join_chunks
+from toolcatalog.server.toolkit_list import ToolkitList
 from toolcatalog.snapshot.gzip_fragments import gzip_body
 from toolcatalog.store.store import Store
 
@@ -36,6 +37,7 @@ class Operations:
         self.store = store
         self.cache = AnswerCache() if cache is None else cache
         self._get_view = lru_cache(maxsize=_VIEW_CACHE_SIZE)(partial(CatalogView, store))
+        self._get_toolkits = lru_cache(maxsize=_VIEW_CACHE_SIZE)(partial(ToolkitList, store))
 
     def get_tool(self, key: ApiKey, slug: str, query: bytes, *, gzip: bool = False) -> Answer:
         """Return the document of a tool.
@@ -91,6 +93,75 @@ class Operations:
         if params.filters.query and not errors:
             self.store.encode_query(params.filters.query)
 
+    def list_slugs(self, key: ApiKey, query: bytes, *, gzip: bool = False) -> Answer:  # noqa: ARG002 - as the other operations
+        """Return the slugs of all tools as a JSON array."""
+        visible = key.toolkits
+        return self._get_cached(
+            ("slugs", visible, gzip), gzip, lambda: orjson.dumps(self.store.list_slugs(visible))
+        )
+
+    def list_toolkits(self, key: ApiKey, query: bytes, *, gzip: bool = False) -> Answer:
+        """Return a page of the list of toolkits.
+
+        Raises RequestError with all problems of the request.
+        """
+        params, errors = query_params.parse_toolkit_list_params(query)
+        if errors:
+            raise RequestError(*errors)
+
+        def render() -> bytes:
+            items, total = self._get_toolkits(key.toolkits).select(params)
+            return _render_page(items, params.page, total)
+
+        cache_key = ("toolkits", key.toolkits, gzip, params)
+        return self._get_cached(cache_key, gzip, render, len(query))
+
+    def list_categories(self, key: ApiKey, query: bytes, *, gzip: bool = False) -> Answer:
+        """Return a page of the categories of toolkits.
+
+        Raises RequestError with all problems of the request.
+        """
+        page, errors = query_params.parse_page_params(query)
+        if errors:
+            raise RequestError(*errors)
+
+        def render() -> bytes:
+            categories = self._get_toolkits(key.toolkits).categories
+            items = categories[page.start : page.start + page.size]
+            return _render_page(items, page, len(categories))
+
+        cache_key = ("categories", key.toolkits, gzip, page)
+        return self._get_cached(cache_key, gzip, render, len(query))
+
+    def get_toolkit(self, key: ApiKey, slug: str, query: bytes, *, gzip: bool = False) -> Answer:
+        """Return the document of a toolkit.
+
+        Raises RequestError with all problems of the request.
+        """
+        version, errors = query_params.parse_version_params(query)
+        toolkit = self._get_view(key.toolkits).find_toolkit(slug, version)
+        if isinstance(toolkit, ErrorDetail):
+            raise RequestError(toolkit, *errors)
+        if errors:
+            raise RequestError(*errors)
+        render = partial(self._get_toolkits(key.toolkits).render_toolkit, toolkit, version)
+        cache_key = ("toolkit", slug, gzip, version)
+        return self._get_cached(cache_key, gzip, lambda: orjson.dumps(render()))
+
+    def _get_cached(
+        self,
+        cache_key: Hashable,
+        gzip: bool,
+        render: Callable[[], bytes],
+        request_size: int = 0,
+    ) -> Answer:
+        """Return the answer under a cache key; if it is not cached, render its body."""
+        answer = self.cache.get(cache_key)
+        if answer is None:
+            answer = tag_body(render(), gzip=gzip)
+            self.cache.add(cache_key, answer, request_size)
+        return answer
+
     def list_session_tools(
         self, key: ApiKey, session_id: str, query: bytes, body: bytes, *, gzip: bool = False
     ) -> Answer:
@@ -139,6 +210,11 @@ def render_list_page(
     chunks: list[BodyChunk] = [b","] * (2 * len(items) + 1)
     chunks[1::2], chunks[0], chunks[-1] = items, _PAGE_START, end
     return chunks if items else [_PAGE_START, end], compute_tag(tag + end)
+
+
+def _render_page(items: Sequence[Any], page: Page, total: int) -> bytes:
+    """Return the body of a list page of small items."""
+    return _PAGE_START + orjson.dumps(items)[1:-1] + _render_page_end(page, total)
 
 
 _PAGE_START = b'{"items":['

@@ -96,6 +96,17 @@ class ListParams(NamedTuple):
     descending: bool
 
 
+class ToolkitListParams(NamedTuple):
+    """The parameters of the list of toolkits."""
+
+    category: str | None
+    words: tuple[str, ...]
+    only_custom: bool
+    include_deprecated: bool
+    by_usage: bool
+    page: Page
+
+
 def parse_tool_params(query: bytes) -> tuple[ToolParams, Sequence[ErrorDetail]]:
     """Parse the query string of get; return the parameters and all errors."""
     if not query:
@@ -157,6 +168,34 @@ def _parse_list_params(query: bytes) -> tuple[ListParams, Sequence[ErrorDetail]]
 
 
 _parse_short_list_params = lru_cache(maxsize=4096)(_parse_list_params)
+
+
+def parse_toolkit_list_params(query: bytes) -> tuple[ToolkitListParams, Sequence[ErrorDetail]]:
+    """Parse the query string of the list of toolkits; return the parameters and all errors."""
+    reader = _QueryReader(query)
+    managed_by = reader.read_choice("managed_by", ("composio", "all", "project"))
+    type = reader.read_choice("type", ("native", "custom", "all"))
+    params = ToolkitListParams(
+        category=reader.read_text("category"),
+        words=tuple(reader.read_search("search").casefold().split()),
+        only_custom=managed_by == "project" or type == "custom",
+        include_deprecated=reader.read_boolean("include_deprecated", True),
+        by_usage=reader.read_choice("sort_by", ("usage", "alphabetically")) == "usage",
+        page=reader.read_page(),
+    )
+    return params, reader.errors
+
+
+def parse_page_params(query: bytes) -> tuple[Page, Sequence[ErrorDetail]]:
+    """Parse the query string of a list without filters; return the page and all errors."""
+    reader = _QueryReader(query)
+    return reader.read_page(), reader.errors
+
+
+def parse_version_params(query: bytes) -> tuple[str | None, Sequence[ErrorDetail]]:
+    """Parse the query string of a toolkit; return the version (None: the newest) and all errors."""
+    reader = _QueryReader(query)
+    return reader.parse_version("version", reader.read_text("version")), reader.errors
 
 
 def parse_session_params(
@@ -335,15 +374,18 @@ class _QueryReader:
 
         `query` takes precedence over `search`.
         """
-        texts = {}
-        for name in ("query", "search"):
-            texts[name] = (self.read_text(name) or "").strip()
-            if len(texts[name]) > MAX_QUERY_LENGTH:
-                line = f"{name}: {len(texts[name])} characters, at most {MAX_QUERY_LENGTH} are allowed."
-                self.errors.append(
-                    invalid_request(line, f"Shorten {name} to {MAX_QUERY_LENGTH} characters.")
-                )
-        return texts["query"] or texts["search"]
+        query, search = self.read_search("query"), self.read_search("search")
+        return query or search
+
+    def read_search(self, name: str) -> str:
+        """Return a search text, stripped; empty if it is absent or too long."""
+        text = (self.read_text(name) or "").strip()
+        if len(text) <= MAX_QUERY_LENGTH:
+            return text
+        line = f"{name}: {len(text)} characters, at most {MAX_QUERY_LENGTH} are allowed."
+        fix = f"Shorten {name} to {MAX_QUERY_LENGTH} characters."
+        self.errors.append(invalid_request(line, fix))
+        return ""
 
     def read_page(self) -> Page:
         size, cursor = self.read_limit(), self.read_text("cursor")

@@ -19,8 +19,8 @@ minutes to write, copy and remove. They are memory-mapped, so that readers need 
                                       bytes, and [toolkit, versions]
     query.sets                        a table: the filters, each a set of numbers as
                                       a roaring bitmap
-    query.facts                       a table: the versions of each toolkit, the owner, toolkits and
-                                      response of each session, the auth configs
+    query.facts                       a table: the versions and the description of each toolkit, the
+                                      owner, toolkits and response of each session, the auth configs
     query.words                       a table: term to its postings, the numbers of its related
                                       terms, and its spellings (words, numbered in this order)
     query.vocabularies                a table: toolkit to the terms and the words of its tools, two
@@ -294,6 +294,10 @@ def render_facts(contents: SnapshotContents) -> dict[str, bytes]:
         for toolkit in contents.toolkits
     }
     facts |= {
+        f"toolkit_info {toolkit.slug}": encoding.dump_json(_toolkit_info(toolkit))
+        for toolkit in contents.toolkits
+    }
+    facts |= {
         f"auth_config {config.id}": encoding.dump_json(config.toolkit)
         for config in contents.auth_configs
     }
@@ -311,6 +315,17 @@ def render_facts(contents: SnapshotContents) -> dict[str, bytes]:
                 + render_session_response(session, contents.router)
             )
     return facts
+
+
+def _toolkit_info(toolkit: Toolkit) -> dict[str, Any]:
+    return {
+        "name": toolkit.name,
+        "logo": toolkit.logo,
+        "description": toolkit.description,
+        "categories": toolkit.categories,
+        "no_auth": toolkit.no_auth,
+        "homepage": toolkit.homepage,
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,19 @@ class Session(NamedTuple):
     answer: bytes
 
 
+class ToolkitInfo(NamedTuple):
+    """A toolkit: its texts, its categories and all versions of its tools, oldest first."""
+
+    slug: str
+    versions: list[str]
+    name: str
+    logo: str = ""
+    description: str = ""
+    categories: Sequence[str] = ()
+    no_auth: bool = False
+    homepage: str = ""
+
+
 class ToolEntry(NamedTuple):
     """A tool: its toolkit, the id of its oldest version, and all versions, oldest first."""
 
@@ -199,6 +212,23 @@ class Store:
         versions: list[str] | None = _read_fact(self._facts, f"toolkit {slug}")
         return versions
 
+    def get_toolkit(self, slug: str) -> ToolkitInfo | None:
+        """Return a toolkit; None if it is unknown.
+
+        A snapshot of an older release has only its slug and its versions.
+        """
+        versions = self.get_toolkit_versions(slug)
+        if versions is None:
+            return None
+        fields = _read_fact(self._facts, f"toolkit_info {slug}") or {"name": slug}
+        return ToolkitInfo(slug, versions, **fields)
+
+    def count_tools(self, toolkit: str) -> tuple[int, int]:
+        """Return the number of tools of a toolkit, and how many of them are deprecated."""
+        tools = self._visible_newest([toolkit])
+        deprecated = self._load_set(snapshot_format.DEPRECATED)
+        return len(tools), tools.intersection_cardinality(deprecated)
+
     def all_versions(self) -> list[str]:
         """Return the versions of all toolkits, oldest first."""
         return self._every_version()
@@ -238,6 +268,14 @@ class Store:
     def list_toolkits(self) -> list[str]:
         """Return the slugs of all toolkits, including those without tools."""
         return [name.partition(" ")[2] for name in _names_of_kind(self._facts, "toolkit")]
+
+    def list_slugs(self, visible_toolkits: Collection[str] | None = None) -> list[str]:
+        """Return the slugs of all tools of the visible toolkits (None: all), sorted."""
+        slugs = self._tools.names(0, len(self._tools))
+        if visible_toolkits is None:
+            return slugs
+        visible = _to_array(self._visible_newest(visible_toolkits))
+        return [slugs[position] for position in np.searchsorted(self._newest_ids, visible)]
 
     def list_sessions(self) -> list[str]:
         """Return the ids of all sessions."""

@@ -18,6 +18,10 @@ function client(key) {
 const OPERATIONS = {
   tool: (client, { tool_slug, ...args }, { query, ...options }) => client.tools.retrieve(tool_slug, { ...args, ...query }, options),
   tools: (client, args, { query, ...options }) => client.tools.list({ ...args, ...query }, options),
+  slugs: (client, _, options) => client.tools.retrieveEnum(options),
+  toolkit: (client, { slug, ...args }, { query, ...options }) => client.toolkits.retrieve(slug, { ...args, ...query }, options),
+  toolkits: (client, args, { query, ...options }) => client.toolkits.list({ ...args, ...query }, options),
+  categories: (client, args, { query, ...options }) => client.toolkits.retrieveCategories({ ...options, query: { ...args, ...query } }),
   session: (client, { session_id, ...args }, options) => client.toolRouter.session.tools(session_id, args, options),
   call: (client, { method, path }, options) => client[method](path, options),
 };

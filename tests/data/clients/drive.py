@@ -2,9 +2,10 @@
 answer as a JSON line on standard output.
 
 Started with the server's address. It says first which client it is; then, until its input ends, a
-request is `{"op": "tool" | "tools" | "session" | "call", "args": {...}, "options": {"key",
-"headers", "query", "strict", "raw"}}` and its answer `{"result"}`, with `raw` also `url` and
-`headers`, or `{"error": class name, "status", "body", "request_id"}`. It judges nothing.
+request is `{"op": "tool" | "tools" | "slugs" | "toolkit" | "toolkits" | "categories" | "session" |
+"call", "args": {...}, "options": {"key", "headers", "query", "strict", "raw"}}` and its answer
+`{"result"}`, with `raw` also `url` and `headers`, or `{"error": class name, "status", "body",
+"request_id"}`. It judges nothing.
 """
 
 import json
@@ -79,11 +80,20 @@ def answer(
 
 
 def operation(client: Composio, op: str, raw: bool) -> Any:
+    toolkits: Any = client.toolkits.with_raw_response if raw else client.toolkits
     tools: Any = client.tools.with_raw_response if raw else client.tools
     session: Any = (
         client.tool_router.session.with_raw_response if raw else client.tool_router.session
     )
-    return {"tool": tools.retrieve, "tools": tools.list, "session": session.tools}[op]
+    return {
+        "tool": tools.retrieve,
+        "tools": tools.list,
+        "slugs": tools.retrieve_enum,
+        "toolkit": toolkits.retrieve,
+        "toolkits": toolkits.list,
+        "categories": toolkits.retrieve_categories,
+        "session": session.tools,
+    }[op]
 
 
 def plain(value: Any) -> Any:

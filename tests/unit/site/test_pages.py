@@ -326,7 +326,7 @@ def test_the_reference_has_every_operation_and_schema() -> None:
     html = pages.render_reference(shown("x").about, document, {}).decode()
     for name, schema in document["components"]["schemas"].items():
         assert f'id="schema-{name}"' in html
-        for field, described in schema["properties"].items():
+        for field, described in schema.get("properties", {}).items():
             assert reference_page.describe_field(field, described), (name, field)
     for path, item in document["paths"].items():
         assert path.startswith("/api/v3.1") or f'id="{item["get"]["operationId"]}"' in html

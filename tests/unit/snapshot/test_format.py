@@ -224,6 +224,10 @@ def test_small_files_and_facts() -> None:
     assert facts == {
         "versions": b'["20250101_00","20250201_00"]',
         "toolkit kit": b'["20250101_00","20250201_00"]',
+        "toolkit_info kit": (
+            b'{"name":"Kit","logo":"https://example.com/kit.svg","description":"","categories":[],'
+            b'"no_auth":false,"homepage":""}'
+        ),
         "auth_config ac_a": b'"kit"',
         "auth_configs kit": b'["ac_a"]',
         "session trs_a": b'["p",["kit"]]\n' + tree["sessions/trs_a.json"],
