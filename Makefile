@@ -1,3 +1,3 @@
-.PHONY: run test test-unit test-deep fuzz mutants coverage lint audit bench search-bench
-run test test-unit test-deep fuzz mutants coverage lint audit bench search-bench:
+.PHONY: run test test-unit test-deep fuzz mutants coverage lint docs audit bench search-bench
+run test test-unit test-deep fuzz mutants coverage lint docs audit bench search-bench:
 	@scripts/$@
