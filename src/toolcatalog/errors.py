@@ -116,7 +116,7 @@ def remedy(error: OSError) -> str:
 
     The caller may add an alternative.
     """
-    return _REMEDIES.get(error.errno or 0, "mend its permissions")
+    return _REMEDIES.get(error.errno or 0, "fix its permissions")
 
 
 class ToolcatalogError(Exception):

@@ -134,7 +134,7 @@ def load(data: bytes, file: str) -> dict[str, LockedTool]:
 
 
 def _invalid_file(problem: str) -> UsageError:
-    help = "make it anew with `toolcatalog lock`, or take it from version control."
+    help = "make it again with `toolcatalog lock`, or take it from version control."
     return UsageError(f"{problem}: {help}")
 
 

@@ -23,9 +23,12 @@ _ERRORS = {
         "The key's project may not use the toolkit asked for, or does not own the session.",
     ),
     "404": ("NotFound", "There is no such tool, version, toolkit, auth config or session."),
-    "429": ("RateLimited", "Too many requests; `Retry-After` tells when to try again."),
-    "500": ("InternalError", "A fault of the server; its log has the trace under the request id."),
-    "503": ("NotReady", "No snapshot is open yet, or the server is about to end: ask another one."),
+    "429": ("RateLimited", "Too many requests; `Retry-After` has the seconds until the next try."),
+    "500": (
+        "InternalError",
+        "An internal error; the log of the server has the traceback under the request id.",
+    ),
+    "503": ("NotReady", "No snapshot is open yet, or the server shuts down: ask another one."),
 }
 
 

@@ -632,7 +632,7 @@ def test_a_site_whose_list_of_pages_is_damaged_is_left_alone(
     previous = snapshot_state(site)
     describe(catalog, "Another time.")
     with pytest.raises(
-        UsageError, match="is damaged, so it cannot be told which pages this program made"
+        UsageError, match="is damaged, which leaves open which pages this program made"
     ):
         build(catalog, out, site)
     assert snapshot_state(site) == previous
@@ -771,7 +771,7 @@ def test_many_tools_may_not(folder: Path) -> None:
         assert (
             done.stderr.strip().rpartition("\n")[2]
             == f"error: The catalog has 89 tools, and the build in {out} serves 100: more than 10 %"
-            " of them would be gone, so nothing was published. Mend the catalog, or build with"
+            " of them would be gone, so nothing was published. Fix the catalog, or build with"
             " --allow-shrink if it is meant."
         )
         assert snapshot_state(out / "snapshots", out / "current", site) == previous
@@ -782,7 +782,7 @@ def test_many_tools_may_not(folder: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["gone", "cut off", "more tools", "not counted"])
 def test_a_damaged_manifest_blocks_no_build(damage: str, folder: Path) -> None:
-    """What the build in force had cannot be told then; what there is now is better than that."""
+    """What the build in force had is unknown then; what there is now is better than that."""
     manifest = folder / "build/current/manifest.json"
     data = manifest.read_bytes()
     if damage == "gone":

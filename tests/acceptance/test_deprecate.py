@@ -47,8 +47,8 @@ def test_all_that_can_be_said(tool: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (0, "catalog/toolkits/a/A_DO/20250101_00.yaml\n")
     assert (
-        "1 older version is as before, for whoever has pinned one: --all-versions deprecates those"
-        " too." in done.stderr
+        "1 older version is as before, for anyone who has pinned one: --all-versions deprecates "
+        "those too." in done.stderr
     )
     block = (
         b"deprecation:\n  reason: 'It: is old.'\n  since: '2025-10-27'\n  sunset: '2026-06-30'\n "

@@ -38,7 +38,7 @@ def since(catalog: Path, revision: str) -> set[str]:
 
 @pytest.mark.parametrize("inside", ["catalog", ".", "deep/in/it", "-odd", "with space", "ünder"])
 def test_a_clean_working_tree_is_the_revision(tmp_path: Path, inside: str) -> None:
-    """Wherever a catalog lies in its repository, its committed files have the same paths and names
+    """Wherever a catalog is in its repository, its committed files have the same paths and names
     on both sides, and the same bytes.
     """
     catalog = create_repository(tmp_path / "repo", inside)
@@ -229,7 +229,7 @@ def test_no_repository_and_no_catalog(tmp_path: Path) -> None:
 
 def test_a_bare_repository_has_no_catalog(tmp_path: Path) -> None:
     run_git(tmp_path, "init", "--quiet", "--bare", ".")
-    assert sentence(tmp_path, "HEAD").startswith(f"{tmp_path} lies in a bare repository")
+    assert sentence(tmp_path, "HEAD").startswith(f"{tmp_path} is in a bare repository")
 
 
 def test_no_commits_yet(tmp_path: Path) -> None:

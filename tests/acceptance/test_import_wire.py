@@ -311,7 +311,7 @@ def test_the_toolkit_is_the_best_known_one(
     slug: str, toolkit: str | None, option: str, present: tuple[str, ...], expected: str
 ) -> None:
     """The definition's own toolkit counts, then --toolkit, then the longest slug of the catalog
-    that the tool's begins with, then its first word.
+    that the tool's starts with, then its first word.
     """
     item = definition(slug, toolkit={"slug": toolkit} if toolkit else None)
     assert (

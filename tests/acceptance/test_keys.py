@@ -67,7 +67,7 @@ def test_nobody_else_can_read_the_file(tmp_path: Path, umask: int) -> None:
 
 
 def test_the_folders_on_the_way_are_made(tmp_path: Path) -> None:
-    """The default file lies in the user's configuration folder, which nobody else can look into."""
+    """The default file is in the user's configuration folder, which nobody else can look into."""
     secret = run_successfully(
         "keys",
         "create",
@@ -393,8 +393,7 @@ def test_another_user_cannot_read_it() -> None:
         )
         assert (done.returncode, done.stdout) == (2, "")
         assert (
-            done.stderr
-            == f"error: The key file {file} cannot be read (Permission denied): mend its"
+            done.stderr == f"error: The key file {file} cannot be read (Permission denied): fix its"
             " permissions, or name another with --keys.\n"
         )
 

@@ -289,14 +289,14 @@ def test_the_toolkit_is_the_longest_that_fits(begun: Path) -> None:
         (
             ["tool", "GITHBU_X", *TOOL[3:]],
             (
-                "GITHBU_X begins with the slug of no toolkit in catalog: did you mean github? Name"
+                "GITHBU_X starts with the slug of no toolkit in catalog: did you mean github? Name"
                 " it with --toolkit, or make one with `toolcatalog new toolkit githbu`."
             ),
         ),
         (
             ["tool", "SLACK_X", *TOOL[3:]],
             (
-                "SLACK_X begins with the slug of no toolkit in catalog: name one with --toolkit, or"
+                "SLACK_X starts with the slug of no toolkit in catalog: name one with --toolkit, or"
                 " make one with `toolcatalog new toolkit slack`."
             ),
         ),

@@ -35,7 +35,7 @@ FILLINGS = {
 }
 # what is wrong with their example is its length
 SHORTENED = {"description-long", "parameters-many", "definition-large", "enum-large"}
-PARTS = ["## Why", "## Wrong", "## Right", "## Mend"]
+PARTS = ["## Why", "## Wrong", "## Right", "## Fix"]
 _FILE = re.compile(r"# ((?:toolkits|sessions|auth_configs|meta_tools)/\S+\.yaml|catalog\.yaml)")
 _PATH = re.compile(r"(?:toolkits|sessions|auth_configs|meta_tools)/\S+")
 

@@ -172,7 +172,7 @@ def test_digests_that_begin_alike_are_shown_longer(
     assert displayed == {digest[:21] for digest in (twin, *digests)}
     both = ", ".join(sorted([twin[:21], digests[0][:21]]))
     assert (
-        f"Several snapshots begin with '{twin[:14]}': {both}. Write more of its digest."
+        f"Several snapshots start with '{twin[:14]}': {both}. Write more of its digest."
         in refused(capsys, "use", twin[:14], "--build", out)
     )
 
@@ -251,12 +251,12 @@ def test_names_that_fit_none(
     """A slip in a digest is met with the nearest one; something else with where to look."""
     slip = digests[1][:5] + ("0" if digests[1][5] != "0" else "1") + digests[1][6:12]
     assert (
-        f"begins with '{slip}': did you mean {digests[1][:12]}? `toolcatalog snapshots list`"
+        f"starts with '{slip}': did you mean {digests[1][:12]}? `toolcatalog snapshots list`"
         in refused(capsys, "use", slip, "--build", out)
     )
     assert "did you mean" not in refused(capsys, "use", "zzzz", "--build", out)
-    assert "Several snapshots begin with ''" in refused(capsys, "use", "", "--build", out)
-    assert "begins with '../current'" in refused(capsys, "verify", "../current", "--build", out)
+    assert "Several snapshots start with ''" in refused(capsys, "use", "", "--build", out)
+    assert "starts with '../current'" in refused(capsys, "verify", "../current", "--build", out)
 
 
 def test_a_build_that_writes_is_not_disturbed(
@@ -334,7 +334,7 @@ def test_a_prune_that_was_killed_is_done_again(out: Path, digests: list[str]) ->
 def test_prune_removes_nothing_where_none_is_in_force(
     out: Path, digests: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is wanted cannot be told then."""
+    """What is wanted is unknown then."""
     (out / "current").unlink()
     for dry in ([], ["--dry-run"]):
         assert "names no snapshot, so none is removed" in refused(

@@ -285,7 +285,7 @@ def test_a_snippet_is_copied(before: str, site: str, open_page: Open) -> None:
 
 
 def test_tabs_are_remembered(site: str, open_page: Open) -> None:
-    """The arrows go from tab to tab, one panel shows, and the next tool's page begins with the one
+    """The arrows go from tab to tab, one panel shows, and the next tool's page starts with the one
     that was chosen.
     """
     page = open_page(site, ISSUE)

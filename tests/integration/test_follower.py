@@ -288,7 +288,7 @@ def test_a_store_that_goes_and_comes_back(
     assert named(follower.cache) == first
     assert len(caplog.records) == 1
     assert "error sending request" in follower.last_error
-    # what a server that is started now begins with
+    # what a server that is started now starts with
     assert Follower(follower._storage.url, follower.cache).has_snapshot()
     second = publish(other_build)
     proxy.start()
@@ -633,4 +633,4 @@ def test_a_server_has_one_source(tmp_path: Path) -> None:
     assert "A server has one source" in done.stderr
     done = run_toolcatalog("serve", "--from", "tools/p")
     assert done.returncode == 2
-    assert "is no address of a store" in done.stderr
+    assert "is not the URL of an object store" in done.stderr

@@ -114,7 +114,7 @@ def follower(store: Store, tmp_path: Path) -> Follower:
 
 
 def left(cache: Path) -> list[str]:
-    """All that lies in a cache, but within the snapshots."""
+    """All that is in a cache, but within the snapshots."""
     return sorted(
         path.relative_to(cache).as_posix() for depth in ("*", "*/*") for path in cache.glob(depth)
     )

@@ -130,7 +130,7 @@ def test_a_publish_that_is_killed_is_gone_on_with(
 def test_an_object_of_the_wrong_size_is_sent_again(
     small_build: Path, s3: str, proxy: FaultyProxy, bucket: str
 ) -> None:
-    """What lies in the store is compared by name and size; what is gone or cut short comes back."""
+    """What is in the store is compared by name and size; what is gone or cut short comes back."""
     run_successfully("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
     gone, short, *_ = [one.path for one in proxy.requests_of("PUT", "/objects/") if one.sent > 1]
     support_s3.remove_object(s3, gone[1:])
@@ -161,7 +161,7 @@ def test_who_publishes_at_the_same_time_is_told(
         support_s3.put_object(
             s3, f"{bucket}/p/current.json", b"theirs" if before is None else b"others"
         )
-        with pytest.raises(object_store.ObjectConflict, match=r"changed by somebody else"):
+        with pytest.raises(object_store.ObjectConflict, match=r"changed by someone else"):
             door.replace("current.json", b"ours", "no-cache", tag)
     assert support_s3.get_object(s3, f"{bucket}/p/current.json").data == b"others"
     now = door.read("current.json", 100)
@@ -205,8 +205,8 @@ def test_a_folder_is_a_store(small_build: Path, other_build: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("somewhere", "is no address of a store: give one like s3://bucket/prefix"),
-        ("https://example.com/x", "is no address of a store"),
+        ("somewhere", "is not the URL of an object store: give one like s3://bucket/prefix"),
+        ("https://example.com/x", "is not the URL of an object store"),
         ("s3://", "cannot be opened: Unable to recognise URL"),
         ("az://container/x", "cannot be opened: Account must be specified"),
         ("s3://no-such-bucket-here/p", "there is no such bucket"),
@@ -338,7 +338,7 @@ def test_nothing_is_relied_on_that_may_be_swept_out(
 def test_a_list_that_is_damaged_sweeps_nothing(
     small_build: Path, other_build: Path, tmp_path: Path
 ) -> None:
-    """Where it cannot be told what a kept snapshot needs, all stays."""
+    """Where it is unknown what a kept snapshot needs, all stays."""
     store, url = tmp_path / "store", f"file://{tmp_path}/store"
     first = run_successfully("publish", url, "--build", small_build).strip()
     run_successfully("publish", url, "--build", other_build)

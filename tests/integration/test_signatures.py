@@ -426,7 +426,7 @@ def test_signatures_go_with_their_snapshots(
 def test_a_note_that_is_damaged_lets_nothing_in(
     store: Store, ours: Pair, follow: Callable[..., Follower], small_build: Path, other_build: Path
 ) -> None:
-    """Where it cannot be told what was accepted last, nothing new is taken, and the sentence says
+    """Where it is unknown what was accepted last, nothing new is taken, and the sentence says
     which file it is.
     """
     first = store.publish(small_build, ours.private)

@@ -230,7 +230,7 @@ def test_a_bad_pull_request_is_red_with_annotations_and_compared_all_the_same(or
     done = run(clone := pulled(origin, {TOOL: f"{SCOPED}descripton: x\n"}))
     assert done["Check"].returncode == 1
     assert f"::error file={TOOL},line=3,endLine=3,col=1," in done["Check"].stdout
-    assert "**You act next:** mend the errors" in summary(clone)
+    assert "**You act next:** fix the errors" in summary(clone)
     assert f"#### `{TOOL}`, changed here: 1 error" in summary(clone)
     assert done["Compare with the base"].returncode == 0
     assert "CHAT_READ" in (clone / "diff.md").read_text()

@@ -201,7 +201,7 @@ def test_only_pages_and_parts_that_are_concerned_are_made(
 def test_a_check_counts_the_words_of_many_and_leaves_those_of_a_few_to_the_build(
     editor: CatalogEditor, folders: Folders
 ) -> None:
-    """Whoever begins with a check finds most of the work of a build done; who edits and checks does
+    """Whoever starts with a check finds most of the work of a build done; who edits and checks does
     not wait for what only search needs.
     """
     check(editor.root, folders.out, SEVERITIES)

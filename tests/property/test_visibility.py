@@ -551,7 +551,7 @@ def check(sides: Sides, seed: int, count: int) -> None:
             True,
             "",
         ),  # more hidden words than are looked up begin so before the visible one
-        ("brroadcasstt", False, "broadcast"),  # more than are compared begin with these two letters
+        ("brroadcasstt", False, "broadcast"),  # more than are compared start with these two letters
         ("reepositorryy", False, "repositories"),  # hidden tools spell it in a shorter way
         ("zymurggyyy", False, ""),
         ("zymurgy", False, ""),

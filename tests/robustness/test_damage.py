@@ -408,7 +408,7 @@ except Exception as error: print(error)
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, env=environment_without_coverage()
     )
-    sentence = f"The key file {file} cannot be read (Permission denied): mend its permissions, or name another with --keys.\n"
+    sentence = f"The key file {file} cannot be read (Permission denied): fix its permissions, or name another with --keys.\n"
     assert (done.stdout, done.stderr) == (sentence, f"keys stay as they were: {sentence}")
 
 

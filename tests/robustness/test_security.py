@@ -364,7 +364,7 @@ def test_links_in_a_catalog_bring_nothing_in(tmp_path: Path) -> None:
 
 
 def test_a_hard_link_is_a_file_that_is_only_read(tmp_path: Path) -> None:
-    """Git keeps no hard links and they cannot be told from files, so what one holds is read as any
+    """Git keeps no hard links and they look like files, so what one holds is read as any
     file; nothing writes through it.
     """
     tool = small(tmp_path)

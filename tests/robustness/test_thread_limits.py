@@ -162,5 +162,5 @@ def test_a_thread_that_cannot_begin_is_a_sentence() -> None:
     """Of the library's words for it, and what to raise."""
     thread = threading.Thread(target=str)
     thread.start()
-    with pytest.raises(UsageError, match="No more threads may be begun here: raise the limit"):
+    with pytest.raises(UsageError, match="No more threads may be started here: raise the limit"):
         threads.start(thread)

@@ -265,7 +265,7 @@ class CatalogEditor:
     # What is wrong
 
     def break_something(self) -> Callable[[], None]:
-        """Break something, in the file or between files: how it is mended."""
+        """Break something, in the file or between files: how it is fixed."""
         tool = self.random.choice(self.tools())
         file, toolkit = min(tool.glob("*.yaml")), tool.parent / "toolkit.yaml"
         ways: list[Callable[[], Callable[[], None]]] = [

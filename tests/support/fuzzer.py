@@ -7,7 +7,7 @@ Without arguments it feeds all rooms of `support.fuzz_targets` for 60 seconds ea
 with what a room takes well and with all that was ever found (`tests/data/corpus/<room>/`), and
 prints a row for each: inputs that were fed, edges and their counts that were reached, the
 slowest input. What ends in a fault of ours, or takes more than two seconds of a processor, is
-written to `tests/data/corpus/<room>/`: mend its cause, then commit it; `robustness/test_fuzz`
+written to `tests/data/corpus/<room>/`: fix its cause, then commit it; `robustness/test_fuzz`
 feeds it from then on. Needs atheris (`scripts/fuzz` installs it), and exits with 2 where that
 cannot be had, with 1 where something was found.
 """

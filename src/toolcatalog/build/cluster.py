@@ -344,7 +344,7 @@ def _wait_for_workers(client: Client, timeout: float) -> Mapping[str, int]:
 
 def _unfit_reason(answer: str | BaseException, threads: int) -> str:
     if isinstance(answer, BaseException):  # its installation is too different to run the check
-        return f"it cannot tell what it has ({type(answer).__name__}: {_first_line(answer)})"
+        return f"it cannot report what it has ({type(answer).__name__}: {_first_line(answer)})"
     return answer or (
         f"it works with {threads} threads (start it with --nthreads 1)" if threads > 1 else ""
     )

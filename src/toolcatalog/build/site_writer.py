@@ -288,7 +288,7 @@ def load_generated(site: Path) -> tuple[set[str], bool]:
             return set(), True
         reason = f"{site} holds a site that this program did not make"
     except (orjson.JSONDecodeError, TypeError):
-        reason = f"{listing} is damaged, so it cannot be told which pages this program made"
+        reason = f"{listing} is damaged, which leaves open which pages this program made"
     raise UsageError(f"{reason}: name another folder with --site, or empty this one.")
 
 

@@ -182,7 +182,7 @@ def _unreadable_finding(path: str, error: OSError) -> Finding:
         path=path,
         rule="file-unreadable",
         message=f"cannot be read: {reason}",
-        help="mend its permissions, or remove it",
+        help="fix its permissions, or remove it",
     )
 
 

@@ -368,7 +368,7 @@ def _too_many_finding(path: str, pointer: Pointer, subject: str, help: str) -> F
         path=path,
         pointer=pointer,
         rule="wrong-value",
-        message=f"too many values to hold against {subject}",
+        message=f"too many values to check against {subject}",
         help=help,
     )
 

@@ -262,7 +262,7 @@ def _enum_findings(error: _SchemaError) -> Iterator[Finding]:
         error.instance in ("null", None) or isinstance(error.instance, list)
     ):
         help = (
-            "name one type; `nullable: true` beside it allows null too, `anyOf` holds several"
+            "name one type; `nullable: true` next to it allows null too, `anyOf` holds several"
             " descriptions"
         )
         unsafe_fix = None
@@ -285,7 +285,7 @@ def _too_many_items_findings(error: _SchemaError) -> Iterator[Finding]:
     yield error.make_finding(
         "wrong-value",
         f"a list of {len(error.instance):,} items stands here",
-        "leave out what nobody would look for",
+        "leave out what no one would look for",
     )
 
 

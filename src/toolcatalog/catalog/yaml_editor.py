@@ -109,7 +109,7 @@ class _File:
         self.reading = yaml_reader.parse(data)
         if self.reading.root is None or self.reading.faults:
             raise UnsafeEdit(
-                "the file is not sound YAML: mend what `toolcatalog check` says of it first"
+                "the file is not sound YAML: fix what `toolcatalog check` says of it first"
             )
         self.root = self.reading.root
         text = data.decode()

@@ -70,13 +70,13 @@ _FORBIDDEN = (
 )
 _SYNTAX_HELP = {  # libyaml's message: help for the most likely cause
     "mapping values are not allowed in this context": (
-        "put the whole value in quotes if it holds `: `, or mend the indentation"
+        "put the whole value in quotes if it holds `: `, or fix the indentation"
     ),
     "found character that cannot start any token": (
         "indent with spaces, not tabs; quote values that start with `@`, `%` or a backtick"
     ),
     "could not find expected ':'": (
-        "write `key: value`; a value that goes on in the next line is indented"
+        "write `key: value`; a value that continues in the next line is indented"
     ),
     "did not find expected key": (
         "line the keys up; close quotes, and write a quote within quotes as `''`"

@@ -48,12 +48,12 @@ def command(slug: str, catalog: Path, version: str) -> None:
         files.write_if_changed(file, data)
     except OSError as error:
         raise write_error(file, error) from None
-    output.print_message(f"Begun {slug} {new_version} from {previous}:")
+    output.print_message(f"Created {slug} {new_version} from {previous}:")
     click.echo(file)
     if sys.stdin.isatty() and (os.environ.get("VISUAL") or os.environ.get("EDITOR")):
         click.edit(filename=str(file))
     output.print_message(
-        f"Next: edit it. `toolcatalog diff {slug}@{previous} {slug}@{new_version}` tells whom it "
+        f"Next: edit it. `toolcatalog diff {slug}@{previous} {slug}@{new_version}` shows whom it "
         "concerns; then `toolcatalog check`, `git add`."
     )
 

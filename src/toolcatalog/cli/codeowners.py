@@ -80,7 +80,7 @@ def _relative_folder(catalog: Path) -> str:
     except ValueError:
         raise UsageError(
             f"{catalog} is not below this folder: run `toolcatalog codeowners` where the "
-            "repository begins."
+            "repository starts."
         ) from None
     if not _SAFE_PATH.fullmatch(folder):
         raise UsageError(

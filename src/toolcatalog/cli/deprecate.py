@@ -85,7 +85,7 @@ def command(slug: str, catalog: Path, all_versions: bool, undo: bool, **values: 
             "1 older version is" if remaining == 1 else f"{remaining:,} older versions are"
         )
         output.print_message(
-            f"{older_versions} as before, for whoever has pinned one: --all-versions deprecates"
+            f"{older_versions} as before, for anyone who has pinned one: --all-versions deprecates"
             " those too."
         )
 

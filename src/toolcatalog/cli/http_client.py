@@ -105,7 +105,7 @@ def _validate_base_url(base_url: str, key: str) -> str:
         or not base_url.isprintable()
     ):
         raise UsageError(
-            f"{base_url!r} is no address of a server: give it as clients have it, such as "
+            f"{base_url!r} is not the URL of a server: give it as clients have it, such as "
             "https://tools.example.com."
         )
     if key and not (key.isascii() and key.isprintable()):

@@ -116,7 +116,7 @@ def new_toolkit(slug: str, catalog: Path, **fields: Any) -> None:
 def new_tool(
     slug: str, catalog: Path, toolkit: str | None, version: str | None, **fields: Any
 ) -> None:
-    """Begin the tool SLUG, such as `GITHUB_CREATE_ISSUE`."""
+    """Create the tool SLUG, such as `GITHUB_CREATE_ISSUE`."""
 
     toolkit = _choose_toolkit(catalog, slug, toolkit)
     version = version or f"{options.today_compact()}_00"
@@ -125,7 +125,7 @@ def new_tool(
     if existing := folder.find_tool(catalog, slug):
         newest = catalog / existing.version_path(existing.versions[-1])
         raise UsageError(
-            f"{slug} is there already, its newest version in {newest}: begin the next one "
+            f"{slug} is there already, its newest version in {newest}: create the next one "
             f"with `toolcatalog bump {slug}`."
         )
     _require_absent(catalog / path, "edit it, or choose another slug.")
@@ -134,7 +134,7 @@ def new_tool(
         catalog, path, _complete_fields(path, fields, {"name": name, "description": ""})
     )
     output.print_message(
-        "Next: tell in it what the tool takes and gives. Then `toolcatalog check`, `git "
+        "Next: describe in it what the tool takes and returns. Then `toolcatalog check`, `git "
         "add`, `git commit`."
     )
 
@@ -175,7 +175,7 @@ def _choose_toolkit(catalog: Path, slug: str, requested: str | None) -> str:
     problem = (
         f"There is no toolkit {requested} in {catalog}"
         if requested
-        else f"{slug} begins with the slug of no toolkit in {catalog}"
+        else f"{slug} starts with the slug of no toolkit in {catalog}"
     )
     suggestion = (
         f"did you mean {nearest}? Name it with --toolkit, or"

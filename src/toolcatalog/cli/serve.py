@@ -25,7 +25,7 @@ Examples:
   toolcatalog serve --from s3://tools/catalog --verify-key verify.pem --max-snapshot-size 20GiB
   toolcatalog serve --metrics 127.0.0.1:9100 --access-log /var/log/toolcatalog/access.log
 
-Takes a new build over by itself. Stops with SIGTERM or Ctrl-C after the requests under way are
+Switches to a new build automatically. Stops with SIGTERM or Ctrl-C after the requests under way are
 answered.
 """
 

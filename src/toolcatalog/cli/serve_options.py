@@ -200,7 +200,7 @@ def parse_address(text: str) -> tuple[str, int]:
         ":" in host and not host.startswith("[")
     ):
         raise UsageError(
-            f"{text!r} is no address: write HOST:PORT, such as 127.0.0.1:9100 or [::1]:9100."
+            f"{text!r} is not an address: write HOST:PORT, such as 127.0.0.1:9100 or [::1]:9100."
         )
     return host.strip("[]"), int(port)
 

@@ -59,7 +59,7 @@ def _choose_version(slug: str, version: str, versions: list[str]) -> str:
     """Return the version to show. Raises UsageError if there is none."""
     if not versions:
         raise UsageError(
-            f"The toolkit {slug} has no tools yet: begin one with `toolcatalog new tool`."
+            f"The toolkit {slug} has no tools yet: create one with `toolcatalog new tool`."
         )
     if version and version not in versions:
         newest = ", ".join(versions[:-4:-1])

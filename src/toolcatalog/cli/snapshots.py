@@ -31,9 +31,9 @@ _USE_EPILOG = """\b
 Example:
   toolcatalog snapshots use 8ee378de73cc
 
-Every byte of the snapshot is verified first; where it is not whole, nothing changes. A running
-server takes it over by itself. The pages of the site stay those of the last build, and the next
-build moves forward again to what the catalog says.
+Every byte of the snapshot is verified first; if it is incomplete, nothing changes. A running server
+switches to it automatically. The pages of the site stay those of the last build, and the next build
+moves forward again to what the catalog says.
 """
 _PRUNE_EPILOG = """\b
 Examples:
@@ -133,12 +133,12 @@ def use(digest: str, build: Path) -> None:
             else "was none"
         )
         output.print_message(
-            f"The snapshot in force {previous}, and is"
+            f"The current snapshot {previous}, and is"
             f" {change.current[: retention.SHORT_DIGEST_LENGTH]} now. The site is still that of the"
             " last build."
         )
         output.print_message(
-            "The next `toolcatalog build` moves forward again: mend the catalog before that."
+            "The next `toolcatalog build` moves forward again: fix the catalog before that."
         )
     click.echo(change.current)
 
@@ -149,7 +149,7 @@ def use(digest: str, build: Path) -> None:
     type=click.IntRange(min=0),
     default=3,
     show_default=True,
-    help="Number of snapshots to keep besides the current one.",
+    help="Number of snapshots to keep in addition to the current one.",
 )
 @click.option("--dry-run", is_flag=True, help="Only print which would be removed.")
 @options.build
@@ -168,7 +168,7 @@ def prune(keep: int, dry_run: bool, build: Path) -> None:
     )
     leftovers = f", and what {leftover_count:,} killed builds had left" if leftover_count else ""
     output.print_message(
-        f"{'Would remove' if dry_run else 'Removed'} {summary}{leftovers}; the one in force stays."
+        f"{'Would remove' if dry_run else 'Removed'} {summary}{leftovers}; the current one stays."
     )
 
 

@@ -233,7 +233,7 @@ def files_at_commit(repository: Repository, commit: str, title: str) -> FileSet:
     if done.returncode:
         raise UsageError(
             f"Git cannot list the files of {title} ({_first_line(done.stderr)}): try `git "
-            "fsck`, or clone anew."
+            "fsck`, or clone again."
         )
     entries = [*_parse_entries(done.stdout, len(repository.prefix))]
     for mode, _, path in entries:
@@ -295,7 +295,7 @@ def _run_git(*arguments: str, stdin: bytes = b"") -> "subprocess.CompletedProces
         ) from None
     except OSError as error:
         raise UsageError(
-            f"Git cannot be started ({error.strerror}): mend the `git` that PATH finds first."
+            f"Git cannot be started ({error.strerror}): fix the `git` that PATH finds first."
         ) from None
 
 
@@ -316,7 +316,7 @@ def _raise_no_repository(catalog: Path, stderr: bytes) -> NoReturn:
         )
     if b"safe.bareRepository" in stderr:
         raise UsageError(
-            f"{catalog} lies in a bare repository, which has no working tree: name the catalog of "
+            f"{catalog} is in a bare repository, which has no working tree: name the catalog of "
             "a clone with --catalog."
         )
     raise UsageError(

@@ -189,7 +189,7 @@ def _load_tool(catalog: Path, key: ToolVersionKey) -> Tool:
     if not isinstance(record, ToolVersion):
         reason = record.reason if isinstance(record, Unreadable) else "no tool"
         raise UsageError(
-            f"{catalog / key.path} cannot be compared ({reason}): mend what `toolcatalog check` "
+            f"{catalog / key.path} cannot be compared ({reason}): fix what `toolcatalog check` "
             "says of it."
         )
     path = f"toolkits/{key.toolkit}/toolkit.yaml"

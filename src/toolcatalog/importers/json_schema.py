@@ -148,7 +148,7 @@ class Normalizer:
         if types and slot:
             return _split_types(own, types, slot)
         if types:
-            self.report_loss((*pointer, "type"), "a list of types beside `anyOf` and `oneOf`")
+            self.report_loss((*pointer, "type"), "a list of types next to `anyOf` and `oneOf`")
         return own
 
     def known_types(self, value: str | list[str], pointer: Pointer) -> list[str]:

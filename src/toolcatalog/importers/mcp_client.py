@@ -43,7 +43,7 @@ def fetch_tools_from_command(command: Sequence[str], timeout: float) -> dict[str
             if not reason:
                 raise
             raise UsageError(
-                f"`{shlex.join(command)}` {reason}: try the command by itself."
+                f"`{shlex.join(command)}` {reason}: run the command alone to see why."
                 f"{_last_log_lines(log)}"
             ) from None
 

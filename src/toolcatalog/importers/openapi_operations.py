@@ -71,7 +71,7 @@ def list_operations(document: DocumentReader) -> list[Operation]:
 def _path_operations(document: DocumentReader, path: str, value: Any) -> Iterator[Operation]:
     pointer: Pointer = ("paths", path)
     if not path.startswith("/"):
-        document.add_fault(pointer, "a path that does not begin with `/`.")
+        document.add_fault(pointer, "a path that does not start with `/`.")
     item, item_pointer = document.get_mapping(value, pointer, "a path item")
     for method in _METHODS:
         if method in item:
@@ -130,7 +130,7 @@ def read_tags(document: DocumentReader, operation: Operation) -> tuple[list[str]
     ):
         tag = normalize_tag(name)
         if tag in ("", _FEATURED_TAG):
-            losses.append(Loss(("tags", index), "a tag that the catalog cannot take over", name))
+            losses.append(Loss(("tags", index), "a tag that the catalog cannot have", name))
         else:
             tags.append(tag)
             if tag != name:

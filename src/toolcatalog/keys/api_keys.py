@@ -83,7 +83,7 @@ def hash_secret(secret: bytes) -> str:
 _FORMAT = 1
 _CHECK_INTERVAL = 0.5  # seconds
 _EDITED_HINT = (
-    "restore it from a backup or, where somebody has edited it and it is right as it is, remove its"
+    "restore it from a backup or, where someone has edited it and it is right as it is, remove its"
     " line `sha256`."
 )
 _log = logging.getLogger("toolcatalog.keys")

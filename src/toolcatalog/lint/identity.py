@@ -37,7 +37,7 @@ def check_slug_prefix(view: ToolView) -> Iterator[Finding]:
     if tool.toolkit != ROUTER and not tool.slug.replace("-", "_").startswith(
         f"{prefix.replace('-', '_')}_"
     ):
-        message = f"the slug does not begin with the toolkit's, `{tool.toolkit}`"
+        message = f"the slug does not start with the toolkit's, `{tool.toolkit}`"
         expected, help = (
             f"`{prefix}_...`",
             "rename the folder: in a model's list only the slug says whose tool it is",
@@ -126,9 +126,9 @@ def check_similar_slugs(catalog: Catalog) -> Iterator[Finding]:
         }
         for tool in tools if twins else ():
             if tool.slug in twins:
-                message = f"`{tool.slug}` is easily taken for `{twins[tool.slug]}`"
+                message = f"`{tool.slug}` is easy to confuse with `{twins[tool.slug]}`"
                 help = (
-                    "rename one so that the difference shows, or deprecate one in favour of the"
+                    "rename one so that the difference shows, or deprecate one in favor of the"
                     " other"
                 )
                 yield Finding(path=tool.path, rule="slug-similar", message=message, help=help)

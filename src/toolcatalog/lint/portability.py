@@ -43,7 +43,7 @@ def check_slug_start(view: ToolView) -> Iterator[Finding]:
     tool = view.tool
     first = tool.slug[:1]
     if not (first.isalpha() or first == "_"):
-        message, expected = f"the slug begins with `{first}`", "a letter or `_`"
+        message, expected = f"the slug starts with `{first}`", "a letter or `_`"
         help = "rename the folder: put a word before it"
         yield Finding(
             path=tool.path, rule="slug-start", message=message, expected=expected, help=help
@@ -80,7 +80,7 @@ def check_nesting_depth(view: ToolView) -> Iterator[Finding]:
     tool = view.tool
     too_deep = next((node for node in view.inputs if node.depth > _MAX_DEPTH), None)
     if too_deep:
-        message = f"this value lies in {too_deep.depth} objects within each other"
+        message = f"this value is nested in {too_deep.depth} objects"
         help = "lift inner values up, or take a text that holds the inner structure"
         yield _finding_at_key(
             tool, too_deep.pointer, "nesting-deep", message, f"at most {_MAX_DEPTH}", help
@@ -94,7 +94,7 @@ def check_parameter_count(view: ToolView) -> Iterator[Finding]:
     count = sum(1 for node in nodes if node.name) if len(nodes) > _MAX_PARAMETERS else 0
     if count > _MAX_PARAMETERS:
         message = f"the tool takes {count:,} parameters, nested ones counted"
-        help = "split the tool by what people do with it, and leave out what nobody sets"
+        help = "split the tool by what people do with it, and leave out what no one sets"
         yield _finding_at_key(
             tool,
             ("input_parameters",),

@@ -144,13 +144,13 @@ def check_description_filler(view: ToolView) -> Iterator[Finding]:
     tool = view.tool
     match = _FILLER.match(tool.description)
     if match:
-        message = f"the description begins with `{match[0].strip()}`, which is true of every tool"
+        message = f"the description starts with `{match[0].strip()}`, which is true of every tool"
         yield Finding(
             path=tool.path,
             pointer=_DESCRIPTION_POINTER,
             rule="description-filler",
             message=message,
-            help="begin with what it does: a verb",
+            help="start with what it does: a verb",
         )
 
 

@@ -150,7 +150,7 @@ def check_data_links(view: ToolView) -> Iterator[Finding]:
         found = _DATA_LINK.search(text.value)
         if found and not _SCRIPT_LINK.match(found[0]):
             message, help = (
-                f"a link that carries {len(found[0]):,} characters which nobody reads",
+                f"a link that carries {len(found[0]):,} characters which no one reads",
                 "link to the file, or shorten it with `...`",
             )
             yield text.make_finding(tool, "link-data", message, help)

@@ -54,7 +54,7 @@ def _injection_pattern(
 
 _INJECTION_PATTERNS = (
     _injection_pattern(
-        "sets aside what the model was told before",
+        "sets aside the instructions of the model",
         (
             KeywordMatcher("ignore", "disregard", "forget"),
             KeywordMatcher(
@@ -305,7 +305,7 @@ def check_punycode_hosts(catalog: Catalog) -> Iterator[Finding]:
                 path=path,
                 pointer=(key,),
                 rule="lookalike-letters",
-                message=f"`{key}` has a host in punycode, in which nobody sees other letters",
+                message=f"`{key}` has a host in punycode, in which no one sees other letters",
                 expected="a host in its own letters, or one without others",
                 help="write the host as a browser shows it, and look at each letter",
             )

@@ -27,7 +27,7 @@ from toolcatalog.system import files
 # The folder of a cache for the chunk lists. They are not in the snapshots, because all files of
 # a snapshot must be listed.
 _CHUNK_LISTS_FOLDER = "chunks"
-_RETRY_HINT = "publish again, or wait until the store is mended."
+_RETRY_HINT = "publish again, or wait until the store is fixed."
 _DISK_MARGIN = 1.02  # size of a snapshot on disk, relative to its bytes
 _DISK_BLOCK_SIZE = 1 << 12  # minimum size of a file or folder on disk in bytes
 
@@ -59,7 +59,7 @@ def download_snapshot(
     files.remove(part)
     part.mkdir(parents=True)
     display_folder = Path("snapshots", digest[:12])
-    help = f"publish to {storage.url} again, or wait until it is mended."
+    help = f"publish to {storage.url} again, or wait until it is fixed."
     try:
         manifest = _download_manifest(storage, digest, part, display_folder, help)
         _check_disk_space(part, manifest.files, max_size)

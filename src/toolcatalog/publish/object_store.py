@@ -105,7 +105,7 @@ class ObjectStorage:
         self.url = url.rstrip("/")
         if url.partition("://")[0] not in SCHEMES:
             raise StoreError(
-                f"{url} is no address of a store: give one like s3://bucket/prefix "
+                f"{url} is not the URL of an object store: give one like s3://bucket/prefix "
                 f"({', '.join(SCHEMES)})."
             )
         if not _IS_INSTALLED:
@@ -200,7 +200,7 @@ class ObjectStorage:
                 self._put(path, data, cache_control, mode)  # type: ignore[arg-type] # some keys
         except (exceptions.PreconditionError, exceptions.AlreadyExistsError):
             raise ObjectConflict(
-                f"{path} in {self.url} was changed by somebody else meanwhile: see what is "
+                f"{path} in {self.url} was changed by someone else meanwhile: see what is "
                 "there now, and run this again."
             ) from None
         # TypeError: the store needs a version and has none

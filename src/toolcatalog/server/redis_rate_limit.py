@@ -122,7 +122,7 @@ class RedisRateLimiter:
     def _switch_to_fallback(self, error: Exception) -> None:
         if self._probe_task is None:  # several requests may fail at the same time
             _log.warning(
-                "%s does not count (%s): each process counts by itself",
+                "rate limits are not shared, because %s failed (%s): each process counts alone",
                 self._address,
                 str(error) or "no answer",
             )

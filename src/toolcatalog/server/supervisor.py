@@ -172,7 +172,7 @@ class _SharedFlag:
         except OSError as error:
             _log.error(
                 (
-                    "The workers are not told that the end is near, nor /readyz: %s cannot be "
+                    "The workers and /readyz cannot learn about the shutdown: %s cannot be "
                     "written (%s)"
                 ),
                 self._file,
@@ -196,7 +196,7 @@ def _run_workers(settings: ServerSettings, listener: socket.socket, draining: _S
     except BlockingIOError:
         supervisor.kill_workers()
         raise UsageError(
-            f"Not all workers may be begun here: {threads.LIMIT_HINT}, or ask for fewer with --workers."
+            f"Not all workers may be started here: {threads.LIMIT_HINT}, or ask for fewer with --workers."
         ) from None
     except BaseException:
         supervisor.kill_workers()
@@ -258,7 +258,7 @@ class _Supervisor(Multiprocess):
                 yield
         except OSError as error:
             _log.error(
-                "A worker cannot be begun (%s): those that there are answer meanwhile", error
+                "A worker cannot be started (%s): those that there are answer meanwhile", error
             )
 
     def handle_int(self) -> None:

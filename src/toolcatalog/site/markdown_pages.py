@@ -159,7 +159,7 @@ def _llms_lines(
     yield from (
         "",
         (
-            "Every tool has a page `tools/SLUG/index.html`, and beside it the same as Markdown, "
+            "Every tool has a page `tools/SLUG/index.html`, and next to it the same as Markdown, "
             "`index.md`, and as JSON, `index.json`."
         ),
     )

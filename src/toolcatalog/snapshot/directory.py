@@ -80,7 +80,7 @@ def check_shrinkage(out: Path, tool_count: int, max_loss_percent: int) -> None:
             f" {current_count:,}: more than {max_loss_percent} % of them would be gone"
         )
         raise ShrunkCatalog(
-            f"{problem}, so nothing was published. Mend the catalog, or build with "
+            f"{problem}, so nothing was published. Fix the catalog, or build with "
             "--allow-shrink if it is meant."
         )
 

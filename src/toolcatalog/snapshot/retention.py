@@ -108,7 +108,7 @@ def resolve_digest(build: Path, prefix: str) -> str:
         return matches[0]
     if matches:
         raise UsageError(
-            f"Several snapshots begin with {prefix!r}: {', '.join(shorten_digests(matches))}. Write"
+            f"Several snapshots start with {prefix!r}: {', '.join(shorten_digests(matches))}. Write"
             " more of its digest."
         )
     nearest = names.find_nearest(
@@ -120,7 +120,7 @@ def resolve_digest(build: Path, prefix: str) -> str:
         f"did you mean {shorten_digests(digests)[digests.index(similar[0])]}? " if similar else ""
     )
     raise UsageError(
-        f"No snapshot in {build} begins with {prefix!r}: {suggestion}`toolcatalog snapshots list` "
+        f"No snapshot in {build} starts with {prefix!r}: {suggestion}`toolcatalog snapshots list` "
         "shows what there is."
     )
 

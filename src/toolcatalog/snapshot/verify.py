@@ -111,7 +111,7 @@ def _parse_manifest(value: Mapping[str, Any]) -> Manifest:
 def _parse_file_info(path: str, value: Mapping[str, Any]) -> FileInfo:
     sha256 = value["sha256"]
     if "/" in path or not snapshot_format.is_safe_path(path) or not isinstance(sha256, str):
-        raise ValueError("no file beside a manifest")
+        raise ValueError("no file next to a manifest")
     if not encoding.is_digest(sha256):
         raise ValueError("no SHA-256")
     return FileInfo(_parse_integer(value["size"]), sha256)
@@ -151,7 +151,7 @@ def list_files(folder: Path, manifest: Manifest) -> dict[str, FileInfo]:
             return _merge_file_lists(manifest.files, snapshot_format.parse_file_list(data))
     raise SnapshotError(
         f"{snapshot_format.FILE_LIST} is not the one that was written, so what is in the folders "
-        "cannot be told"
+        "is unknown"
     )
 
 

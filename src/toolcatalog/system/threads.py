@@ -8,7 +8,7 @@ LIMIT_HINT = (
     "raise the limit of processes, for threads count there too (`pids` of a container, TasksMax of "
     "systemd)"
 )
-LIMIT_MESSAGE = f"No more threads may be begun here: {LIMIT_HINT}."
+LIMIT_MESSAGE = f"No more threads may be started here: {LIMIT_HINT}."
 _LIMIT_ERROR = "can't start new thread"  # the only detail in Python's error
 
 

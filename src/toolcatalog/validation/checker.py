@@ -327,7 +327,7 @@ def _limit_problems(problems: list[Problem]) -> list[Problem]:
         rule="too-many",
         message=f"there are more problems in this file than these {MAX_FINDINGS_PER_FILE}",
         expected="",
-        help="mend these and check again",
+        help="fix these and check again",
     )
     return [*sorted(problems[:MAX_FINDINGS_PER_FILE], key=_sort_key), note]
 

@@ -71,7 +71,7 @@ def render_github(
     lines = [*map(_render_annotation, shown)]
     if hidden:
         lines.append(
-            f"{format_counts(hidden)} more than GitHub shows beside the files: all of them are in "
+            f"{format_counts(hidden)} more than GitHub shows next to the files: all of them are in "
             "the summary of this step."
         )
     lines.append(f"{format_counts(ordered)}, {_format_count(file_count, 'file')} read.")
@@ -247,20 +247,20 @@ def _next_step(problems: Collection[Problem], changed: Collection[str]) -> str:
     if errors and changed and errors.isdisjoint(changed):
         return (
             "**You act next:** no error is in a file that you changed. If you removed or renamed "
-            "what these files name, mend them too; if not, the branch was broken before, and a "
-            "maintainer mends it: say so in the pull request."
+            "what these files name, fix them too; if not, the branch was broken before, and a "
+            "maintainer fixes it: say so in the pull request."
         )
     if errors:
         return (
-            "**You act next:** mend the errors, then push to the same branch: this runs again. "
+            "**You act next:** fix the errors, then push to the same branch: this runs again. "
             "`toolcatalog explain RULE` says why a rule is there."
         )
     if problems:
         return (
             "**A maintainer acts next:** nothing here keeps this from being merged. "
-            "Warnings and notes are advice: mending them makes the review shorter."
+            "Warnings and notes are advice: fixing them makes the review shorter."
         )
-    return "**A maintainer acts next:** all is well, and this can be reviewed and merged."
+    return "**A maintainer acts next:** there are no problems, and this can be reviewed and merged."
 
 
 def _render_file_section(problems: Sequence[Problem], is_changed: bool) -> str:

@@ -1,7 +1,7 @@
 """Rule pages: the documentation of each rule, read from `rulebook/`.
 
 A page has a fixed form: `# <rule>`, one sentence that says what is wrong, `Severity: <word>` (with
-`(always)` if `catalog.yaml` cannot change it), and the sections Why, Wrong, Right and Mend. The
+`(always)` if `catalog.yaml` cannot change it), and the sections Why, Wrong, Right and Fix. The
 first lines of all pages make up docs/reference/rules.md.
 """
 

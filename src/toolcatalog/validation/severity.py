@@ -138,7 +138,7 @@ def check_suppression(path: str, comment: Suppression) -> Iterator[Finding]:
         yield invalid(message=message, expected=expected, help="write it so")
     elif not comment.reason:
         message = "a rule is ignored without a reason"
-        yield invalid(message=message, expected=expected, help="say why, behind the bracket")
+        yield invalid(message=message, expected=expected, help="say why, after the bracket")
     elif unknown:
         yield invalid(**_unknown_rule(unknown[0]))
 

@@ -171,7 +171,7 @@ def test_cache_entries_come_back_for_the_same_program(tmp_path: Path) -> None:
 
 
 def test_located_findings_come_back_for_the_same_catalog(tmp_path: Path) -> None:
-    """Those of the rules in question; displayed paths begin with the name of the catalog."""
+    """Those of the rules in question; displayed paths start with the name of the catalog."""
     problems = [
         Problem(path=f"catalog/a\t{rule}.yaml", line=1, column=2, rule=rule, message="wrong\nhere")
         for rule in ("secret", "slug-long")

@@ -57,7 +57,7 @@ def test_toolkits_are_those_that_are_described(tmp_path: Path) -> None:
     ],
 )
 def test_the_toolkit_of_a_slug(slug: str, toolkit: str) -> None:
-    """The longest whose words it begins with."""
+    """The longest whose words it starts with."""
     assert catalog_folder.guess_toolkit(slug, ["github", "github-apps", "hub"]) == toolkit
 
 

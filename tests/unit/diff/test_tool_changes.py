@@ -364,7 +364,7 @@ def test_what_narrows_and_what_widens(
 def test_what_is_neither(
     previous: dict[str, Any], current: dict[str, Any], expected: list[tuple[str | None, str, str]]
 ) -> None:
-    """What cannot be told to be narrower or wider is breaking on both sides, and what callers do
+    """What is neither narrower nor wider for sure is breaking on both sides, and what callers do
     not feel is text. None: as the side goes.
     """
     for result, narrower in (

@@ -18,7 +18,7 @@ from toolcatalog.importers import slugs
     ],
 )
 def test_no_word_is_repeated(toolkit: str, name: str, slug: str) -> None:
-    """The toolkit's words stand once, even if a tool's name begins with them."""
+    """The toolkit's words stand once, even if a tool's name starts with them."""
     assert slugs.make_slugs(toolkit, [(name, name)]) == [slug]
 
 

@@ -33,7 +33,7 @@ def told(item: ToolVersion) -> list[str]:
     ],
 )
 def test_slug(slug: str, toolkit: str, expected: list[str]) -> None:
-    """A slug begins with its toolkit's as a whole word, and has 64 characters at most."""
+    """A slug starts with its toolkit's as a whole word, and has 64 characters at most."""
     assert told(make_tool(slug, toolkit=toolkit)) == expected
 
 

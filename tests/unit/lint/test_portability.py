@@ -63,7 +63,7 @@ def nested(levels: int) -> dict[str, Any]:
 
 
 def test_depth() -> None:
-    """Five objects within each other, lists between them not counted; told once."""
+    """Five nested objects, lists between them not counted; told once."""
     assert told(taking(a=nested(5))) == []
     assert told(taking(a=nested(6), b=nested(7))) == ["nesting-deep"]
     assert told(taking(a={"type": "array", "items": {"type": "array", "items": nested(5)}})) == []

@@ -82,7 +82,7 @@ def test_nothing_more_is_said_of_a_broken_file() -> None:
     ],
 )
 def test_addresses_of_folders(url: str) -> None:
-    """These are, and links may begin with them."""
+    """These are, and links may start with them."""
     assert check_all(replace(SOUND, about=About(title="T", home=url, repository=url)), set()) == []
 
 

@@ -149,7 +149,7 @@ def test_a_summary_begins_with_counts_and_says_who_acts_next() -> None:
         [problem(1), problem(2, "warning")], 12
     ).splitlines()
     assert first == "### `toolcatalog check`: 1 error, 1 warning, 12 files read"
-    assert second.startswith("**You act next:** mend the errors")
+    assert second.startswith("**You act next:** fix the errors")
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_summary_begins_with_counts_and_says_who_acts_next() -> None:
             (),
             "**A maintainer acts next:** nothing here keeps this",
         ),
-        ([problem()], (TOOL,), "**You act next:** mend the errors"),
+        ([problem()], (TOOL,), "**You act next:** fix the errors"),
         (
             [problem()],
             ("catalog/catalog.yaml",),

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 ReadAllCounts = Callable[[], Sequence[CounterValues]]  # the current counts of all processes
 
 _EVENT_METRICS = {
-    RELOADS: ("toolcatalog_snapshot_reloads", "New snapshots taken over, by each process."),
+    RELOADS: ("toolcatalog_snapshot_reloads", "New snapshots loaded, by each process."),
     REFUSED_SNAPSHOTS: (
         "toolcatalog_snapshot_refused",
         "New snapshots that were not whole, by each process; the one before stayed.",
@@ -136,7 +136,7 @@ def _event_metrics(counts: CounterValues) -> Iterator[Metric]:
 def _process_metrics(processes: Sequence[WorkerStatus]) -> Iterator[Metric]:
     info = InfoMetricFamily(
         "toolcatalog_snapshot",
-        "The snapshot that is served; two while processes take over a new one.",
+        "The snapshot that is served; two while processes switch to a new one.",
     )
     since = "Since a process first opened it, by a clock that never jumps."
     age = GaugeMetricFamily("toolcatalog_snapshot_age_seconds", since, labels=["digest"])

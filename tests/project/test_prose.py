@@ -1,0 +1,104 @@
+"""The prose linter finds what it is for, and the repository has no problems."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support.paths import ROOT
+
+COMMAND = '''"""A module."""
+
+import click
+
+
+@click.command("mend")
+def command() -> None:
+    """Mend the catalog."""
+    raise click.UsageError("Nobody is there.")
+
+
+def helper() -> str:
+    """Begin anew: a docstring that no user reads."""
+    return f"beside {command}"
+'''
+PAGE = """# A page
+
+Whoever reads this, reads a [link](https://example.com/whoever) and `code beside code`.
+
+```sh
+toolcatalog mend anew
+```
+
+| cell |
+|---|
+| {cell} |
+"""
+
+
+def run(folder: Path) -> tuple[int, list[str]]:
+    done = subprocess.run(
+        [ROOT / "scripts" / "prose", folder], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    return done.returncode, done.stdout.splitlines()
+
+
+def test_the_repository_has_no_problems() -> None:
+    """Docs, messages, help texts and templates follow the style."""
+    assert run(ROOT) == (0, ["prose: no problems"])
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "src" / "package" / "templates").mkdir(parents=True)
+    (tmp_path / "docs").mkdir()
+    return tmp_path
+
+
+def test_words_of_docs_messages_help_and_templates(project: Path) -> None:
+    """Each banned word is reported once with its line; code, links and docstrings are not read."""
+    (project / "src/package/command.py").write_text(COMMAND)
+    (project / "src/package/templates/page.html").write_text("<p>\n<b>all is well</b> {{ mend }}")
+    (project / "docs/page.md").write_text(PAGE.format(cell="short"))
+    code, lines = run(project)
+    assert code == 1
+    assert [line.partition(": write")[0] for line in lines] == [
+        "docs/page.md:3: 'Whoever'",
+        "src/package/command.py:14: 'beside'",
+        "src/package/command.py:8: 'Mend'",
+        "src/package/command.py:9: 'Nobody'",
+        "src/package/templates/page.html:2: 'all is well'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("word " * 41, "docs/page.md:1: a sentence of 41 words: split it"),
+        ("w" * 60 + " " + "w" * 60, "docs/page.md:1: 121 characters: wrap the line"),
+        ("x\n" * 251, "docs/page.md:1: 251 lines: split the page"),
+        (PAGE.format(cell="c " * 101), "docs/page.md:11: a table cell of 204 characters"),
+    ],
+)
+def test_layout_of_docs(text: str, problem: str, project: Path) -> None:
+    """Long sentences, lines, cells and pages are reported."""
+    (project / "docs/page.md").write_text(text)
+    code, lines = run(project)
+    assert code == 1
+    assert any(line.startswith(problem) for line in lines), lines
+
+
+def test_a_page_without_problems(project: Path) -> None:
+    """Exit code 0 and one line."""
+    (project / "README.md").write_text("A short sentence.\n")
+    assert run(project) == (0, ["prose: no problems"])
+
+
+def test_the_script_needs_only_the_standard_library() -> None:
+    """It runs with any Python 3.11, before anything is installed."""
+    python = shutil.which("python3")
+    assert python
+    done = subprocess.run([python, "-I", ROOT / "scripts" / "prose", "--help"], check=False)
+    assert done.returncode == 0
