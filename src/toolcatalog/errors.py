@@ -40,8 +40,8 @@ _REMEDIES = dict.fromkeys(
     errno.ENOSPC: "make room",
     errno.EDQUOT: "make room in its owner's quota",
     errno.EFBIG: "allow larger files (`ulimit -f`)",
-    errno.EROFS: "have its disk mounted for writing",
-    errno.EIO: "look whether its disk is sound",
+    errno.EROFS: "mount its disk for writing",
+    errno.EIO: "check its disk for errors",
     errno.EMFILE: "allow more open files (`ulimit -n`)",
     errno.ENFILE: "close some of the many files that are open on this machine",
 }

@@ -124,7 +124,8 @@ def load(data: bytes, file: str) -> dict[str, LockedTool]:
     for slug, entry in value["tools"].items():
         if not _is_entry(slug, entry):
             raise _invalid_file(
-                f"{file} has an entry {slug!r} that is none (a slug, with its version and digest)"
+                f"{file} has an entry {slug!r} that is invalid (expected a slug with version and "
+                f"digest)"
             )
     is_sorted = value["format"] == _SORTED
     return {
@@ -153,25 +154,25 @@ def find_difference(
     """Return the difference of a tool from its lock entry; None if there is none."""
     if document is MissingReason.TOOL:
         rule, severity, message = document.value, "error", "There is no such tool any more."
-        help = "See why it was removed, and lock what takes its place."
+        help = "See why it was removed, and lock its replacement."
     elif document is MissingReason.VERSION:
         rule, severity = document.value, "error"
         message = f"Version {entry.version} is no longer there."
-        help = "See why it was removed, and lock what takes its place."
+        help = "See why it was removed, and lock its replacement."
     elif lock_tool(document, entry.is_sorted) != entry:
         rule, severity = "changed", "error"
         message = (
-            f"Version {entry.version} is not what was locked: its definition was changed under the"
-            " same version."
+            f"Version {entry.version} does not match the lock: its definition changed under the "
+            f"same version."
         )
         help = (
-            "Do not hand it to a model before you have read it. To take it as it is, remove its"
-            " entry and lock it again."
+            "Do not give it to a model before you have reviewed it. To accept it, remove its "
+            "entry and lock it again."
         )
     elif document["is_deprecated"]:
         rule, severity = "deprecated", "note"
         message = f"Version {entry.version} is deprecated."
-        help = "Its page on the site says what takes its place, where there is anything."
+        help = "Its page on the site names a replacement, if there is one."
     else:
         return None
     return Difference(slug, entry.version, rule, severity, message, help)

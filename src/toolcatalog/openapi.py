@@ -45,8 +45,8 @@ def build_document() -> JsonObject:
         paths[f"{prefix}/toolkits/{{toolkit_slug}}"] = {"get": _get_toolkit(alias)}
         paths[f"{prefix}/tool_router/session/{{session_id}}/tools"] = {"get": _session_tools(alias)}
     for path, summary, *errors in (
-        ("/healthz", "Whether the process is alive"),
-        ("/readyz", "Whether the server wants requests", "503"),
+        ("/healthz", "Liveness probe"),
+        ("/readyz", "Readiness probe", "503"),
         ("/openapi.json", "This document"),
     ):
         paths[path] = {"get": _public_operation(path, summary, *errors)}
@@ -78,7 +78,7 @@ def build_document() -> JsonObject:
             "headers": {
                 "RequestId": {
                     "description": (
-                        "The id of the request: the caller's own `X-Request-Id` where it is sane."
+                        "The id of the request: the caller's own `X-Request-Id` if it is valid."
                     ),
                     "schema": {"type": "string"},
                 },
@@ -173,7 +173,7 @@ def _list_tools(alias: str) -> JsonObject:
         ),
         _query_parameter(
             "tool_slugs",
-            "Exactly these tools, comma-separated, in this order; the other filters do not count.",
+            "Exactly these tools, comma-separated, in this order; other filters are ignored.",
             {"type": "string"},
         ),
         _query_parameter(
@@ -189,7 +189,7 @@ def _list_tools(alias: str) -> JsonObject:
         ),
         _query_parameter(
             "tags",
-            "Tools with at least one of these tags. By commas or repeated.",
+            "Tools with at least one of these tags. Comma-separated or repeated.",
             string_list,
             explode=False,
         ),
@@ -216,7 +216,7 @@ def _list_tools(alias: str) -> JsonObject:
         *_PAGE_PARAMETERS,
         _query_parameter(
             "sort_by",
-            "`relevance` where there is a `query`, else `slug`.",
+            "`relevance` if there is a `query`, else `slug`.",
             {"type": "string", "enum": ["relevance", "slug", "name", "version"]},
         ),
         _query_parameter(
@@ -350,7 +350,7 @@ def _session_tools(alias: str) -> JsonObject:
         ),
         _query_parameter(
             "limit",
-            "Items on a page; all of them where neither this nor `cursor` is there.",
+            "Items on a page; all of them without this and `cursor`.",
             {"type": "integer", "minimum": 1},
         ),
         _query_parameter("cursor", "`next_cursor` of the page before.", {"type": "string"}),

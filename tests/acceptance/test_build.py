@@ -771,8 +771,8 @@ def test_many_tools_may_not(folder: Path) -> None:
         assert (
             done.stderr.strip().rpartition("\n")[2]
             == f"error: The catalog has 89 tools, and the build in {out} serves 100: more than 10 %"
-            " of them would be gone, so nothing was published. Fix the catalog, or build with"
-            " --allow-shrink if it is meant."
+            " of them would be gone, so nothing was published. Fix the catalog, or build with "
+            "--allow-shrink if this is intended."
         )
         assert snapshot_state(out / "snapshots", out / "current", site) == previous
         assert find_leftovers(out, site) == []
@@ -831,8 +831,7 @@ def test_many_snapshots_are_told_of(catalog: Path, out: Path) -> None:
     what removes old ones.
     """
     output = (
-        f"{out} holds 11 snapshots by now: `toolcatalog snapshots prune --build {out}` removes old"
-        " ones."
+        f"{out} holds 11 snapshots: `toolcatalog snapshots prune --build {out}` removes old ones."
     )
     for number in range(9):
         describe(catalog, f"number {number}")

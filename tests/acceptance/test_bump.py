@@ -75,7 +75,7 @@ def test_again_and_beyond(tool: Path, capsys: pytest.CaptureFixture[str]) -> Non
         (
             ["ZZZZZ"],
             (
-                "There is no tool ZZZZZ in catalog: see its slug in the catalog, or add it with"
+                "There is no tool ZZZZZ in catalog: look up its slug in the catalog, or add it with"
                 " `toolcatalog new tool`."
             ),
         ),

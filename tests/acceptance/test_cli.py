@@ -329,12 +329,12 @@ def test_the_key_is_alone_on_standard_output(tmp_path: Path) -> None:
     (key,) = api_keys.load_keys(file)
     assert (
         result.stderr
-        == f"Key {key.id} for project p, all toolkits, without end. Kept as a hash in {file}: store"
+        == f"Key {key.id} for project p, all toolkits, no expiry. Kept as a hash in {file}: store"
         " the key now, it is not shown again.\n"
     )
     rotated = run_toolcatalog("keys", "rotate", key.id, "--keys", file)
     assert re.fullmatch(r"tc_[0-9A-Za-z]{36}\n", rotated.stdout)
-    assert f"It follows {key.id}, which ends in 1 day, 0:00:00." in rotated.stderr
+    assert f"It replaces {key.id}, which expires in 1 day, 0:00:00." in rotated.stderr
     revoked = run_toolcatalog("keys", "revoke", key.id, "--keys", file)
     assert (revoked.stdout, revoked.stderr) == (
         "",

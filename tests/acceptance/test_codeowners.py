@@ -81,7 +81,7 @@ def test_the_command_prints_them_and_checks_a_file(tmp_path: Path) -> None:
     file = tmp_path / "CODEOWNERS"
     missing = run_toolcatalog("codeowners", "--check", "CODEOWNERS", cwd=tmp_path)
     assert (missing.returncode, missing.stdout) == (1, "")
-    assert "put in it what `toolcatalog codeowners` prints" in missing.stderr
+    assert "add the output of `toolcatalog codeowners`" in missing.stderr
     file.write_text(run_successfully("codeowners", cwd=tmp_path))
     assert file.read_text().splitlines()[1] == "/catalog/toolkits/github/ @octo/tools"
     assert run_successfully("codeowners", "--check", "CODEOWNERS", cwd=tmp_path) == ""

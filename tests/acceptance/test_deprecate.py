@@ -123,7 +123,7 @@ def test_every_version_and_back(tool: Path) -> None:
         ),
         (
             ["A_DO", "--undo", "--reason", "x"],
-            "--undo takes the whole deprecation back: give it alone.",
+            "--undo removes the whole deprecation: use it alone.",
         ),
     ],
 )
@@ -156,7 +156,7 @@ def test_a_file_that_it_does_not_dare_to_change(
     tool.write_bytes(data)
     assert main(["deprecate", "A_DO", "--all-versions"]) == 2
     assert (
-        "catalog/toolkits/a/A_DO/20250101_00.yaml is left as it is, for the "
+        "catalog/toolkits/a/A_DO/20250101_00.yaml is unchanged, because the "
         in capsys.readouterr().err
     )
     assert tool.read_bytes() == data
@@ -171,7 +171,7 @@ def test_a_wrong_date(tool: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_meta_tools_among_themselves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A meta tool is replaced by a meta tool, placeholders and all."""
+    """Only a meta tool can replace a meta tool, placeholders and all."""
     catalog = tmp_path / "catalog"
     shutil.copytree(SHIPPED_CATALOG, catalog)
     item, other = sorted(path.name for path in (catalog / "meta_tools").iterdir() if path.is_dir())[
@@ -181,6 +181,6 @@ def test_meta_tools_among_themselves(tmp_path: Path, capsys: pytest.CaptureFixtu
         main(["deprecate", item, "--replaced-by", "GITHUB_CREATE_ISSUE", "--catalog", str(catalog)])
         == 2
     )
-    assert "A meta tool is replaced by a meta tool" in capsys.readouterr().err
+    assert "Only a meta tool can replace a meta tool" in capsys.readouterr().err
     assert main(["deprecate", item, "--replaced-by", other, "--catalog", str(catalog)]) == 0
     assert run_toolcatalog("check", "--catalog", catalog, "--format", "concise").returncode == 0

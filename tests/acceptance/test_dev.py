@@ -120,7 +120,7 @@ def test_another_host_is_refused(dev: tuple[Path, str]) -> None:
         ):
             answer = httpx.get(url + path, headers={"host": host})
             assert answer.status_code == 421
-            assert answer.text.startswith("This server answers to localhost")
+            assert answer.text.startswith("This server answers only to localhost")
     for host in ("localhost", f"localhost:{port}", "127.0.0.1", f"[::1]:{port}", "LOCALHOST"):
         assert httpx.get(url, headers={"host": host}).status_code == 200
 

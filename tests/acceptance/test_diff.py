@@ -257,7 +257,7 @@ def test_a_build_that_is_damaged(catalog: Path, capsys: pytest.CaptureFixture[st
 def test_what_is_none_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     """The sentence says what was tried."""
     tried = (
-        "is nothing that can be compared: no version of a tool (as SLUG@VERSION), no folder of a"
+        "cannot be compared: no version of a tool (as SLUG@VERSION), no folder of a"
         " build, and no git revision. "
     )
     assert refused(capsys, "nope").startswith(f"nope {tried}Git knows no revision `nope` in ")
@@ -266,7 +266,7 @@ def test_what_is_none_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "main", "").startswith(f"An empty name {tried}")
     assert (
         refused(capsys, "main", "A_DO")
-        == "main is a git revision, A_DO is a tool: name two of one sort.\n"
+        == "main is a git revision, A_DO is a tool: name two of one kind.\n"
     )
 
 

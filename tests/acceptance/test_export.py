@@ -153,7 +153,7 @@ def test_what_is_left_out_is_told_and_the_rest_printed(small: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["openai"], "Say which tools: their slugs, or --toolkit SLUG, or --session ID."),
+        (["openai"], "Name the tools: their slugs, or --toolkit SLUG, or --session ID."),
         (["openai", "A_DO", "--session", "trs_x"], "give --session alone"),
         (["openai", "--session", "trs_x"], "There is no session trs_x"),
         (["openai", "NEW_A"], "There is no tool NEW_A (did you mean A_NEW?)"),

@@ -275,7 +275,7 @@ def test_a_partial_clone_fetches_nothing(tmp_path: Path) -> None:
 def test_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     catalog = create_repository(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert sentence(catalog, "HEAD").startswith("There is no git here")
+    assert sentence(catalog, "HEAD").startswith("git is not installed")
 
 
 def test_a_repository_of_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

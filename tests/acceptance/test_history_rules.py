@@ -57,8 +57,11 @@ def deprecated(sunset: str) -> str:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (NEEDY, "and breaks who calls it: input to is new and required"),
-        (TOOL.replace("Does", "Can do"), "if only for who reads it: description was reworded"),
+        (NEEDY, "which breaks callers: input to is new and required"),
+        (
+            TOOL.replace("Does", "Can do"),
+            "this published version was modified: description was reworded",
+        ),
         (TOOL + "scopes: [write]\n", "scopes `write` was added"),
         (NEEDY + "deprecation: {reason: Old.}\n", "input to is new and required"),
     ],
@@ -311,10 +314,7 @@ def test_a_removal_needs_a_day_that_has_come(
 def test_a_removal_without_a_word(catalog: Path) -> None:
     write_tool(catalog, "A_DO").unlink()
     (finding,) = found(catalog)
-    assert (
-        finding.message
-        == "the tool `A_DO` was removed, and nothing had announced that, by a `sunset`"
-    )
+    assert finding.message == "the tool `A_DO` was removed, and no `sunset` had announced that"
     assert f"git checkout HEAD -- {A_DO}" in finding.help
     run_git(catalog, "checkout", "HEAD", "--", A_DO)  # as the help says
     assert rules(catalog) == []
@@ -405,7 +405,7 @@ def test_every_rule_has_its_weight_and_its_page() -> None:
         assert severity.DEFAULT_SEVERITIES[past.rule] == past.severity
         assert page.startswith(f"# {past.rule}\n\n")
         assert f"\nSeverity: {past.severity}\n" in page
-        assert 15 <= page.count("\n") <= 30
+        assert 15 <= page.count("\n") <= 35
     assert {past.rule for past in RULES} == {
         rule for rule in severity.DEFAULT_SEVERITIES if rule.startswith("history-")
     }

@@ -180,7 +180,7 @@ def test_a_server_names_the_toolkit() -> None:
         ({"tools": {}}, "There is no list of MCP tools here"),
         (
             {"error": {"code": 1, "message": "Nothing here"}},
-            "This is an error of an MCP server and no list of tools: Nothing here",
+            "This is an error of an MCP server, not a list of tools: Nothing here",
         ),
         ({"tools": [FORECAST], "nextCursor": "2"}, "This is one page of several"),
         ([1], "Item 1 is not a JSON object"),

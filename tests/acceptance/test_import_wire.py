@@ -674,7 +674,7 @@ def test_the_same_definition_twice_is_one_tool() -> None:
         (b"", "is not JSON"),
         (b"[{]", "is not JSON"),
         (b"\xff\xfe\xfa", "is not JSON"),
-        (b'[{"slug": "A", "slug": "B"}]', "key 'slug' stands twice in one object"),
+        (b'[{"slug": "A", "slug": "B"}]', "key 'slug' occurs twice in one object"),
         (b'[{"slug": "A", "x": NaN}]', "NaN is not a JSON number"),
         (b"[" * 100_000, "nests too deeply"),
         (b'{"slug": "A"}', "There is no list of tool definitions here"),

@@ -123,7 +123,7 @@ def test_an_unknown_toolkit_is_a_warning(tmp_path: Path, shipped_build: Path) ->
     done = run_toolcatalog(*command, tmp_path / "keys.json", "--build", shipped_build)
     assert (done.returncode, len(done.stdout)) == (0, 40)
     assert done.stderr.startswith(
-        "warning: There is no toolkit slak (did you mean slack?). The key is created with it all"
+        "warning: There is no toolkit slak (did you mean slack?). The key is created anyway."
     )
     assert "warning" not in run_toolcatalog(*command, tmp_path / "keys.json", cwd=tmp_path).stderr
 
@@ -494,7 +494,7 @@ def test_a_key_without_toolkits_sees_none(
     assert main(["keys", "list", "--keys", str(tmp_path / "keys.json")]) == 0
     assert re.split(r"  +", capsys.readouterr().out.splitlines()[1])[2] == "none"
     assert main(["keys", "rotate", "key_1", "--keys", str(tmp_path / "keys.json")]) == 0
-    assert "for project p, toolkits none, without end." in capsys.readouterr().err
+    assert "for project p, toolkits none, no expiry." in capsys.readouterr().err
     assert api_keys.load_keys(tmp_path / "keys.json")[1].toolkits == ()
 
 
@@ -627,7 +627,7 @@ def test_a_file_damaged_under_a_running_server(
             time.sleep(0.55)
             assert ring.find(first.encode()) is not None
             assert caplog.records[-1].levelname == "ERROR"
-            assert caplog.messages[-1].startswith("keys stay as they were: ")
+            assert caplog.messages[-1].startswith("keeping the current keys: ")
     assert len(caplog.messages) == 3  # once for each change, not for each request
     file.write_bytes(document)
     second, _ = api_keys.create(file, "p", None, None)
@@ -652,7 +652,7 @@ def test_a_folder_in_the_place_of_the_file(
     assert ring.find(first.encode())
     assert caplog.messages == [
         (
-            f"keys stay as they were: The key file {file} cannot be read (Is a directory): move "
+            f"keeping the current keys: The key file {file} cannot be read (Is a directory): move "
             f"what is"
             " in its way, or name another with --keys."
         )
@@ -769,7 +769,7 @@ def test_a_document_that_is_not_as_it_was_written_is_refused(tmp_path: Path) -> 
     file.write_text(file.read_text().replace('"default"', '"defaults"'))
     for opens in (api_keys.load_keys, api_keys.KeyRing):
         with pytest.raises(
-            KeyFileError, match=re.escape(f"The key file {file} is not as it was written: ")
+            KeyFileError, match=re.escape(f"The key file {file} does not match its checksum: ")
         ):
             opens(file)
     file.write_text("{}")
@@ -787,7 +787,7 @@ def test_a_change_is_followed_and_told(tmp_path: Path, caplog: pytest.LogCapture
     secret, _ = api_keys.create(file, "default", None, None)
     with caplog.at_level(logging.INFO, "toolcatalog.keys"):
         wait_until(lambda: ring.find(secret.encode()))
-    assert caplog.messages == ["keys read again: 2"]
+    assert caplog.messages == ["keys reloaded: 2"]
 
 
 def test_where_keys_are_kept_unless_said_otherwise(

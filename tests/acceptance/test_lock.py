@@ -291,7 +291,7 @@ def test_a_change_under_the_same_version_is_not_locked_over(
     )
     previous = place.lock
     code, _, text = place.run("lock", *arguments)
-    assert (code, "A_DO: Version 20250101_00 is not what was locked" in text, place.lock) == (
+    assert (code, "A_DO: Version 20250101_00 does not match the lock" in text, place.lock) == (
         1,
         True,
         previous,
@@ -439,7 +439,7 @@ def test_a_lock_of_format_1_holds_as_before(place: Place) -> None:
     place.change(STAY, TOOL + TWO % ("y", "x"))
     code, _, text = place.run("lock", "--check")
     assert code == 0
-    assert "has format 1, which does not see the order of parameters" in text
+    assert "has format 1, which ignores the order of parameters" in text
     assert "`toolcatalog lock A_GO@20250101_00` writes it in format 2" in text
     place.change(STAY, TOOL + TWO % ("y", "z"))
     assert verified(place, "build") == (1, {"A_STAY": "changed"})

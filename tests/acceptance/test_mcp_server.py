@@ -248,7 +248,7 @@ def test_the_tools_of_a_session_are_those_that_are_exported(
         (
             "search_tools",
             {"query": "a", "toolkit": "qqqqqq"},
-            "There is no toolkit qqqqqq. See list_toolkits for those that are there.",
+            "There is no toolkit qqqqqq. See list_toolkits for all of them.",
         ),
         (
             "get_tool",

@@ -328,7 +328,8 @@ def test_a_tool_that_is_there_is_never_changed(
     previous = files_of(begun)
     assert main([*TOOL]) == 2
     assert (
-        "begin the next one with `toolcatalog bump GITHUB_CREATE_ISSUE`." in capsys.readouterr().err
+        "create the next one with `toolcatalog bump GITHUB_CREATE_ISSUE`."
+        in capsys.readouterr().err
     )
     assert files_of(begun) == previous
 

@@ -115,7 +115,7 @@ def test_a_killed_worker_is_one_sentence(
             output, complaint = process.communicate(timeout=60)
         done = subprocess.CompletedProcess(process.args, process.returncode, output, complaint)
         assert error_sentence(done).startswith(
-            "error: A worker process was killed, perhaps for want of memory: the last good build is"
+            "error: A worker process was killed, probably out of memory: the last good build is"
             " untouched."
         )
         assert all_end(result)

@@ -402,15 +402,15 @@ def test_workers_share_the_rate(shipped_build: Path, tmp_path: Path) -> None:
         (
             ["--rate", "3/s", "--workers", "4"],
             (
-                "error: --rate must be at least 1 for each of 4 workers: they share it, also where"
-                " Redis is away."
+                "error: --rate must be at least 1 for each of 4 workers: they share it, also "
+                "while Redis is down."
             ),
         ),
         (
             ["--redis", "localhost:6379"],
             (
                 "error: --redis takes redis://host:port, or rediss://host:port for TLS;"
-                " user:password@ may stand before the host."
+                " user:password@ can come before the host."
             ),
         ),
     ],

@@ -234,7 +234,8 @@ def test_what_is_not_whole_is_never_in_force(
     message = refused(capsys, "use", digests[0], "--build", out)
     expected = {
         "a byte": (
-            "is not whole (tools.json has other bytes than were written), and nothing was changed:"
+            "is incomplete or damaged (tools.json has other bytes than were written), and "
+            "nothing was changed:"
             " build again, or use another one."
         ),
         "half": "There is no finished build in",
@@ -372,7 +373,7 @@ def test_verify_tells_all_that_is_wrong(out: Path, digests: list[str]) -> None:
     assert (good.returncode, good.stdout, good.stderr.strip().rpartition("\n")[2]) == (
         0,
         "",
-        "4 snapshots verified: all are whole.",
+        "4 snapshots verified: no problems.",
     )
     damage(out, digests[0])
     (out / "snapshots" / digests[0] / "notes.txt").write_text("")
@@ -394,11 +395,11 @@ def test_verify_tells_all_that_is_wrong(out: Path, digests: list[str]) -> None:
         line.startswith(f"{digests[2][:12]}: The build in ") and "has format 9" in line
         for line in lines
     )
-    assert lines[-1] == "4 snapshots verified: 3 not whole."
+    assert lines[-1] == "4 snapshots verified: 3 damaged."
     item = run_toolcatalog("snapshots", "verify", digests[3][:9], digests[3], "--build", out)
     assert (item.returncode, item.stderr.strip().rpartition("\n")[2]) == (
         0,
-        "1 snapshot verified: all are whole.",
+        "1 snapshot verified: no problems.",
     )
 
 

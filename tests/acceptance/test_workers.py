@@ -88,7 +88,7 @@ def test_a_worker_that_the_system_refuses_comes_later(server: Server) -> None:
         pid, resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     )
     os.kill(victim := min(pids), signal.SIGKILL)
-    wait_until(lambda: "A worker cannot be begun" in server.log.read_text())
+    wait_until(lambda: "A worker cannot be started" in server.log.read_text())
     server.process.send_signal(signal.SIGHUP)
     time.sleep(1)
     assert healthy(server)

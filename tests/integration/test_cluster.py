@@ -194,7 +194,7 @@ def test_a_cluster_makes_the_same_bytes(
     assert [line.partition(":")[0] for line in complaint.splitlines()[:-1]] == [
         "Reading tools",
         "Writing the snapshot",
-        "Making pages",
+        "Rendering pages",
     ]
     assert_same(tmp_path, local)
     (tmp_path / "site" / "index.html").unlink()
@@ -256,8 +256,8 @@ def test_no_worker_left_is_one_sentence(catalog: Path, env: Environment, tmp_pat
         code, output, complaint = finished(process)
         assert (code, complaint) == (0, "")
         assert (
-            output
-            == "No worker of the cluster is left, for 2 seconds: the last good build is untouched. Start some and build again.\n"
+            output == "No worker of the cluster is left, for 2 seconds: the last good build is "
+            "untouched. Start some and build again.\n"
         )
         assert read_tree(tmp_path / "build" / "current") == kept
 
@@ -290,7 +290,10 @@ def test_a_scheduler_that_ends_is_one_sentence(
         code, output, complaint = finished(process)
         assert (code, output, complaint[-1500:] if code == 3 else "") == (2, "", "")
         assert complaint.splitlines()[1:] == [
-            "error: The scheduler of the cluster has ended: the last good build is untouched. Start it and build again."
+            (
+                "error: The scheduler of the cluster has ended: the last good build is untouched. "
+                "Start it and build again."
+            )
         ]
 
 
@@ -329,7 +332,10 @@ def test_an_unfit_worker_is_named(catalog: Path, env: Environment, tmp_path: Pat
         cluster.join(env={**env, "PYTHONPATH": str(other)})  # which gets the work now
         code, _, complaint = finished(process)
         assert code == 2
-        late = "error: A worker that has joined since cannot take part: it runs another toolcatalog, Python or library"
+        late = (
+            "error: A worker that joined later cannot take part: it runs another toolcatalog, "
+            "Python or library"
+        )
         assert complaint.splitlines()[-1].startswith(late)
         sentence = refused(catalog, tmp_path, env, *arguments)
         assert sentence.startswith(
@@ -353,8 +359,8 @@ def test_folders_that_are_not_shared_are_refused(
     )
     missing, copied, read_only = done.stdout.splitlines()
     assert "2 of 2 workers cannot take part in this build; tcp://127.0.0.1:" in missing
-    assert f"it does not see {catalog / 'nowhere'}, or something else there" in missing
-    assert f"it does not see {catalog / 'toolkits'}, or something else there" in copied
+    assert f"it does not see {catalog / 'nowhere'}, or sees something else there" in missing
+    assert f"it does not see {catalog / 'toolkits'}, or sees something else there" in copied
     assert "it cannot write to /proc (" in read_only
 
 

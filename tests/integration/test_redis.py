@@ -200,7 +200,8 @@ def test_rotating_where_there_is_nothing(redis_server: RedisServer) -> None:
     """There is no document yet: the sentence says how to begin."""
     done = run_toolcatalog("keys", "rotate", "key_1", "--redis", redis_server.url)
     assert done.stderr == (
-        f"error: There is no key document in Redis at 127.0.0.1:{redis_server.port}: run `toolcatalog keys create --project default --redis URL`.\n"
+        f"error: There is no key document in Redis at 127.0.0.1:{redis_server.port}: run "
+        f"`toolcatalog keys create --project default --redis URL`.\n"
     )
 
 
@@ -320,7 +321,8 @@ def test_redis_away_and_back(
         assert len(told(caplog)) == 1
         assert ("toolcatalog.keys", logging.ERROR, told(caplog)[0]) in caplog.record_tuples
         assert told(caplog)[0].startswith(
-            f"keys stay as they were: Redis at 127.0.0.1:{redis_server.port} does not do what is asked"
+            f"keeping the current keys: Redis at 127.0.0.1:{redis_server.port} failed to "
+            f"process the request"
         )
         KeySync(place(redis_server), file).sync_once()
         assert api_keys.KeyRing(file).find(secret.encode())
@@ -328,7 +330,10 @@ def test_redis_away_and_back(
         assert states(place(redis_server)) == {key.id: "active"}  # it had written it down
         api_keys.revoke(place(redis_server), key.id)
         following.sync_once()
-    assert told(caplog)[-1] == f"keys follow Redis at 127.0.0.1:{redis_server.port} again"
+    assert (
+        told(caplog)[-1]
+        == f"keys are synchronized with Redis at 127.0.0.1:{redis_server.port} again"
+    )
     assert api_keys.KeyRing(file).find(secret.encode()) is None
 
 
@@ -371,7 +376,7 @@ def test_nothing_is_taken_over_that_takes_something_back(
     with refused(
         caplog,
         file,
-        f"({one.id}, {two.id}): `toolcatalog keys push --keys {file} --redis URL` joins both",
+        f"({one.id}, {two.id}): `toolcatalog keys push --keys {file} --redis URL` merges both",
     ):
         following.sync_once()
         following.sync_once()
@@ -385,7 +390,7 @@ def test_nothing_is_taken_over_that_takes_something_back(
         redis_server.command(
             "HSET", "toolcatalog:keys", "document", document, "version", "restored"
         )
-        with refused(caplog, file, "keys stay as they were"):
+        with refused(caplog, file, "keeping the current keys"):
             following.sync_once()
             following.sync_once()
         redis_server.command(
@@ -530,13 +535,13 @@ def test_redis_away_under_load(redis_server: RedisServer, caplog: pytest.LogCapt
             assert all(found.rate.limit == 7 for found in alone)
             assert sum(found.is_allowed for found in alone) == 7
             assert len(told(caplog)) == 1
-            assert "does not count" in told(caplog)[0]
+            assert "rate limits are not shared" in told(caplog)[0]
             await asyncio.to_thread(redis_server.start)
             end = time.monotonic() + 30
             while (await load())[0].rate.limit == 7:
                 assert time.monotonic() < end, "it never came back"
             assert told(caplog)[1:] == [
-                f"Redis at 127.0.0.1:{redis_server.port} counts again for all servers"
+                f"rate limits of Redis at 127.0.0.1:{redis_server.port} apply to all servers again"
             ]
             assert slowest < 10
 
@@ -611,13 +616,16 @@ def test_a_clock_of_redis_that_goes_back_locks_nobody_out(redis_server: RedisSer
 
 def test_without_the_extra_one_sentence_says_what_to_install() -> None:
     """The package redis is looked for when the address is read, before anything starts."""
-    script = "import sys; sys.modules['redis'] = None; from toolcatalog.cli.main import main; sys.exit(main(['keys', 'list', '--redis', 'redis://h']))"
+    script = (
+        "import sys; sys.modules['redis'] = None; from toolcatalog.cli.main import main; "
+        "sys.exit(main(['keys', 'list', '--redis', 'redis://h']))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60
     )
     assert (done.returncode, done.stderr) == (
         2,
-        "error: Redis is reached through the package redis: run `pip install 'toolcatalog[redis]'`.\n",
+        "error: Redis needs the package redis: run `pip install 'toolcatalog[redis]'`.\n",
     )
 
 
@@ -654,7 +662,7 @@ def test_servers_share_keys_and_limits(
         def missed(server: Server) -> bool:
             return (
                 get(server, "/GITHUB_CREATE_ISSUE") == 200
-                and says(server, "keys stay as they were: Redis at") > 0
+                and says(server, "keeping the current keys: Redis at") > 0
             )
 
         for server in (one, other):
@@ -687,8 +695,8 @@ def test_servers_share_keys_and_limits(
         run_successfully("keys", "revoke", id, "--redis", url)
         for server in (one, other):
             becomes(server, 401)
-            wait_until(partial(says, server, "counts again for all servers"))
-            assert says(server, "does not count") <= 2  # a line of each worker
+            wait_until(partial(says, server, "apply to all servers again"))
+            assert says(server, "rate limits are not shared") <= 2  # a line of each worker
             assert not says(server, "Traceback")
 
 

@@ -182,7 +182,7 @@ def test_what_was_put_back_is_published_again(
     store.publish(other_build, ours.private)
     assert follow().last_error == ""
     store.file.write_bytes(old)
-    assert "was accepted before: the store was put back" in follow().last_error
+    assert "was accepted before: the store was restored" in follow().last_error
     time.sleep(2.1)  # a number is a time in seconds
     assert store.publish(small_build, ours.private) == digest
     follower = follow()
@@ -292,7 +292,7 @@ FORGED: dict[str, tuple[Callable[[bytes, bytes, str, Pair], bytes], str]] = {
     ),
     "the pointer before": (
         lambda old, _new, _digest, _pair: old,
-        "was accepted before: the store was put back",
+        "was accepted before: the store was restored",
     ),
 }
 
@@ -370,7 +370,7 @@ def test_a_rollback_may_be_allowed(
     assert (follower.last_error, served(follower)) == ("", first)
     store.file.write_bytes(ours.sign(second, json.loads(old)["signed"]["sequence"]))
     for options in ({}, {"allow_rollback": True}):
-        assert "two have published at once" in follow(**options).last_error
+        assert "two publishers ran at the same time" in follow(**options).last_error
     assert served(follower) == first
 
 
@@ -532,11 +532,11 @@ def test_key_files_that_cannot_be_used(ours: Pair, tmp_path: Path) -> None:
     loose.chmod(0o640)
     ours.public.chmod(0o600)
     private = [
-        (ours.public, "holds a public key, and --sign takes a private one"),
-        (write_private(tmp_path / "rsa.pem", other), "holds no Ed25519 private key"),
+        (ours.public, "contains a public key, and --sign needs a private one"),
+        (write_private(tmp_path / "rsa.pem", other), "contains no Ed25519 private key"),
         (write_private(tmp_path / "locked.pem", ours.key, b"secret"), "is encrypted"),
-        (garbage, "holds no Ed25519 private key"),
-        (empty, "holds no Ed25519 private key"),
+        (garbage, "contains no Ed25519 private key"),
+        (empty, "contains no Ed25519 private key"),
         (loose, f"run `chmod 600 {loose}`"),
         (tmp_path / "none.pem", "cannot be read (No such file or directory)"),
         (tmp_path, "cannot be read (Is a directory)"),
@@ -547,10 +547,10 @@ def test_key_files_that_cannot_be_used(ours: Pair, tmp_path: Path) -> None:
         assert said in str(caught.value)
         assert "\n" not in str(caught.value)
     public = [
-        (ours.private, "holds a private key, which no server needs"),
-        (write_public(tmp_path / "rsa.pub", other), "holds no Ed25519 public key"),
-        (write_public(tmp_path / "two.pub", ours.key, other), "holds no Ed25519 public key"),
-        (empty, "holds no Ed25519 public key"),
+        (ours.private, "contains a private key, which no server needs"),
+        (write_public(tmp_path / "rsa.pub", other), "contains no Ed25519 public key"),
+        (write_public(tmp_path / "two.pub", ours.key, other), "contains no Ed25519 public key"),
+        (empty, "contains no Ed25519 public key"),
         (tmp_path / "none.pem", "cannot be read (No such file or directory)"),
     ]
     for file, said in public:
@@ -668,7 +668,7 @@ def test_options_that_have_nothing_to_go_with(ours: Pair, store: Store, tmp_path
         (["--verify-key", ours.public], "--verify-key goes with --from URL"),
         (["--from", store.url, "--allow-rollback"], "--allow-rollback goes with --verify-key FILE"),
         (["--from", store.url, "--verify-key", tmp_path / "none"], "cannot be read"),
-        (["--from", store.url, "--verify-key", ours.private], "holds a private key"),
+        (["--from", store.url, "--verify-key", ours.private], "contains a private key"),
     ):
         done = run_toolcatalog("serve", *arguments)
         assert done.returncode == 2

@@ -473,7 +473,7 @@ def test_another_program_takes_nothing_over(
 
 
 @pytest.mark.parametrize(
-    "stage", ["Looking for changes", "Reading tools", "Writing the snapshot", "Making pages"]
+    "stage", ["Detecting changes", "Reading tools", "Writing the snapshot", "Rendering pages"]
 )
 def test_edits_while_a_build_is_at_work(stage: str, tmp_path: Path) -> None:
     """A build says that files have changed, tells what does not fit, or builds; the next build has

@@ -182,7 +182,8 @@ def test_a_server_that_starts_with_damage_answers_right_or_not_at_all(
                     faults += answer[0] == 500
         files.write_synced(folder / path, good)
     print(
-        f"seed {SEED}: {started} damages not seen at open; {faults} of {started * len(ASKED)} answers were 500"
+        f"seed {SEED}: {started} damages not seen at open; {faults} of {started * len(ASKED)} "
+        f"answers were 500"
     )
     assert 0 < faults < started * len(ASKED)
 
@@ -277,8 +278,8 @@ def test_a_key_file_that_somebody_edited_says_what_to_do(
     file.write_text(json.dumps(document))
     assert main(["keys", "list", "--keys", str(file)]) == 2
     assert capsys.readouterr().err == (
-        f"error: The key file {file} is not as it was written: restore it from a backup or, "
-        "where somebody has edited it and it is right as it is, remove its line `sha256`.\n"
+        f"error: The key file {file} does not match its checksum: restore it from a backup. "
+        "If someone edited it on purpose, remove its line `sha256`.\n"
     )
     file.write_text(json.dumps({key: value for key, value in document.items() if key != "sha256"}))
     assert main(["keys", "list", "--keys", str(file)]) == 0
@@ -379,7 +380,9 @@ def test_keys_stay_as_they_were(damage: Callable[[Path], None], tmp_path: Path, 
             assert found is not None
             assert found.expires == ends
             assert ring.find(revoked.encode()) is ring.find(unknown.encode()) is None
-    assert [message.startswith("keys stay as they were: ") for message in caplog.messages] == [True]
+    assert [message.startswith("keeping the current keys: ") for message in caplog.messages] == [
+        True
+    ]
     assert not any(secret in caplog.text for secret in (good, revoked))
     files.remove(file)
     file.write_bytes(before)
@@ -408,8 +411,11 @@ except Exception as error: print(error)
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, env=environment_without_coverage()
     )
-    sentence = f"The key file {file} cannot be read (Permission denied): fix its permissions, or name another with --keys.\n"
-    assert (done.stdout, done.stderr) == (sentence, f"keys stay as they were: {sentence}")
+    sentence = (
+        f"The key file {file} cannot be read (Permission denied): fix its permissions, or "
+        f"name another with --keys.\n"
+    )
+    assert (done.stdout, done.stderr) == (sentence, f"keeping the current keys: {sentence}")
 
 
 @pytest.mark.deep
@@ -431,15 +437,15 @@ def test_a_running_server_lets_nobody_else_in(small_build: Path, tmp_path: Path)
         def has_told(times: int) -> bool:
             assert status(server.key) == 200
             assert status(revoked) == status("tc_" + "0" * 36) == 401
-            return server.log.read_text().count("keys stay as they were") == times
+            return server.log.read_text().count("keeping the current keys") == times
 
-        wait_until(lambda: status(revoked) == 401 and "keys read again" in server.log.read_text())
+        wait_until(lambda: status(revoked) == 401 and "keys reloaded" in server.log.read_text())
         for number, damage in enumerate(DAMAGES, 1):
             damage(server.keys_file)
             wait_until(partial(has_told, number))
             files.remove(server.keys_file)
             server.keys_file.write_bytes(before)
-            again = server.log.read_text().count("keys read again")
+            again = server.log.read_text().count("keys reloaded")
             wait_until(
-                lambda: has_told(number) and server.log.read_text().count("keys read again") > again  # noqa: B023
+                lambda: has_told(number) and server.log.read_text().count("keys reloaded") > again  # noqa: B023
             )

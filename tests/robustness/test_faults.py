@@ -314,8 +314,8 @@ def fail(given: Given, name: str, error: int, at: int, to: Path) -> bool:
 
 WHAT_TO_DO = {
     errno.ENOSPC: "make room",
-    errno.EROFS: "have its disk mounted for writing",
-    errno.EIO: "look whether its disk is sound",
+    errno.EROFS: "mount its disk for writing",
+    errno.EIO: "check its disk for errors",
 }
 ALL_OR_NOTHING = {
     "keys create",
@@ -461,9 +461,10 @@ def test_a_disk_that_is_really_full_or_read_only(name: str, given: Given, tmp_pa
             if not ended.status:
                 break
             full += 1
-            assert "No space left on device" in ended.err or "no room" in ended.err.lower(), (
-                ended.err
-            )
+            assert (
+                "No space left on device" in ended.err
+                or "not enough disk space" in ended.err.lower()
+            ), ended.err
             assert_one_sentence(ended)
             assert given.run(name, place).status == 0
             room += 1 + room // 8
@@ -504,5 +505,8 @@ def test_output_that_nobody_takes(arguments: list[str], small_build: Path) -> No
     ]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    sentence = "error: Cannot write standard output (No space left on device): make room, and run this again.\n"
+    sentence = (
+        "error: Cannot write standard output (No space left on device): make room, and "
+        "run this again.\n"
+    )
     assert (done.returncode, done.stderr) == (2, sentence)

@@ -141,14 +141,14 @@ def test_a_server_says_so(shipped_build: Path, tmp_path: Path) -> None:
     done = limited(
         0, "serve", "--build", shipped_build, "--keys", tmp_path / "keys.json", "--port", 0
     )
-    assert error_sentence(done).startswith("error: No more threads may be begun here")
+    assert error_sentence(done).startswith("error: No more threads may be started here")
 
 
 @needs_limits
 def test_a_library_that_gets_no_thread_is_a_sentence(shipped_build: Path, tmp_path: Path) -> None:
     """The one that sends objects to a store begins its own."""
     done = limited(0, "publish", f"file://{tmp_path}/store", "--build", shipped_build)
-    assert error_sentence(done).startswith("error: No more threads may be begun here")
+    assert error_sentence(done).startswith("error: No more threads may be started here")
 
 
 def test_room_is_found_and_left() -> None:

@@ -105,8 +105,9 @@ def require_private_secret(catalog: Path) -> None:
     top = _find_checkout(Path(os.path.realpath(catalog)))
     if secret and Path(os.path.realpath(secret)).is_relative_to(top):
         raise UsageError(
-            f"The secret of the build cache ({secret}) is in the checkout in {top}, and who "
-            "changes the catalog could commit one: set XDG_CACHE_HOME to a folder outside of it."
+            f"The secret of the build cache ({secret}) is in the checkout in {top}, and anyone "
+            f"who changes the catalog could commit one: set XDG_CACHE_HOME to a folder outside "
+            f"of it."
         )
 
 

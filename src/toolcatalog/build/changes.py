@@ -244,7 +244,7 @@ def _find_cache_entries(
         return [None] * len(tasks)
     recorded = [(task, previous.find_entry(task.folders)) for task in tasks]
     entries: list[CacheEntry | None] = []
-    with context.progress("Looking for changes", len(tasks)) as advance:
+    with context.progress("Detecting changes", len(tasks)) as advance:
         for entry in pool.map(batches.find_cached, recorded):
             entries.append(entry)
             advance(1)

@@ -257,7 +257,7 @@ def _locate_batch_findings(
     is_located = [state.has_findings(context.paths.cache, key) for key in keys]
     missing = [*compress(batches, map(not_, is_located))]
     locate = partial(locate_batch_findings, frozenset(rules))
-    with context.progress("Finding places", len(missing)) as advance:
+    with context.progress("Locating findings", len(missing)) as advance:
         for problems in context.pool.map(locate, missing):
             yield from problems
             advance(1)

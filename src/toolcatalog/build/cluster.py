@@ -77,7 +77,7 @@ def find_unmet_requirement(requirements: WorkerRequirements) -> str:
         return "it does not have the model of the extra `semantic`"
     for path, inode in requirements.inodes.items():
         if _inode(path) != inode:
-            return f"it does not see {path}, or something else there"
+            return f"it does not see {path}, or sees something else there"
     for path in requirements.writable_folders:
         try:
             tempfile.TemporaryFile(dir=path).close()
@@ -198,14 +198,14 @@ class ClusterWorkers:
             return future.result()
         except KilledWorker as error:
             raise UsageError(
-                f"{error.allowed_failures + 1} workers were lost at the same work, perhaps for "
-                f"want of memory: {_BUILD_UNTOUCHED}. Give them more, and build again."
+                f"{error.allowed_failures + 1} workers were lost on the same task, probably out "
+                f"of memory: {_BUILD_UNTOUCHED}. Give them more, and build again."
             ) from None
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] != "toolcatalog":
                 raise
             raise UsageError(
-                f"A worker that has joined since does not have this program: {_BUILD_UNTOUCHED}. "
+                f"A worker that joined later does not have this program: {_BUILD_UNTOUCHED}. "
                 f"{_REQUIREMENTS_HINT}"
             ) from None
 
@@ -244,7 +244,7 @@ def _run_tasks(
     missing = find_unmet_requirement(requirements)
     if missing:
         raise UsageError(
-            f"A worker that has joined since cannot take part: {missing}. {_REQUIREMENTS_HINT}"
+            f"A worker that joined later cannot take part: {missing}. {_REQUIREMENTS_HINT}"
         )
     seals.use_secret(requirements.seal_secret)
     return [work(task) for task in tasks]
@@ -288,7 +288,7 @@ def _security(address: str, configured: "Security") -> "Security":
         )
     if parts.scheme == "tls" and not configured.get_connection_args("client").get("ssl_context"):
         raise UsageError(
-            "For tls:// the certificates stand in dask's own configuration, under "
+            "For tls:// the certificates are set in dask's own configuration, under "
             "`distributed.comm.tls`: there are none."
         )
     return configured

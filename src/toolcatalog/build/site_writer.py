@@ -140,7 +140,7 @@ def stage_site(plan: SitePlan, pool: WorkerPool, progress: Progress) -> StagedSi
     staging.mkdir(parents=True)
     staged = {}
     results = pool.map(partial(_stage_group, plan.site, _find_reusable(plan)), [*stale.values()])
-    with progress("Making pages", sum(len(group.paths) for group in stale.values())) as advance:
+    with progress("Rendering pages", sum(len(group.paths) for group in stale.values())) as advance:
         for (digest, group), group_state in zip(stale.items(), results, strict=True):
             staged[digest] = group_state
             advance(len(group.paths))
@@ -286,7 +286,7 @@ def load_generated(site: Path) -> tuple[set[str], bool]:
     except FileNotFoundError:
         if not (site / "index.html").exists():
             return set(), True
-        reason = f"{site} holds a site that this program did not make"
+        reason = f"{site} contains a site that this program did not create"
     except (orjson.JSONDecodeError, TypeError):
         reason = f"{listing} is damaged, which leaves open which pages this program made"
     raise UsageError(f"{reason}: name another folder with --site, or empty this one.")

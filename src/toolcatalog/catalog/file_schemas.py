@@ -115,7 +115,7 @@ def _description(nested: str, unnamed: str, required: bool) -> Schema:
             "description": "a list of all allowed values",
         },
         "title": _string("a display name"),
-        "default": {"description": "the value taken where none is given"},
+        "default": {"description": "the value used if none is given"},
         "format": _string(
             "a format name such as date-time, email or uri",
             examples=["date-time", "date", "email", "uri", "uuid"],
@@ -124,17 +124,17 @@ def _description(nested: str, unnamed: str, required: bool) -> Schema:
             "a regular expression, of at most 1,000 characters, that the text must match",
             maxLength=MAX_PATTERN_LENGTH,
         ),
-        "minimum": _number("the least that is allowed"),
-        "maximum": _number("the most that is allowed"),
-        "exclusiveMinimum": _number("what the value must be more than"),
-        "exclusiveMaximum": _number("what the value must be less than"),
-        "minLength": _whole_number("the fewest characters"),
-        "maxLength": _whole_number("the most characters"),
-        "minItems": _whole_number("the fewest items"),
-        "maxItems": _whole_number("the most items"),
+        "minimum": _number("the smallest allowed value"),
+        "maximum": _number("the largest allowed value"),
+        "exclusiveMinimum": _number("the exclusive lower bound"),
+        "exclusiveMaximum": _number("the exclusive upper bound"),
+        "minLength": _whole_number("the minimum number of characters"),
+        "maxLength": _whole_number("the maximum number of characters"),
+        "minItems": _whole_number("the minimum number of items"),
+        "maxItems": _whole_number("the maximum number of items"),
         "uniqueItems": {
             "type": "boolean",
-            "description": "true or false: whether no item may stand twice",
+            "description": "true or false: whether items must be unique",
             "default": False,
         },
         "nullable": {
@@ -221,7 +221,7 @@ _TOOL_FIELDS: Schema = {
     ),
     "no_auth": {
         "type": "boolean",
-        "description": "true or false; the toolkit's where it is not given",
+        "description": "true or false; default: that of the toolkit",
     },
     "deprecation": _object(
         {
@@ -254,11 +254,11 @@ _TOOL_FIELDS: Schema = {
     ),
     "input_parameters": {
         "$ref": "#/$defs/inputs",
-        "description": "what the tool takes: a mapping of parameter names to descriptions",
+        "description": "the inputs of the tool: a mapping of parameter names to descriptions",
     },
     "output_parameters": {
         "$ref": "#/$defs/outputs",
-        "description": "what the tool gives: a mapping of parameter names to descriptions",
+        "description": "the outputs of the tool: a mapping of parameter names to descriptions",
     },
 }
 _SEVERITY = {
@@ -308,7 +308,7 @@ SCHEMAS: dict[str, Schema] = {
                 examples=["#0a6146"],
             ),
             "links": _map(_URL, "a mapping of texts to https URLs, for the end of each page"),
-            "rules": _map(_SEVERITY, "a mapping of rules of advice to error, warning, note or off"),
+            "rules": _map(_SEVERITY, "a mapping of lint rules to error, warning, note or off"),
         },
         "title",
     ),

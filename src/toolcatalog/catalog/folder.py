@@ -322,7 +322,7 @@ def get_tool(root: Path, slug: str) -> ToolFolder:
     help = (
         f"did you mean {nearest}?"
         if nearest
-        else "see its slug in the catalog, or add it with `toolcatalog new tool`."
+        else "look up its slug in the catalog, or add it with `toolcatalog new tool`."
     )
     raise UsageError(f"There is no tool {slug} in {root}: {help}")
 

@@ -98,7 +98,7 @@ def _limit_findings(findings: Iterator[Finding]) -> list[Finding]:
 def _bad_placeholders(path: str, value: Any) -> Iterator[Finding]:
     for pointer, placeholder in sessions.find_invalid_placeholders(value):
         name = placeholder[sessions.PLACEHOLDER_KEY]
-        message = f"{schema_errors.describe_value(name)} is not something that a session gives"
+        message = f"{schema_errors.describe_value(name)} is not a value of a session"
         help = names.suggest(str(name), sessions.SAMPLE_VALUES)
         if len(placeholder) > 1:
             message = f"`{sessions.PLACEHOLDER_KEY}` does not stand alone here"

@@ -30,8 +30,7 @@ def _load_worker_source(url: str) -> WorkerSource:
         from toolcatalog.build import cluster  # noqa: PLC0415 - an optional extra
     except ImportError:
         raise UsageError(
-            "A cluster is reached through the package distributed: run `pip install "
-            "'toolcatalog[cluster]'`."
+            "A cluster needs the package distributed: run `pip install 'toolcatalog[cluster]'`."
         ) from None
     return partial(cluster.connect, url)
 
@@ -97,16 +96,16 @@ def command(
     )
     if result.foreign_pages:
         output.print_message(
-            f"{site} holds {result.foreign_pages:,} pages that are no longer made and that were not"
-            " made by you on this machine: they stay. Remove the folder and build again to be rid"
-            " of them."
+            f"{site} contains {result.foreign_pages:,} pages that are no longer built and were not "
+            f"built by you on this machine: they are kept. To remove them, delete the folder and "
+            f"build again."
         )
     if (
         result.changed
         and (snapshot_count := len(retention.list_digests(out))) > retention.PRUNE_HINT_THRESHOLD
     ):
         output.print_message(
-            f"{out} holds {snapshot_count} snapshots by now: `toolcatalog snapshots prune --build "
+            f"{out} contains {snapshot_count} snapshots: `toolcatalog snapshots prune --build "
             f"{out}` removes old ones."
         )
     click.echo(result.digest)

@@ -55,8 +55,8 @@ def command(catalog: Path, expected_file: Path | None) -> int:
         output.print_message(f"{expected_file} is up to date.")
         return 0
     output.print_error(
-        f"{expected_file} is not what the owners of the toolkits say: put in it what `toolcatalog "
-        "codeowners` prints, and commit it."
+        f"{expected_file} does not match the owners of the toolkits: add the output of "
+        f"`toolcatalog codeowners`, and commit it."
     )
     return 1
 
@@ -107,8 +107,8 @@ _OWNER = re.compile(
     rf"@{_ACCOUNT}(?:/[A-Za-z0-9_.-]+)?|[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+"
 )
 _HEADER = (
-    "# Who is asked to review a toolkit: its `owners`. Made by `toolcatalog codeowners`; lines of"
-    " your own may stand above or below."
+    "# Who is asked to review a toolkit: its `owners`. Made by `toolcatalog codeowners`; you can "
+    "add lines above or below."
 )
 
 

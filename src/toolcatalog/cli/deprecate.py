@@ -65,7 +65,7 @@ def command(slug: str, catalog: Path, all_versions: bool, undo: bool, **values: 
         if value
     }
     if undo and fields:
-        raise UsageError("--undo takes the whole deprecation back: give it alone.")
+        raise UsageError("--undo removes the whole deprecation: use it alone.")
     tool = folder.get_tool(catalog, slug)
     if "replaced_by" in fields:
         _check_replacement(catalog, slug, tool, fields["replaced_by"])
@@ -99,8 +99,8 @@ def _check_replacement(catalog: Path, slug: str, tool: ToolFolder, replacement: 
     other = folder.get_tool(catalog, replacement)
     if other.is_meta_tool != tool.is_meta_tool:
         raise UsageError(
-            "A meta tool is replaced by a meta tool, and any other tool by one that is none: "
-            "name another."
+            "Only a meta tool can replace a meta tool, and it can replace no other tool: name "
+            "another."
         )
     path = other.version_path(other.versions[-1])
     value = yaml_reader.parse(_read_file(catalog, path)).value
@@ -152,7 +152,7 @@ def _update_deprecation(file: Path, data: bytes, deprecation: Mapping[str, str] 
             else yaml_editor.set_value(data, (_DEPRECATION_KEY,), sorted_block, _PRECEDING_KEYS)
         )
     except yaml_editor.UnsafeEdit as error:
-        raise UsageError(f"{file} is left as it is, for {error}. Edit it by hand.") from None
+        raise UsageError(f"{file} is unchanged, because {error}. Edit it by hand.") from None
 
 
 def _write_files(catalog: Path, changed: Mapping[str, bytes]) -> None:
@@ -167,5 +167,5 @@ def _write_files(catalog: Path, changed: Mapping[str, bytes]) -> None:
     output.print_message(
         "Next: `toolcatalog check`, `git add`, `git commit`."
         if changed
-        else "Nothing to change: it is so already."
+        else "Nothing to change: the file already says so."
     )

@@ -63,7 +63,7 @@ def command(
     """
     if not (slugs or toolkits or session):
         raise UsageError(
-            "Say which tools: their slugs, or --toolkit SLUG, or --session ID. A whole "
+            "Name the tools: their slugs, or --toolkit SLUG, or --session ID. A whole "
             "catalog is more than a model can read."
         )
     if session and (slugs or toolkits or at_version):

@@ -97,7 +97,7 @@ def command() -> None:
     "--expires",
     type=_DurationType(),
     metavar="DURATION",
-    help="How long the key is valid, as in 90d.  [default: without end]",
+    help="How long the key is valid, as in 90d.  [default: no expiry]",
 )
 @options.keys
 @options.redis
@@ -114,7 +114,7 @@ def create(
         raise click.BadParameter("a project needs a name", param_hint="--project")
     if expires == timedelta(0):
         raise click.BadParameter(
-            "a key must live for a while: leave the option out for a key without end",
+            "a key needs a duration above zero: leave the option out for a key without expiry",
             param_hint="--expires",
         )
     _warn_unknown_toolkits(build, toolkits)
@@ -134,7 +134,7 @@ def _warn_unknown_toolkits(build: Path, toolkits: Sequence[str]) -> None:
     from toolcatalog.cli import selection  # noqa: PLC0415 - imports numpy
 
     for message in selection.find_unknown_in_build(build, toolkits):
-        output.print_warning(f"{message} The key is created with it all the same.")
+        output.print_warning(f"{message} The key is created anyway.")
 
 
 @command.command("list", epilog=_LIST_EPILOG)
@@ -199,8 +199,8 @@ def rotate(id: str, overlap: timedelta, keys_file: Path | None, redis: str | Non
     secret, key = api_keys.rotate(_open_storage(keys_file, redis), id, overlap)
     click.echo(secret)
     output.print_message(
-        f"{_describe_key(key)} It follows {id}, which ends in {overlap}. Store the key now, it is "
-        "not shown again."
+        f"{_describe_key(key)} It replaces {id}, which expires in {overlap}. Store the key now, it "
+        "is not shown again."
     )
 
 
@@ -209,7 +209,7 @@ def rotate(id: str, overlap: timedelta, keys_file: Path | None, redis: str | Non
 @options.keys
 @options.redis
 def revoke(id: str, keys_file: Path | None, redis: str | None) -> None:
-    """End a key at once."""
+    """Revoke a key immediately."""
     key = api_keys.revoke(_open_storage(keys_file, redis), id)
     output.print_message(
         f"Revoked {key.id} of project {key.project}: running servers refuse it within "
@@ -253,5 +253,5 @@ def _describe_key(key: api_keys.ApiKey) -> str:
     toolkits = (
         "all toolkits" if key.toolkits is None else f"toolkits {', '.join(key.toolkits) or 'none'}"
     )
-    expiry = f"until {key.expires[:16].replace('T', ' ')} UTC" if key.expires else "without end"
+    expiry = f"until {key.expires[:16].replace('T', ' ')} UTC" if key.expires else "no expiry"
     return f"Key {key.id} for project {key.project}, {toolkits}, {expiry}."

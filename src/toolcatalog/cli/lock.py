@@ -110,8 +110,8 @@ def _update_lock_file(
     unchanged = {slug: entry for slug, entry in upgraded.items() if isinstance(entry, LockedTool)}
     if lockfile.is_old(previous):
         output.print_message(
-            f"{lock_file} had format 1, which does not see the order of parameters: all in it is as"
-            f" it was locked, and now it has format {lockfile.FORMAT}."
+            f"{lock_file} had format 1, which ignores the order of parameters: all entries are "
+            f"unchanged, and now it has format {lockfile.FORMAT}."
         )
     _write_lock_file(lock_file, {**previous, **unchanged, **changes})
     return 0
@@ -128,7 +128,8 @@ def _lock_named(
     for document in documents:
         if document["slug"] in entries:
             raise UsageError(
-                f"{document['slug']} is named in two versions: a lock holds one of each tool."
+                f"{document['slug']} is named in two versions: a lock file contains one of each "
+                f"tool."
             )
         entries[document["slug"]] = lockfile.lock_tool(document)
     return entries

@@ -55,7 +55,7 @@ def check_lock_file(lock_file: Path, sources: Sources, output_format: str) -> in
     if lockfile.is_old(lock):
         slug, entry = next(iter(sorted(lock.items())))
         output.print_message(
-            f"{lock_file} has format 1, which does not see the order of parameters: "
+            f"{lock_file} has format 1, which ignores the order of parameters: "
             f"`toolcatalog lock {slug}@{entry.version}` writes it in format {lockfile.FORMAT}, "
             "with the same versions."
         )
@@ -89,6 +89,6 @@ def _print_differences(differences: list[Difference], total: int, output_format:
     output.print_message(
         f"{total:,} tools verified: {errors:,} changed or gone."
         if errors
-        else f"{total:,} tools verified: all are what was locked."
+        else f"{total:,} tools verified: all are unchanged."
     )
     return 1 if errors else 0

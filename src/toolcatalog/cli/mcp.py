@@ -67,7 +67,7 @@ def command(build: Path, session: str, toolkits: tuple[str, ...]) -> None:
 def require_mcp() -> None:
     """Raise UsageError with install instructions if the extra is not installed."""
     if importlib.util.find_spec("mcp") is None:
-        raise UsageError("MCP is spoken by the package mcp: run `pip install 'toolcatalog[mcp]'`.")
+        raise UsageError("MCP needs the package mcp: run `pip install 'toolcatalog[mcp]'`.")
 
 
 def _require_toolkits(store: Store, slugs: tuple[str, ...]) -> tuple[str, ...] | None:

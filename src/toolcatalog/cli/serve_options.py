@@ -41,7 +41,7 @@ rate_option = click.option(
     "--rate",
     type=_RateType(),
     metavar="N/s",
-    help="How often a key may list: N/s, N/m or N/h.  [default: as often as it likes]",
+    help="How often a key may list: N/s, N/m or N/h.  [default: unlimited]",
 )
 
 
@@ -49,8 +49,8 @@ def check_rate_options(rate: Rate | None, workers: int, redis: str | None) -> No
     """Raise UsageError if a worker's share of the rate would be zero, or if Redis is unusable."""
     if rate and rate.limit < workers:
         raise UsageError(
-            f"--rate must be at least 1 for each of {workers} workers: they share it, also "
-            "where Redis is away."
+            f"--rate must be at least 1 for each of {workers} workers: they share it, also while "
+            f"Redis is down."
         )
     if redis:
         RedisAddress(redis)
@@ -60,7 +60,7 @@ from_option = click.option(
     "--from",
     "url",
     metavar="URL",
-    help="Serve what is published there (s3://bucket/prefix), and follow it; not with --build.",
+    help="Serve the snapshots published at this URL (s3://bucket/prefix); not with --build.",
 )
 _SIZE_UNITS = {
     "": 1,
@@ -102,12 +102,12 @@ verify_key_option = click.option(
 allow_rollback_option = click.option(
     "--allow-rollback",
     is_flag=True,
-    help="With --verify-key: take a snapshot that was signed before the last one.",
+    help="With --verify-key: accept a snapshot that was signed before the last one.",
 )
 cache_option = click.option(
     "--cache",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where the copy of it goes.  [default: a folder in the user's cache]",
+    help="The folder for fetched snapshots.  [default: a folder in the user's cache]",
 )
 
 
@@ -120,7 +120,8 @@ def load_verify_keys(
     """
     if allow_rollback and not key_file:
         raise UsageError(
-            "--allow-rollback goes with --verify-key FILE: without a key every snapshot is taken."
+            "--allow-rollback goes with --verify-key FILE: without a key every snapshot is "
+            "accepted."
         )
     for value, option in ((max_bytes, "--max-snapshot-size"), (key_file, "--verify-key")):
         if value is not None and not url:
@@ -155,7 +156,7 @@ def start_follower(
     )
     if not follower.has_snapshot():
         output.print_message(
-            f"Fetching the catalog from {url}: until it is here, every call answers 503."
+            f"Fetching the catalog from {url}: until then, every request returns 503."
         )
     follower.start()
 

@@ -125,7 +125,9 @@ def use(digest: str, build: Path) -> None:
     """Roll back, or forward, to another snapshot."""
     change = retention.switch_current(build, digest, output.show_progress)
     if change.previous == change.current:
-        output.print_message(f"{build / 'current'} names this snapshot already, and it is whole.")
+        output.print_message(
+            f"{build / 'current'} names this snapshot already, and it is complete."
+        )
     else:
         previous = (
             f"was {change.previous[: retention.SHORT_DIGEST_LENGTH]}"
@@ -187,7 +189,7 @@ def verify(digests: tuple[str, ...], build: Path) -> int:
         invalid_count += bool(problems)
         for problem in problems:
             output.print_message(f"{digest[: retention.SHORT_DIGEST_LENGTH]}: {problem}")
-    verdict = f"{invalid_count:,} not whole." if invalid_count else "all are whole."
+    verdict = f"{invalid_count:,} damaged." if invalid_count else "no problems."
     output.print_message(f"{_format_count(len(selected))} verified: {verdict}")
     return 1 if invalid_count else 0
 

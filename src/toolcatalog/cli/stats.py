@@ -46,7 +46,8 @@ def _format_rows(stats: CatalogStats) -> Iterator[tuple[str, str]]:
     ):
         examples = ", ".join(f"{escape_hidden(name)} {tools:,}" for name, tools in most_common)
         yield label, f"{count:,}: {examples}" if examples else f"{count:,}"
-    yield "Definitions", f"{stats.bytes_whole:,} bytes in all, {stats.bytes_median:,} in the middle"
+    total, median = stats.bytes_whole, stats.bytes_median
+    yield "Definitions", f"{total:,} bytes in total, median {median:,}"
     for index, (slug, size, tokens) in enumerate(stats.largest):
         yield "" if index else "Largest", f"{slug}  {size:,} bytes, about {tokens:,} tokens"
     for index, (slug, version) in enumerate(stats.newest):
@@ -56,7 +57,7 @@ def _format_rows(stats: CatalogStats) -> Iterator[tuple[str, str]]:
         yield f"Of {stats.sampled:,} tools,", "evenly spread over all"
     yield "Without authentication", _format_share(stats.no_auth, stats.sampled)
     yield "Parameters described", _format_share(stats.parameters_described, stats.parameters)
-    yield "Tokens", f"about {stats.tokens_median:,} in the middle"
+    yield "Tokens", f"median about {stats.tokens_median:,}"
 
 
 def _format_share(part: int, total: int) -> str:

@@ -290,7 +290,7 @@ def _run_git(*arguments: str, stdin: bytes = b"") -> "subprocess.CompletedProces
         )
     except FileNotFoundError:
         raise UsageError(
-            "There is no git here, and revisions cannot be read without it: install git, or "
+            "git is not installed, and revisions cannot be read without it: install git, or "
             "add it to PATH."
         ) from None
     except OSError as error:

@@ -56,24 +56,21 @@ def check_version_unchanged(history: HistoryContext) -> Iterator[Finding]:
     for entry in _entries_with(history, "changed"):
         if not entry.slug:
             continue
-        consequence = (
-            "and breaks who calls it" if _breaking_changes(entry) else "if only for who reads it"
-        )
+        consequence = ", which breaks callers" if _breaking_changes(entry) else ""
         yield Finding(
             path=entry.path,
             pointer=_field_pointer(entry.changes[0]),
             at_key=True,
             rule="history-version-changed",
             message=(
-                f"this version is published, and it changed, {consequence}:"
+                f"this published version was modified{consequence}:"
                 f" {_format_changes(entry.changes)}"
             ),
             expected=(
                 f"the file as it is in {history.comparison.old_title}, apart from `deprecation`"
             ),
             help=(
-                "put that one back, and make the change in a new version: `toolcatalog bump "
-                f"{entry.slug}`"
+                f"restore it, and make the change in a new version: `toolcatalog bump {entry.slug}`"
             ),
         )
 
@@ -89,13 +86,13 @@ def check_meta_tool_unchanged(history: HistoryContext) -> Iterator[Finding]:
                 at_key=True,
                 rule="history-version-changed",
                 message=(
-                    "this version of a meta tool is published, and it changed: "
+                    "this published version of a meta tool was modified: "
                     f"{_format_changes(changes)}"
                 ),
                 expected=(
                     f"the file as it is in {history.comparison.old_title}, apart from `deprecation`"
                 ),
-                help="put that one back, and make the change in a new file with a later version",
+                help="restore it, and make the change in a new file with a later version",
             )
 
 
@@ -141,9 +138,9 @@ def check_meta_tool_removed(history: HistoryContext) -> Iterator[Finding]:
                 path=entry.path,
                 rule="history-version-removed",
                 message="this version of a meta tool was removed before an announced end",
-                expected="a deprecation with a `sunset`, and that day to have come",
+                expected="a deprecation with a `sunset` that has passed",
                 help=(
-                    f"put it back ({_restore_hint(history, entry.path)}), and announce its end by "
+                    f"restore it ({_restore_hint(history, entry.path)}), and announce its end by "
                     "`deprecation` with a `sunset`"
                 ),
             )
@@ -183,7 +180,7 @@ def check_toolkit_auth(history: HistoryContext) -> Iterator[Finding]:
                         f"`no_auth` {change.text}. Published versions of its tools change with it"
                     ),
                     expected=f"`no_auth` as it is in {history.comparison.old_title}",
-                    help="put that one back, and say `no_auth` in new versions of the tools",
+                    help="restore it, and say `no_auth` in new versions of the tools",
                 )
 
 
@@ -226,9 +223,9 @@ def check_toolkit_removed(history: HistoryContext) -> Iterator[Finding]:
                     f"the toolkit `{toolkit}` was removed, and {count} had no announced end that "
                     "has passed"
                 ),
-                expected="tools that are deprecated with a `sunset`, and that day to have come",
+                expected="tools that are deprecated with a `sunset` that has passed",
                 help=(
-                    f"put the toolkit back ({_restore_hint(history, f'toolkits/{toolkit}')}), and "
+                    f"restore the toolkit ({_restore_hint(history, f'toolkits/{toolkit}')}), and "
                     "deprecate its tools with a `sunset`"
                 ),
             )
@@ -281,7 +278,7 @@ def check_all_compared(history: HistoryContext) -> Iterator[Finding]:
                     f"this version could not be compared with {history.comparison.old_title}: "
                     f"{entry.reason}"
                 ),
-                help="look at the difference yourself: what was published must not change",
+                help="compare them yourself: a published version must not change",
             )
 
 
@@ -319,17 +316,17 @@ def _has_passed_sunset(entry: Entry, today: str) -> bool:
 
 def _removal_finding(rule: str, entry: Entry, subject: str, history: HistoryContext) -> Finding:
     announcement = (
-        f"its `sunset` is {entry.sunset}, which has not come"
+        f"its `sunset` is {entry.sunset}, which is in the future"
         if entry.sunset
-        else "nothing had announced that, by a `sunset`"
+        else "no `sunset` had announced that"
     )
     return Finding(
         path=entry.path,
         rule=rule,
         message=f"{subject} was removed, and {announcement}",
-        expected="a deprecation with a `sunset`, and that day to have come",
+        expected="a deprecation with a `sunset` that has passed",
         help=(
-            f"put it back ({_restore_hint(history, entry.path)}), and announce its end:"
+            f"restore it ({_restore_hint(history, entry.path)}), and announce its end:"
             f" `toolcatalog deprecate {entry.slug} --sunset DATE`"
         ),
     )

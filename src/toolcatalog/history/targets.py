@@ -281,6 +281,6 @@ def _incomparable_message(old: _Target, new: _Target | None) -> str:
                 "no version of a tool (as SLUG@VERSION), no folder of a build, and no git"
                 f" revision. {target.revision_error}"
             )
-            return f"{target.text or 'An empty name'} is nothing that can be compared: {reason}"
+            return f"{target.text or 'An empty name'} cannot be compared: {reason}"
     assert new is not None
-    return f"{old.describe(old.kinds)}, {new.describe(new.kinds)}: name two of one sort."
+    return f"{old.describe(old.kinds)}, {new.describe(new.kinds)}: name two of one kind."

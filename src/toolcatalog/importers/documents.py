@@ -114,7 +114,7 @@ def _reject_duplicate_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise ValueError(f"key {key!r} stands twice in one object")
+                raise ValueError(f"key {key!r} occurs twice in one object")
             seen.add(key)
     return value
 

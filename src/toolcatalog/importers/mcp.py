@@ -43,7 +43,7 @@ def _extract_tools(value: Any) -> tuple[list[Any], Mapping[str, Any]]:
     """Return the list of tools and the fields of their server."""
     if isinstance(value, dict) and isinstance(value.get("error"), dict):
         raise UsageError(
-            "This is an error of an MCP server and no list of tools: "
+            "This is an error of an MCP server, not a list of tools: "
             f"{str(value['error'].get('message', ''))[:200]}"
         )
     if isinstance(value, dict) and isinstance(value.get("result"), dict):
@@ -51,7 +51,7 @@ def _extract_tools(value: Any) -> tuple[list[Any], Mapping[str, Any]]:
     tools = value.get("tools") if isinstance(value, dict) else value
     if not isinstance(tools, list):
         raise UsageError(
-            'There is no list of MCP tools here: give what `tools/list` answers, {"tools": '
+            'There is no list of MCP tools here: give the result of `tools/list`, {"tools": '
             "[...]}, or a JSON array of tools."
         )
     server = value.get("serverInfo") if isinstance(value, dict) else None

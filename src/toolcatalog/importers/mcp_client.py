@@ -156,7 +156,7 @@ def _describe_failure(error: BaseException, timeout: float) -> str:
         (MCPError, "answers with an error ({0.message})"),
         (OSError, "cannot be started ({0.strerror})"),
         ((BrokenResourceError, ClosedResourceError, EndOfStream), "stopped before it had answered"),
-        (ValueError, "answers what is not MCP"),
+        (ValueError, "does not answer with MCP"),
     ):
         leaf = next((leaf for leaf in leaves if isinstance(leaf, kind)), None)
         if leaf:

@@ -101,7 +101,7 @@ def list_parameters(
             )
             key = _parameter_key(document, parameter, place)
             if key in keys:
-                what = "a parameter that stands twice: the last one counts"
+                what = "a parameter that occurs twice: the last one counts"
                 report_loss(("input_parameters", key[0]), what, key[1])
             keys.add(key)
             parameters[key] = parameter, place

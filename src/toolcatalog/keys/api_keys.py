@@ -83,8 +83,7 @@ def hash_secret(secret: bytes) -> str:
 _FORMAT = 1
 _CHECK_INTERVAL = 0.5  # seconds
 _EDITED_HINT = (
-    "restore it from a backup or, where someone has edited it and it is right as it is, remove its"
-    " line `sha256`."
+    "restore it from a backup. If someone edited it on purpose, remove its line `sha256`."
 )
 _log = logging.getLogger("toolcatalog.keys")
 
@@ -161,7 +160,7 @@ def parse_keys(data: bytes, storage: KeyStorage) -> tuple[ApiKey, ...]:
             )
         checksum = _document_checksum(value["keys"])
         if value.get("sha256", checksum) != checksum:
-            raise KeyFileError(f"The {storage} is not as it was written: {_EDITED_HINT}")
+            raise KeyFileError(f"The {storage} does not match its checksum: {_EDITED_HINT}")
         # otherwise a damaged name of the checksum would disable it
         if not value.keys() <= {"format", "sha256", "keys"}:
             raise ValueError
@@ -359,9 +358,9 @@ class KeyRing:
             self._last_stamp = stamp
             try:
                 self._keys = _index_by_hash(load_keys(self._file))
-                _log.info("keys read again: %d", len(self._keys))
+                _log.info("keys reloaded: %d", len(self._keys))
             except KeyFileError as error:
-                _log.error("keys stay as they were: %s", error)
+                _log.error("keeping the current keys: %s", error)
 
 
 def _load_if_present(storage: KeyStorage) -> tuple[ApiKey, ...]:

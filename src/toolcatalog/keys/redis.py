@@ -58,7 +58,7 @@ class RedisAddress:
         ):
             raise UsageError(
                 "--redis takes redis://host:port, or rediss://host:port for TLS; "
-                "user:password@ may stand before the host."
+                "user:password@ can come before the host."
             )
         _load_library()
         self.url = url
@@ -76,7 +76,7 @@ def _load_library() -> Any:
         import redis  # noqa: PLC0415 - an optional extra
     except ImportError:
         raise UsageError(
-            "Redis is reached through the package redis: run `pip install 'toolcatalog[redis]'`."
+            "Redis needs the package redis: run `pip install 'toolcatalog[redis]'`."
         ) from None
     return redis
 
@@ -144,7 +144,7 @@ class RedisKeyStorage:
                     )
                     pipe.execute()
                     return result
-        raise KeyFileError(f"Others are changing the {self} all the time: try again.")
+        raise KeyFileError(f"Other commands keep changing the {self}: try again.")
 
     @contextlib.contextmanager
     def _connect(self) -> Iterator[Any]:
@@ -160,7 +160,7 @@ class RedisKeyStorage:
                 yield client
         except (redis.RedisError, OSError) as error:
             raise KeyFileError(
-                f"{self.address} does not do what is asked ({error}): is it there, and "
+                f"{self.address} failed to process the request ({error}): is it running, and "
                 "--redis right?"
             ) from None
 
@@ -205,13 +205,13 @@ class KeySync(threading.Thread):
         version, document = self._remote.read_versioned()
         if version is None or document is None:
             raise KeyFileError(
-                f"There is no {self._remote}: `toolcatalog keys push --redis URL` puts those "
-                "of a file there."
+                f"There is no {self._remote}: `toolcatalog keys push --redis URL` copies those "
+                f"of a file there."
             )
         remote_keys = api_keys.parse_keys(document, self._remote)
         self._file.update(lambda current: (self._next_document(current, remote_keys), None))
         self._applied_version = version
-        _log.info("keys taken from %s: %d", self._remote.location, len(remote_keys))
+        _log.info("keys loaded from %s: %d", self._remote.location, len(remote_keys))
 
     def _next_document(self, current: bytes | None, incoming: Sequence[ApiKey]) -> bytes:
         """Return the new document for the file.
@@ -224,7 +224,7 @@ class KeySync(threading.Thread):
                 ", ..." if len(rolled_back) > _MAX_NAMED_KEYS else ""
             )
             help = (
-                f"`toolcatalog keys push {self._file.cli_option} --redis URL` joins both, or move"
+                f"`toolcatalog keys push {self._file.cli_option} --redis URL` merges both, or move"
                 " the file away if Redis is right."
             )
             raise KeyFileError(
@@ -234,9 +234,9 @@ class KeySync(threading.Thread):
 
     def _log_outcome(self, error: str) -> None:
         if error and error != self._last_error:
-            _log.error("keys stay as they were: %s", error)
+            _log.error("keeping the current keys: %s", error)
         elif self._last_error and not error:
-            _log.info("keys follow %s again", self._remote.location)
+            _log.info("keys are synchronized with %s again", self._remote.location)
         self._last_error = error
 
 

@@ -53,7 +53,7 @@ def check_slug_start(view: ToolView) -> Iterator[Finding]:
 def check_parameter_names(view: ToolView) -> Iterator[Finding]:
     """Names of inputs, nested ones too, have characters and a length that all providers accept."""
     tool = view.tool
-    help = "take a plainer name, and let what runs the tool translate it"
+    help = "use a plainer name, and translate it where the tool runs"
     for node in view.inputs:
         if node.name and not _PORTABLE_NAME.fullmatch(node.name):
             message = f"the parameter name `{node.name}` is not plain"
@@ -81,7 +81,7 @@ def check_nesting_depth(view: ToolView) -> Iterator[Finding]:
     too_deep = next((node for node in view.inputs if node.depth > _MAX_DEPTH), None)
     if too_deep:
         message = f"this value is nested in {too_deep.depth} objects"
-        help = "lift inner values up, or take a text that holds the inner structure"
+        help = "move inner values up, or use a string that contains the inner structure"
         yield _finding_at_key(
             tool, too_deep.pointer, "nesting-deep", message, f"at most {_MAX_DEPTH}", help
         )
@@ -93,7 +93,7 @@ def check_parameter_count(view: ToolView) -> Iterator[Finding]:
     nodes = view.inputs
     count = sum(1 for node in nodes if node.name) if len(nodes) > _MAX_PARAMETERS else 0
     if count > _MAX_PARAMETERS:
-        message = f"the tool takes {count:,} parameters, nested ones counted"
+        message = f"the tool takes {count:,} parameters, including nested ones"
         help = "split the tool by what people do with it, and leave out what no one sets"
         yield _finding_at_key(
             tool,

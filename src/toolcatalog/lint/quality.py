@@ -162,10 +162,7 @@ def check_deprecation_unmarked(view: ToolView) -> Iterator[Finding]:
     for key, text in (("description", tool.description), ("name", tool.name)):
         if _DEPRECATED.match(text):
             message = f"the {key} calls the tool deprecated, but there is no `deprecation`"
-            help = (
-                "add `deprecation:` with `reason` and `replaced_by`; clients and the site go by"
-                " that"
-            )
+            help = "add `deprecation:` with `reason` and `replaced_by`; clients and the site use it"
             yield Finding(
                 path=tool.path,
                 pointer=(key,),

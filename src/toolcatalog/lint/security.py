@@ -67,7 +67,7 @@ _INJECTION_PATTERNS = (
         rf"\s+{_INSTRUCTION_WORDS}\b",
     ),
     _injection_pattern(
-        "wants something kept from the user",
+        "asks to hide something from the user",
         (
             KeywordMatcher("the user", "the human"),
             KeywordMatcher(
@@ -79,7 +79,7 @@ _INJECTION_PATTERNS = (
         r"(?:\w+\s+){0,3}?(?:to\s+)?the\s+(?:user|human)\b",
     ),
     _injection_pattern(
-        "pushes itself before other tools",
+        "promotes itself over other tools",
         (
             KeywordMatcher("this tool", "this function", "this action"),
             KeywordMatcher("first", "before "),
@@ -90,7 +90,7 @@ _INJECTION_PATTERNS = (
         r"(?:any|all|every|each)\b)",
     ),
     _injection_pattern(
-        "has the marks of a prompt",
+        "looks like a prompt",
         (
             KeywordMatcher(
                 "<|",
@@ -115,7 +115,7 @@ _INJECTION_PATTERNS = (
         r"(?:system\s+(?:prompt|message)|instructions|prompt)\b",
     ),
     _injection_pattern(
-        "sends elsewhere what is not the tool's",
+        "sends data elsewhere",
         (
             KeywordMatcher(" http", " www."),
             KeywordMatcher(
@@ -177,7 +177,7 @@ def make_comment_finding(path: str, line: int, characters: Sequence[str]) -> Fin
 def _hidden_message(characters: Sequence[str]) -> str:
     names = ", ".join(_character_name(char) for char in characters[:_MAX_LISTED])
     suffix = f" and {len(characters) - _MAX_LISTED:,} more" if len(characters) > _MAX_LISTED else ""
-    return f"a reader does not see {names}{suffix}"
+    return f"a reader cannot see {names}{suffix}"
 
 
 def _character_name(char: str) -> str:
@@ -242,8 +242,8 @@ def check_instructions(view: ToolView) -> Iterator[Finding]:
         if pattern and match:
             message = f"the text {pattern.action}: `{_shorten(' '.join(match[0].split()))}`"
             help = (
-                "say what the tool does, not what a model is to do; a model takes this for an "
-                "order of its user"
+                "say what the tool does, not what a model is to do; a model may follow this as "
+                "an instruction"
             )
             yield text.make_finding(tool, "instruction-like", message, help)
 

@@ -166,12 +166,12 @@ def _check_disk_space(folder: Path, file_infos: Mapping[str, FileInfo], max_size
     if size > max_size:
         raise InvalidRemoteSnapshot(
             f"Snapshot {folder.stem[:12]} has at least {size:,} bytes, and {max_size:,} are"
-            " allowed: raise --max-snapshot-size if it is meant."
+            " allowed: raise --max-snapshot-size if this is intended."
         )
     folders = {path.rpartition("/")[0] for path in file_infos}
     blocks = len(file_infos) + snapshot_format.MAX_FOLDER_DEPTH * len(folders)
     if shutil.disk_usage(folder).free < size * _DISK_MARGIN + _DISK_BLOCK_SIZE * blocks:
-        raise OSError(28, f"No room for a snapshot of {size:,} bytes")
+        raise OSError(28, f"Not enough disk space for a snapshot of {size:,} bytes")
 
 
 def _write_files(

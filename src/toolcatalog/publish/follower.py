@@ -213,16 +213,16 @@ class Follower:
         except (ToolcatalogError, OSError) as error:
             self._record_outcome(_format_error(error, self.cache))
         except Exception:  # noqa: BLE001 - keep serving; the next poll may succeed
-            _log.exception("Following %s went wrong", self._storage.url)
-            self._record_outcome("That is a bug of ours.")
+            _log.exception("Following %s failed", self._storage.url)
+            self._record_outcome("This is a bug in toolcatalog.")
 
     def _record_outcome(self, error: str) -> None:
         """Record the outcome of a poll; log it if it is new."""
         self.failed_polls += error != ""
         if error and error != self.last_error:
-            _log.warning("%s What is here stays.", error)
+            _log.warning("%s Keeping the current snapshot.", error)
         if not error and self.last_error:
-            _log.info("%s is followed again.", self._storage.url)
+            _log.info("Following %s again.", self._storage.url)
         self.last_error = error
         self.last_success = self.last_success if error else time.time()
 
@@ -260,7 +260,7 @@ class Follower:
         if signed:
             trusted_pointers.record_accepted(content.data, signed, self.cache)
         if directory.set_current(self.cache, digest):
-            _log.info("Snapshot %s is here.", digest[:12])
+            _log.info("Fetched snapshot %s.", digest[:12])
         self._prune()
 
     def _verify_signature(self, pointer: bytes) -> SignedStatement | None:

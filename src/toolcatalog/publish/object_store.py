@@ -110,8 +110,7 @@ class ObjectStorage:
             )
         if not _IS_INSTALLED:
             raise StoreError(
-                "An object store is used through the package obstore: run `pip install "
-                "'toolcatalog[s3]'`."
+                "An object store needs the package obstore: run `pip install 'toolcatalog[s3]'`."
             )
         with self._translate_errors("opened"):
             if url.startswith("file://"):
@@ -277,8 +276,8 @@ def _describe_error(error: Exception) -> str:
     reason = "".join(character if character.isprintable() else "?" for character in reason)
     if re.search(r"\b40[13]\b|denied", text):
         return (
-            f"it refuses these credentials ({reason}); who publishes needs to list, get and put,"
-            " who follows needs to get."
+            f"it refuses these credentials ({reason}); a publisher needs list, get and put; a "
+            f"server needs get."
         )
     return f"{reason.rstrip('.')}."
 

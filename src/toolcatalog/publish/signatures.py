@@ -71,19 +71,19 @@ class SigningKey:
             )
         if b"PUBLIC KEY-----" in data and b"PRIVATE KEY-----" not in data:
             raise UsageError(
-                f"{file} holds a public key, and --sign takes a private one: name the file of "
+                f"{file} contains a public key, and --sign needs a private one: name the file of "
                 f"{_CREATE_KEY_COMMAND}."
             )
         try:
             key = ed25519.load_private_key(data)
         except TypeError:
             raise UsageError(
-                f"The signing key {file} is encrypted: write it without a password by "
-                f"`openssl pkey -in {file} -out sign.pem`."
+                f"The signing key {file} is encrypted: write it without a password with `openssl "
+                f"pkey -in {file} -out sign.pem`."
             ) from None
         if key is None:
             raise UsageError(
-                f"{file} holds no Ed25519 private key in PEM form: make one by "
+                f"{file} contains no Ed25519 private key in PEM form: create one with "
                 f"{_CREATE_KEY_COMMAND}."
             )
         self._key = key
@@ -106,13 +106,14 @@ class VerifyKeys(NamedTuple):
         data = _read_key_file(file, "--verify-key")
         if b"PRIVATE KEY-----" in data:
             raise UsageError(
-                f"{file} holds a private key, which no server needs: name its public half, made "
-                f"by {_EXPORT_KEY_COMMAND}."
+                f"{file} contains a private key, which no server needs: name its public half, "
+                f"created with {_EXPORT_KEY_COMMAND}."
             )
         keys = [ed25519.load_public_key(block[0]) for block in _PEM_BLOCK.finditer(data)]
         if not keys or None in keys:
             raise UsageError(
-                f"{file} holds no Ed25519 public key in PEM form, or others too: make one by "
+                f"{file} contains no Ed25519 public key in PEM form, or others too: create one "
+                f"with "
                 f"{_EXPORT_KEY_COMMAND}."
             )
         return cls(tuple(keys))
@@ -195,7 +196,6 @@ def _load_library() -> ModuleType:
         from toolcatalog.publish import ed25519  # noqa: PLC0415 - an optional extra
     except ImportError:
         raise UsageError(
-            "Snapshots are signed and verified through the package cryptography: run `pip install "
-            "'toolcatalog[sign]'`."
+            "Signatures need the package cryptography: run `pip install 'toolcatalog[sign]'`."
         ) from None
     return ed25519

@@ -63,13 +63,14 @@ def verify_pointer(
     if last and sequence == last.sequence and digest != last.digest:
         raise InvalidRemoteSnapshot(
             f"Snapshot {short_digest} has the sequence number {sequence}, as {last.digest[:12]} had"
-            " before: two have published at once, or the key is used elsewhere. Publish again."
+            " before: two publishers ran at the same time, or the key is used elsewhere. Publish "
+            "again."
         )
     if last and sequence < last.sequence and not allow_rollback:
         raise InvalidRemoteSnapshot(
             f"Snapshot {short_digest} has the sequence number {sequence}, and {last.sequence} was "
-            "accepted before: the store was put back. Publish again with --sign, or start once "
-            "with --allow-rollback if it is meant."
+            "accepted before: the store was restored. Publish again with --sign, or start once "
+            "with --allow-rollback if this is intended."
         )
     return signed
 

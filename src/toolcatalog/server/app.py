@@ -163,11 +163,14 @@ async def _handle_http_error(request: Request, error: Exception) -> StarletteRes
         detail = ErrorDetail(
             404,
             "route_not_found",
-            f"There is nothing at {path}.",
-            "See /openapi.json for the paths that are there.",
+            f"There is no route for {path}.",
+            "See /openapi.json for all paths.",
         )
     else:
         detail = ErrorDetail(
-            status, "invalid_request", str(error.detail), "See /openapi.json for what is answered."
+            status,
+            "invalid_request",
+            str(error.detail),
+            "See /openapi.json for the allowed methods.",
         )
     return _to_starlette(responses.make_error_response([detail], context))

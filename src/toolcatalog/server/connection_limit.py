@@ -34,7 +34,10 @@ def check_limit() -> None:
     Raises UsageError if it is not: the server would fail on one file or another, at once or later.
     """
     if _open_file_limit() < _RESERVED:
-        few = f"This process may have {_open_file_limit()} files open, and a server needs {_RESERVED} for itself"
+        few = (
+            f"This process may have {_open_file_limit()} files open, and a server needs "
+            f"{_RESERVED} for itself"
+        )
         raise UsageError(f"{few}: allow more (`ulimit -n`, in a systemd unit `LimitNOFILE`).")
 
 
@@ -80,7 +83,7 @@ class ConnectionLimit:
         now = time.monotonic()
         if now - self._last_logged >= _LOG_INTERVAL:
             self._last_logged = now
-            what = "connections, and files of the site on their way, are as many as the limit of open files allows"
+            what = "connections and files being sent have reached the limit of open files"
             _log.error(
                 "%s (%d): more are refused. Raise the limit (ulimit -n), or put a proxy in front",
                 what,

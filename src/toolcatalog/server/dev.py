@@ -32,8 +32,8 @@ _MAX_PROBLEMS = 20  # problems sent to a browser
 _SCRIPT = b'<script src="/_dev/live.js"></script></head>'
 _PORT = re.compile(r":[0-9]*\Z")
 _MISDIRECTED = (
-    "This server answers to localhost, and to the host that was given with --host, and to no other "
-    "name: open the address that `toolcatalog dev` shows.\n"
+    "This server answers only to localhost and to the host given with --host: open the address "
+    "that `toolcatalog dev` shows.\n"
 )
 _MAX_PATH_LENGTH = 1024  # characters, as in `server.app`: looking up a longer one takes long
 _DEBOUNCE_MS = 100  # milliseconds without a change; editors write a file in several steps
@@ -165,7 +165,7 @@ async def _watch_catalog(
 
 def _format_status(problems: Sequence[dict[str, object]], *, changed: bool) -> str:
     if not problems:
-        return "Built again." if changed else "Nothing that is shown has changed."
+        return "Built again." if changed else "No visible change."
     first = problems[0]
     where = f"{first['path']}:{first['line']}:{first['column']}: " if first["path"] else ""
     return f"{where}{first['message']}" + (

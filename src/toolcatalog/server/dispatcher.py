@@ -333,7 +333,8 @@ def make_failure(context: ResponseContext) -> Response:
     It shows no internals; the log has the traceback under the same request id.
     """
     fix = (
-        f"Try again; if it lasts, report request id {context.request_id.decode()} to the operator."
+        f"Try again; if it persists, report request id {context.request_id.decode()} to the "
+        f"operator."
     )
     detail = ErrorDetail(500, "internal_error", "Something went wrong on the server.", fix)
     return make_error_response([detail], context)
@@ -348,7 +349,7 @@ def log_failure(scope: Scope, context: ResponseContext) -> None:
 
 def _log_disconnect(context: ResponseContext) -> None:
     request_id = context.request_id.decode()
-    _log.info("request %s: the client went away before it had sent its body", request_id)
+    _log.info("request %s: the client disconnected before it sent its body", request_id)
 
 
 def _normalize_encoding(request: _Request) -> Scope:

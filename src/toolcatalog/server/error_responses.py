@@ -13,8 +13,8 @@ _MESSAGES = {
     400: "The request is not valid.",
     401: "The API key is missing or not valid.",
     403: "This key may not do that.",
-    404: "There is no such thing.",
-    405: "This path does not answer that method.",
+    404: "Not found.",
+    405: "Method not allowed.",
     429: "Too many requests.",
     500: "Something went wrong on the server.",
     503: "The server is not ready.",
@@ -58,7 +58,10 @@ def unauthorized() -> ErrorDetail:
     The text is the same for a missing, unknown, expired or revoked key, so that guessing reveals
     nothing.
     """
-    fix = "Send an active project API key in the header x-api-key; `toolcatalog keys create` makes one."
+    fix = (
+        "Send an active project API key in the header x-api-key; `toolcatalog keys create` "
+        "creates one."
+    )
     return ErrorDetail(401, "unauthorized", "x-api-key: missing, unknown, expired or revoked.", fix)
 
 
@@ -75,7 +78,7 @@ def not_ready() -> ErrorDetail:
 def server_draining() -> ErrorDetail:
     """Return the error for a server that still answers but is about to stop."""
     return ErrorDetail(
-        503, "draining", "The server is about to end.", "Send further requests to another one."
+        503, "draining", "The server is shutting down.", "Send further requests to another one."
     )
 
 
@@ -84,7 +87,7 @@ def too_many_connections() -> ErrorDetail:
     return ErrorDetail(
         503,
         "too_many_connections",
-        "The server holds as many connections as it may.",
+        "The server has as many connections as it allows.",
         "Keep one open, or try again later.",
     )
 

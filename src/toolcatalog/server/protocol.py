@@ -183,7 +183,10 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._is_in_head:
             self._send_error(
                 ErrorDetail(
-                    408, "request_timeout", "head: not whole in time.", "Send a request in one go."
+                    408,
+                    "request_timeout",
+                    "head: not complete in time.",
+                    "Send a request in one go.",
                 )
             )
         else:

@@ -135,5 +135,5 @@ class RedisRateLimiter:
                 await self._hit_redis(_PROBE_KEY)
                 self._probe_task = None
             except Exception as error:  # noqa: BLE001 - probe again after any fault
-                _log.debug("%s does not count yet (%s)", self._address, error)
-        _log.warning("%s counts again for all servers", self._address)
+                _log.debug("rate limits of %s are not available yet (%s)", self._address, error)
+        _log.warning("rate limits of %s apply to all servers again", self._address)

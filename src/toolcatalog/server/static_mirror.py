@@ -59,7 +59,8 @@ _NOT_FOUND = ErrorDetail(
     404,
     "route_not_found",
     "This static mirror has no such file.",
-    "A mirror has tools, their versions, lists of all tools or of one toolkit in pages of 20 or 1000, and chosen sessions. "
+    "A mirror has tools, their versions, lists of all tools or of one toolkit in pages of 20 or "
+    "1000, and chosen sessions. "
     "Search, filters and other pages: ask the live server.",
 )
 
@@ -282,7 +283,7 @@ def _lock_mirror(folder: Path) -> Iterator[None]:
         ]
         if theirs and not (folder / _LOCK_FILE).exists():
             raise UsageError(
-                f"{folder} holds `{theirs[0]}`, and no mirror of ours made it: name an empty folder."
+                f"{folder} contains `{theirs[0]}`, which no mirror created: name an empty folder."
             )
         folder.mkdir(parents=True, exist_ok=True)
         with files.lock(folder / _LOCK_FILE) as got_it:
@@ -295,7 +296,7 @@ def _lock_mirror(folder: Path) -> Iterator[None]:
         where = error.filename or folder
         wrong = f"Cannot write {where} ({error.strerror})"
         raise UsageError(
-            f"{wrong}: {remedy(error)}, or name another folder. What was served is untouched."
+            f"{wrong}: {remedy(error)}, or name another folder. The current mirror is unchanged."
         ) from None
 
 

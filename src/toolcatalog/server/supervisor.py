@@ -196,7 +196,8 @@ def _run_workers(settings: ServerSettings, listener: socket.socket, draining: _S
     except BlockingIOError:
         supervisor.kill_workers()
         raise UsageError(
-            f"Not all workers may be started here: {threads.LIMIT_HINT}, or ask for fewer with --workers."
+            f"Not all workers may be started here: {threads.LIMIT_HINT}, or ask for fewer with "
+            f"--workers."
         ) from None
     except BaseException:
         supervisor.kill_workers()
@@ -316,5 +317,5 @@ def _exit_with_supervisor() -> None:
     """
     if supervisor := multiprocessing.parent_process():
         supervisor.join()
-        _log.error("The process that watches over the workers has been killed: this one ends, too")
+        _log.error("The supervisor was killed: this worker exits too")
         os.kill(os.getpid(), signal.SIGTERM)

@@ -80,8 +80,8 @@ def check_shrinkage(out: Path, tool_count: int, max_loss_percent: int) -> None:
             f" {current_count:,}: more than {max_loss_percent} % of them would be gone"
         )
         raise ShrunkCatalog(
-            f"{problem}, so nothing was published. Fix the catalog, or build with "
-            "--allow-shrink if it is meant."
+            f"{problem}, so nothing was published. Fix the catalog, or build with --allow-shrink "
+            f"if this is intended."
         )
 
 

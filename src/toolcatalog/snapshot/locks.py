@@ -83,7 +83,7 @@ def lock_build(out: Path, failure_hint: str, timeout: float = 0.0) -> Iterator[N
         with _lock_folder(out, timeout):
             yield
     except BrokenExecutor:
-        problem = "A worker process was killed, perhaps for want of memory"
+        problem = "A worker process was killed, probably out of memory"
         raise UsageError(
             f"{problem}: {failure_hint} again, with --jobs 1 if it happens again."
         ) from None

@@ -163,7 +163,8 @@ def switch_current(build: Path, prefix: str, progress: Progress = no_progress) -
         problems = verify_by_digest(build, digest, progress)
         if problems:
             raise SnapshotError(
-                f"Snapshot {digest} is not whole ({_summarize_problems(problems)}), and nothing was"
+                f"Snapshot {digest} is incomplete or damaged ({_summarize_problems(problems)}), "
+                f"and nothing was"
                 f" changed: {_REBUILD_OR_SWITCH_HINT}"
             )
         directory.set_current(build, digest)
@@ -218,7 +219,7 @@ def _read_stored_snapshot(folder: Path, current: str) -> StoredSnapshot:
         missing = [*verify.check_file_sizes(folder, verify.list_files(folder, manifest))]
         if missing:
             raise SnapshotError(
-                f"Snapshot {folder.name} is not whole ({_summarize_problems(missing)}):"
+                f"Snapshot {folder.name} is incomplete or damaged ({_summarize_problems(missing)}):"
                 f" {_REBUILD_OR_SWITCH_HINT}"
             )
     except SnapshotError as error:

@@ -122,7 +122,7 @@ def _parse_integer(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError("no whole number")
     if not 0 <= value < _MAX_INTEGER:
-        raise ValueError("not as large as anything here can be")
+        raise ValueError("larger than any file here can be")
     return value
 
 
@@ -150,8 +150,8 @@ def list_files(folder: Path, manifest: Manifest) -> dict[str, FileInfo]:
         ):
             return _merge_file_lists(manifest.files, snapshot_format.parse_file_list(data))
     raise SnapshotError(
-        f"{snapshot_format.FILE_LIST} is not the one that was written, so what is in the folders "
-        "is unknown"
+        f"{snapshot_format.FILE_LIST} is not the one that was written, so the contents of the "
+        "folders are unknown"
     )
 
 

@@ -109,7 +109,7 @@ def _open_store(
         raise _DamagedFile(str(error)) from None
     # the files match the manifest, but the manifest itself may be malicious
     except (ValueError, IndexError, struct.error):
-        raise _DamagedFile("its files do not fit together") from None
+        raise _DamagedFile("its files do not match") from None
 
 
 def _map_file(file: Path, path: str, size: int) -> Buffer:

@@ -195,7 +195,7 @@ def read_plain_file(path: Path) -> bytes:
     """
     mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # reading a folder raises its own error
-        raise OSError(errno.EINVAL, "it is no plain file", str(path))
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
     return path.read_bytes()
 
 

@@ -74,7 +74,7 @@ def _unknown_reference(
 ) -> Finding:
     nearest = names.find_nearest(name, candidates)
     help = (
-        f"did you mean `{nearest[0]}`?" if nearest else f"add the {kind}, or name one that is there"
+        f"did you mean `{nearest[0]}`?" if nearest else f"add the {kind}, or name an existing one"
     )
     return Finding(
         path=path,

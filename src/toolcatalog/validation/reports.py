@@ -257,7 +257,7 @@ def _next_step(problems: Collection[Problem], changed: Collection[str]) -> str:
         )
     if problems:
         return (
-            "**A maintainer acts next:** nothing here keeps this from being merged. "
+            "**A maintainer acts next:** nothing here blocks the merge. "
             "Warnings and notes are advice: fixing them makes the review shorter."
         )
     return "**A maintainer acts next:** there are no problems, and this can be reviewed and merged."

@@ -153,7 +153,7 @@ def _unknown_rule(rule: str) -> _UnknownRuleText:
     nearest = names.find_nearest(rule, DEFAULT_SEVERITIES)
     help = f"did you mean `{nearest[0]}`?" if nearest else "`toolcatalog explain` lists all rules"
     return _UnknownRuleText(
-        message=f"there is no rule of advice `{rule}`",
+        message=f"there is no lint rule `{rule}`",
         expected="a rule whose severity can be changed",
         help=help,
     )

@@ -125,7 +125,7 @@ def test_a_listing_that_is_not_the_one(damage: str, copy: Path) -> None:
         )
     (copy / "query.words").unlink()
     assert verify.verify_snapshot(copy) == [
-        "files.json is not the one that was written, so what is in the folders is unknown",
+        "files.json is not the one that was written, so the contents of the folders are unknown",
         "query.words is missing",
     ]
 

@@ -155,11 +155,11 @@ def test_a_summary_begins_with_counts_and_says_who_acts_next() -> None:
 @pytest.mark.parametrize(
     ("found", "changed", "said"),
     [
-        ([], (), "**A maintainer acts next:** all is well"),
+        ([], (), "**A maintainer acts next:** there are no problems"),
         (
             [problem(severity="warning"), problem(severity="note")],
             (),
-            "**A maintainer acts next:** nothing here keeps this",
+            "**A maintainer acts next:** nothing here blocks the merge",
         ),
         ([problem()], (TOOL,), "**You act next:** fix the errors"),
         (

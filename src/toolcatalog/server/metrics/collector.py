@@ -44,7 +44,7 @@ _EVENT_METRICS = {
     RELOADS: ("toolcatalog_snapshot_reloads", "New snapshots loaded, by each process."),
     REFUSED_SNAPSHOTS: (
         "toolcatalog_snapshot_refused",
-        "New snapshots that were not whole, by each process; the one before stayed.",
+        "Incomplete new snapshots, by each process; the previous one stayed.",
     ),
     CACHE_HITS: ("toolcatalog_answer_cache_hits", "List and session answers from the cache."),
     CACHE_MISSES: (
@@ -58,7 +58,7 @@ _EVENT_METRICS = {
     SNAPSHOTS_FETCHED: ("toolcatalog_store_fetched", "Snapshots fetched from the object store."),
     STORE_FAILURES: (
         "toolcatalog_store_failures",
-        "Looks at the object store that failed, or found what was refused.",
+        "Checks of the object store that failed or found a refused snapshot.",
     ),
 }
 
@@ -104,7 +104,7 @@ def _request_metrics(counts: CounterValues) -> Iterator[Metric]:
     )
     keys = CounterMetricFamily(
         "toolcatalog_key_requests",
-        "Requests by the id of their key; none: without a good one.",
+        "Requests by the id of their key; none: without a valid one.",
         labels=["key"],
     )
     for name, cell in sorted(counts.requests.items()):
@@ -138,7 +138,7 @@ def _process_metrics(processes: Sequence[WorkerStatus]) -> Iterator[Metric]:
         "toolcatalog_snapshot",
         "The snapshot that is served; two while processes switch to a new one.",
     )
-    since = "Since a process first opened it, by a clock that never jumps."
+    since = "Time since a process first opened it, by a monotonic clock."
     age = GaugeMetricFamily("toolcatalog_snapshot_age_seconds", since, labels=["digest"])
     opened: defaultdict[str, list[float]] = defaultdict(list)
     for process in processes:
@@ -157,7 +157,7 @@ def _process_metrics(processes: Sequence[WorkerStatus]) -> Iterator[Metric]:
     if all(sizes):
         yield GaugeMetricFamily(
             "toolcatalog_resident_memory_bytes",
-            "Of all processes; what they share counts for each.",
+            "Of all processes; shared memory counts for each.",
             sum(sizes),
         )
 

@@ -53,7 +53,7 @@ def create_folder() -> Iterator[Path]:
         )
         place = Path(tempfile.mkdtemp(prefix=_FOLDER_PREFIX, dir=within))
     except OSError as error:
-        reason = f"No folder for what the workers count can be made ({error.strerror})"
+        reason = f"No folder for the counters of the workers can be created ({error.strerror})"
         raise UsageError(
             f"{reason}: name one that may be written to in TMPDIR, or run one worker."
         ) from None
@@ -214,7 +214,7 @@ class WorkerPage:
                 if self._is_writable:
                     _log.error(
                         (
-                            "what this process counts is not to be seen for now: %s cannot be "
+                            "the counters of this process are not visible for now: %s cannot be "
                             "written (%s)"
                         ),
                         self._file,
