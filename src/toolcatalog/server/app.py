@@ -28,6 +28,7 @@ from toolcatalog.server.error_responses import (
 )
 from toolcatalog.server.operations import tag_body
 from toolcatalog.server.responses import Answer, Response, ResponseContext
+from toolcatalog.server.route_suggestion import suggest_route
 from toolcatalog.server.site import Site
 from toolcatalog.server.state import AppState, ServedSnapshot
 
@@ -79,6 +80,9 @@ _OPERATION_PATHS = [
         "/tool_router/session/{id}/tools",
     )
 ]
+
+
+_ALL_PATHS = (*_OPERATION_PATHS, "/openapi.json", "/healthz", "/readyz", "/metrics", "/mcp")
 
 
 async def _refuse_method(request: Request) -> StarletteResponse:  # noqa: ARG001 - required
@@ -160,11 +164,12 @@ async def _handle_http_error(request: Request, error: Exception) -> StarletteRes
         allow = (b"allow", allowed.encode())
         return _to_starlette(responses.make_error_response([detail], context, allow))
     if status == 404:
+        suggestion = suggest_route(path, _ALL_PATHS, openapi.API_PREFIXES[0])
         detail = ErrorDetail(
             404,
             "route_not_found",
             f"There is no route for {path}.",
-            "See /openapi.json for all paths.",
+            f"Did you mean {suggestion}?" if suggestion else "See /openapi.json for all paths.",
         )
     else:
         detail = ErrorDetail(

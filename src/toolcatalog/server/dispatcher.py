@@ -199,8 +199,9 @@ class Dispatcher:
 
     def _authenticate(self, request: _Request) -> ApiKey:
         """Return the API key of a request. Raises RequestError (401) if it has none."""
-        key = self.state.keys.find(request.headers.get(b"x-api-key", b""))
-        request.key = key = key or raise_unauthorized()
+        secret = request.headers.get(b"x-api-key", b"")
+        key = self.state.keys.find(secret)
+        request.key = key = key or raise_unauthorized(has_key=bool(secret))
         return key
 
     async def _apply_rate_limit(self, request: _Request, key: ApiKey) -> None:

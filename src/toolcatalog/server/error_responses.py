@@ -52,17 +52,17 @@ def invalid_request(message: str, fix: str) -> ErrorDetail:
     return ErrorDetail(400, "invalid_request", message, fix)
 
 
-def unauthorized() -> ErrorDetail:
-    """Return the error for a request without a valid key.
+def unauthorized(*, has_key: bool) -> ErrorDetail:
+    """Return the error for a request without a valid key; `has_key`: it has an `x-api-key` header.
 
-    The text is the same for a missing, unknown, expired or revoked key, so that guessing reveals
-    nothing.
+    The text is the same for an unknown, expired or revoked key, so that guessing reveals nothing.
     """
     fix = (
         "Send an active project API key in the header x-api-key; `toolcatalog keys create` "
         "creates one."
     )
-    return ErrorDetail(401, "unauthorized", "x-api-key: missing, unknown, expired or revoked.", fix)
+    line = "unknown, expired or revoked." if has_key else "the request has no such header."
+    return ErrorDetail(401, "unauthorized", f"x-api-key: {line}", fix)
 
 
 def not_ready() -> ErrorDetail:

@@ -188,9 +188,9 @@ class Operations:
         return self._get_view(key.toolkits).get_session(params.id, key.project)
 
 
-def raise_unauthorized() -> NoReturn:
+def raise_unauthorized(*, has_key: bool) -> NoReturn:
     """Raise RequestError (401) for a request without a valid key."""
-    raise RequestError(unauthorized())
+    raise RequestError(unauthorized(has_key=has_key))
 
 
 def tag_body(body: bytes, *, gzip: bool = False) -> Answer:

@@ -78,9 +78,9 @@ class McpEndpoint:
         """
         bearer = _BEARER.fullmatch(request.headers.get("authorization", ""))
         secret = request.headers.get("x-api-key") or (bearer[1] if bearer else "")
-        request.scope["key"] = key = (
-            self.state.keys.find(secret.encode("latin-1")) or raise_unauthorized()
-        )
+        request.scope["key"] = key = self.state.keys.find(
+            secret.encode("latin-1")
+        ) or raise_unauthorized(has_key=bool(secret))
         return key
 
     async def _apply_rate_limit(self, key: ApiKey) -> ErrorDetail | None:
