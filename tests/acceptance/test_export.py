@@ -65,11 +65,12 @@ def exported(build: Path, *arguments: str) -> list[dict[str, Any]]:
 
 def name(definition: dict[str, Any]) -> str:
     """The name of a tool in any form."""
-    results: str = definition.get("$id") or definition.get("function", definition)["name"]
+    inner = definition.get("function") or definition.get("toolSpec") or definition
+    results: str = definition.get("$id") or inner["name"]
     return results
 
 
-@pytest.mark.parametrize("output_format", definitions.FORMATS)
+@pytest.mark.parametrize("output_format", definitions.EXPORT_FORMATS)
 def test_tools_come_in_the_order_in_which_they_are_named(
     output_format: str, shipped_build: Path
 ) -> None:
@@ -86,6 +87,18 @@ def test_tools_come_in_the_order_in_which_they_are_named(
     slugs = [json.loads(bytes(store.read_document(number)[0]))["slug"] for number in slack]
     assert results == [*names[:2], *(slug for slug in slugs if slug not in names)]
     assert len(results) > 10
+
+
+def test_deferred_tools(shipped_build: Path) -> None:
+    """The tool that searches comes first, and all others are deferred."""
+    search, *tools = exported(shipped_build, "anthropic", "--toolkit", "slack", "--defer")
+    assert search == {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
+    plain = exported(shipped_build, "anthropic", "--toolkit", "slack")
+    assert tools == [{**tool, "defer_loading": True} for tool in plain]
+    done = run_toolcatalog(
+        "export", "openai", "SLACK_SEND_MESSAGE", "--defer", "--build", shipped_build
+    )
+    assert (done.returncode, "use it with `anthropic`" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("output_format", definitions.FORMATS)
@@ -166,7 +179,7 @@ def test_what_is_left_out_is_told_and_the_rest_printed(small: Path) -> None:
         (["openai", "A_DO", "--version", "today"], "`today` is not a version"),
         (["openai", "--toolkit", "c"], "There is no toolkit c"),
         (["openai", "", "\x00", "é" * 300], "There is no tool"),
-        (["gemini", "A_DO"], "'gemini' is not one of 'openai', 'anthropic', 'mcp', 'json-schema'"),
+        (["cohere", "A_DO"], "'cohere' is not one of 'openai', 'anthropic', 'openai-responses'"),
     ],
 )
 def test_a_wrong_call_is_told_in_a_sentence(

@@ -19,6 +19,8 @@ _EPILOG = """\b
 Examples:
   toolcatalog export openai GITHUB_CREATE_ISSUE SLACK_SEND_MESSAGE > tools.json
   toolcatalog export anthropic --toolkit github
+  toolcatalog export anthropic --toolkit github --defer
+  toolcatalog export gemini GITHUB_CREATE_ISSUE
   toolcatalog export mcp --session trs_demo
   toolcatalog export json-schema GITHUB_CREATE_ISSUE@20250715_00
 
@@ -30,8 +32,8 @@ error. Exits with 1 if a tool is left out because the provider would reject it.
 @click.command("export", epilog=_EPILOG)
 @click.argument(
     "output_format",
-    metavar="openai|anthropic|mcp|json-schema",
-    type=click.Choice(definitions.FORMATS),
+    metavar="FORMAT",
+    type=click.Choice(definitions.EXPORT_FORMATS),
 )
 @click.argument("slugs", metavar="[SLUG[@V]]...", nargs=-1)
 @options.toolkits("All tools of this toolkit")
@@ -48,6 +50,11 @@ error. Exits with 1 if a tool is left out because the provider would reject it.
     default="",
     help="The newest versions up to this one.  [default: the newest]",
 )
+@click.option(
+    "--defer",
+    is_flag=True,
+    help="For `anthropic`: defer all tools, and add the tool that searches them.",
+)
 @options.build
 def command(
     output_format: str,
@@ -55,9 +62,13 @@ def command(
     toolkits: tuple[str, ...],
     session: str,
     at_version: str,
+    *,
+    defer: bool,
     build: Path,
 ) -> int:
     """Print tools in the format of a model provider or of MCP: a JSON array on standard output.
+
+    FORMAT is openai, anthropic, openai-responses, gemini, bedrock, mcp or json-schema.
 
     The tools of a session are its meta tools, which find and call the tools that it may use.
     """
@@ -70,6 +81,8 @@ def command(
         raise UsageError(
             "A session has its own tools: give --session alone, or slugs and --toolkit without it."
         )
+    if defer and output_format != "anthropic":
+        raise UsageError("--defer is for the tool search of Anthropic: use it with `anthropic`.")
     store = open_build(build)
     documents = (
         _read_session_documents(store, session)
@@ -79,7 +92,7 @@ def command(
             for tool_id in select_tool_ids(store, slugs, toolkits, at_version)
         ]
     )
-    return _print_definitions(output_format, documents)
+    return _print_definitions(output_format, documents, defer=defer)
 
 
 def _read_session_documents(store: Store, id: str) -> list[bytes]:
@@ -93,12 +106,15 @@ def _read_session_documents(store: Store, id: str) -> list[bytes]:
     return [orjson.dumps(item) for item in orjson.loads(session.answer)["items"]]
 
 
-def _print_definitions(output_format: str, documents: Iterable[bytes | memoryview]) -> int:
-    lines, missing = [], 0
+def _print_definitions(
+    output_format: str, documents: Iterable[bytes | memoryview], *, defer: bool
+) -> int:
+    lines, missing = [encoding.dump_json(definitions.TOOL_SEARCH)] if defer else [], 0
     for document in documents:
-        result = providers.fit_definitions(
-            snapshot_format.tool_from_document(orjson.loads(document), None)
-        )[output_format]
+        tool = snapshot_format.tool_from_document(orjson.loads(document), None)
+        result = providers.fit_definition(tool, output_format)
+        if defer and result.definition:
+            result = result._replace(definition={**result.definition, "defer_loading": True})
         for note in result.notes:
             output.print_message(note)
         lines += [encoding.dump_json(result.definition)] if result.definition else []

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from toolcatalog.encoding import dump_json
+from toolcatalog.exports.gemini_schema import to_gemini_schema
 from toolcatalog.parameters import BRANCHES, LOWER_BOUNDS, UPPER_BOUNDS, type_of
 from toolcatalog.snapshot.format import Tool
 
@@ -26,6 +27,10 @@ PARTIAL_HINTS = "partialHints"  # tag: only the hints with a tag are stated
 KEY_VARIABLE = "TOOLCATALOG_KEY"  # environment variable with the API key in snippets
 URL_VARIABLE = "TOOLCATALOG_URL"  # environment variable with the API address in snippets
 FORMATS = ("openai", "anthropic", "mcp", "json-schema")
+
+EXPORT_FORMATS = (*FORMATS[:2], "openai-responses", "gemini", "bedrock", *FORMATS[2:])
+# Anthropic's server tool that finds deferred tools by their descriptions
+TOOL_SEARCH = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
 
 Schema = dict[str, Any]
 ServedParameter = Mapping[str, Any]
@@ -182,6 +187,31 @@ def to_mcp(tool: Tool) -> dict[str, Any]:
 def to_json_schema(tool: Tool) -> Schema:
     """Return the tool's arguments as a standalone JSON Schema."""
     return _json_schema_definition(tool, input_schema(tool.input_parameters))
+
+
+def to_openai_responses(tool: Tool) -> dict[str, Any]:
+    """Return the function tool for OpenAI's Responses API."""
+    function = to_openai(tool)["function"]
+    return {"type": "function", **function, "strict": False}
+
+
+def to_gemini(tool: Tool, losses: set[str]) -> dict[str, Any]:
+    """Return the function declaration for Gemini.
+
+    Adds the JSON Schema keywords that its schema lacks to `losses`.
+    """
+    declaration = {"name": tool.slug, "description": tool.description}
+    if tool.input_parameters:
+        schema = to_gemini_schema(input_schema(tool.input_parameters), losses)
+        return {**declaration, "parameters": schema}
+    return declaration
+
+
+def to_bedrock(tool: Tool) -> dict[str, Any]:
+    """Return the tool for the `toolConfig` of Bedrock's Converse API."""
+    schema = {"json": input_schema(tool.input_parameters)}
+    specification = {"name": tool.slug, "description": tool.description, "inputSchema": schema}
+    return {"toolSpec": specification}
 
 
 def to_all_formats(tool: Tool) -> dict[str, dict[str, Any]]:

@@ -34,6 +34,9 @@ class _Limits(NamedTuple):
 _LIMITS = {
     "openai": _Limits(name=64, description=1024),
     "anthropic": _Limits(name=64, argument=re.compile(r"[A-Za-z0-9_.-]{1,64}")),
+    "openai-responses": _Limits(name=64, description=1024),
+    "gemini": _Limits(name=64, argument=re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")),
+    "bedrock": _Limits(name=64),
     "mcp": _Limits(name=128),
     "json-schema": _Limits(),
 }
@@ -52,6 +55,26 @@ def fit_definitions(tool: Tool) -> dict[str, ProviderDefinition]:
         format_name: _fit_definition(tool, format_name, definition)
         for format_name, definition in definitions.to_all_formats(tool).items()
     }
+
+
+def fit_definition(tool: Tool, provider: str) -> ProviderDefinition:
+    """Return the definition of a tool for one of `definitions.EXPORT_FORMATS`."""
+    if provider == "openai-responses":
+        return _fit_definition(tool, provider, definitions.to_openai_responses(tool))
+    if provider == "bedrock":
+        return _fit_definition(tool, provider, definitions.to_bedrock(tool))
+    if provider != "gemini":
+        return _fit_definition(tool, provider, definitions.to_all_formats(tool)[provider])
+    if tool.slug[:1].isdigit():
+        note = f"{tool.slug} is left out: gemini refuses a name that starts with a digit."
+        return ProviderDefinition(None, (note,))
+    losses: set[str] = set()
+    result = _fit_definition(tool, provider, definitions.to_gemini(tool, losses))
+    if not losses or result.definition is None:
+        return result
+    lost = ", ".join(sorted(losses))
+    note = f"{tool.slug} loses {lost}: gemini's schema cannot express it."
+    return result._replace(notes=(*result.notes, note))
 
 
 def provider_name(slug: str, provider: str) -> str:
@@ -108,10 +131,10 @@ def _fit_definition(tool: Tool, provider: str, definition: dict[str, Any]) -> Pr
 
 
 def _rename(definition: dict[str, Any], name: str, text: str) -> dict[str, Any]:
-    """Return the definition, or one that contains it as `function`, with this name and text."""
-    function = definition.get("function")
-    if function:
-        return {**definition, "function": _set_name_and_description(function, name, text)}
+    """Return the definition, or one that contains it under a key, with this name and text."""
+    for key in ("function", "toolSpec"):
+        if key in definition:
+            return {**definition, key: _set_name_and_description(definition[key], name, text)}
     return _set_name_and_description(definition, name, text)
 
 

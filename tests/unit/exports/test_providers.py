@@ -28,6 +28,9 @@ from toolcatalog.snapshot.format import Tool, tool_from_document
 WIRE = SHARED / "data" / "wire-tools.json"
 LONG = "A" * 200
 NAMES = {
+    "openai-responses": "[a-zA-Z0-9_-]{1,64}",
+    "gemini": "[a-zA-Z_][a-zA-Z0-9_.-]{0,63}",
+    "bedrock": "[a-zA-Z0-9_-]{1,64}",
     "openai": "[a-zA-Z0-9_-]{1,64}",
     "anthropic": "[a-zA-Z0-9_-]{1,64}",
     "mcp": "[A-Za-z0-9_.-]{1,128}",
@@ -118,6 +121,145 @@ def inner_schemas(schema: Any) -> Iterator[Mapping[str, Any]]:
         yield from inner_schemas(schema.get(key))
 
 
+# Formats of single definitions
+
+
+def check_single_formats(tool: Tool) -> list[str]:
+    """Check the definitions that only `export` makes; return the formats that have none."""
+    missing = []
+    for output_format in ("openai-responses", "gemini", "bedrock"):
+        definition, notes = providers.fit_definition(tool, output_format)
+        if definition is None:
+            assert notes
+            missing.append(output_format)
+        elif output_format == "openai-responses":
+            check_responses(definition)
+        elif output_format == "gemini":
+            check_gemini(definition)
+        else:
+            check_bedrock(definition)
+    return missing
+
+
+def check_responses(definition: Mapping[str, Any]) -> None:
+    from openai.types.responses import FunctionToolParam  # noqa: PLC0415 - takes a second
+
+    TypeAdapter(FunctionToolParam).validate_python(definition)
+    assert definition["strict"] is False
+    hold_form("openai-responses", definition, definition["parameters"])
+
+
+def check_gemini(definition: Mapping[str, Any]) -> None:
+    """The SDK's own model, which forbids unknown fields, accepts it."""
+    from google.genai.types import FunctionDeclaration  # noqa: PLC0415 - takes seconds
+
+    assert re.fullmatch(NAMES["gemini"], definition["name"])
+    FunctionDeclaration.model_validate(definition)
+    for schema in inner_schemas(definition.get("parameters")):
+        assert schema.get("type") != "array" or schema["items"]
+        assert "type" in schema or "anyOf" in schema
+        assert all(isinstance(value, str) for value in schema.get("enum", ()))
+
+
+@cache
+def bedrock_shape() -> Any:
+    """The shape of a tool in the service model of the AWS SDK."""
+    from botocore.session import (  # type: ignore[import-untyped]  # noqa: PLC0415 - takes a second
+        get_session,
+    )
+
+    return get_session().get_service_model("bedrock-runtime").shape_for("Tool")
+
+
+def check_bedrock(definition: Mapping[str, Any]) -> None:
+    """The AWS SDK's own validator accepts it."""
+    from botocore.validate import (  # type: ignore[import-untyped]  # noqa: PLC0415 - takes a second
+        ParamValidator,
+    )
+
+    report = ParamValidator().validate(definition, bedrock_shape())
+    assert not report.has_errors(), report.generate_report()
+    specification = definition["toolSpec"]
+    hold_form("bedrock", specification, specification["inputSchema"]["json"])
+
+
+@pytest.mark.parametrize(
+    ("served", "schema", "losses"),
+    [
+        ({"type": "string", "nullable": True}, {"type": "string", "nullable": True}, ""),
+        (
+            {"type": "integer", "enum": [1, 2], "multipleOf": 1},
+            {"type": "integer"},
+            "enum, multipleOf",
+        ),
+        (
+            {"type": "string", "enum": ["a", "b"], "format": "uuid", "examples": ["a"]},
+            {"type": "string", "enum": ["a", "b"], "example": "a"},
+            "",
+        ),
+        (
+            {"type": "string", "format": "date-time"},
+            {"type": "string", "format": "date-time"},
+            "",
+        ),
+        ({"type": "array"}, {"type": "array", "items": {"type": "string"}}, "items"),
+        (
+            {"type": "object", "additionalProperties": {"type": "string"}},
+            {"type": "object"},
+            "additionalProperties",
+        ),
+        (
+            {"type": "string", "oneOf": [{"type": "string"}, {"type": "integer"}]},
+            {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+            "oneOf",
+        ),
+        (
+            {"type": "number", "exclusiveMinimum": 0, "maximum": 9},
+            {"type": "number", "maximum": 9},
+            "exclusiveMinimum",
+        ),
+    ],
+)
+def test_gemini_schema(served: dict[str, Any], schema: dict[str, Any], losses: str) -> None:
+    """What the subset cannot express is left out and reported."""
+    tool = replace(TOOL, input_parameters={"a": {**served, "description": "", "required": True}})
+    result = providers.fit_definition(tool, "gemini")
+    assert result.definition
+    assert result.definition["parameters"] == {
+        "type": "object",
+        "properties": {"a": schema},
+        "required": ["a"],
+    }
+    note = f"{tool.slug} loses {losses}: gemini's schema cannot express it."
+    assert result.notes == ((note,) if losses else ())
+    check_gemini(result.definition)
+
+
+def test_gemini_names() -> None:
+    """A tool whose name or argument Gemini rejects is left out with a reason."""
+    for tool, reason in (
+        (replace(TOOL, slug="3D_PRINT"), "starts with a digit"),
+        (replace(TOOL, input_parameters={"a.b": {"type": "string"}}), "'a.b'"),
+    ):
+        definition, (note,) = providers.fit_definition(tool, "gemini")
+        assert definition is None
+        assert reason in note
+    empty = providers.fit_definition(replace(TOOL, input_parameters={}), "gemini").definition
+    assert empty
+    assert "parameters" not in empty
+
+
+def test_long_names_of_single_formats() -> None:
+    """A long name is shortened where the definition has it."""
+    tool = replace(TOOL, slug=LONG)
+    for output_format, path in (("openai-responses", ()), ("bedrock", ("toolSpec",))):
+        definition: Any = providers.fit_definition(tool, output_format).definition
+        for key in path:
+            definition = definition[key]
+        assert len(definition["name"]) == 64
+    assert check_single_formats(tool) == []
+
+
 # Real tools
 
 
@@ -126,6 +268,7 @@ def test_every_tool_of_the_shipped_catalog_is_taken_by_every_provider() -> None:
     shipped = served(SHIPPED_CATALOG)
     assert len(shipped) >= 190
     assert {tool.slug: remaining for tool in shipped if (remaining := hold(tool))} == {}
+    assert [tool.slug for tool in shipped if check_single_formats(tool)] == []
     assert [
         note
         for tool in shipped
@@ -148,6 +291,9 @@ def test_real_tools_are_taken_or_left_out_with_a_reason(tmp_path: Path) -> None:
         "GITHUB_UPDATE_A_REPOSITORY": ["anthropic"],
         "GITHUB_UPDATE_BRANCH_PROTECTION": ["anthropic"],
     }
+    rejected = {tool.slug: missing for tool in real if (missing := check_single_formats(tool))}
+    assert {*remaining} <= {*rejected}
+    assert {form for missing in rejected.values() for form in missing} == {"gemini"}
     notes = [
         note
         for tool in real
@@ -173,6 +319,7 @@ def served(catalog: Path) -> list[Tool]:
 @given(tools())
 def test_any_tool_is_taken_or_left_out(tool: Tool) -> None:
     """Whatever names, descriptions and parameters the catalog allows."""
+    assert {*check_single_formats(tool)} <= {"gemini"}
     for output_format in hold(tool):
         assert output_format == "anthropic"
         assert not all(re.fullmatch("[a-zA-Z0-9_.-]{1,64}", name) for name in tool.input_parameters)
