@@ -355,7 +355,7 @@ def test_references_that_multiply_end(monkeypatch: pytest.MonkeyPatch) -> None:
         (b"", "it.json:1:1: the file has no content"),
         (b"{", "is not JSON"),
         (b'{"openapi": "3.0.0", "openapi": "3.0.0"}', "key 'openapi' occurs twice in one object"),
-        (b"openapi: 3.0.0\nopenapi: 3.0.0\n", "it.json:2:1: key `openapi` stands here again"),
+        (b"openapi: 3.0.0\nopenapi: 3.0.0\n", "it.json:2:1: key `openapi` is repeated"),
         (b"openapi: [", "it.json:2:1: while parsing a flow node"),
         (b"{" * 100_000, "is not JSON"),
         (b'{"a":' * 100_000, "nests too deeply"),

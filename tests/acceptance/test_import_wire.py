@@ -619,7 +619,10 @@ def test_what_is_not_a_definition_is_told_in_a_sentence_each(
         (
             [definition("A_B"), definition("A_B", name="Other")],
             {},
-            "A_B stands here twice in version 00000000_00, and not alike: remove one of the two.",
+            (
+                "A_B occurs twice in version 00000000_00, with different definitions: "
+                "remove one of the two."
+            ),
         ),
         (
             [definition("X_B", toolkit={"slug": "x"})],

@@ -261,7 +261,7 @@ def test_what_is_gone_is_listed(catalog: Path) -> None:
 def test_two_unlike_definitions_of_one_tool_are_refused(catalog: Path) -> None:
     """One of them may be in the catalog already: that does not make the other a change."""
     with pytest.raises(
-        UsageError, match="A_DO stands here twice in version 00000000_00, and not alike"
+        UsageError, match="A_DO occurs twice in version 00000000_00, with different"
     ):
         added(catalog, definition(), definition(name="New"))
 

@@ -50,13 +50,13 @@ def test_a_whole_problem() -> None:
         line=9,
         column=7,
         rule="wrong-type",
-        message="the number `5` stands here",
+        message="found the number `5`",
         expected="a name",
         help='put it in quotes: "5"',
         excerpt="name: 5",
     )
     assert "".join(text for text, _ in format_problem(problem)) == (
-        "catalog/x.yaml:9:7: error[wrong-type] the number `5` stands here\n"
+        "catalog/x.yaml:9:7: error[wrong-type] found the number `5`\n"
         "   |\n"
         " 9 | name: 5\n"
         "   |       ^\n"

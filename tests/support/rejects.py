@@ -157,7 +157,7 @@ MADE = {
     "tags-too-many": (
         text_of(TOOL, f"{HEAD}tags: [{', '.join(f't{number}' for number in range(101))}]\n"),
         [f"catalog/{TOOL}:3:7 wrong-value"],
-        "a list of 101 items stands here\na list of at most 100 labels",
+        "found a list of 101 items\na list of at most 100 labels",
     ),
     "pattern-too-long": (
         text_of(

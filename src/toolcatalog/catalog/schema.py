@@ -101,7 +101,7 @@ def _bad_placeholders(path: str, value: Any) -> Iterator[Finding]:
         message = f"{schema_errors.describe_value(name)} is not a value of a session"
         help = names.suggest(str(name), sessions.SAMPLE_VALUES)
         if len(placeholder) > 1:
-            message = f"`{sessions.PLACEHOLDER_KEY}` does not stand alone here"
+            message = f"`{sessions.PLACEHOLDER_KEY}` is not the only key here"
             help = ""
         yield Finding(
             path=path,
@@ -173,7 +173,7 @@ def _whole_schema_finding(path: str, field: str) -> Finding:
         pointer=(field,),
         at_key=True,
         rule="wrong-type",
-        message="a whole JSON Schema stands here",
+        message="found a whole JSON Schema",
         expected="a mapping of parameter names to descriptions",
         help=(
             f"write the `properties` directly below `{field}`, and `required: true` in each that "

@@ -217,7 +217,7 @@ def _type_findings(error: _SchemaError) -> Iterator[Finding]:
     fix = None if error.is_key else _type_fix(error.keyword_value, error.instance)
     yield error.make_finding(
         "wrong-type",
-        f"{describe_value(error.instance)} stands here",
+        f"found {describe_value(error.instance)}",
         help,
         expected=expected,
         fix=fix,
@@ -276,7 +276,7 @@ def _repeated_item_findings(error: _SchemaError) -> Iterator[Finding]:
         text = json.dumps(item, sort_keys=True)
         if text in seen:
             yield error.make_finding(
-                "repeated-item", f"{describe_value(item)} stands here again", "remove it", (index,)
+                "repeated-item", f"{describe_value(item)} is repeated", "remove it", (index,)
             )
         seen.add(text)
 
@@ -284,14 +284,14 @@ def _repeated_item_findings(error: _SchemaError) -> Iterator[Finding]:
 def _too_many_items_findings(error: _SchemaError) -> Iterator[Finding]:
     yield error.make_finding(
         "wrong-value",
-        f"a list of {len(error.instance):,} items stands here",
+        f"found a list of {len(error.instance):,} items",
         "leave out what no one would look for",
     )
 
 
 def _selection_findings(error: _SchemaError) -> Iterator[Finding]:
     yield error.make_finding(
-        "wrong-value", "more than one way of choosing stands here", "keep one", at_key=True
+        "wrong-value", "found more than one way of choosing", "keep one", at_key=True
     )
 
 

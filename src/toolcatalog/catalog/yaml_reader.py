@@ -472,7 +472,7 @@ class _Constructor:
                 self.add_fault(
                     event,
                     "yaml-duplicate-key",
-                    f"key `{event.value}` stands here again{location}",
+                    f"key `{event.value}` is repeated{location}",
                     "keep one of the two",
                 )
             else:

@@ -233,7 +233,8 @@ class _ImportBuilder:
             return False
         if self.seen.setdefault((slug, version), digest) != digest:
             self.faults.append(
-                f"{slug} stands here twice in version {version or UNDATED_VERSION}, and not alike: "
+                f"{slug} occurs twice in version {version or UNDATED_VERSION}, with "
+                "different definitions: "
                 "remove one of the two."
             )
             return False
