@@ -20,6 +20,7 @@ from toolcatalog.system import threads
 from toolcatalog.system.signals import exit_on_interrupt
 
 _COMMAND_TABLE = {  # name: (module, summary, heading in the help)
+    "init": ("init", "Create a catalog with an example toolkit and a CI workflow.", "Catalog"),
     "new": ("new", "Create a toolkit or a tool.", "Catalog"),
     "check": ("check", "Validate the catalog; write nothing.", "Catalog"),
     "explain": ("explain", "Explain a rule and how to fix its findings.", "Catalog"),

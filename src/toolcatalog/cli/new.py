@@ -9,9 +9,8 @@ import click
 
 from toolcatalog.catalog import file_schemas, folder, loader, scaffold, schema
 from toolcatalog.catalog.model import ROUTER, About
-from toolcatalog.cli import options, output
-from toolcatalog.errors import UsageError, write_error
-from toolcatalog.system import files
+from toolcatalog.cli import new_files, options, output
+from toolcatalog.errors import UsageError
 
 _NOTE = """
 At a terminal it asks for missing values. The path of the new file is printed to standard output. An
@@ -151,7 +150,7 @@ def new_schemas(catalog: Path) -> None:
             f"No catalog at {catalog}: create one with `toolcatalog new toolkit SLUG`."
         )
     schemas = scaffold.render_schemas()
-    _write_files(catalog, schemas)
+    new_files.write_files(catalog, schemas)
     for path in schemas:
         click.echo(catalog / path)
 
@@ -282,7 +281,7 @@ def _write_new_file(catalog: Path, path: str, fields: Mapping[str, Any]) -> None
         about = scaffold.render_file("catalog.yaml", title, comments)
         contents = {"catalog.yaml": about, **scaffold.render_schemas()}
     comments = _schema_comments(catalog, path, is_new_catalog=is_new_catalog)
-    _write_files(catalog, {**contents, path: scaffold.render_file(path, fields, comments)})
+    new_files.write_files(catalog, {**contents, path: scaffold.render_file(path, fields, comments)})
     if is_new_catalog:
         about_file = catalog / "catalog.yaml"
         output.print_message(f"Started a new catalog in {catalog}: say in {about_file} what it is.")
@@ -305,17 +304,6 @@ def _schema_comments(catalog: Path, path: str, *, is_new_catalog: bool) -> str:
     about = schema.validate(document)[0] if document and document.is_readable else None
     home = about.home if isinstance(about, About) else ""
     return scaffold.render_schema_comments(path, home) if home else ""
-
-
-def _write_files(catalog: Path, contents: Mapping[str, bytes]) -> None:
-    """Write files in their order, and nothing through a link. Raises UsageError."""
-    for name in contents:
-        files.require_no_links(catalog / name, catalog)
-    try:
-        for name, data in contents.items():
-            files.write_if_changed(catalog / name, data)
-    except OSError as error:
-        raise write_error(error.filename or catalog, error, ", or name another folder") from None
 
 
 def _prompt_title(catalog: Path) -> str:
