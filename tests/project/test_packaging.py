@@ -2,6 +2,7 @@
 against what the program really takes.
 """
 
+import json
 import re
 import shutil
 import subprocess
@@ -166,3 +167,84 @@ def test_the_pods_are_hardened_and_asked_for_their_health(known: set[str]) -> No
     for kind in ("Service", "PodDisruptionBudget"):
         selector = manifests()[kind]["spec"]["selector"]
         assert labels.items() >= (selector.get("matchLabels") or selector).items()
+
+
+def documents(name: str) -> list[Any]:
+    """The documents of a YAML file in `deploy`."""
+    return [*yaml.safe_load_all((DEPLOY / name).read_text())]
+
+
+def test_the_pods_are_scaled() -> None:
+    """Kubernetes accepts the autoscaler, and it scales the Deployment that there is."""
+    done = run(BIN / "kubernetes-validate", "--strict", DEPLOY / "kubernetes/autoscaling.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    [scaler] = documents("kubernetes/autoscaling.yaml")
+    target = scaler["spec"]["scaleTargetRef"]
+    deployment = manifests()["Deployment"]
+    assert (target["kind"], target["name"]) == ("Deployment", deployment["metadata"]["name"])
+    assert scaler["spec"]["minReplicas"] >= deployment["spec"]["replicas"]
+
+
+def test_the_pods_are_scraped() -> None:
+    """The monitor selects a service of the metrics port, and that service selects the pods."""
+    service, monitor = documents("kubernetes/monitoring.yaml")
+    pod = manifests()["Deployment"]["spec"]["template"]
+    assert pod["metadata"]["labels"].items() >= service["spec"]["selector"].items()
+    ports = {port["name"]: port for port in pod["spec"]["containers"][0]["ports"]}
+    [port] = service["spec"]["ports"]
+    assert ports[port["targetPort"]]["containerPort"] == port["port"]
+    wanted = monitor["spec"]["selector"]["matchLabels"]
+    assert service["metadata"]["labels"].items() >= wanted.items()
+    assert not manifests()["Service"]["metadata"]["labels"].items() >= wanted.items()
+    assert monitor["spec"]["endpoints"][0]["port"] == port["name"]
+
+
+def test_compose_starts_what_there_is(known: set[str]) -> None:
+    """The command is one that the program takes, and nothing runs with rights that it needs not."""
+    [compose] = documents("compose.yaml")
+    server, redis = compose["services"]["toolcatalog"], compose["services"]["redis"]
+    assert server["command"][0] == "serve"
+    assert flags(" ".join(server["command"])) <= known
+    assert (DEPLOY / server["build"]["context"] / server["build"]["dockerfile"]).resolve() == (
+        DEPLOY / "Containerfile"
+    )
+    for service in (server, redis):
+        assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
+    volumes = {volume.split(":")[0] for volume in (*server["volumes"], *redis["volumes"])}
+    assert {name for name in volumes if "/" not in name} == {*compose["volumes"]}
+
+
+@pytest.fixture(scope="module")
+def exported() -> set[str]:
+    """The names of all documented metrics, which are those of a server, and of the histogram."""
+    reference = (ROOT / "docs/reference/metrics.md").read_text()
+    names = {*re.findall(r"^\| `(toolcatalog_\w+)`", reference, re.MULTILINE)}
+    return names | {f"{name}_bucket" for name in names if name.endswith("_seconds")}
+
+
+def test_alerts_use_metrics_that_exist(exported: set[str]) -> None:
+    """Each rule has an expression of exported metrics, a severity, a summary and a runbook."""
+    [alerts] = documents("prometheus/alerts.yaml")
+    [group] = alerts["groups"]
+    for rule in group["rules"]:
+        assert {*re.findall(r"toolcatalog_\w+", rule["expr"])} <= exported, rule["alert"]
+        assert rule["labels"]["severity"] in ("critical", "warning")
+        assert rule["annotations"]["summary"].endswith(".")
+        assert (ROOT / rule["annotations"]["runbook"]).is_file()
+    if promtool := shutil.which("promtool"):
+        done = run(promtool, "check", "rules", DEPLOY / "prometheus/alerts.yaml")
+        assert done.returncode == 0, done.stderr
+
+
+def test_the_dashboard_uses_metrics_that_exist(exported: set[str]) -> None:
+    """Each panel asks for exported metrics, and the panels do not overlap."""
+    dashboard = json.loads((DEPLOY / "grafana/toolcatalog.json").read_text())
+    used = set[str]()
+    for panel in dashboard["panels"]:
+        for target in panel["targets"]:
+            used |= {*re.findall(r"toolcatalog_\w+", target["expr"])}
+    assert used <= exported
+    assert len(used) > 8
+    places = {(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in dashboard["panels"]}
+    assert len(places) == len(dashboard["panels"])
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
