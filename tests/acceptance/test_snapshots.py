@@ -187,7 +187,7 @@ def test_back_and_forward(out: Path, digests: list[str]) -> None:
     done = run_toolcatalog("snapshots", "use", digests[0][:12], "--build", out)
     assert (done.returncode, done.stdout) == (0, f"{digests[0]}\n")
     assert f"was {digests[3][:12]}, and is {digests[0][:12]} now" in done.stderr
-    assert "The next `toolcatalog build` moves forward again" in done.stderr
+    assert "To roll the site back too, revert the catalog in git" in done.stderr
     assert (out / "current").readlink() == Path("snapshots") / digests[0]
     assert said(out) == "one"
     assert retention.switch_current(out, digests[2].upper()) == (digests[0], digests[2])

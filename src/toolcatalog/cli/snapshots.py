@@ -136,11 +136,11 @@ def use(digest: str, build: Path) -> None:
         )
         output.print_message(
             f"The current snapshot {previous}, and is"
-            f" {change.current[: retention.SHORT_DIGEST_LENGTH]} now. The site is still that of the"
-            " last build."
+            f" {change.current[: retention.SHORT_DIGEST_LENGTH]} now."
         )
         output.print_message(
-            "The next `toolcatalog build` moves forward again: fix the catalog before that."
+            "To roll the site back too, revert the catalog in git and run `toolcatalog build`. "
+            "Without the revert, the next build moves forward again."
         )
     click.echo(change.current)
 
