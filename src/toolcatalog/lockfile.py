@@ -119,7 +119,7 @@ def load(data: bytes, file: str) -> dict[str, LockedTool]:
         raise _invalid_file(f"{file} has a key twice, and only the last of them would count")
     if not _has_known_format(value):
         raise _invalid_file(
-            f'{file} is no lock file of format {FORMAT} (`{{"format": {FORMAT}, "tools": ...}}`)'
+            f'{file} is not a lock file of format {FORMAT} (`{{"format": {FORMAT}, "tools": ...}}`)'
         )
     for slug, entry in value["tools"].items():
         if not _is_entry(slug, entry):

@@ -89,7 +89,7 @@ def replace_scalar(data: bytes, pointer: Pointer, value: Any) -> bytes:
         or start is None
         or end is None
     ):
-        raise UnsafeEdit("the value is a mapping, a list or a text on lines of its own")
+        raise UnsafeEdit("the value is a mapping, a list or a text on separate lines")
     first, last = file.lines[start.line], file.lines[end.line]
     # an empty value (null) needs a space after the colon
     space = " " if start.index == end.index and not first[: start.column].endswith(" ") else ""
@@ -153,7 +153,7 @@ class _File:
             or mark.key.start_mark is None
             or getattr(self.find_node(pointer[:-1]).event, "flow_style", False)
         ):
-            raise UnsafeEdit("the value is not written as `key: value` on lines of its own")
+            raise UnsafeEdit("the value is not written as `key: value` on separate lines")
         start = mark.key.start_mark.line
         end, last = self.next_line(pointer), max(start, _last_line(mark))
         while end - 1 > last and _is_separator(self.lines[end - 1], column):

@@ -70,7 +70,7 @@ _FORBIDDEN = (
 )
 _SYNTAX_HELP = {  # libyaml's message: help for the most likely cause
     "mapping values are not allowed in this context": (
-        "put the whole value in quotes if it holds `: `, or fix the indentation"
+        "put the whole value in quotes if it contains `: `, or fix the indentation"
     ),
     "found character that cannot start any token": (
         "indent with spaces, not tabs; quote values that start with `@`, `%` or a backtick"
@@ -426,7 +426,7 @@ class _Constructor:
     def parse_node(self, event: Any, key: Event | None, depth: int) -> tuple[Any, Node]:
         self.value_count += 1
         if self.value_count > self.max_values:
-            help = "shorten the lists, or leave out what a tool of its own can look up"
+            help = "shorten the lists, or leave out what another tool can look up"
             self.stop(
                 event, "yaml-values", f"more than {self.max_values:,} values in this file", help
             )

@@ -39,7 +39,7 @@ _SAFE_PATH = re.compile("[A-Za-z0-9._/-]+")
 def command(catalog: Path, expected_file: Path | None) -> int:
     """Print GitHub's CODEOWNERS from the `owners` of the toolkits.
 
-    Only owners that start with `@` and e-mail addresses are printed; others are no accounts.
+    Only owners that start with `@` and e-mail addresses are printed; others are not accounts.
     """
     toolkits = _load_toolkits(catalog)
     lines = render_codeowners(toolkits, _relative_folder(catalog))

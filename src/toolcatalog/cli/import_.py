@@ -410,7 +410,7 @@ def import_wire(file: Path, catalog: Path, toolkit: str, version: str) -> None:
     """Add the tool definitions in FILE, as APIs of this family send them, to a catalog.
 
     FILE is a JSON array of definitions or a page of a list ({"items": [...]}); `-` reads standard
-    input. Everything that the catalog format can hold is kept; the rest is listed.
+    input. Everything that the catalog format supports is kept; the rest is listed.
     """
     with report_deep_nesting(str(file), _WIRE_DEFINITIONS):
         tools = wire.import_tools(read_json(file, _WIRE_DEFINITIONS))

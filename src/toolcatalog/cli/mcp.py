@@ -78,7 +78,7 @@ def _require_toolkits(store: Store, slugs: tuple[str, ...]) -> tuple[str, ...] |
             suggestion = (
                 f" Did you mean {nearest[0]}?"
                 if nearest
-                else " `toolcatalog stats` shows what there is."
+                else " `toolcatalog stats` shows what the build contains."
             )
             raise UsageError(f"There is no toolkit {slug} in this build.{suggestion}")
     return slugs or None

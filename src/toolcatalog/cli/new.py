@@ -101,7 +101,7 @@ def new_toolkit(slug: str, catalog: Path, **fields: Any) -> None:
 @click.option(
     "--toolkit",
     metavar="SLUG",
-    help="Its toolkit.  [default: the toolkit whose slug is the prefix of its own]",
+    help="Its toolkit.  [default: the toolkit whose slug is its prefix]",
 )
 @click.option(
     "--scope",

@@ -121,7 +121,7 @@ def resolve_digest(build: Path, prefix: str) -> str:
     )
     raise UsageError(
         f"No snapshot in {build} starts with {prefix!r}: {suggestion}`toolcatalog snapshots list` "
-        "shows what there is."
+        "shows all."
     )
 
 

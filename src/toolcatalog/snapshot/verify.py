@@ -77,7 +77,7 @@ def read_manifest(
                 f"was written): {hint}"
             )
         if encoding.dump_json(value) != data:  # for example a duplicate key
-            raise ValueError("not as it is written")
+            raise ValueError("not in canonical form")
         return _parse_manifest(value)
     except FileNotFoundError:
         raise SnapshotError(f"There is no finished build in {build}: {hint}") from None
