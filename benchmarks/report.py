@@ -92,7 +92,7 @@ reads 20,000, and the time is scaled. *Indexes only* and *with site* start witho
 and cache. *One file changed* is another file each time, and ends when the command has ended. Peak
 memory is that of all processes together (PSS: shared pages count once).
 
-Each build has folders of its own, and nothing is removed in between: ext4 without a journal
+Each build has separate folders, and nothing is removed in between: ext4 without a journal
 creates files slowly for minutes after many were removed. Targets are for a quiet machine.
 """
 

@@ -531,12 +531,10 @@ def test_a_submodule_in_a_catalog_is_refused(tmp_path: Path) -> None:
     run_git(catalog, "rm", "--quiet", "-r", "toolkits/a")
     add = ("submodule", "--quiet", "add", str(tmp_path / "kit"), "catalog/toolkits/a")
     run_git(tmp_path / "repo", "-c", "protocol.file.allow=always", *add)
-    with pytest.raises(UsageError, match=r"catalog/toolkits/a is a repository of its own, such as"):
+    with pytest.raises(UsageError, match=r"catalog/toolkits/a is a separate repository, such as"):
         since(catalog, first)
     commit(tmp_path / "repo")
-    with pytest.raises(
-        UsageError, match=r"is a repository of its own at HEAD, such as a submodule"
-    ):
+    with pytest.raises(UsageError, match=r"is a separate repository at HEAD, such as a submodule"):
         files_at(catalog, "HEAD")
     assert files_at(catalog, first).object_ids
 

@@ -115,7 +115,8 @@ def _fit_definition(tool: Tool, provider: str, definition: dict[str, Any]) -> Pr
     notes = []
     if name != tool.slug:
         notes.append(
-            f"{name} stands for {tool.slug}: {provider} takes names of {limits.name} characters."
+            f"{name} is the name of {tool.slug}: {provider} takes names of {limits.name} "
+            "characters."
         )
     if text != tool.description:
         notes.append(

@@ -185,7 +185,7 @@ def require_own_history(repository: Repository, revision: str) -> None:
     references = _run_git_in(outer, "ls-tree", "-d", commit, path).stdout if commit else b""
     if references and not references.startswith(_SUBMODULE.encode()):
         raise UsageError(
-            f"{top} is a repository of its own, such as a submodule, and at {revision} it was a "
+            f"{top} is a separate repository, such as a submodule, and at {revision} it was a "
             f"folder of the repository in {outer.top}: put the files themselves there."
         )
 
@@ -390,7 +390,7 @@ def _folders(paths: Iterable[str]) -> set[str]:
 
 def _nested(path: str, when: str = "") -> NoReturn:
     raise UsageError(
-        f"{path} is a repository of its own{when}, such as a submodule, and the history of its "
+        f"{path} is a separate repository{when}, such as a submodule, and the history of its "
         "files is not in that of the catalog: put the files themselves there."
     )
 

@@ -360,7 +360,7 @@ def test_a_name_that_is_too_long_is_shortened(output_format: str, maximum: int) 
     )
     assert providers.provider_name(LONG[:-1] + "B", output_format) != name
     assert notes == (
-        f"{name} stands for {LONG}: {output_format} takes names of {maximum} characters.",
+        f"{name} is the name of {LONG}: {output_format} takes names of {maximum} characters.",
     )
     assert providers.provider_name("A" * maximum, output_format) == "A" * maximum
 
