@@ -219,7 +219,7 @@ def test_a_list_of_pages_from_elsewhere_removes_nothing(
     shutil.rmtree(catalog / "toolkits/kit0/KIT0_DO_0")
     done = run_toolcatalog(*arguments, "--site", site, env=elsewhere)
     assert done.returncode == 0, done.stderr
-    assert "pages that are no longer made" in done.stderr
+    assert "pages that are no longer built" in done.stderr
     assert (site / "tools/KIT0_DO_0/index.html").is_file()
     shutil.rmtree(catalog / "toolkits/kit0/KIT0_DO_3")
     done = run_toolcatalog(*arguments, "--site", site, env=elsewhere)
