@@ -830,7 +830,8 @@ def test_many_snapshots_are_told_of(catalog: Path, out: Path) -> None:
     """Nothing is removed by a build; with more than ten it says, after a change and in one line,
     what removes old ones.
     """
-    output = f"{out} contains 11 snapshots: `toolcatalog snapshots prune --build {out}` removes old ones."
+    command = f"`toolcatalog snapshots prune --build {out}`"
+    output = f"{out} contains 11 snapshots: {command} removes old ones."
     for number in range(9):
         describe(catalog, f"number {number}")
         build(catalog, out, None)

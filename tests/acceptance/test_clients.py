@@ -811,7 +811,6 @@ def enveloped(answer: Any, status: int, slug: str, lines: list[str]) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status", "slug", "begins"),
     [
-        ("get", "/toolkits", 404, "route_not_found", "There is no route for "),
         ("post", "/tools", 405, "method_not_allowed", "POST is not "),
     ],
 )
