@@ -16,7 +16,7 @@ from toolcatalog import __version__
 from toolcatalog.catalog import yaml_reader
 
 AUDIT = ROOT / ".venv" / "audit"
-LOCKED = re.compile(r"^([\w.-]+)==([^\s\\;]+)(.*(?:\n    .*)*)", re.MULTILINE)
+LOCKED = re.compile(r"^([\w.-]+)(?:\[[\w,-]+\])?==([^\s\\;]+)(.*(?:\n    .*)*)", re.MULTILINE)
 
 
 def locked(lock: Path) -> dict[tuple[str, str], set[str]]:
