@@ -84,6 +84,11 @@ HOSTILE = {
     "a long slug": f"{LIST}/{'KIT_' * 49}",
     "a slug far too long": f"{LIST}/{'A' * LINE}",
     "a slug of long unknown words": f"{LIST}/{'_'.join('QWERTZUIOPASDFGHJKLYXCV' + c for c in 'BNMQWERT')}",
+    "all slugs": f"{LIST}/enum",
+    "a page of toolkits": "/api/v3/toolkits?limit=1000&sort_by=usage",
+    "a search of toolkits": f"/api/v3/toolkits?limit=1000&search={'a+b+' * 1000}",
+    "an unknown toolkit": "/api/v3/toolkits/kat999",
+    "a toolkit far too long": f"/api/v3/toolkits/{'k' * LINE}",
     "a long session id": f"/api/v3/tool_router/session/trs_{'a' * LINE}/tools",
 }
 HEADS = {
