@@ -157,7 +157,7 @@ def test_what_is_left_out_is_told_and_the_rest_printed(small: Path) -> None:
     assert (done.returncode, names[:2], names[2][:56]) == (1, ["A_DO", "A_NEW"], shortened)
     assert done.stderr.splitlines() == [
         "A_TOP is left out: anthropic refuses the name of its argument '$top'.",
-        f"{names[2]} stands for {LONG}: anthropic takes names of 64 characters.",
+        f"{names[2]} is the name of {LONG}: anthropic takes names of 64 characters.",
     ]
     assert (small.parent / "site" / "toolkits" / "a" / "anthropic.json").read_text() == done.stdout
     assert (small.parent / "site" / "toolkits" / "b" / "anthropic.json").read_text() == "[]\n"

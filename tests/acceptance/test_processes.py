@@ -356,15 +356,15 @@ def told(number: int) -> tuple[int, int]:
 
 
 def test_a_few_tasks_wait_for_nobody() -> None:
-    """While the process beside has other work, all but the one or two that it is to do next are
-    done here; what fails there fails here.
+    """While the process beside has other work, all but one or two that it may do next are done
+    here; what fails there fails here.
     """
     with WorkerPool(2) as crew:
         crew.background.start()
         other = crew.background.submit(partial(time.sleep, 1))
         here = [process == os.getpid() for _, process in crew.map(told, [0] * 6)]
         assert here == sorted(here, reverse=True)
-        assert here.count(False) in (1, 2)
+        assert here.count(False) <= 2  # none where the process starts slowly
         assert other() is None
         with pytest.raises(OSError, match="No space left"):
             [*crew.map(slowly, [1, 2, 3])]

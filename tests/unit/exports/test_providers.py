@@ -301,8 +301,8 @@ def test_real_tools_are_taken_or_left_out_with_a_reason(tmp_path: Path) -> None:
         for note in result.notes
     ]
     assert (
-        sorted(note.split(":")[0].split(" ", 1)[1].split(" for ")[0] for note in notes)
-        == ["is left out"] * 2 + ["stands"] * 8
+        sorted(note.split(":")[0].split(" ", 1)[1].split(" of ")[0] for note in notes)
+        == ["is left out"] * 2 + ["is the name"] * 8
     )
 
 
