@@ -16,7 +16,8 @@ from toolcatalog.cli.main import cli
 GUIDE = (ROOT / "docs" / "guides" / "add-a-tool.md").read_text()
 PAGES = sorted(
     {ROOT / "README.md", *(ROOT / "docs").rglob("*.md")}
-    - {ROOT / "docs" / "reference" / "cli.md"}  # generated from the commands
+    - {*(ROOT / "docs" / "reference" / "cli").glob("*.md")}  # generated from the commands
+    - {ROOT / "docs" / "reference" / "cli.md"}
 )
 
 
