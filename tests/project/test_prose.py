@@ -90,6 +90,19 @@ def test_layout_of_docs(text: str, problem: str, project: Path) -> None:
     assert any(line.startswith(problem) for line in lines), lines
 
 
+def test_passive_voice_is_a_hint(project: Path) -> None:
+    """`--hints` prints it, and the exit code stays 0."""
+    (project / "README.md").write_text("The file is written by the build.\n")
+    assert run(project) == (0, ["prose: no problems"])
+    done = subprocess.run(
+        [ROOT / "scripts" / "prose", "--hints", project],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("README.md:1: hint: 'is written' may be passive")
+
+
 def test_a_page_without_problems(project: Path) -> None:
     """Exit code 0 and one line."""
     (project / "README.md").write_text("A short sentence.\n")

@@ -370,7 +370,7 @@ def _compare_fields(path: str, old: FileFields, new: FileFields) -> Iterator[Cha
         if kind in ("sessions", "auth_configs"):
             yield Change("scope", key, "is another: it says what may be used")
         elif is_meta_tool(path) and key != "deprecation":
-            yield Change("breaking", key, "changed in a way that is not looked into")
+            yield Change("breaking", key, "changed in a way that cannot be compared")
         elif key == "no_auth":
             yield Change(
                 "additive" if new[key] else "breaking", key, _NO_AUTH_CHANGES[bool(new[key])]

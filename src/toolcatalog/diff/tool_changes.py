@@ -105,7 +105,7 @@ def _compare_deprecation(
     old: Mapping[str, str] | None, new: Mapping[str, str] | None
 ) -> Iterator[Change]:
     if new is None:
-        yield Change("text", "deprecation", "was taken back")
+        yield Change("text", "deprecation", "was removed")
     elif old is None:
         details = ", ".join(f"{key} {quote_value(value)}" for key, value in new.items() if value)
         yield Change("text", "deprecation", f"is new: {details}" if details else "is new")

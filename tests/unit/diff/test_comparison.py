@@ -118,7 +118,7 @@ def test_a_published_version_changes() -> None:
         ("deprecated", comparisons.V1, "", "text", "is new: sunset `2026-01-31`")
     ]
     assert told(side({comparisons.V1: OLD}), side({comparisons.V1: comparisons.PLAIN})) == [
-        ("deprecation", comparisons.V1, "", "text", "was taken back")
+        ("deprecation", comparisons.V1, "", "text", "was removed")
     ]
     assert [
         row[0] for row in told(side({comparisons.V1: REWORDED}), side({comparisons.V1: OLD}))
@@ -212,7 +212,7 @@ def test_other_files() -> None:
         session: [("scope", "tags", "is another: it says what may be used")],
         meta: [
             ("text", "deprecation", "`{}` became null"),
-            ("breaking", "name", "changed in a way that is not looked into"),
+            ("breaking", "name", "changed in a way that cannot be compared"),
         ],
         "catalog.yaml": [("text", "title", "`T` became `U`")],
     }

@@ -500,7 +500,7 @@ def test_long_values_are_cut() -> None:
         (
             {"deprecation": {"reason": "Old."}},
             {"deprecation": None},
-            [(TEXT, "deprecation", "was taken back")],
+            [(TEXT, "deprecation", "was removed")],
         ),
         (
             {"deprecation": {"reason": "", "sunset": "2026-01-01"}},
