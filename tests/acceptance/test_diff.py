@@ -108,8 +108,8 @@ def test_two_revisions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> Non
         " `Old.`\n\n1 deprecated. Changes: 1 text.\n"
     )
     assert (
-        "A_DO  version 20250101_00 has another deprecation\n    text      deprecation  was taken"
-        " back" in run(capsys, "HEAD", "HEAD~1")
+        "A_DO  version 20250101_00 has another deprecation\n    text      deprecation  was "
+        "removed" in run(capsys, "HEAD", "HEAD~1")
     )
     assert run(capsys, "HEAD", "HEAD") == "No change.\n"
 
