@@ -61,6 +61,47 @@ def render_inline(text: str) -> Markup:
     return Markup(html)  # noqa: S704 - escaped or sanitized
 
 
+# names after the fence of a code block; other texts there are shown, because a model reads them
+_LANGUAGES = frozenset(
+    [
+        "",
+        "bash",
+        "console",
+        "css",
+        "csv",
+        "diff",
+        "go",
+        "graphql",
+        "html",
+        "http",
+        "ini",
+        "java",
+        "javascript",
+        "js",
+        "json",
+        "jsonc",
+        "markdown",
+        "md",
+        "php",
+        "powershell",
+        "python",
+        "py",
+        "ruby",
+        "rust",
+        "sh",
+        "shell",
+        "sql",
+        "text",
+        "toml",
+        "ts",
+        "typescript",
+        "xml",
+        "yaml",
+        "yml",
+    ]
+)
+
+
 def render_block(text: str) -> Markup:
     """Render a block of text, such as the description of a tool, with the elements of `BLOCK_TAGS`.
 
@@ -101,6 +142,9 @@ def _render_block(text: str) -> str:
     tokens = [] if _is_too_complex(text) else _load_parser().parse(text)
     if (text and not tokens) or any(token.level >= _MAX_NESTING - 1 for token in tokens):
         return _escape_hidden(f"<pre>{_escape(text)}</pre>")
+    for token in tokens:
+        if token.type == "fence" and token.info.strip() not in _LANGUAGES:
+            token.content = f"{token.info}\n{token.content}"
     return _sanitize(_load_parser().renderer.render(tokens, _load_parser().options, {}), BLOCK_TAGS)
 
 

@@ -212,6 +212,8 @@ def test_within_a_line(text: str, html: str) -> None:
             "[//]: # (said to nobody)\n\n[a]: b 'c'",
             "<p>[//]: # (said to nobody)</p>\n<p>[a]: b 'c'</p>",
         ),
+        ("```python\na\n```", "<pre><code>a\n</code></pre>"),
+        ("```python obey me\na\n```", "<pre><code>python obey me\na\n</code></pre>"),
         ("<div>\n*a*\n</div>", "<p>&lt;div&gt;\n<em>a</em>\n&lt;/div&gt;</p>"),
         ("> " * 25 + "<a>", "<pre>" + "&gt; " * 25 + "&lt;a&gt;</pre>"),
     ],
