@@ -1,4 +1,4 @@
-"""The room `system.signals`: Ctrl-C at moments when Python makes too much of it, or loses it."""
+"""Ctrl-C at moments when Python prints a traceback, loses the interrupt or hangs."""
 
 import os
 import re
@@ -19,8 +19,7 @@ from support.server import TIMEOUT, create_key, wait_until
 from toolcatalog.system.processes import available_cpus
 from toolcatalog.system.signals import exit_on_interrupt
 
-# Interrupts the program when it begins to load one module: as early, and as late, as somebody may
-# press Ctrl-C.
+# Interrupts the program when it imports one module.
 AS_IT_LOADS = """
 import os, signal, sys
 class Finder:
@@ -35,7 +34,7 @@ sys.meta_path.insert(0, Finder())
     "module", ["click", "toolcatalog.cli.main", "toolcatalog.cli.serve", "uvicorn", "numpy"]
 )
 def test_an_interrupted_start_says_nothing(module: str, tmp_path: Path) -> None:
-    """It ends at once, as by the signal, and without lines of code."""
+    """It ends at once, as by the signal, and prints no traceback."""
     (tmp_path / "sitecustomize.py").write_text(AS_IT_LOADS.format(module=module))
     command = [sys.executable, "-m", "toolcatalog", "serve", "--build", str(tmp_path)]
     done = subprocess.run(
@@ -61,11 +60,9 @@ sys.meta_path.insert(0, Finder())
 def test_a_worker_that_is_interrupted_as_it_loads_says_nothing(
     shipped_build: Path, tmp_path: Path
 ) -> None:
-    """A terminal sends Ctrl-C to all processes: one that has just been begun ends like those that
-    serve already.
-    """
+    """A terminal sends Ctrl-C to all processes, also to one that just started."""
     (tmp_path / "sitecustomize.py").write_text(AS_A_WORKER_LOADS)
-    with begun(
+    with start_process(
         tmp_path, "serve", "--build", shipped_build, "--port", "0", "--workers", "2"
     ) as process:
         _, told = process.communicate(timeout=TIMEOUT)
@@ -80,16 +77,12 @@ def test_a_worker_that_is_interrupted_as_it_loads_says_nothing(
 def test_a_second_interrupt_of_a_server_says_nothing(
     command: str, pause: float, shipped_build: Path, tmp_path: Path
 ) -> None:
-    """Who presses Ctrl-C once more wants it to end at once: it does."""
+    """A second Ctrl-C ends it at once."""
     arguments = command.format(
         build=shipped_build, catalog=generate_catalog(tmp_path / "catalog", 6)
     ).split()
-    with begun(tmp_path, *arguments, "--port", "0") as process:
-        assert process.stderr
-        said = next(
-            found for line in process.stderr if (found := re.search("http://[0-9.:]+", line))
-        )
-        wait_until(lambda: answers(f"{said[0]}/"))
+    with start_process(tmp_path, *arguments, "--port", "0") as process:
+        wait_until_it_answers(process)
         os.killpg(process.pid, signal.SIGINT)
         time.sleep(pause)
         os.killpg(process.pid, signal.SIGINT)
@@ -97,8 +90,46 @@ def test_a_second_interrupt_of_a_server_says_nothing(
     assert (process.returncode in {130, -signal.SIGINT}, "Traceback" in told) == (True, False), told
 
 
+WHILE_IT_IS_HANDLED = """
+import signal, sys
+class Interrupter:
+    left = 20
+    def trace(self, frame, event, argument):
+        callers = [frame]
+        while callers[-1].f_back and len(callers) < 6:
+            callers.append(callers[-1].f_back)
+        if any(caller.f_code.co_name == "handle_exit" for caller in callers):
+            return self.interrupt
+    def interrupt(self, frame, event, argument):
+        if self.left:
+            self.left -= 1
+            signal.raise_signal(signal.SIGINT)
+        return self.interrupt
+sys.settrace(Interrupter().trace)
+"""
+
+
+def test_an_interrupt_while_one_is_handled_says_nothing(
+    shipped_build: Path, tmp_path: Path
+) -> None:
+    """Signals can arrive at each line of the signal handler: no lock makes it wait for itself."""
+    (tmp_path / "sitecustomize.py").write_text(WHILE_IT_IS_HANDLED)
+    with start_process(tmp_path, "serve", "--build", shipped_build, "--port", "0") as process:
+        wait_until_it_answers(process)
+        os.kill(process.pid, signal.SIGINT)
+        _, printed = process.communicate(timeout=TIMEOUT)
+    assert (process.returncode, "Traceback" in printed) == (130, False), printed
+
+
+def wait_until_it_answers(server: "subprocess.Popen[str]") -> None:
+    """Wait until a server has printed its address, and answers there."""
+    assert server.stderr
+    url = next(match for line in server.stderr if (match := re.search("http://[0-9.:]+", line)))[0]
+    wait_until(lambda: answers(f"{url}/"))
+
+
 def answers(url: str) -> bool:
-    """Whether there is a server that answers anything."""
+    """Whether a server answers."""
     try:
         return httpx.get(url).status_code > 0
     except httpx.TransportError:
@@ -106,10 +137,8 @@ def answers(url: str) -> bool:
 
 
 @contextmanager
-def begun(folder: Path, *arguments: object) -> Iterator["subprocess.Popen[str]"]:
-    """A command with processes of its own, as a terminal begins it; with the `sitecustomize` of the
-    folder, and its files there.
-    """
+def start_process(folder: Path, *arguments: object) -> Iterator["subprocess.Popen[str]"]:
+    """A command in a process group of its own, with the `sitecustomize` and the keys of a folder."""
     env = os.environ | {"PYTHONPATH": str(folder), "TOOLCATALOG_KEYS": str(folder / "keys.json")}
     command = [sys.executable, "-m", "toolcatalog", *map(str, arguments)]
     create_key(folder / "keys.json")
@@ -130,9 +159,7 @@ atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
 
 
 def test_an_interrupt_at_the_very_end_says_nothing(tmp_path: Path) -> None:
-    """All has been said and written by then: who presses Ctrl-C now ends what is left of the
-    process.
-    """
+    """The output is complete by then."""
     (tmp_path / "sitecustomize.py").write_text(AT_ITS_END)
     done = run_toolcatalog("completion", "bash", env={"PYTHONPATH": str(tmp_path)})
     assert (done.returncode, "complete" in done.stdout, done.stderr) == (-signal.SIGINT, True, "")
@@ -153,10 +180,8 @@ print(len(os.listdir("/proc/self/task")))
     reason="a thread for each core is told by /proc, where there are two",
 )
 @pytest.mark.parametrize(("said", "threads"), [({}, 1), ({"OPENBLAS_NUM_THREADS": "2"}, 2)])
-def test_numpy_begins_no_threads(said: dict[str, str], threads: int) -> None:
-    """It would begin one for each core, and end the process where a container allows fewer; unless
-    somebody wants so many.
-    """
+def test_numpy_starts_no_threads(said: dict[str, str], threads: int) -> None:
+    """By default it starts one for each core, and fails where a container allows fewer."""
     env = {
         name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"
     } | said

@@ -6,7 +6,6 @@ mapped into memory, and the mapping ends when its last chunk has been sent.
 """
 
 import os
-import threading
 import time
 from typing import Protocol
 
@@ -25,6 +24,25 @@ class Flag(Protocol):
     def is_set(self) -> bool:
         """Return whether the flag is set."""
         ...
+
+
+class LocalFlag:
+    """A flag of one process that a signal handler can set.
+
+    It has no lock: a second signal can interrupt the handler while it holds one, and then waits for
+    itself.
+    """
+
+    def __init__(self) -> None:
+        self._value = False
+
+    def set(self) -> None:
+        """Set the flag."""
+        self._value = True
+
+    def is_set(self) -> bool:
+        """Return whether the flag is set."""
+        return self._value
 
 
 class ServedSnapshot:
@@ -54,7 +72,7 @@ class AppState:
     ) -> None:
         self.keys = keys
         self.rate_limiter = rate_limiter
-        self.draining = draining or threading.Event()
+        self.draining = draining or LocalFlag()
         self.observer = RequestObserver()
         self.current: ServedSnapshot | None = None
         if store is not None:

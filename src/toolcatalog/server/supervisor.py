@@ -27,7 +27,7 @@ from toolcatalog.server.metrics import prometheus, workers
 from toolcatalog.server.metrics.workers import WorkerPage
 from toolcatalog.server.process import ServerSettings, create_worker_app
 from toolcatalog.server.protocol import select_protocol
-from toolcatalog.server.state import Flag
+from toolcatalog.server.state import Flag, LocalFlag
 from toolcatalog.system import threads
 from toolcatalog.system.signals import defer_interrupts, unblock_interrupts
 
@@ -64,7 +64,7 @@ def run_server(
                 replace(settings, metrics_folder=pages), listener, _SharedFlag(pages / "draining")
             )
     else:
-        draining = threading.Event()
+        draining = LocalFlag()
         app = create_worker_app(settings, draining, metrics_listener, read_extra_counts)
         server = _DrainingServer(_create_config(app), draining, settings.drain_seconds)
         # uvicorn handles signals only while it serves: one may come before, and it raises those
@@ -131,9 +131,7 @@ class _DrainingServer(uvicorn.Server):
     It sets `draining` at once.
     """
 
-    def __init__(
-        self, config: uvicorn.Config, draining: threading.Event, drain_seconds: float
-    ) -> None:
+    def __init__(self, config: uvicorn.Config, draining: LocalFlag, drain_seconds: float) -> None:
         super().__init__(config)
         self._draining = draining
         self._drain_seconds = drain_seconds
