@@ -37,8 +37,8 @@ _REMEDIES = dict.fromkeys(
     (errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP, errno.EINVAL),
     "move what is in its way",
 ) | {
-    errno.ENOSPC: "make room",
-    errno.EDQUOT: "make room in its owner's quota",
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free space in the quota of its owner",
     errno.EFBIG: "allow larger files (`ulimit -f`)",
     errno.EROFS: "mount its disk for writing",
     errno.EIO: "check its disk for errors",

@@ -313,7 +313,7 @@ def fail(given: Given, name: str, error: int, at: int, to: Path) -> bool:
 
 
 WHAT_TO_DO = {
-    errno.ENOSPC: "make room",
+    errno.ENOSPC: "free some space",
     errno.EROFS: "mount its disk for writing",
     errno.EIO: "check its disk for errors",
 }
@@ -381,7 +381,7 @@ def test_a_write_that_fails_is_one_sentence_and_harms_nothing(
     assert not all(through)
 
 
-def test_a_file_that_may_not_be_mended_is_one_sentence(given: Given, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_fixed_is_one_sentence(given: Given, tmp_path: Path) -> None:
     """`check --fix` in a catalog that it may not write to says so, and leaves the file as it was."""
     given.copied("check --fix", tmp_path)
     before = state_of(tmp_path / "given/catalog")
@@ -494,7 +494,7 @@ def assert_one_sentence(ended: Outcome) -> None:
 @pytest.mark.parametrize(
     "arguments", [["search", "stories"], *([["explain"], ["--help"]] if DEEP_PROFILE else [])]
 )
-def test_output_that_nobody_takes(arguments: list[str], small_build: Path) -> None:
+def test_output_on_a_full_disk(arguments: list[str], small_build: Path) -> None:
     """Standard output on a full disk is no bug but one sentence."""
     command = [
         sys.executable,
@@ -506,7 +506,7 @@ def test_output_that_nobody_takes(arguments: list[str], small_build: Path) -> No
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     sentence = (
-        "error: Cannot write standard output (No space left on device): make room, and "
+        "error: Cannot write standard output (No space left on device): free some space, and "
         "run this again.\n"
     )
     assert (done.returncode, done.stderr) == (2, sentence)

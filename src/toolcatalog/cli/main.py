@@ -7,9 +7,11 @@ something that cannot be used, 3 a bug in this program, 130 interrupted.
 import errno
 import importlib
 import logging
+import os
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
@@ -182,6 +184,8 @@ def _report_os_error(error: OSError) -> int:
 
     It is not a bug, wherever it is raised.
     """
+    if error.filename is None:
+        _discard_output()
     if isinstance(error, BrokenPipeError):  # the reader of the output is gone
         return 0
     if error.errno not in _DISK_ERRORS:
@@ -189,6 +193,17 @@ def _report_os_error(error: OSError) -> int:
     path = error.filename or "standard output"
     output.print_error(str(write_error(path, error, ", and run this again")))
     return 2
+
+
+def _discard_output() -> None:
+    """Discard what is left in the buffer of standard output.
+
+    Otherwise Python tries to write it again when it exits, and fails with code 120.
+    """
+    with suppress(OSError, ValueError):  # closed, or not a file
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
 
 
 def _report_thread_limit() -> int:
