@@ -295,7 +295,7 @@ def standard_output(build: Path, folder: Path) -> Iterator[tuple[Server, IO[byte
 @pytest.mark.parametrize(
     "make", [lambda folder: folder / "no" / "access.log", lambda folder: folder]
 )
-def test_a_file_that_cannot_be_written_is_told_before_anything_is_served(
+def test_a_file_that_cannot_be_written_is_reported_before_anything_is_served(
     shipped_build: Path, tmp_path: Path, make: Callable[[Path], Path]
 ) -> None:
     """One sentence, and 2."""
@@ -429,7 +429,7 @@ def test_a_trace_is_of_its_own_request_only(shipped_build: Path, tmp_path: Path)
             assert results == [None, None, TRACE, TRACE, None, None, None]
 
 
-def test_a_trace_stands_beside_the_error_of_its_request(
+def test_a_trace_stands_next_to_the_error_of_its_request(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """In the log, with the request id, and in the answer; one that is not sane stands nowhere."""

@@ -194,7 +194,7 @@ def test_every_new_version_is_looked_at(catalog: Path, capsys: pytest.CaptureFix
     assert problems(catalog, capsys) == [("instruction-like", "warning", path)]
 
 
-def test_scopes_that_grow_are_told_whatever_the_change_says(
+def test_scopes_that_grow_are_reported_whatever_the_change_says(
     catalog: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """The rule compares two files, and its comment stands in the new one."""
@@ -307,7 +307,7 @@ def test_nothing_is_hidden_anywhere_in_a_file(
         assert problems(catalog, capsys) == expected
 
 
-def test_a_published_version_that_is_told_to_be_deprecated_is_looked_at(
+def test_a_published_version_that_becomes_deprecated_is_checked(
     catalog: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Its deprecation may change, and is served, also where it is not the newest version."""
@@ -319,7 +319,7 @@ def test_a_published_version_that_is_told_to_be_deprecated_is_looked_at(
     assert problems(catalog, capsys) == [("instruction-like", "warning", A_DO)]
 
 
-def test_scopes_that_grow_are_told_whatever_versions_are_between(
+def test_scopes_that_grow_are_reported_whatever_versions_are_between(
     catalog: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A change that brings two versions with the same scopes is compared with what was there."""

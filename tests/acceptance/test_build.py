@@ -826,7 +826,7 @@ def test_going_back_counts_too(folder: Path) -> None:
     assert (folder / "build/current").readlink().name == hundred_tools
 
 
-def test_many_snapshots_are_told_of(catalog: Path, out: Path) -> None:
+def test_many_snapshots_are_reported(catalog: Path, out: Path) -> None:
     """Nothing is removed by a build; with more than ten it says, after a change and in one line,
     what removes old ones.
     """

@@ -161,7 +161,7 @@ def test_a_checkout_that_is_its_own_site_loses_nothing(tmp_path: Path) -> None:
     }
 
 
-def test_a_list_of_pages_that_nobody_sealed_removes_nothing(catalog: Path, tmp_path: Path) -> None:
+def test_an_unsealed_list_of_pages_removes_nothing(catalog: Path, tmp_path: Path) -> None:
     """Files stay whatever the list says, in the site and outside of it; those that may be pages are
     counted.
     """

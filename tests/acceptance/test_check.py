@@ -33,7 +33,7 @@ def rules(catalog: Path, *arguments: object) -> list[tuple[str, str]]:
     return [(problem["rule"], problem["severity"]) for problem in json.loads(done.stdout)]
 
 
-def test_warnings_are_told_and_let_pass(catalog: Path) -> None:
+def test_warnings_are_reported_and_let_pass(catalog: Path) -> None:
     """Exit code 0 with a warning; 1 where they are to count."""
     (catalog / TOOL).write_text(EMPTY)
     done = run_toolcatalog("check", "--catalog", catalog)
@@ -197,7 +197,7 @@ def test_sarif_and_junit(catalog: Path) -> None:
     assert tests.find(".//failure") is not None
 
 
-def test_what_is_remembered_lies_beside_the_catalog(catalog: Path) -> None:
+def test_what_is_remembered_lies_next_to_the_catalog(catalog: Path) -> None:
     """Nobody who only checks finds new files in git, and deleting what is remembered costs time and
     nothing else.
     """
@@ -219,7 +219,7 @@ def test_what_is_remembered_lies_beside_the_catalog(catalog: Path) -> None:
     assert rules(catalog) == expected
 
 
-def test_what_was_found_is_told_again_only_where_nothing_has_changed(catalog: Path) -> None:
+def test_what_was_found_is_reported_again_only_where_nothing_has_changed(catalog: Path) -> None:
     """A tool, a file beside the tools, what is to be shown, the name by which the catalog goes:
     each changes what is told.
     """

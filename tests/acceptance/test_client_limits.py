@@ -195,7 +195,7 @@ def test_who_holds_all_connections_keeps_no_revoked_key_good(
         wait_until(is_refused)
 
 
-def test_a_server_that_may_open_few_files_does_not_begin(
+def test_a_server_that_may_open_few_files_does_not_start(
     shipped_build: Path, tmp_path: Path
 ) -> None:
     """It says how to mend that, rather than to fail at one file or another later."""
@@ -320,7 +320,7 @@ def test_a_head_that_is_too_large(shipped: Server, part: bytes) -> None:
             flood(connection, part)
 
 
-def test_a_large_head_is_told_so(shipped: Server) -> None:
+def test_a_large_head_is_reported(shipped: Server) -> None:
     """Who waits for the answer reads it."""
     with connected(shipped) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -343,7 +343,7 @@ def test_a_body_without_end(shipped: Server) -> None:
             flood(connection, chunk)
 
 
-def test_what_is_no_http_is_told_so(shipped: Server) -> None:
+def test_what_is_no_http_is_reported(shipped: Server) -> None:
     """In the envelope, as all errors."""
     with connected(shipped) as connection:
         connection.sendall(b"\x16\x03\x01\x02\x00\x01")

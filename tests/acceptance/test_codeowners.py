@@ -50,7 +50,7 @@ def test_the_meta_tools_have_their_own_folder() -> None:
         "@a\u2028b",
     ],
 )
-def test_a_word_that_is_no_account_is_not_told_to_github(word: str) -> None:
+def test_a_word_that_is_no_account_is_left_out(word: str) -> None:
     assert lines(toolkit("github", word)) == []
     assert find_unowned([toolkit("github", word), toolkit("slack", "@octo")]) == ["github"]
     assert lines(toolkit("github", word, "@octo", "@octo")) == ["/catalog/toolkits/github/ @octo"]
@@ -87,7 +87,7 @@ def test_the_command_prints_them_and_checks_a_file(tmp_path: Path) -> None:
     assert run_successfully("codeowners", "--check", "CODEOWNERS", cwd=tmp_path) == ""
 
 
-def test_a_toolkit_with_problems_is_told_and_nothing_is_printed(tmp_path: Path) -> None:
+def test_a_toolkit_with_problems_is_reported_and_nothing_is_printed(tmp_path: Path) -> None:
     catalog(tmp_path, "[1]")
     done = run_toolcatalog("codeowners", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")

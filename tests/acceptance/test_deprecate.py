@@ -68,7 +68,7 @@ def test_nothing_said_is_since_today(tool: Path) -> None:
     assert since in {previous, f"{datetime.now().astimezone():%Y-%m-%d}"}
 
 
-def test_what_was_said_stays_unless_it_is_said_anew(tool: Path) -> None:
+def test_what_was_said_stays_unless_it_is_said_again(tool: Path) -> None:
     """A second call adds and changes; a third that says the same writes nothing."""
     assert main(["deprecate", "A_DO", "--reason", "Old.", *DATES]) == 0
     assert main(["deprecate", "A_DO", "--replaced-by", "A_OTHER", "--reason", "Older."]) == 0

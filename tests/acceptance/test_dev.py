@@ -61,7 +61,7 @@ def events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
     return (json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: "))
 
 
-def test_a_change_is_told_and_shown(dev: tuple[Path, str]) -> None:
+def test_a_change_is_printed_and_served(dev: tuple[Path, str]) -> None:
     """A page has the script; a change, a mistake and its mending are each told to whoever
     listens.
     """
@@ -148,7 +148,7 @@ def test_the_host_given_is_trusted(header: str, host: str, trusted: bool) -> Non
     assert is_trusted(header, host) is trusted
 
 
-def test_a_port_in_use_is_told_before_anything_is_built(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_before_anything_is_built(tmp_path: Path) -> None:
     with socket.socket() as used:
         used.bind(("127.0.0.1", 0))
         used.listen()
@@ -170,7 +170,7 @@ def test_a_port_in_use_is_told_before_anything_is_built(tmp_path: Path) -> None:
     assert not (tmp_path / "build").exists()
 
 
-def test_a_catalog_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
+def test_a_catalog_that_is_not_there_is_reported_at_once(tmp_path: Path) -> None:
     done = run_toolcatalog(
         "dev",
         "--catalog",

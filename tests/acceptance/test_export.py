@@ -147,7 +147,7 @@ def test_versions(arguments: list[str], expected: list[str], small: Path) -> Non
     assert [name(item) for item in exported(small, "json-schema", *arguments)] == expected
 
 
-def test_what_is_left_out_is_told_and_the_rest_printed(small: Path) -> None:
+def test_what_is_left_out_is_reported_and_the_rest_printed(small: Path) -> None:
     """The exit code says that something is missing; a name that is shortened is told and no
     fault.
     """
@@ -182,7 +182,7 @@ def test_what_is_left_out_is_told_and_the_rest_printed(small: Path) -> None:
         (["cohere", "A_DO"], "'cohere' is not one of 'openai', 'anthropic', 'openai-responses'"),
     ],
 )
-def test_a_wrong_call_is_told_in_a_sentence(
+def test_a_wrong_call_is_reported_in_a_sentence(
     arguments: list[str], sentence: str, small: Path
 ) -> None:
     """Exit code 2, and nothing on standard output."""
@@ -194,7 +194,7 @@ def test_a_wrong_call_is_told_in_a_sentence(
     assert "Traceback" not in done.stderr
 
 
-def test_all_wrong_names_are_told_at_once(small: Path) -> None:
+def test_all_wrong_names_are_reported_at_once(small: Path) -> None:
     """Not one a run."""
     done = run_toolcatalog("export", "mcp", "A_DI", "B_DO", "--toolkit", "c", "--build", small)
     assert [line.removeprefix("error: ")[:28] for line in done.stderr.splitlines()] == [

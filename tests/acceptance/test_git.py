@@ -199,7 +199,7 @@ def sentence(catalog: Path, revision: str) -> str:
     return str(raised.value)
 
 
-def test_an_unknown_revision_is_told_with_the_nearest(tmp_path: Path) -> None:
+def test_an_unknown_revision_is_reported_with_the_nearest(tmp_path: Path) -> None:
     catalog = create_repository(tmp_path)
     run_git(tmp_path, "tag", "release-1")
     assert "knows no revision `maim`" in sentence(catalog, "maim")

@@ -335,7 +335,7 @@ def test_a_file_renamed_to_a_new_version(catalog: Path) -> None:
     assert rules(catalog) == [("history-version-removed", A_DO), ("history-breaking", NEW)]
 
 
-def test_a_toolkit_is_told_of_once(catalog: Path) -> None:
+def test_a_toolkit_is_reported_once(catalog: Path) -> None:
     """Not again for each of its tools, but where its own file stays, of each tool."""
     for file in (write_tool(catalog, "A_DO"), write_tool(catalog, "A_SEE")):
         file.unlink()

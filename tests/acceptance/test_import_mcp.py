@@ -87,7 +87,7 @@ def test_a_tool_that_says_little() -> None:
     assert titled.value["name"] == "Stop"
 
 
-def test_what_is_not_held_is_told() -> None:
+def test_what_is_not_held_is_reported() -> None:
     """Icons and the like, and annotations that MCP does not define, have no place."""
     value = tool(
         icons=[],
@@ -121,7 +121,7 @@ def test_slugs(name: str, slug: str) -> None:
     assert slugs(name) == [slug]
 
 
-def test_names_that_would_have_one_slug_are_told_apart() -> None:
+def test_names_that_would_have_one_slug_are_distinguished() -> None:
     """By a digest of each, whatever the order."""
     item, other, alone = slugs("getForecast", "get_forecast", "go")
     assert alone == "WEATHER_GO"

@@ -364,7 +364,7 @@ def test_references_that_multiply_end(monkeypatch: pytest.MonkeyPatch) -> None:
         (b"text", "is no OpenAPI document"),
     ],
 )
-def test_bad_input_is_told_and_nothing_is_written(
+def test_bad_input_is_reported_and_nothing_is_written(
     content: bytes | None, sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """What cannot be read ends with exit code 2, one sentence with its place, no traceback and no

@@ -369,7 +369,7 @@ def test_the_version_is_the_option_s_then_the_definition_s(
         ({"input_parameters": None, "output_parameters": {}}, {}, []),
     ],
 )
-def test_what_the_catalog_refuses_is_left_out_and_told(
+def test_what_the_catalog_refuses_is_left_out_and_reported(
     extra: dict[str, Any], remaining: dict[str, Any], missing: list[str]
 ) -> None:
     """Only the very value that the catalog refuses is left out, with a note; the rest of the tool
@@ -604,7 +604,7 @@ def test_a_document_brings_as_many_tools_as_can_say_something() -> None:
         ),
     ],
 )
-def test_what_is_not_a_definition_is_told_in_a_sentence_each(
+def test_what_is_not_a_definition_is_reported_in_a_sentence_each(
     definitions: Any, sentences: list[str]
 ) -> None:
     """Anything but tool definitions is refused, with every item that is none."""

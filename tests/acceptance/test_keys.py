@@ -46,7 +46,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077, 0o177])
-def test_nobody_else_can_read_the_file(tmp_path: Path, umask: int) -> None:
+def test_no_one_else_can_read_the_file(tmp_path: Path, umask: int) -> None:
     """Whatever the umask, the file has mode 0600, also after it was written again, and no copy of
     it lies about.
     """
@@ -156,7 +156,7 @@ def test_what_a_key_looks_like() -> None:
     }
 
 
-def test_a_key_tells_a_typing_error_from_a_key() -> None:
+def test_a_typing_error_is_not_an_unknown_key() -> None:
     """The checksum fits the rest of the key, and no longer where one character is another or two
     have changed places.
     """
@@ -663,7 +663,7 @@ def test_a_folder_in_the_place_of_the_file(
     assert found(ring, second)
 
 
-def test_a_ring_without_a_file_knows_nobody_until_there_is_one(tmp_path: Path) -> None:
+def test_a_ring_without_a_file_knows_no_one_until_there_is_one(tmp_path: Path) -> None:
     """A server may start before its first key is made."""
     ring = api_keys.KeyRing(tmp_path / "keys.json")
     assert ring.find(b"") is None
@@ -777,7 +777,7 @@ def test_a_document_that_is_not_as_it_was_written_is_refused(tmp_path: Path) -> 
         api_keys.KeyRing(file)
 
 
-def test_a_change_is_followed_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_change_is_followed_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A key made while a server runs is good within a second; the log says how many there are
     then.
     """

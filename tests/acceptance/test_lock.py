@@ -516,7 +516,7 @@ def verified(place: Place, how: str) -> tuple[int, dict[str, str]]:
     return code, {item["slug"]: item["rule"] for item in json.loads(out)}
 
 
-def test_what_people_are_told(place: Place) -> None:
+def test_what_people_are_reported(place: Place) -> None:
     """A line for each problem and what to do on standard output, the summary on standard error."""
     place.change("toolkits/a/A_GO", None)
     code, out, text = place.run("lock", "--check")

@@ -284,7 +284,7 @@ def test_a_mistake_is_answered_in_words(
     assert len(result.text) < 400
 
 
-def test_all_mistakes_are_told_at_once(all_seen: CatalogAccess) -> None:
+def test_all_mistakes_are_reported_at_once(all_seen: CatalogAccess) -> None:
     """A line for each."""
     assert len(said(all_seen, "search_tools", limit=0, more=1).text.splitlines()) == 3
 

@@ -214,7 +214,7 @@ def added(
     return {name: a[name] + b[name] for name in a}
 
 
-def test_on_the_port_of_the_api_only_the_own_machine_is_told(
+def test_on_the_port_of_the_api_only_this_machine_may_read(
     shipped_build: Path, tmp_path: Path
 ) -> None:
     """Workers are added up there too. Whoever comes from elsewhere, by another name or through a
@@ -342,7 +342,7 @@ def test_addresses() -> None:
 
 
 @pytest.mark.parametrize("address", ["9100", "192.0.2.1:80"])
-def test_an_address_that_cannot_be_had_is_told_in_a_sentence(
+def test_an_address_that_cannot_be_had_is_reported_in_a_sentence(
     shipped_build: Path, address: str
 ) -> None:
     """Before anything is served."""
@@ -483,7 +483,7 @@ def supervisor() -> tuple[subprocess.Popen[str], Path]:
         return process, Path(output.readline().strip())
 
 
-def test_a_page_that_cannot_be_written_is_told_once_and_catches_up(
+def test_a_page_that_cannot_be_written_is_reported_once_and_catches_up(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Counting goes on in memory while the folder is away."""

@@ -125,7 +125,7 @@ def test_a_killed_worker_is_one_sentence(
     assert find_leftovers(out) == []
 
 
-def test_a_site_is_looked_at_beside_the_catalog(
+def test_a_site_is_looked_at_next_to_the_catalog(
     many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By a process beside: where nothing has changed nothing is made, a page that somebody has
@@ -155,7 +155,7 @@ def test_a_site_is_looked_at_beside_the_catalog(
     assert read_tree(site) == read_tree(tmp_path / "other-site")
 
 
-def test_a_single_batch_is_compiled_beside(
+def test_a_single_batch_is_compiled_next_to(
     many: Path, snapshot: dict[str, bytes], tmp_path: Path
 ) -> None:
     """By the other process: what is wrong in it is told as ever, and mended it gives what a clean
@@ -235,7 +235,7 @@ def test_an_interrupt_while_processes_are_begun_is_heard(
 
 
 @pytest.mark.parametrize("other_threads", [0, 1])
-def test_an_interrupted_beginning_leaves_nobody_behind(other_threads: int) -> None:
+def test_an_interrupted_start_leaves_no_one_behind(other_threads: int) -> None:
     """Processes that were begun are waited for before the program goes to its end: there it may
     meet them as they end, and tell of it. Another thread may receive the interrupt.
     """
@@ -324,7 +324,7 @@ with WorkerPool(int(sys.argv[1])) as crew:
 
 
 @pytest.mark.parametrize(("jobs", "apart"), [(2, True), (1, False)])
-def test_work_beside_other_work(jobs: int, apart: bool) -> None:
+def test_work_next_to_other_work(jobs: int, apart: bool) -> None:
     """It has a process of its own where there may be two; what it gives is there when it is asked
     for.
     """
@@ -355,7 +355,7 @@ def told(number: int) -> tuple[int, int]:
     return number, os.getpid()
 
 
-def test_a_few_tasks_wait_for_nobody() -> None:
+def test_a_few_tasks_do_not_wait() -> None:
     """While the process beside has other work, all but one or two that it may do next are done
     here; what fails there fails here.
     """
@@ -370,7 +370,7 @@ def test_a_few_tasks_wait_for_nobody() -> None:
             [*crew.map(slowly, [1, 2, 3])]
 
 
-def test_the_next_process_beside_has_all_that_is_loaded_by_then(
+def test_the_next_process_next_to_has_all_that_is_loaded_by_then(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It begins anew after it has been let go; in between, all is done here."""

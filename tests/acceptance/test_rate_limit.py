@@ -171,7 +171,7 @@ def test_a_refused_request_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("rate", [Rate(1, 1), Rate(3, 1), Rate(100, 60), Rate(7, 3600)])
-def test_who_waits_as_told_gets_in(rate: Rate) -> None:
+def test_waiting_for_retry_after_is_enough(rate: Rate) -> None:
     """After the seconds that `wait` tells there is room; a moment before there is none."""
     clock = Clock()
     counts = LocalRateLimiter(rate, clock)
@@ -185,7 +185,7 @@ def test_who_waits_as_told_gets_in(rate: Rate) -> None:
         assert counts.count("key_a").is_allowed
 
 
-def test_what_is_told() -> None:
+def test_rate_limit_headers() -> None:
     """The draft's fields; `Retry-After` only where the request is refused, whole and never more
     than 59.
     """
@@ -371,7 +371,7 @@ def test_keys_do_not_count_for_one_another(limited: Server) -> None:
             ] * 3
 
 
-def test_without_a_rate_nothing_is_told(shipped: Server) -> None:
+def test_without_a_rate_nothing_is_reported(shipped: Server) -> None:
     """No header, and no end."""
     with httpx.Client(base_url=shipped.url, headers={"x-api-key": shipped.key}) as client:
         answers = [client.get(f"{LIST}?limit=1") for _ in range(50)]

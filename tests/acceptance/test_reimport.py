@@ -156,7 +156,7 @@ def test_a_version_is_newer_than_all_before(catalog: Path, newest: str, version:
     assert [*added(catalog, definition(name="New")).files] == [f"toolkits/a/A_DO/{version}.yaml"]
 
 
-def test_where_no_version_is_left_it_is_told(catalog: Path) -> None:
+def test_where_no_version_is_left_it_is_reported(catalog: Path) -> None:
     """After the last version that can be written there is none."""
     (catalog / FIRST).with_name("99999999_99.yaml").write_bytes((catalog / FIRST).read_bytes())
     with pytest.raises(

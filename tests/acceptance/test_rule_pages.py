@@ -167,7 +167,7 @@ def test_most_pages_have_examples_that_are_tried() -> None:
     } <= tried
 
 
-def test_a_rule_that_is_not_there_is_told_with_the_nearest() -> None:
+def test_a_rule_that_is_not_there_is_reported_with_the_nearest() -> None:
     for invalid in ("misfit-enums", "MISFIT-ENUM", "../misfit-enum"):
         with pytest.raises(UsageError, match="did you mean misfit-enum"):
             rule_pages.load_page(invalid)

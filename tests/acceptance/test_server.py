@@ -306,7 +306,7 @@ def test_a_version_that_is_not_there_is_answered_with_those_that_are(
         ),
     ],
 )
-def test_every_problem_of_a_request_is_told_at_once(
+def test_every_problem_of_a_request_is_reported_at_once(
     client: httpx.Client, path: str, body: bytes, status: int, names: list[str]
 ) -> None:
     """`errors` has a line for each problem, also for what is well formed but not there; a malformed
@@ -319,7 +319,7 @@ def test_every_problem_of_a_request_is_told_at_once(
 
 
 @pytest.mark.parametrize("path", [TOOL, LIST + "?tool_slugs=GITHUB_CREATE_ISSUE"])
-def test_a_fault_of_ours_tells_nothing_but_its_request_id(
+def test_an_internal_error_shows_only_its_request_id(
     broken: Server, judge: openapi_judge.Judge, path: str
 ) -> None:
     """A 500 is the envelope without internals, readable from a browser; the log has the trace under
@@ -578,7 +578,7 @@ def test_an_error_is_never_a_304(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("path", [TOOL, LIST, f"{LIST}?limit=1&query=issue", SESSION, *OPEN])
-def test_an_answer_is_kept_by_nobody_else(client: httpx.Client, path: str) -> None:
+def test_an_answer_is_kept_by_no_one_else(client: httpx.Client, path: str) -> None:
     """No shared cache keeps an answer, and every cache asks again; what the answer depends on
     stands in `Vary`.
     """
@@ -1142,9 +1142,7 @@ def test_the_site_is_its_pages_and_nothing_else(shipped: Server, path: str) -> N
 # Keys
 
 
-def test_no_key_is_told_from_another_that_is_not_good(
-    client: httpx.Client, shipped: Server
-) -> None:
+def test_all_invalid_keys_get_the_same_answer(client: httpx.Client, shipped: Server) -> None:
     """Missing, unknown, mistyped, expired and revoked keys get one and the same answer, but for its
     request id.
     """
@@ -1290,7 +1288,7 @@ def test_no_filter_gets_past_a_limited_key(
         ),
     ],
 )
-def test_a_limited_key_that_asks_for_more_is_told_so(
+def test_a_limited_key_that_asks_for_more_is_reported(
     client: httpx.Client, slack_only: dict[str, str], query: str, lines: list[str]
 ) -> None:
     """Asking for a hidden toolkit by its name is 403."""

@@ -157,7 +157,7 @@ def test_list_hides_nothing(out: Path, digests: list[str]) -> None:
     assert len(done.stderr.splitlines()) == 4
 
 
-def test_digests_that_begin_alike_are_shown_longer(
+def test_digests_that_start_alike_are_shown_longer(
     out: Path, digests: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As many characters as tell one from the other, and a name that fits both is refused with
@@ -365,7 +365,7 @@ def test_who_has_a_snapshot_open_goes_on_reading(out: Path, digests: list[str]) 
 # Verify
 
 
-def test_verify_tells_all_that_is_wrong(out: Path, digests: list[str]) -> None:
+def test_verify_reports_all_that_is_wrong(out: Path, digests: list[str]) -> None:
     """Every snapshot is verified, or those that are named; a line for each thing that is wrong, and
     1.
     """

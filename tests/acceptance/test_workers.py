@@ -174,7 +174,7 @@ def test_workers_end_with_their_supervisor(server: Server) -> None:
     assert "Traceback" not in server.log.read_text()
 
 
-def test_what_cannot_be_served_is_told_once(shipped_build: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_served_is_reported_once(shipped_build: Path, tmp_path: Path) -> None:
     """A missing build or key file is one sentence and 2, before any worker starts."""
     (tmp_path / "bad.json").write_text("{")
     for arguments in (

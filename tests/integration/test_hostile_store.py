@@ -288,7 +288,7 @@ def test_an_odd_manifest_is_one_line(
     assert retention.current_digest(follower.cache) == store.digest
 
 
-def test_pruning_goes_on_beside_an_odd_snapshot(store: Store, follower: Follower) -> None:
+def test_pruning_goes_on_next_to_an_odd_snapshot(store: Store, follower: Follower) -> None:
     """A snapshot in the cache whose manifest has no sense counts as half: it is listed, and goes."""
     folder = follower.cache / "snapshots"
     said = {**store.manifest, "counts": {}}

@@ -307,7 +307,7 @@ def test_real_clients(
 
 
 @needs_nginx
-def test_what_is_said_beside_the_file(
+def test_what_is_said_next_to_the_file(
     host: httpx.Client, live: httpx.Client, all_of_it: Path
 ) -> None:
     """HEAD, ETag and 304; the snapshot, as the live server names it; a year for what never changes,
@@ -486,7 +486,7 @@ def trees(to: Path) -> set[Path]:
 
 
 @needs_nginx
-def test_a_host_follows_without_being_told(three_builds: list[Path], tmp_path: Path) -> None:
+def test_a_host_follows_without_a_signal(three_builds: list[Path], tmp_path: Path) -> None:
     """nginx answers from the new tree as soon as `current` names it; the address of what is in the
     old one still holds.
     """

@@ -149,7 +149,7 @@ def test_a_store_that_stumbles_is_asked_again(
     assert proxy.faults.times == 0
 
 
-def test_who_publishes_at_the_same_time_is_told(
+def test_concurrent_publishers_get_an_error(
     s3: str, proxy: FaultyProxy, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pointer that somebody else has moved meanwhile stays as they have put it."""
@@ -271,9 +271,7 @@ def age(store: Path, *names: str) -> None:
         os.utime(path, (then, then))
 
 
-def test_what_nobody_needs_is_swept_out(
-    small_build: Path, other_build: Path, tmp_path: Path
-) -> None:
+def test_unused_files_are_removed(small_build: Path, other_build: Path, tmp_path: Path) -> None:
     """Old snapshots and the chunks that only they have go; nothing goes that is served, kept, or
     younger than a day.
     """

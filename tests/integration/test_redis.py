@@ -65,7 +65,7 @@ def states(where: Path | RedisKeyStorage) -> dict[str, str]:
         ("redis://:s3cret@[::1]:6380", "Redis at ::1:6380"),
     ],
 )
-def test_an_address_never_tells_its_password(url: str, told: str) -> None:
+def test_an_address_never_shows_its_password(url: str, told: str) -> None:
     """What is shown is host, port and number."""
     assert str(RedisAddress(url)) == told
     assert "s3cret" not in str(RedisKeyStorage(RedisAddress(url)))
@@ -592,7 +592,7 @@ def test_a_redis_that_refuses_is_as_one_that_is_away(
     assert "s3cret" not in caplog.text
 
 
-def test_a_clock_of_redis_that_goes_back_locks_nobody_out(redis_server: RedisServer) -> None:
+def test_a_clock_of_redis_that_goes_back_locks_no_one_out(redis_server: RedisServer) -> None:
     """Set back by an hour, what was counted would count for an hour longer; such counts are thrown
     away. Set back by less than a window, they count on.
     """

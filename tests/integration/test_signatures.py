@@ -599,7 +599,7 @@ def test_the_commands_of_the_help_make_keys(tmp_path: Path, small_build: Path) -
     assert served(follower) == digest
 
 
-def test_who_publishes_without_a_signature_is_told(
+def test_publishing_without_a_signature_is_an_error(
     store: Store, ours: Pair, small_build: Path, other_build: Path
 ) -> None:
     """A signed snapshot that is followed by one that is not leaves servers behind; the command says

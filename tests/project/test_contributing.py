@@ -77,7 +77,7 @@ def test_a_new_tool_is_green_after_the_five_steps(clone: Path) -> None:
     )
 
 
-def test_a_mistake_is_red_and_told_at_its_place(clone: Path) -> None:
+def test_a_mistake_is_red_and_reported_at_its_place(clone: Path) -> None:
     """Everything that is wrong comes at once, with its place and what to do."""
     file = clone / "catalog" / "toolkits" / "github" / "GITHUB_STAR_REPOSITORY" / "20251121_00.yaml"
     file.parent.mkdir()

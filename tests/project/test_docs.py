@@ -40,7 +40,7 @@ def test_every_option_is_in_the_reference() -> None:
     assert all(page.startswith(f"# toolcatalog {name}\n") for name, page in pages.items())
 
 
-def test_every_rule_is_told() -> None:
+def test_every_rule_is_documented() -> None:
     """The reference has every rule with a case in tests/data/rejects, those that need a history,
     and no other.
     """
@@ -48,7 +48,7 @@ def test_every_rule_is_told() -> None:
     assert sorted(told) == sorted(rules_shown() | {*DEFAULT_SEVERITIES})
 
 
-def test_every_parameter_is_told() -> None:
+def test_every_parameter_is_documented() -> None:
     """docs/reference/http-api.md names every query parameter of the OpenAPI document."""
     reference = DOCS["docs/reference/http-api.md"]
     operations = [path["get"] for path in openapi.build_document()["paths"].values()]

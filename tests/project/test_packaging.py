@@ -82,7 +82,7 @@ def test_the_container_names_its_base_by_digest() -> None:
     assert f"skopeo inspect --format '{{{{.Digest}}}}' docker://{tag}\n" in text
 
 
-def test_the_container_runs_as_nobody_and_is_asked_for_its_health(known: set[str]) -> None:
+def test_the_container_runs_without_root_and_has_a_health_check(known: set[str]) -> None:
     """Not root, a health check, and a command that this program understands."""
     instructions = container()
     users = [line for line in instructions if line.startswith("USER ")]

@@ -65,7 +65,7 @@ def test_the_bill_names_every_package_of_a_server_with_its_hashes(bill: bytes) -
     assert found == expected
 
 
-def test_the_bill_tells_nothing_of_the_machine(bill: bytes) -> None:
+def test_the_bill_shows_nothing_of_the_machine(bill: bytes) -> None:
     """No path, no time and no number of its own: whoever makes it again gets the same bytes."""
     assert str(ROOT).encode() not in bill
     assert {"timestamp", "serialNumber"}.isdisjoint(

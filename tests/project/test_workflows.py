@@ -210,7 +210,7 @@ def summary(clone: Path) -> str:
     return (clone.parent / "summary.md").read_text()
 
 
-def test_a_good_pull_request_is_green_and_told_what_it_changes(origin: Path) -> None:
+def test_a_good_pull_request_is_green_and_reported_what_it_changes(origin: Path) -> None:
     done = run(clone := pulled(origin, {TOOL: SCOPED}))
     assert {name: step.stderr for name, step in done.items() if step.returncode} == {}
     assert "::error" not in done["Check"].stdout
@@ -385,7 +385,7 @@ def test_an_artifact_that_is_a_link_or_very_large_is_refused(tmp_path: Path) -> 
     assert (told["written"], len(told["failed"])) == ([], 1)
 
 
-def test_a_comparison_calls_nobody_and_hides_nothing(tmp_path: Path) -> None:
+def test_a_comparison_mentions_no_one_and_hides_nothing(tmp_path: Path) -> None:
     text = "@octo/team looks at GITHUB_X@20250101_00\n<!-- toolcatalog diff -->" + "x" * 80_000
     [written] = commented(tmp_path, text)["written"]
     assert "@octo" not in written["body"]

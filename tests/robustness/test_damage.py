@@ -419,7 +419,7 @@ except Exception as error: print(error)
 
 
 @pytest.mark.deep
-def test_a_running_server_lets_nobody_else_in(small_build: Path, tmp_path: Path) -> None:
+def test_a_running_server_lets_no_one_else_in(small_build: Path, tmp_path: Path) -> None:
     """Over HTTP: after each damage the good key is answered 200, the revoked one and an unknown one
     401, and the log has one line more.
     """

@@ -30,7 +30,7 @@ def look(seen: SoakResult, log: str) -> None:
     assert " ERROR " not in log
 
 
-def test_nobody_feels_the_others(shipped_build: Path, tmp_path: Path) -> None:
+def test_clients_do_not_affect_each_other(shipped_build: Path, tmp_path: Path) -> None:
     """A sixth of a minute among some hundred clients that are slow, idle or hostile."""
     look(*run_soak(shipped_build, tmp_path, Plan(seconds=10)))
 

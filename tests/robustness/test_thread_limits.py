@@ -158,7 +158,7 @@ def test_room_is_found_and_left() -> None:
     assert threading.active_count() == before
 
 
-def test_a_thread_that_cannot_begin_is_a_sentence() -> None:
+def test_a_thread_that_cannot_start_is_a_sentence() -> None:
     """Of the library's words for it, and what to raise."""
     thread = threading.Thread(target=str)
     thread.start()

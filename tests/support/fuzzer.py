@@ -1,15 +1,14 @@
-"""Coverage-guided fuzzing: bytes that reach what no bytes reached before, made into the next
-ones.
+"""Coverage-guided fuzzing of the parsers of untrusted input.
 
-    PYTHONPATH=tests python -m support.fuzzer [ROOM...] [SECONDS]
+    PYTHONPATH=tests python -m support.fuzzer [TARGET...] [SECONDS]
 
-Without arguments it feeds all rooms of `support.fuzz_targets` for 60 seconds each. It begins
-with what a room takes well and with all that was ever found (`tests/data/corpus/<room>/`), and
-prints a row for each: inputs that were fed, edges and their counts that were reached, the
-slowest input. What ends in a fault of ours, or takes more than two seconds of a processor, is
-written to `tests/data/corpus/<room>/`: fix its cause, then commit it; `robustness/test_fuzz`
-feeds it from then on. Needs atheris (`scripts/fuzz` installs it), and exits with 2 where that
-cannot be had, with 1 where something was found.
+The default is every target of `support.fuzz_targets`, 60 seconds each. The seeds are valid inputs
+and all inputs that once failed (`tests/data/corpus/<target>/`). Prints a row for each target: the
+number of inputs, the edges and features reached, and the slowest input. An input that causes an
+internal error, or takes more than two seconds of CPU time, is written to
+`tests/data/corpus/<target>/`: fix the cause and commit the file, and `robustness/test_fuzz` runs it
+from then on. Needs atheris, which `scripts/fuzz` installs. Exits with 1 if it finds a fault, and
+with 2 without atheris.
 """
 
 import importlib
@@ -26,7 +25,7 @@ ROW = "{:<10} {:>11} {:>7} {:>9} {:>10}  {}"
 
 
 def fuzz_target(target: str, seconds: int, folder: Path) -> None:
-    """Fuzz a room in this process, which ends with it. The slowest input is told in
+    """Fuzz a target and end this process. Writes the time of the slowest input to
     `folder`/slowest.
     """
     import atheris  # noqa: PLC0415 - no other program needs it
@@ -46,8 +45,7 @@ def fuzz_target(target: str, seconds: int, folder: Path) -> None:
     (folder / "seeds").mkdir()
     for number, data in enumerate(feeding.examples(target)):
         (folder / "seeds" / str(number)).write_bytes(data)
-        # what is there already is also measured without the fuzzer's ways, and loads what is loaded
-        # late
+        # also measured without the fuzzer; loads modules that are imported late
         item(data)
     slowest = 0.0
     result = feeding.CORPUS / target
@@ -64,7 +62,7 @@ def fuzz_target(target: str, seconds: int, folder: Path) -> None:
 
 
 def fuzz_and_report(target: str, seconds: int) -> bool:
-    """Fuzz a room in a process of its own and print its row; tell whether nothing was found."""
+    """Fuzz a target in another process and print its row. Return True if it found no fault."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--in", folder, target, str(seconds)]
         done = subprocess.run(
@@ -100,22 +98,21 @@ def fuzz_and_report(target: str, seconds: int) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """Fuzz what is wanted."""
+    """Fuzz the named targets, or all."""
     if arguments[:1] == ["--in"]:
         fuzz_target(arguments[2], int(arguments[3]), Path(arguments[1]))
     if find_spec("atheris") is None:
         print(
-            "atheris is not there, and has no wheel for every machine: scripts/fuzz installs it"
-            " where it has one",
+            "atheris is not installed: run scripts/fuzz, which installs it if there is a wheel",
             file=sys.stderr,
         )
         return 2
     seconds = next((int(word) for word in arguments if word.isdigit()), 60)
-    # loaded in a process that fuzzes, it must be loaded by the fuzzer
+    # in a process that fuzzes, atheris must import it
     from support.fuzz_targets import TARGETS  # noqa: PLC0415
 
     expected = [word for word in arguments if not word.isdigit()] or [*TARGETS]
-    print(ROW.format("room", "fed", "edges", "features", "slowest", ""))
+    print(ROW.format("target", "inputs", "edges", "features", "slowest", ""))
     sound = [fuzz_and_report(available, seconds) for available in expected]
     return 0 if all(sound) else 1
 

@@ -1,11 +1,11 @@
-"""Mutants: the source changed in one place at a time, and which of those changes no test notices.
+"""Mutation tests: change the source in one place at a time and report what no test detects.
 
     make mutants                    # or: scripts/mutants filters cursors
 
-A room here is what decides one thing, in whichever modules that stands. mutmut works on a copy of
-the project, `mutants/`, and knows which test calls which function; what a process of its own does
-it cannot see, so the tests are those that answer in this one. What is answered in
-docs/evidence/mutants.md is not told again: the exit code is 1 where something else survives.
+An area is one decision of the program, with the functions that make it. mutmut works on a copy of
+the project, `mutants/`, and runs the tests that call the changed function in the same process.
+`docs/evidence/mutants.md` justifies the mutants that survive; the exit code is 1 if another one
+does.
 """
 
 import json
@@ -21,37 +21,38 @@ MUTATED_AREAS = {
     "resolution": [
         "versions.*",
         "catalog.resolve.*",
-        "catalog.sessions.x_in_force__*",
-        "store.store.x*Entry*",
-        "store.store.x*Pins*",
-        "store.store.x*_in_force__*",
-        "store.store.x*_at__*",
-        "server.operations.x*View*_version__*",
-        "server.operations.x*Viewǁtool__*",
-        "server.query_params.x*version__*",
+        "catalog.sessions.x_select_versions__*",
+        "store.store.x*ToolEntry*",
+        "store.store.x*VersionPins*",
+        "store.store.x*_effective*__*",
+        "store.store.x*_pins__*",
+        "server.catalog_view.*",
+        "server.query_params.x*version*__*",
         "server.query_params.x*pins__*",
     ],
     "filters": [
         "catalog.sessions.*",
         "search.topk.*",
-        "store.store.x*matching__*",
+        "store.store.x*search__*",
         "store.store.x*page__*",
-        "store.store.x*named__*",
+        "store.store.x*slugs__*",
+        "store.store.x*_visible_newest__*",
+        "store.store.x__read_members__*",
         "store.store.x__union__*",
-        "store.store.x__by_relevance__*",
-        "server.operations.x*tools__*",
-        "server.operations.x*_hidden__*",
-        "server.query_params.x_tools__*",
-        "server.query_params.x*words__*",
+        "store.store.x__page_by_relevance__*",
+        "server.operations.x*list_tools__*",
+        "server.query_params.x*_list_params__*",
+        "server.query_params.x*read_list__*",
+        "server.query_params.x*read_choice__*",
     ],
-    "keys": ["keys.api_keys.*", "keys.api_keys.*"],
+    "keys": ["keys.api_keys.*"],
     "cursors": [
-        "server.query_params.x_cursor__*",
+        "server.query_params.x*Page*",
         "server.query_params.x*cursor__*",
-        "server.query_params.x*page__*",
+        "server.query_params.x*read_page__*",
         "server.query_params.x*limit__*",
-        "server.operations.x_page_of__*",
-        "server.operations.x__paged__*",
+        "server.operations.x_render_list_page__*",
+        "server.operations.x__render_*",
     ],
 }
 # exit codes of mutmut's trials; of the others, 0 has survived
@@ -68,8 +69,8 @@ def documented_mutants() -> set[str]:
 
 
 def load_verdicts(patterns: list[str]) -> dict[str, int | None]:
-    """What became of each mutant of a room, by its name without `toolcatalog.`; None where it was
-    not tried.
+    """Return the exit code of each mutant of an area, by its name without `toolcatalog.`; None for
+    one that did not run.
     """
     results = {}
     for meta in (ROOT / "mutants" / "src" / "toolcatalog").rglob("*.meta"):
@@ -81,8 +82,8 @@ def load_verdicts(patterns: list[str]) -> dict[str, int | None]:
 
 
 def run_area(area: str) -> list[str]:
-    """Try the mutants of a room, say how many there are and what became of them, and show those
-    that survive without an answer.
+    """Run the mutants of an area, print their numbers, and return the names of those that survive
+    without a justification.
     """
     names = [f"toolcatalog.{pattern}" for pattern in MUTATED_AREAS[area]]
     jobs = ["--max-children", os.environ["JOBS"]] if "JOBS" in os.environ else []
@@ -95,24 +96,24 @@ def run_area(area: str) -> list[str]:
     )
     if done.returncode:
         sys.exit(
-            f"{done.stdout[-2000:]}\nmutmut could not begin: the tests must pass as the source"
-            " stands (above: the last that it said)"
+            f"{done.stdout[-2000:]}\nmutmut did not start: the tests must pass before the source"
+            " changes (above: the end of its output)"
         )
     all_values, existing = load_verdicts(MUTATED_AREAS[area]), documented_mutants()
     killed = [name for name, code in all_values.items() if code in (*KILLED, *TIMEOUT)]
     alive = [name for name, code in all_values.items() if name not in killed]
     print(
         f"{area}: {len(all_values)} mutants, {len(killed)} killed, {len({*alive} & existing)}"
-        f" answered, {len({*alive} - existing)} not"
+        f" justified, {len({*alive} - existing)} not"
     )
     return [name for name in alive if name not in existing]
 
 
 def main(areas: list[str]) -> int:
-    """Try rooms: 1 where something survives that is not answered, 2 where a name is none."""
+    """Run areas. Return 1 if a mutant survives without a justification, 2 for an unknown name."""
     if unknown := {*areas} - {*MUTATED_AREAS}:
         print(
-            f"no room: {', '.join(sorted(unknown))}; there are {', '.join(MUTATED_AREAS)}",
+            f"unknown area: {', '.join(sorted(unknown))}; use {', '.join(MUTATED_AREAS)}",
             file=sys.stderr,
         )
         return 2

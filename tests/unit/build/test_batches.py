@@ -59,7 +59,7 @@ def test_boundaries_move_only_locally(number: int) -> None:
     assert len(fewer - whole) <= 3
 
 
-def test_a_tool_that_begins_a_batch() -> None:
+def test_a_tool_that_starts_a_batch() -> None:
     """Without it, the batch before takes some of its batch; all that do not lie near stay."""
     found = split_into_batches(FOLDERS)
     for place in range(1, 20):

@@ -77,7 +77,7 @@ def row(slug: str, *, rare: bool) -> dict[str, object]:
     return {**said, "scopes": [], "no_auth": False, "deprecation": None, "digest": slug}
 
 
-def test_every_tool_is_told_of_once_in_order(tmp_path: Path) -> None:
+def test_every_tool_is_listed_once_in_order(tmp_path: Path) -> None:
     """Lists and shards go across toolkits; labels show the first thousand and count all."""
     sizes = (700, 0, 900, 600)
     slugs = [f"K{number}_{tool:04}" for number, size in enumerate(sizes) for tool in range(size)]

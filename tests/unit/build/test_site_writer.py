@@ -162,7 +162,7 @@ def seen_to_be_listed(site: Path) -> None:
     assert {*listed(site)} == on_disk
 
 
-def test_every_file_is_told_before_it_is_made(shipped_build: Path, tmp_path: Path) -> None:
+def test_every_file_is_listed_before_it_is_written(shipped_build: Path, tmp_path: Path) -> None:
     """Which files there will be is told without making any: by counts, and by labels of the
     versions in force and of no others.
     """

@@ -216,7 +216,7 @@ def test_a_choice_of_nothing_is_left_out(parameter: dict[str, Any], remaining: l
         ({"oneOf": [EMPTY, PLAIN]}, {"oneOf": [SERVED]}),
     ],
 )
-def test_what_is_left_beside_a_choice_of_nothing(
+def test_what_is_left_next_to_a_choice_of_nothing(
     description: dict[str, Any], remaining: dict[str, Any]
 ) -> None:
     """Of branches the others stay; properties whose value nobody could give may not be added."""

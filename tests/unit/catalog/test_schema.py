@@ -285,7 +285,7 @@ def test_a_description_that_fits(description: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("sample", [{"default": "mail"}, {"examples": ["mail", "chat"]}])
 @pytest.mark.parametrize("nested", [False, True])
-def test_a_sample_beside_a_choice_that_only_the_session_knows(
+def test_a_sample_next_to_a_choice_that_only_the_session_knows(
     sample: dict[str, Any], nested: bool
 ) -> None:
     """What the choices are is not known when the file is checked, so nothing is held against them;
@@ -332,7 +332,7 @@ def test_what_is_wrong_with_one_parameter_does_not_hide_another() -> None:
         ),
     ],
 )
-def test_findings_stop_where_nobody_would_read_on(
+def test_findings_stop_where_no_one_would_read_on(
     value: dict[str, Any], rule: str, around: str
 ) -> None:
     """The first ones of the file, and one more than is told, so that it can be said that there are

@@ -196,7 +196,7 @@ def test_control_characters_are_counted_not_listed() -> None:
     assert fault.message == "control character U+0001 (and 2 more in this file)"
 
 
-def test_reading_stops_where_nobody_would_read_on() -> None:
+def test_reading_stops_where_no_one_would_read_on() -> None:
     """After more faults than are told, the rest of the file is not looked at."""
     reading = yaml_reader.parse(b"- &a x\n" * 100_000)
     assert len(reading.faults) == MAX_FINDINGS_PER_FILE + 1

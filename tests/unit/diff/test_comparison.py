@@ -277,7 +277,7 @@ STATES = st.dictionaries(
 
 @example_settings(66)
 @given(previous=STATES, current=STATES)
-def test_whatever_differs_is_told(
+def test_whatever_differs_is_reported(
     previous: dict[str, Tool | Unreadable], current: dict[str, Tool | Unreadable]
 ) -> None:
     """A version that is not the same on both sides is always told of, and nothing is where all is

@@ -592,7 +592,7 @@ def shuffled(value: Any, chance: random.Random) -> Any:
 
 @example_settings(20)
 @given(tools(), tools())
-def test_no_change_is_left_untold(previous: Tool, current: Tool) -> None:
+def test_no_change_is_left_unreported(previous: Tool, current: Tool) -> None:
     """Two tools that differ in any field have a change there, whichever is the older one."""
     for field in fields(Tool):
         if field.name not in ("version", "available_versions"):
@@ -631,7 +631,7 @@ def mutations(
 
 @example_settings(40)
 @given(mutations())
-def test_no_mutation_is_left_untold(mutation: tuple[dict[str, Any], dict[str, Any]]) -> None:
+def test_no_mutation_is_left_unreported(mutation: tuple[dict[str, Any], dict[str, Any]]) -> None:
     """Whatever is other within a description, at whatever depth, is told from both ends."""
     previous, current = (
         replace(EMPTY, input_parameters=item, output_parameters=item) for item in mutation

@@ -142,7 +142,7 @@ def test_every_spelling_becomes_the_one_of_the_catalog(
         ({"const": 1, "enum": [True]}, {"type": "boolean", "enum": [True]}, [("const", "`const`")]),
     ],
 )  # fmt: skip
-def test_what_the_format_cannot_say_is_told(
+def test_what_the_format_cannot_say_is_reported(
     schema: Any, expected: Any, lost: list[tuple[str, str]]
 ) -> None:
     """What has no place in the format is left out, the rest stays, and there is one loss for each
@@ -202,7 +202,7 @@ def test_siblings_that_share_a_definition_are_not_taken_for_a_circle() -> None:
         ("common.yaml#/P", "another document that cannot be read"),
     ],
 )
-def test_a_reference_to_nowhere_is_told(ref: str, where: str) -> None:
+def test_a_reference_to_nowhere_is_reported(ref: str, where: str) -> None:
     """A `$ref` that leads out of its definition, or to no schema, is never fetched: what stands
     beside it stays.
     """
@@ -274,7 +274,7 @@ def test_nesting_ends_where_a_file_may_not_be_deeper() -> None:
     assert not is_storable({"input_parameters": {"x": {"type": "object", "properties": found}}}, 1)
 
 
-def test_required_of_outputs_is_told() -> None:
+def test_required_of_outputs_is_reported() -> None:
     """Outputs never carry `required`, at no level: one loss for each list of names."""
     found, losses = described(PERSON, {"required": ["x"]}, "output_parameters")
     assert found == {
@@ -304,7 +304,7 @@ def test_the_root_keeps_its_properties_alone() -> None:
     }
 
 
-def test_parts_of_the_root_that_disagree_are_told() -> None:
+def test_parts_of_the_root_that_disagree_are_reported() -> None:
     """Where two parts of a root describe one parameter differently, the first counts, the others'
     further parameters stay, and it is told.
     """

@@ -243,7 +243,7 @@ def test_adding_up_is_the_same_for_rows_and_pairs() -> None:
         assert scores.tolist() == pytest.approx((values * 0.5).tolist())
 
 
-def test_a_term_is_told_in_its_shortest_spelling() -> None:
+def test_a_term_is_reported_in_its_shortest_spelling() -> None:
     """Of those of all batches, in whatever order they come; of spellings of one length the first by
     letters.
     """

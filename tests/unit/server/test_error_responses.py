@@ -20,7 +20,7 @@ def error(*refusals: ErrorDetail) -> dict[str, Any]:
     return fields
 
 
-def test_a_few_problems_are_all_told() -> None:
+def test_a_few_problems_are_all_reported() -> None:
     """Each has its line, and each fix is there once."""
     found = error(
         invalid_request("a: wrong.", "Fix a."),
@@ -31,7 +31,7 @@ def test_a_few_problems_are_all_told() -> None:
     assert found["suggested_fix"] == "Fix a. Fix b."
 
 
-def test_of_a_thousand_problems_the_first_are_told() -> None:
+def test_of_a_thousand_problems_the_first_are_reported() -> None:
     """The last line says how many more there are; the message counts all."""
     found = error(*(invalid_request(f"tags: {n} is wrong.", f"Fix {n}.") for n in range(1000)))
     assert found["errors"][:2] == ["tags: 0 is wrong.", "tags: 1 is wrong."]

@@ -209,7 +209,7 @@ def test_a_damaged_cursor_is_refused_or_another_one(
         assert query_params.encode_cursor(*question.page).decode() == damaged or not damaged
 
 
-def test_what_is_no_cursor_is_told_in_words() -> None:
+def test_what_is_no_cursor_is_reported_in_words() -> None:
     """The sentence names what was sent, and says what to do; a page of 1000 is the largest that
     there is.
     """
@@ -553,7 +553,7 @@ def test_a_scalar_may_be_repeated_but_not_contradicted() -> None:
     assert wrong(twice) == ["toolkit_versions[a]: given 2 times with different values."]
 
 
-def test_every_problem_is_told_at_once() -> None:
+def test_every_problem_is_reported_at_once() -> None:
     """Each wrong parameter has its own line; a value is shown shortened."""
     query = f"limit=0&cursor=x&sort_by=a&order=b&important=c&include_deprecated=d&toolkit_versions=e&toolkit_versions[f]=g&query={'h' * 4001}"
     lines = wrong(query)
@@ -652,7 +652,7 @@ def test_the_page_asked_of_a_session(query: bytes, page: Page | None) -> None:
     )
 
 
-def test_every_problem_of_a_session_is_told_at_once() -> None:
+def test_every_problem_of_a_session_is_reported_at_once() -> None:
     """The id, the body, the limit and the cursor each have their line."""
     refusals = query_params.parse_session_params("ses_a", b"limit=0&cursor=x", b"[]")[1]
     assert [refusal.message.split(":")[0] for refusal in refusals] == [

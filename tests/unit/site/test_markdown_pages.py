@@ -176,7 +176,7 @@ Not described.
 @pytest.mark.parametrize(
     "text", ["# x", "- x", "> x", "1. x", "[x]: y", "---", "___", "* * *", "```", "<b> `x`"]
 )
-def test_a_description_that_could_begin_a_block_is_fenced(text: str) -> None:
+def test_a_description_that_could_start_a_block_is_fenced(text: str) -> None:
     said = markdown_pages.render_tool_markdown(tool(description=text), toolkit()).decode()
     assert f"{'`' * (4 if '```' in text else 3)}text\n{text}\n" in said
 

@@ -78,7 +78,7 @@ def test_one_changed_bit_anywhere_is_found(good: Path, copy: Path) -> None:
     assert verify.verify_snapshot(copy) == []
 
 
-def test_all_that_is_wrong_is_told_at_once(copy: Path) -> None:
+def test_all_that_is_wrong_is_reported_at_once(copy: Path) -> None:
     """Missing, cut off, longer, a folder, a pipe, not listed: each in words, and a pipe is not
     waited for.
     """

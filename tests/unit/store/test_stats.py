@@ -103,7 +103,7 @@ def test_the_lists(found: CatalogStats, documents: list[bytes]) -> None:
     )[:5]
 
 
-def test_a_sample_is_told(shipped_build: Path, found: CatalogStats) -> None:
+def test_a_sample_is_reported(shipped_build: Path, found: CatalogStats) -> None:
     """In a larger catalog only some documents are read, and the figures say how many; all else is
     the same.
     """

@@ -384,7 +384,7 @@ def test_every_shortened_manifest_is_refused(copy: Path) -> None:
         assert "damaged" in refusal(copy)
 
 
-def test_another_format_is_told_from_damage(copy: Path) -> None:
+def test_another_format_is_not_damage(copy: Path) -> None:
     """A build of a newer or older program is refused as that, by both numbers."""
     manifest = copy / "current/manifest.json"
     manifest.write_text(manifest.read_text().replace('"format":4', '"format":3'))

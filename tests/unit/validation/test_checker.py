@@ -60,7 +60,7 @@ def test_a_sound_catalog(base: Path) -> None:
     assert [session.id for session in checked.catalog.sessions] == ["trs_base"]
 
 
-def test_every_file_is_told_of_at_once_in_order(base: Path) -> None:
+def test_all_files_are_reported_in_order(base: Path) -> None:
     """Six broken files of six kinds, in three ways of being broken: all are told, sorted by path,
     line and column.
     """
@@ -107,7 +107,7 @@ def test_a_broken_file_has_no_follow_ups(kind: str, spoil: str, base: Path) -> N
     }
 
 
-def test_the_command_tells_the_same_as_json() -> None:
+def test_the_command_reports_the_same_as_json() -> None:
     """`check --format json` is one array of the problems with the fields that are promised, alone
     on standard output; exit code 1.
     """

@@ -215,7 +215,7 @@ def test_a_session_that_names_what_is_not_there_is_not_also_empty() -> None:
     ]
 
 
-def test_each_further_folder_of_a_taken_slug_is_told_once() -> None:
+def test_each_further_folder_of_a_taken_slug_is_reported_once() -> None:
     """However many versions it has; the first folder by name keeps the slug."""
     taken = make_catalog(
         make_tool("X", toolkit="b"),
@@ -251,7 +251,7 @@ def test_a_message_lists_few_names_and_counts_many() -> None:
     assert expected(1234) == "one of the 1,234 that are there"
 
 
-def test_looking_up_near_names_stops_where_nobody_would_read_on() -> None:
+def test_looking_up_near_names_stops_where_no_one_would_read_on() -> None:
     """A session file with thousands of unknown names is told of as far as anybody reads, in
     moments.
     """

@@ -134,7 +134,7 @@ HIDDEN = (
 )
 
 
-def test_what_hides_behind_another_fault_is_mended_too(tmp_path: Path) -> None:
+def test_what_hides_behind_another_fault_is_fixed_too(tmp_path: Path) -> None:
     """Whether a default fits is not asked while its description is no sound one: one run of `--fix`
     is enough all the same.
     """
@@ -170,7 +170,7 @@ def twice(root: Path, path: str) -> tuple[bytes, bytes]:
 
 
 @pytest.mark.parametrize("rule", sorted({case.parent.name for case in FIXABLE}))
-def test_mending_twice_is_mending_once(rule: str, tmp_path: Path) -> None:
+def test_fixing_twice_is_fixing_once(rule: str, tmp_path: Path) -> None:
     """Of every file that shows what a rule finds: what was mended is left alone by the next run."""
     for case in FIXABLE:
         if case.parent.name == rule:
@@ -241,7 +241,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(max_examples=2_000 if DEEP_PROFILE else 40)
 @given(value=odd_tool(), indent=st.sampled_from([None, 1]))
-def test_mending_any_file_twice_is_mending_it_once(
+def test_fixing_any_file_twice_is_fixing_it_once(
     value: dict[str, Any], indent: int | None, root: Path
 ) -> None:
     """Whatever is of the wrong kind in a file, on one line or on many."""

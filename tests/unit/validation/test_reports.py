@@ -128,7 +128,7 @@ def test_of_the_same_kind_changed_files_come_first() -> None:
     assert shown[:3] == [found[20].path, found[29].path, found[0].path]
 
 
-def test_what_a_catalog_says_cannot_begin_a_command_of_its_own() -> None:
+def test_what_a_catalog_says_cannot_start_a_command_of_its_own() -> None:
     hostile = problem(
         path="catalog/a,line=1::b\n::error::c.yaml",
         message="100% of\n::stop-commands::x\r::set-env name=a::b",
@@ -144,7 +144,7 @@ def test_what_a_catalog_says_cannot_begin_a_command_of_its_own() -> None:
 # --- the summary of a step
 
 
-def test_a_summary_begins_with_counts_and_says_who_acts_next() -> None:
+def test_a_summary_starts_with_counts_and_says_who_acts_next() -> None:
     first, _, second, *_ = reports.render_summary(
         [problem(1), problem(2, "warning")], 12
     ).splitlines()
@@ -273,7 +273,7 @@ def test_a_path_is_a_uri() -> None:
     )
 
 
-def test_a_fingerprint_outlives_a_change_of_lines_and_tells_twins_apart() -> None:
+def test_a_fingerprint_outlives_a_change_of_lines_and_reports_twins_apart() -> None:
     before, after = (
         [problem(line), problem(line + 1), problem(3, message="another")] for line in (1, 50)
     )
@@ -360,7 +360,7 @@ def test_the_order_in_which_problems_come_does_not_matter(form: Any) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_ten_thousand_problems_are_told_quickly(form: Any) -> None:
+def test_ten_thousand_problems_are_reported_quickly(form: Any) -> None:
     found = [
         problem(line % 50 + 1, path=f"catalog/toolkits/t/T_{line // 5}/20250101_00.yaml")
         for line in range(10_000)
