@@ -19,10 +19,12 @@ from support.site_pages import require
 from toolcatalog.catalog import yaml_reader
 
 GITHUB = ROOT / ".github"
+ACTION = ROOT / "action.yml"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yaml"))
 BASE = DATA / "rejects" / "_base"
 FOLDER = DATA / "actions"
 TOOL = "catalog/toolkits/chat/CHAT_READ/20250601_00.yaml"
+PINNED = r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+"
 SCOPED = "name: Read messages\ndescription: Read the newest messages of a channel.\n"
 
 
@@ -42,7 +44,7 @@ def test_zizmor_finds_nothing() -> None:
     zizmor = Path(sys.executable).with_name("zizmor")
     require(zizmor.is_file(), "there is no zizmor: run scripts/test")
     done = subprocess.run(
-        [zizmor, "--offline", "--no-progress", "--persona=pedantic", GITHUB],
+        [zizmor, "--offline", "--no-progress", "--persona=pedantic", GITHUB, ACTION],
         capture_output=True,
         text=True,
         check=False,
@@ -89,9 +91,7 @@ def test_what_linters_leave_to_us(workflow: Path) -> None:
     text, jobs = workflow.read_text(), read(workflow)["jobs"]
     uses = re.findall(r"uses: (.*)", text)
     assert uses
-    assert all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one) for one in uses), (
-        uses
-    )
+    assert all(re.fullmatch(PINNED, one) for one in uses if not one.startswith("./ ")), uses
     assert "secrets." not in text
     assert "pull_request_target" not in text
     assert read(workflow)["permissions"] == {}
@@ -103,6 +103,17 @@ def test_what_linters_leave_to_us(workflow: Path) -> None:
         if step.get("uses", "").startswith("actions/checkout@")
     ]
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+
+
+def test_the_action_is_pinned_and_expands_nothing_in_scripts() -> None:
+    """Inputs reach a script as environment variables, so they cannot inject commands."""
+    text = ACTION.read_text()
+    uses = re.findall(r"(?m)^ +(?:- )?uses: (.*)", text)
+    assert uses
+    assert all(re.fullmatch(PINNED, one) for one in uses), uses
+    assert "secrets." not in text
+    scripts = [step["run"] for step in read(ACTION)["runs"]["steps"] if "run" in step]
+    assert [script for script in scripts if "${{" in script] == []
 
 
 def test_the_workflow_that_may_write_runs_nothing_of_a_pull_request() -> None:
@@ -177,33 +188,48 @@ def pulled(origin: Path, changes: dict[str, str]) -> Path:
     return clone
 
 
+def action_steps() -> list[dict[str, Any]]:
+    """The steps of the action, as the workflow of this repository uses it."""
+    [use] = [step for step in steps("catalog.yaml", "check") if step.get("uses") == "./"]
+    action = read(ACTION)
+    defaults = {name: each["default"] for name, each in action["inputs"].items()}
+    assert set(use["with"]) <= set(defaults)
+    inputs = {**defaults, **use["with"]}
+
+    def expand(value: str) -> str:
+        return re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda name: inputs[name[1]], value)
+
+    return [
+        {**step, "env": {name: expand(value) for name, value in step.get("env", {}).items()}}
+        for step in action["runs"]["steps"]
+        if inputs["requirement"] or step["name"] != "Install"
+    ]
+
+
 def run(clone: Path) -> dict[str, "subprocess.CompletedProcess[str]"]:
-    """The shell steps of the check after `Install`, each by its name, as a runner runs those that
-    run whatever went before.
-    """
-    workflow = read(GITHUB / "workflows" / "catalog.yaml")
+    """The shell steps of the check after `Install`, by name, also those after one that failed."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    told = {
+    environment = {
         "CI": "true",
         "GITHUB_ACTIONS": "true",
+        "GITHUB_EVENT_NAME": "pull_request",
         "GITHUB_STEP_SUMMARY": str(clone.parent / "summary.md"),
         "PATH": path,
     }
-    found = {}
-    for step in workflow["jobs"]["check"]["steps"]:
-        if "run" in step and step["name"] != "Install":
+    results = {}
+    for step in action_steps():
+        if "run" in step and "inputs.comment" not in step.get("if", ""):
             command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
-            env = {**os.environ, **workflow["env"], **told}
-            found[step["name"]] = subprocess.run(
+            results[step["name"]] = subprocess.run(
                 command,
                 cwd=clone,
-                env=env,
+                env={**os.environ, **environment, **step["env"]},
                 capture_output=True,
                 text=True,
                 timeout=300,
                 check=False,
             )
-    return found
+    return results
 
 
 def summary(clone: Path) -> str:
@@ -220,7 +246,7 @@ def test_a_good_pull_request_is_green_and_reported_what_it_changes(origin: Path)
     assert (clone / "site" / "tools" / "CHAT_READ" / "index.html").is_file()
     kept = {
         step["with"]["path"]
-        for step in steps("catalog.yaml", "check")
+        for step in action_steps()
         if step.get("uses", "").startswith("actions/upload-artifact@")
     }
     assert kept == {"diff.md", "site"}
@@ -250,7 +276,7 @@ def test_builds_that_a_pull_request_brings_are_not_used(origin: Path) -> None:
     assert not (clone / "site").is_symlink()
     changed = git(clone, "status", "--porcelain", "--untracked-files=no").splitlines()
     assert {line.split()[-1] for line in changed} <= {"build/.cache/check-result", "site"}
-    names = [step.get("name") for step in steps("catalog.yaml", "check")]
+    names = [step.get("name") for step in action_steps()]
     assert names.index("Remove builds that came with the checkout") < names.index("Check")
 
 
@@ -275,11 +301,41 @@ def test_reviewers_that_are_not_up_to_date_are_red(origin: Path) -> None:
     toolkit = "catalog/toolkits/chat/toolkit.yaml"
     text = re.sub("^owners:.*\n", "", (origin / toolkit).read_text(), flags=re.MULTILINE)
     done = run(pulled(origin, {toolkit: f'{text.rstrip()}\nowners: ["@chat"]\n'}))
-    assert done["Reviewers are up to date"].returncode == 1
-    assert "add the output of `toolcatalog codeowners`" in done["Reviewers are up to date"].stderr
+    assert done["Check CODEOWNERS"].returncode == 1
+    assert "add the output of `toolcatalog codeowners`" in done["Check CODEOWNERS"].stderr
 
 
-# --- the comment
+# --- the comment of the action
+
+
+def test_the_action_comments_without_mentions(tmp_path: Path) -> None:
+    """The text is short enough for GitHub and mentions no one."""
+    (tmp_path / "gh").write_text('#!/bin/sh\nprintf "%s\\n" "$@" > arguments.txt\n')
+    (tmp_path / "gh").chmod(0o755)
+    (tmp_path / "diff.md").write_text("@octo changes \N{SNOWMAN}\n" + "\N{SNOWMAN}" * 30_000)
+    [step] = [step for step in read(ACTION)["runs"]["steps"] if "comment ==" in step.get("if", "")]
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+        "GITHUB_REPOSITORY": "octo/tools",
+        "NUMBER": "12",
+    }
+    subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+        cwd=tmp_path,
+        env=environment,
+        check=True,
+        timeout=60,
+    )
+    text = (tmp_path / "comment.md").read_text()
+    assert text.startswith("@\u200bocto changes \N{SNOWMAN}\n")
+    assert len(text.encode()) < 65_536
+    assert (tmp_path / "arguments.txt").read_text().split()[:5] == [
+        *("pr", "comment", "12", "--repo", "octo/tools")
+    ]
+
+
+# --- the comment of the workflow
 
 
 def commented(folder: Path, diff: str | Path | None, **other: Any) -> Any:
