@@ -188,13 +188,13 @@ def pulled(origin: Path, changes: dict[str, str]) -> Path:
     return clone
 
 
-def action_steps() -> list[dict[str, Any]]:
-    """The steps of the action, as the workflow of this repository uses it."""
+def action_steps(**values: str) -> list[dict[str, Any]]:
+    """The steps of the action, as the workflow of this repository uses it, with some inputs."""
     [use] = [step for step in steps("catalog.yaml", "check") if step.get("uses") == "./"]
     action = read(ACTION)
     defaults = {name: each["default"] for name, each in action["inputs"].items()}
     assert set(use["with"]) <= set(defaults)
-    inputs = {**defaults, **use["with"]}
+    inputs = {**defaults, **use["with"], **values}
 
     def expand(value: str) -> str:
         return re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda name: inputs[name[1]], value)
@@ -206,7 +206,7 @@ def action_steps() -> list[dict[str, Any]]:
     ]
 
 
-def run(clone: Path) -> dict[str, "subprocess.CompletedProcess[str]"]:
+def run(clone: Path, **values: str) -> dict[str, "subprocess.CompletedProcess[str]"]:
     """The shell steps of the check after `Install`, by name, also those after one that failed."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {
@@ -217,7 +217,7 @@ def run(clone: Path) -> dict[str, "subprocess.CompletedProcess[str]"]:
         "PATH": path,
     }
     results = {}
-    for step in action_steps():
+    for step in action_steps(**values):
         if "run" in step and "inputs.comment" not in step.get("if", ""):
             command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
             results[step["name"]] = subprocess.run(
@@ -261,6 +261,17 @@ def test_a_bad_pull_request_is_red_with_annotations_and_compared_all_the_same(or
     assert done["Compare with the base"].returncode == 0
     assert "CHAT_READ" in (clone / "diff.md").read_text()
     assert done["Build"].returncode == 1
+
+
+def test_a_catalog_in_another_folder(origin: Path) -> None:
+    """The input `catalog` reaches every command."""
+    git(origin, "mv", "catalog", "tools")
+    commit(origin)
+    done = run(
+        clone := pulled(origin, {TOOL.replace("catalog/", "tools/"): SCOPED}), catalog="tools"
+    )
+    assert {name: step.stderr for name, step in done.items() if step.returncode} == {}
+    assert "CHAT_READ" in (clone / "diff.md").read_text()
 
 
 def test_builds_that_a_pull_request_brings_are_not_used(origin: Path) -> None:
