@@ -32,8 +32,8 @@ _ERRORS = {
 }
 
 
-def build_document() -> JsonObject:
-    """Return the whole document."""
+def build_document(root_path: str = "") -> JsonObject:
+    """Return the whole document, of an API below a root path such as `/catalog`."""
     paths: JsonObject = {}
     for prefix in API_PREFIXES:
         alias = "" if prefix == API_PREFIXES[0] else "_v3_1"
@@ -61,7 +61,7 @@ def build_document() -> JsonObject:
             ),
             "license": {"name": "MIT", "identifier": "MIT"},
         },
-        "servers": [{"url": "/"}],
+        "servers": [{"url": root_path or "/"}],
         "tags": [
             {"name": "Tools"},
             {"name": "Toolkits"},

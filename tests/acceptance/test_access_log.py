@@ -172,7 +172,7 @@ def test_no_line_of_the_other_log_has_a_key() -> None:
     key = generate_secret()
     program = (
         "import logging, sys\n"
-        "from toolcatalog.server.supervisor import configure_logging\n"
+        "from toolcatalog.server.server_log import configure_logging\n"
         "configure_logging()\n"
         "log = logging.getLogger('uvicorn.error')\n"
         "log.error('GET /%s', sys.argv[1])\n"

@@ -21,7 +21,7 @@ from support import metrics
 from support.command import run_toolcatalog
 from support.paths import ROOT
 from support.server import TIMEOUT, Server, create_key, start_server, wait_until, worker_pids
-from toolcatalog.cli import serve_options
+from toolcatalog.cli import listeners
 from toolcatalog.errors import UsageError
 from toolcatalog.server.metrics import prometheus, workers
 from toolcatalog.server.metrics.counters import (
@@ -326,14 +326,13 @@ def own_address() -> str | None:
 def test_what_is_no_address(text: str) -> None:
     """The sentence shows what one looks like."""
     with pytest.raises(UsageError, match=r"127\.0\.0\.1:9100"):
-        serve_options.parse_address(text)
+        listeners.parse_address(text)
 
 
 def test_addresses() -> None:
     """A name, a number, and one with colons."""
     assert [
-        serve_options.parse_address(text)
-        for text in ("localhost:0", "127.0.0.1:9100", "[::1]:65535")
+        listeners.parse_address(text) for text in ("localhost:0", "127.0.0.1:9100", "[::1]:65535")
     ] == [
         ("localhost", 0),
         ("127.0.0.1", 9100),

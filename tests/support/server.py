@@ -1,8 +1,4 @@
-"""Start real servers on a loopback port and wait for them. No mocks.
-
-No
-mocks.
-"""
+"""Start real servers on a loopback port, and wait for them."""
 
 import os
 import re
@@ -74,7 +70,11 @@ def create_key(keys_file: Path, *arguments: str) -> str:
 
 @contextmanager
 def start_server(
-    source: Path | str, folder: Path, *arguments: object, env: Mapping[str, str] | None = None
+    source: Path | str,
+    folder: Path,
+    *arguments: object,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
 ) -> Iterator[Server]:
     """A real server of this build, or of an object store's URL, on a free loopback port; its keys
     and log in `folder`.
@@ -97,7 +97,7 @@ def start_server(
     with (
         log.open("w") as sink,
         subprocess.Popen(
-            command, stderr=sink, text=True, env={**os.environ, **(env or {})}
+            command, stderr=sink, text=True, env={**os.environ, **(env or {})}, cwd=cwd
         ) as process,
     ):
         try:

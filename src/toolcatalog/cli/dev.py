@@ -6,7 +6,7 @@ import click
 import uvicorn
 
 from toolcatalog.build.pipeline import build
-from toolcatalog.cli import options, output, serve_options
+from toolcatalog.cli import listeners, options, output
 from toolcatalog.server import dev
 from toolcatalog.system.processes import available_cpus
 
@@ -28,7 +28,7 @@ in the page, with file and line. Ctrl-C stops it.
 @options.port
 def command(catalog: Path, out: Path, site: Path, host: str, port: int) -> None:
     """Serve the site, and rebuild it when the catalog changes."""
-    listener = serve_options.open_listener(host, port)  # before the long work
+    listener = listeners.open_listener(host, port)  # before the long work
     digest = build(catalog, out, site, output.show_progress, available_cpus()).digest
 
     def rebuild() -> str:
@@ -37,7 +37,7 @@ def command(catalog: Path, out: Path, site: Path, host: str, port: int) -> None:
 
     app = dev.create_dev_app(catalog, site, rebuild, digest, output.print_message, host)
     output.print_message(
-        f"The site is at {serve_options.listener_url(listener)}/ and follows {catalog}. Stop with"
+        f"The site is at {listeners.listener_url(listener)}/ and follows {catalog}. Stop with"
         " Ctrl-C."
     )
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1)

@@ -10,7 +10,7 @@ from toolcatalog import names
 from toolcatalog.cli import options
 from toolcatalog.errors import UsageError
 from toolcatalog.keys import api_keys
-from toolcatalog.server import reload, supervisor
+from toolcatalog.server import reload, server_log
 from toolcatalog.server.mcp.tools import CatalogAccess
 from toolcatalog.server.state import AppState
 from toolcatalog.store.open import open_build
@@ -46,7 +46,7 @@ def command(build: Path, session: str, toolkits: tuple[str, ...]) -> None:
     builds. It lists the tools of the catalog and does not run them.
     """
     require_mcp()
-    supervisor.configure_logging()
+    server_log.configure_logging()
     identity = reload.read_current_identity(build)
     store = open_build(build)
     visible_toolkits = _require_toolkits(store, toolkits)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import click
 
+from toolcatalog.cli import listeners, options, output, serve_options
 from toolcatalog.cli import mcp as mcp_command
-from toolcatalog.cli import options, output, serve_options
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.storage import FileKeyStorage
-from toolcatalog.server import connection_limit, process, supervisor
+from toolcatalog.server import connection_limit, process, server_log, supervisor
 from toolcatalog.server.access_log import check_writable
 from toolcatalog.server.process import ServerSettings
 from toolcatalog.server.rate_limit import Rate
@@ -23,6 +23,7 @@ Examples:
   toolcatalog serve --rate 100/s --redis redis://10.0.0.5:6379
   toolcatalog serve --from s3://tools/catalog --cache /var/cache/toolcatalog
   toolcatalog serve --from s3://tools/catalog --verify-key verify.pem --max-snapshot-size 20GiB
+  toolcatalog serve --uds /run/toolcatalog.sock --root-path /catalog --log-format json
   toolcatalog serve --metrics 127.0.0.1:9100 --access-log /var/log/toolcatalog/access.log
 
 Switches to a new build automatically. Stops with SIGTERM or Ctrl-C after the requests under way are
@@ -38,14 +39,12 @@ answered.
 @serve_options.allow_rollback_option
 @serve_options.max_size_option
 @options.site
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8000,
-    show_default=True,
-    help="The port to listen on; 0 selects a free port.",
-)
+@serve_options.host_option
+@serve_options.port_option
+@serve_options.uds_option
+@serve_options.fd_option
+@serve_options.root_path_option
+@serve_options.forwarded_option
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
@@ -71,6 +70,9 @@ answered.
     metavar="FILE",
     help="Log each request to this file; - is standard output.",
 )
+@serve_options.log_level_option
+@serve_options.log_format_option
+@click.option("--otel", is_flag=True, help="Send a trace of each request with OpenTelemetry.")
 @options.keys
 @serve_options.rate_option
 @options.redis
@@ -82,13 +84,20 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
     allow_rollback: bool,
     max_size: int | None,
     site: Path,
-    host: str,
-    port: int,
+    host: str | None,
+    port: int | None,
+    uds: Path | None,
+    fd: int | None,
+    root_path: str,
+    forwarded_allow_ips: str | None,
     workers: int,
     drain: float,
     mcp: bool,
     metrics: str | None,
     access_log: Path | None,
+    log_level: server_log.LogLevel,
+    log_format: server_log.LogFormat,
+    otel: bool,
     keys_file: Path | None,
     rate: Rate | None,
     redis: str | None,
@@ -97,31 +106,32 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
     connection_limit.check_limit()
     if mcp:
         mcp_command.require_mcp()
+    if otel:
+        serve_options.require_tracing()
+    log = server_log.LogSettings(log_level, log_format)
     serve_options.check_rate_options(rate, workers, redis)
     verify_keys = serve_options.load_verify_keys(
         url, max_size, key_file, allow_rollback=allow_rollback
     )
     follower_counts = None
     if url:
-        supervisor.configure_logging()
+        server_log.configure_logging(log)
         build, follower_counts = serve_options.start_follower(
             url, cache, max_bytes=max_size, keys=verify_keys, allow_rollback=allow_rollback
         )
     store = process.open_or_wait(build, verify_keys, wait_for_build=url is not None)
     file = _resolve_key_file(keys_file, redis)
-    listener = serve_options.open_listener(host, port)
+    listener = serve_options.open_listener(host, port, uds, fd)
     metrics_listener = (
-        serve_options.open_listener(*serve_options.parse_address(metrics), "--metrics")
-        if metrics
-        else None
+        listeners.open_listener(*listeners.parse_address(metrics), "--metrics") if metrics else None
     )
     if access_log:
         check_writable(access_log)
-    pages = site if (site / "index.html").is_file() else None
+    pages = serve_options.find_pages(site, url)
     supervisor.exit_on_sigterm()
     _print_startup(store, listener, pages)
     if metrics_listener:
-        output.print_message(f"Metrics at {serve_options.listener_url(metrics_listener)}/metrics.")
+        output.print_message(f"Metrics at {listeners.listener_url(metrics_listener)}/metrics.")
     del store  # each process opens its own
     settings = ServerSettings(
         build=build,
@@ -136,8 +146,16 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
         redis=redis,
         wait_for_build=url is not None,
         verify_keys=verify_keys,
+        root_path=root_path,
+        forwarded_allow_ips=forwarded_allow_ips,
+        log=log,
+        tracing=otel,
     )
-    supervisor.run_server(settings, listener, metrics_listener, follower_counts)
+    try:
+        supervisor.run_server(settings, listener, metrics_listener, follower_counts)
+    finally:
+        if uds:
+            uds.unlink(missing_ok=True)
 
 
 def _resolve_key_file(keys_file: Path | None, redis: str | None) -> Path:
@@ -161,8 +179,7 @@ def _print_startup(store: Store | None, listener: socket.socket, pages: Path | N
     subject = "API and site" if pages else "API (no site was built)"
     origin = f"snapshot {store.digest[:12]}" if store else "a snapshot that is being fetched"
     output.print_message(
-        f"Serving {subject} at {serve_options.listener_url(listener)} from {origin}. Stop with"
-        " Ctrl-C."
+        f"Serving {subject} at {listeners.listener_url(listener)} from {origin}. Stop with Ctrl-C."
     )
     if store and store.is_model_missing:
         output.print_message(

@@ -1,7 +1,6 @@
-"""Options of `toolcatalog serve`: socket, rate limit, Redis and an object store to follow."""
+"""Options of `toolcatalog serve`: sockets, proxies, logs, rate limit and a store to follow."""
 
-import errno
-import os
+import importlib.util
 import re
 import socket
 from pathlib import Path
@@ -10,11 +9,12 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from toolcatalog.cli import output
+from toolcatalog.cli import listeners, output
 from toolcatalog.errors import UsageError
 from toolcatalog.keys.redis import RedisAddress
 from toolcatalog.publish.follower import MAX_SNAPSHOT_SIZE, Follower, default_cache
 from toolcatalog.publish.signatures import VerifyKeys
+from toolcatalog.server import server_log
 from toolcatalog.server.metrics import prometheus
 from toolcatalog.server.metrics.counters import (
     REFUSED_SNAPSHOTS,
@@ -172,41 +172,103 @@ def start_follower(
     return follower.cache, read_counts
 
 
-_BACKLOG = 2048  # connections that may wait to be taken
+DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8000
+host_option = click.option("--host", help=f"The address to listen on.  [default: {DEFAULT_HOST}]")
+port_option = click.option(
+    "-p",
+    "--port",
+    type=click.IntRange(0, 65535),
+    help=f"The port to listen on; 0 selects a free port.  [default: {DEFAULT_PORT}]",
+)
+uds_option = click.option(
+    "--uds",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Listen on a Unix domain socket instead of an address.",
+)
+fd_option = click.option(
+    "--fd",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Listen on an open socket with this file descriptor, as systemd passes it (3).",
+)
 
 
-def open_listener(host: str, port: int, option_names: str = "--port or --host") -> socket.socket:
-    """Return a listening socket; port 0 takes a free one.
+class _RootPathType(click.ParamType[str]):
+    name = "path"
 
-    Raises UsageError with the reason and `option_names` if the socket cannot be opened.
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+/?", value):
+            self.fail(
+                f"{value!r} is not a root path: write names, each after a slash, as in /catalog",
+                param,
+                ctx,
+            )
+        path: str = value
+        return path.rstrip("/")
+
+
+root_path_option = click.option(
+    "--root-path",
+    type=_RootPathType(),
+    default="",
+    metavar="PATH",
+    help="The path below which a proxy publishes the server. The proxy removes it from requests.",
+)
+forwarded_option = click.option(
+    "--forwarded-allow-ips",
+    metavar="IPS",
+    envvar="FORWARDED_ALLOW_IPS",
+    help="Proxies whose X-Forwarded-For is trusted: addresses, networks or *, with commas.",
+)
+log_level_option = click.option(
+    "--log-level",
+    type=click.Choice(server_log.LEVELS),
+    default="info",
+    show_default=True,
+    help="The least level of the records in the server log.",
+)
+log_format_option = click.option(
+    "--log-format",
+    type=click.Choice(server_log.FORMATS),
+    default="text",
+    show_default=True,
+    help="The format of the server log on standard error.",
+)
+
+
+def open_listener(
+    host: str | None, port: int | None, path: Path | None, descriptor: int | None
+) -> socket.socket:
+    """Return the listening socket of `--host` and `--port`, `--uds` or `--fd`.
+
+    Raises UsageError if there is more than one of them, or if the socket cannot be opened.
     """
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
-    except OSError as error:
-        # errors of name look-up have numbers of their own
-        has_errno = error.errno is not None and error.errno > 0
-        reason = os.strerror(error.errno or 0) if has_errno else error.strerror
-        if error.errno == errno.EADDRINUSE:
-            reason = "the port is in use"
+    has_address = host is not None or port is not None
+    if sum((has_address, path is not None, descriptor is not None)) > 1:
         raise UsageError(
-            f"Cannot listen on {host}:{port} ({reason}): choose another with {option_names}."
-        ) from None
-
-
-def parse_address(text: str) -> tuple[str, int]:
-    """Parse `HOST:PORT` or `[HOST]:PORT`. Raises UsageError."""
-    host, colon, port = text.rpartition(":")
-    if not (colon and host and re.fullmatch("[0-9]{1,5}", port) and int(port) <= 65535) or (
-        ":" in host and not host.startswith("[")
-    ):
-        raise UsageError(
-            f"{text!r} is not an address: write HOST:PORT, such as 127.0.0.1:9100 or [::1]:9100."
+            "A server listens on one socket: give --host and --port, --uds PATH, or --fd N."
         )
-    return host.strip("[]"), int(port)
+    if path is not None:
+        return listeners.open_unix_listener(path)
+    if descriptor is not None:
+        return listeners.inherit_listener(descriptor)
+    return listeners.open_listener(host or DEFAULT_HOST, DEFAULT_PORT if port is None else port)
 
 
-def listener_url(listener: socket.socket) -> str:
-    """Return the URL of a listening socket, as a user enters it in a browser."""
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+def find_pages(site: Path, url: str | None) -> Path | None:
+    """Return the folder of the site, or None if no site was built there.
+
+    A server that follows a store serves a site only if the user names it: the default folder can
+    have the site of another catalog.
+    """
+    source = click.get_current_context().get_parameter_source("site")
+    if url and source in {None, ParameterSource.DEFAULT}:
+        return None
+    return site if (site / "index.html").is_file() else None
+
+
+def require_tracing() -> None:
+    """Raise UsageError with install instructions if the extra `otel` is not installed."""
+    if importlib.util.find_spec("opentelemetry.instrumentation.asgi") is None:
+        raise UsageError("--otel needs OpenTelemetry: run `pip install 'toolcatalog[otel]'`.")

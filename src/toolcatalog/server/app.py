@@ -38,13 +38,17 @@ _MAX_INLINE_SIZE = 64 * 1024
 
 
 def create_app(
-    state: AppState, site: Path | None, extra_routes: Sequence[BaseRoute] = ()
+    state: AppState,
+    site: Path | None,
+    extra_routes: Sequence[BaseRoute] = (),
+    root_path: str = "",
 ) -> ASGIApp:
     """Return the ASGI application.
 
     It serves the current snapshot and the extra routes, and the site at `/` if there is one.
+    `root_path` is the path below which a proxy publishes the server.
     """
-    endpoints = _Endpoints(state)
+    endpoints = _Endpoints(state, root_path)
     app = Starlette(
         routes=[
             *extra_routes,
@@ -92,9 +96,9 @@ async def _refuse_method(request: Request) -> StarletteResponse:  # noqa: ARG001
 class _Endpoints:
     """The endpoints that are no operations."""
 
-    def __init__(self, state: AppState) -> None:
+    def __init__(self, state: AppState, root_path: str) -> None:
         self._state = state
-        document = orjson.dumps(openapi.build_document())
+        document = orjson.dumps(openapi.build_document(root_path))
         self._openapi = {gzip: tag_body(document, gzip=gzip) for gzip in (False, True)}
         self._health = tag_body(b'{"status":"ok"}')
 

@@ -23,7 +23,7 @@ from toolcatalog.server.lifespan import receive_lifespan
 from toolcatalog.server.metrics.prometheus import PATH as METRICS_PATH
 from toolcatalog.server.operations import Operations, raise_unauthorized
 from toolcatalog.server.query_params import MAX_BODY_SIZE
-from toolcatalog.server.request_context import create_context
+from toolcatalog.server.request_context import create_context, path_below_root
 from toolcatalog.server.responses import (
     CORS_HEADERS,
     SECURITY_HEADERS,
@@ -124,14 +124,8 @@ class _Request:
             self.scope["method"] == "OPTIONS"
             and b"origin" in self.headers
             and b"access-control-request-method" in self.headers
-            and _path_of(self.scope) != METRICS_PATH
+            and path_below_root(self.scope) != METRICS_PATH
         )
-
-
-def _path_of(scope: Scope) -> str:
-    """Return the decoded path of a request below the root path of the server."""
-    path: str = scope["path"]
-    return path.removeprefix(scope["root_path"]) if scope.get("root_path") else path
 
 
 class Dispatcher:
@@ -148,7 +142,7 @@ class Dispatcher:
         if scope["type"] != "http":
             return
         request = _Request(scope, self.state.current)
-        route = match_route(_path_of(scope)) if scope["method"] in ("GET", "HEAD") else None
+        route = match_route(path_below_root(scope)) if scope["method"] in ("GET", "HEAD") else None
         if route:
             await self._handle_operation(request, route, receive, send)
         elif request.is_preflight:
@@ -243,7 +237,7 @@ class Dispatcher:
             size += len(message.get("body", b""))
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = _complete_headers(message["headers"], context, _path_of(scope))
+                headers = _complete_headers(message["headers"], context, path_below_root(scope))
                 message = {**message, "headers": headers}
             await send(message)
 

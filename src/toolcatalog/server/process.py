@@ -2,7 +2,7 @@
 
 import gc
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from starlette.routing import BaseRoute
@@ -19,6 +19,7 @@ from toolcatalog.server.metrics import prometheus
 from toolcatalog.server.metrics.workers import WorkerPage
 from toolcatalog.server.rate_limit import LocalRateLimiter, Rate, RateLimiter
 from toolcatalog.server.reload import SnapshotReloader, read_current_identity
+from toolcatalog.server.server_log import LogSettings
 from toolcatalog.server.state import AppState, Flag
 from toolcatalog.store.store import Store
 
@@ -32,7 +33,10 @@ class ServerSettings:
     serve MCP at `/mcp`. `separate_metrics`: the metrics have a socket of their own.
     `metrics_folder`: where several processes write their counters. `rate`: how often a key may list
     tools. `redis`: the URL of the Redis through which several servers share keys and counts.
-    `verify_keys`: serve only snapshots that one of these keys has signed.
+    `verify_keys`: serve only snapshots that one of these keys has signed. `root_path`: the path
+    below which a proxy publishes the server. `forwarded_allow_ips`: the addresses of proxies whose
+    `X-Forwarded-For` and `X-Forwarded-Proto` are trusted, with commas. `tracing`: send a span of
+    each request with OpenTelemetry.
     """
 
     build: Path
@@ -48,6 +52,10 @@ class ServerSettings:
     rate: Rate | None = None
     redis: str | None = None
     verify_keys: VerifyKeys | None = None
+    root_path: str = ""
+    forwarded_allow_ips: str | None = None
+    log: LogSettings = field(default_factory=LogSettings)
+    tracing: bool = False
 
 
 def create_worker_app(
@@ -78,7 +86,9 @@ def create_worker_app(
     more = _create_mcp_routes(live) if settings.mcp else []
     if not settings.separate_metrics:
         more.append(prometheus.create_metrics_route(every))
-    app = create_app(live, settings.site, more)
+    app = create_app(live, settings.site, more, settings.root_path)
+    if settings.tracing:
+        app = _trace(app)
     gc.freeze()  # the collector visits only what requests leave, so it stops them for less time
     return app
 
@@ -111,6 +121,12 @@ def _create_counts_reader(
         return lambda: [state.get_counts(), *([read_extra_counts()] if read_extra_counts else [])]
     state.observer.worker_page = page = WorkerPage(settings.metrics_folder, state.get_counts)
     return page.read_all
+
+
+def _trace(app: ASGIApp) -> ASGIApp:
+    from toolcatalog.server import tracing  # noqa: PLC0415 - an optional extra
+
+    return tracing.trace_requests(app)
 
 
 def _create_mcp_routes(state: AppState) -> list[BaseRoute]:

@@ -5,6 +5,8 @@ import re
 import secrets
 from collections.abc import Mapping
 
+from starlette.types import Scope
+
 from toolcatalog.server.responses import TRACEPARENT_HEADER, ResponseContext
 
 _is_request_id = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}").fullmatch
@@ -24,6 +26,12 @@ def create_context(headers: Mapping[bytes, bytes], snapshot: bytes) -> ResponseC
         snapshot,
         traceparent and validate_traceparent(traceparent),
     )
+
+
+def path_below_root(scope: Scope) -> str:
+    """Return the decoded path of a request below the root path of the server."""
+    path: str = scope["path"]
+    return path.removeprefix(scope["root_path"]) if scope.get("root_path") else path
 
 
 def assign_request_id(client_id: bytes | None) -> bytes:

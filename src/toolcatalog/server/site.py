@@ -12,6 +12,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from toolcatalog.server.connection_limit import CLIENT_LIMIT
 from toolcatalog.server.error_responses import RequestError, too_many_connections
+from toolcatalog.server.request_context import path_below_root
 
 _MAX_PATH_LENGTH = 1024  # characters of a path in the site: those of a page have a few hundred
 _POLICY = (
@@ -32,7 +33,7 @@ class Site:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. Raises HTTPException for API paths and hidden files."""
-        path = scope["path"]
+        path = path_below_root(scope)
         if len(path) > _MAX_PATH_LENGTH or path.startswith("/api/") or "/." in path:
             raise HTTPException(404)
         with CLIENT_LIMIT.reserve() as has_room:

@@ -21,12 +21,12 @@ from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
 from toolcatalog.errors import ToolcatalogError, UsageError
-from toolcatalog.keys.api_keys import redact
 from toolcatalog.keys.redis import KeySync, RedisAddress, RedisKeyStorage
 from toolcatalog.server.metrics import prometheus, workers
 from toolcatalog.server.metrics.workers import WorkerPage
 from toolcatalog.server.process import ServerSettings, create_worker_app
 from toolcatalog.server.protocol import select_protocol
+from toolcatalog.server.server_log import configure_logging
 from toolcatalog.server.state import Flag, LocalFlag
 from toolcatalog.system import threads
 from toolcatalog.system.signals import defer_interrupts, unblock_interrupts
@@ -51,7 +51,7 @@ def run_server(
     process that do not come from serving requests. Raises SystemExit after SIGTERM, and
     KeyboardInterrupt after Ctrl-C.
     """
-    configure_logging()
+    configure_logging(settings.log)
     if settings.redis:
         _start_key_sync(settings.redis, settings.keys)
     if settings.workers > 1:
@@ -66,7 +66,7 @@ def run_server(
     else:
         draining = LocalFlag()
         app = create_worker_app(settings, draining, metrics_listener, read_extra_counts)
-        server = _DrainingServer(_create_config(app), draining, settings.drain_seconds)
+        server = _DrainingServer(_create_config(app, settings), draining, settings.drain_seconds)
         # uvicorn handles signals only while it serves: one may come before, and it raises those
         # that it got again at the end
         signal.signal(signal.SIGTERM, server.handle_exit)
@@ -92,25 +92,13 @@ def _start_key_sync(redis: str, file: Path) -> None:
     threads.start(relay)
 
 
-def configure_logging() -> None:
-    """Log to standard error. API keys are redacted, in tracebacks too."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(_Redacting("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
-
-
-class _Redacting(logging.Formatter):
-    """A formatter that redacts API keys, whichever library logs them."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return redact(super().format(record))
-
-
-def _create_config(app: ASGIApp | Callable[[], ASGIApp], workers: int = 1) -> uvicorn.Config:
+def _create_config(
+    app: ASGIApp | Callable[[], ASGIApp], settings: ServerSettings
+) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        factory=workers > 1,
-        workers=workers,
+        factory=settings.workers > 1,
+        workers=settings.workers,
         http=select_protocol(),
         ws="none",
         loop="auto",
@@ -119,7 +107,9 @@ def _create_config(app: ASGIApp | Callable[[], ASGIApp], workers: int = 1) -> uv
         log_level="warning",
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # forwarded client addresses are ignored
+        root_path=settings.root_path,
+        proxy_headers=settings.forwarded_allow_ips is not None,
+        forwarded_allow_ips=settings.forwarded_allow_ips,
         timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT,
         timeout_worker_healthcheck=_HEALTHCHECK_TIMEOUT,
     )
@@ -183,7 +173,7 @@ class _SharedFlag:
 
 def _run_workers(settings: ServerSettings, listener: socket.socket, draining: _SharedFlag) -> None:
     """Run workers that share the listening socket, until this process is stopped."""
-    config = _create_config(partial(_create_app_in_worker, settings, draining), settings.workers)
+    config = _create_config(partial(_create_app_in_worker, settings, draining), settings)
     supervisor = _Supervisor(
         config, [listener], draining, settings.drain_seconds, settings.metrics_folder
     )
@@ -296,7 +286,7 @@ def _create_app_in_worker(settings: ServerSettings, draining: Flag) -> ASGIApp:
     A worker that cannot start logs the reason and is started again; the others answer meanwhile.
     """
     unblock_interrupts()  # deferred while the process was started; uvicorn now handles Ctrl-C
-    configure_logging()
+    configure_logging(settings.log)
     try:
         threads.start(threading.Thread(target=_exit_with_supervisor, name="ending", daemon=True))
         return create_worker_app(settings, draining)

@@ -2,6 +2,11 @@
 
 let served = null;
 
+/** The address of the site, which is that of the API too if the server has it. */
+function siteAddress() {
+  return new URL(home || "./", location.href).href.replace(/\/$/, "");
+}
+
 /** Whether the server of this page is toolcatalog's own: it names the snapshot in each response. */
 function isServed() {
   if (!location.protocol.startsWith("http")) return Promise.resolve(false);
@@ -17,7 +22,7 @@ function isServed() {
 /** In code the address is an environment variable, in shell within quotes. */
 function writeAddress(element) {
   const inShell = element.textContent.startsWith("$");
-  element.textContent = inShell ? location.origin : JSON.stringify(location.origin);
+  element.textContent = inShell ? siteAddress() : JSON.stringify(siteAddress());
 }
 
 async function startApi() {

@@ -18,7 +18,7 @@ function showResponse(output, status, text) {
 
 async function sendRequest(form, key) {
   const output = form.querySelector("output");
-  const address = new URL(field(form, "path").value, location.origin);
+  const address = new URL(field(form, "path").value.replace(/^\/+/, ""), `${siteAddress()}/`);
   if (address.origin !== location.origin)
     return showResponse(output, "", "Only paths of this server.");
   const headers = form.dataset.key === "yes" && key ? { "x-api-key": key } : {};
