@@ -55,8 +55,8 @@ MUTATED_AREAS = {
         "server.operations.x__render_*",
     ],
 }
-# exit codes of mutmut's trials; of the others, 0 has survived
-KILLED, TIMEOUT, SURVIVED = (1, 3), (24, 36, -24, 152, 255), 33
+# exit codes of mutmut; 0 is a mutant that survived
+KILLED, TIMEOUT, NOT_REACHED = (1, 3), (24, 36, -24, 152, 255), 33
 
 
 def documented_mutants() -> set[str]:
@@ -102,9 +102,12 @@ def run_area(area: str) -> list[str]:
     all_values, existing = load_verdicts(MUTATED_AREAS[area]), documented_mutants()
     killed = [name for name, code in all_values.items() if code in (*KILLED, *TIMEOUT)]
     alive = [name for name, code in all_values.items() if name not in killed]
+    not_reached = [name for name in alive if all_values[name] == NOT_REACHED]
+    survived = {*alive} - {*not_reached}
     print(
-        f"{area}: {len(all_values)} mutants, {len(killed)} killed, {len({*alive} & existing)}"
-        f" justified, {len({*alive} - existing)} not"
+        f"{area}: {len(all_values)} mutants, {len(killed)} killed, {len(not_reached)} not reached, "
+        f"{len(survived - existing)} survived, {len(survived & existing)} justified",
+        flush=True,
     )
     return [name for name in alive if name not in existing]
 
