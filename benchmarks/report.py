@@ -47,7 +47,7 @@ processor time of the server. Both servers must return the same slugs in the sam
 _HTTP = f"""\
 One worker runs on one core; the load comes from another core (wrk, keep-alive, 16 connections, 4
 for pages of 1000). Every request has the headers of a real client, an API key, and an
-`X-Request-Id` of its own, so no two requests have the same bytes. The header profiles are in
+different `X-Request-Id`, so no two requests have the same bytes. The header profiles are in
 `benchmarks/profiles.py`.
 
 - *Ceiling*: an ASGI application under the same uvicorn settings that answers everything with one
