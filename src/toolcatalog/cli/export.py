@@ -1,6 +1,7 @@
 """`toolcatalog export`"""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from toolcatalog.cli import options, output
 from toolcatalog.cli.selection import select_tool_ids
 from toolcatalog.errors import UsageError
 from toolcatalog.exports import definitions, providers
+from toolcatalog.search import opensearch
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.store.open import open_build
 from toolcatalog.store.store import Store
@@ -23,6 +25,8 @@ Examples:
   toolcatalog export gemini GITHUB_CREATE_ISSUE
   toolcatalog export mcp --session trs_demo
   toolcatalog export json-schema GITHUB_CREATE_ISSUE@20250715_00
+  toolcatalog export index --to opensearch > tools.ndjson
+  toolcatalog export index --to opensearch --mapping > index.json
 
 Names and descriptions that are too long for the provider are shortened, and reported on standard
 error. Exits with 1 if a tool is left out because the provider would reject it.
@@ -33,7 +37,7 @@ error. Exits with 1 if a tool is left out because the provider would reject it.
 @click.argument(
     "output_format",
     metavar="FORMAT",
-    type=click.Choice(definitions.EXPORT_FORMATS),
+    type=click.Choice([*definitions.EXPORT_FORMATS, "index"]),
 )
 @click.argument("slugs", metavar="[SLUG[@V]]...", nargs=-1)
 @options.toolkits("All tools of this toolkit")
@@ -55,8 +59,22 @@ error. Exits with 1 if a tool is left out because the provider would reject it.
     is_flag=True,
     help="For `anthropic`: defer all tools, and add the tool that searches them.",
 )
+@click.option(
+    "--to",
+    "engine",
+    type=click.Choice(["opensearch"]),
+    help="For `index`: the search engine, also for Elasticsearch.",
+)
+@click.option("--mapping", is_flag=True, help="For `index`: print the body that creates the index.")
+@click.option(
+    "--index-name",
+    metavar="NAME",
+    default="tools",
+    show_default=True,
+    help="For `index`: the name of the index.",
+)
 @options.build
-def command(
+def command(  # noqa: PLR0913 - its flags
     output_format: str,
     slugs: tuple[str, ...],
     toolkits: tuple[str, ...],
@@ -64,14 +82,27 @@ def command(
     at_version: str,
     *,
     defer: bool,
+    engine: str | None,
+    mapping: bool,
+    index_name: str,
     build: Path,
 ) -> int:
     """Print tools in the format of a model provider or of MCP: a JSON array on standard output.
 
-    FORMAT is openai, anthropic, openai-responses, gemini, bedrock, mcp or json-schema.
+    FORMAT is openai, anthropic, openai-responses, gemini, bedrock, mcp or json-schema; or `index`,
+    which prints the newest version of every tool as bulk requests of a search engine (NDJSON).
 
     The tools of a session are its meta tools, which find and call the tools that it may use.
     """
+    if output_format == "index":
+        if not engine or session or defer:
+            raise UsageError(
+                "An index needs its engine, and has no sessions: `toolcatalog export index --to "
+                "opensearch`."
+            )
+        return _print_index(build, index_name, slugs, toolkits, at_version, mapping=mapping)
+    if engine or mapping:
+        raise UsageError("--to and --mapping are for `export index`.")
     if not (slugs or toolkits or session):
         raise UsageError(
             "Name the tools: their slugs, or --toolkit SLUG, or --session ID. A whole "
@@ -93,6 +124,28 @@ def command(
         ]
     )
     return _print_definitions(output_format, documents, defer=defer)
+
+
+def _print_index(
+    build: Path,
+    name: str,
+    slugs: Sequence[str],
+    toolkits: Sequence[str],
+    at_version: str,
+    *,
+    mapping: bool,
+) -> int:
+    """Print the body that creates the index, or a bulk request for its tools."""
+    if mapping:
+        click.echo(json.dumps(opensearch.build_index_body(), indent=2))
+        return 0
+    store = open_build(build)
+    toolkits = toolkits if slugs or toolkits else store.list_toolkits()
+    for tool_id in select_tool_ids(store, slugs, toolkits, at_version):
+        document = orjson.loads(store.read_document(tool_id)[0])
+        for line in opensearch.render_bulk_lines(document, name):
+            click.echo(line)
+    return 0
 
 
 def _read_session_documents(store: Store, id: str) -> list[bytes]:

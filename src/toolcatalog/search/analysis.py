@@ -38,7 +38,7 @@ _MAX_WORD_LENGTH = 64  # characters per term
 _MIN_RELATED_LENGTH = 4  # letters of a term with related terms
 _MIN_PREFIX_RATIO = 0.6  # of a term's length: the shortest prefix that is related
 
-_STOP_WORDS = frozenset(
+STOP_WORDS = frozenset(
     """
     a about above after again all also am an and any are aren as at be because been before being
     below between both but by can could d did do does doing don down during each few for from
@@ -96,7 +96,7 @@ def words_in_piece(piece: str) -> tuple[Word, ...]:
         Word(spelling, stem(spelling))
         for run in split_runs(piece)
         for spelling in _split_run(run)
-        if spelling not in _STOP_WORDS
+        if spelling not in STOP_WORDS
     )
 
 
@@ -108,7 +108,7 @@ def _words_of_long(piece: str) -> tuple[Word, ...]:
     words = {
         spelling: Word(spelling, stem(spelling))
         for spelling in distinct
-        if spelling not in _STOP_WORDS
+        if spelling not in STOP_WORDS
     }
     words_by_run = {
         run: [words[spelling] for spelling in run_spellings if spelling in words]

@@ -18,13 +18,13 @@ FIELDS = (
 )
 NAME_FIELD, TOOLKIT_FIELD = 0, 1
 
-_FIELD_WEIGHTS = np.array((1.5, 2.0, 0.4, 0.8, 0.7, 0.3))
+FIELD_WEIGHTS = np.array((1.5, 2.0, 0.4, 0.8, 0.7, 0.3))
 # strength of the length normalization of each field
-_FIELD_B = np.array((0.3, 0.75, 0.4, 0.4, 0.75, 0.75))
-_K1 = 1.6
+FIELD_B = np.array((0.3, 0.75, 0.4, 0.4, 0.75, 0.75))
+K1 = 1.6
 _DELTA = 0.7  # BM25+ lower bound: what any occurrence scores
 
-MAX_IMPACT = _K1 + 1 + _DELTA
+MAX_IMPACT = K1 + 1 + _DELTA
 
 Floats = NDArray[np.float64]
 
@@ -34,12 +34,12 @@ def compute_field_weights(lengths: NDArray[np.uint32], average_lengths: Floats) 
 
     `lengths` has a row of field lengths per tool, `average_lengths` the mean length of each field.
     """
-    weights: Floats = _FIELD_WEIGHTS / (
-        1 - _FIELD_B + _FIELD_B * lengths / np.maximum(average_lengths, 1)
+    weights: Floats = FIELD_WEIGHTS / (
+        1 - FIELD_B + FIELD_B * lengths / np.maximum(average_lengths, 1)
     )
     return weights
 
 
 def compute_impacts(frequencies: Floats) -> Floats:
     """Return the impact of each weighted frequency: more than 0, less than MAX_IMPACT."""
-    return frequencies * (_K1 + 1) / (frequencies + _K1) + _DELTA
+    return frequencies * (K1 + 1) / (frequencies + K1) + _DELTA
