@@ -29,11 +29,11 @@ from toolcatalog.errors import KeyFileError, UsageError
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.redis import (
     KeySync,
-    RedisAddress,
     RedisKeyStorage,
     find_rolled_back,
     merge_keys,
 )
+from toolcatalog.keys.redis_connection import RedisAddress
 from toolcatalog.server.rate_limit import LimitStatus, LocalRateLimiter, Rate
 from toolcatalog.server.redis_rate_limit import RedisRateLimiter
 
@@ -63,6 +63,12 @@ def states(where: Path | RedisKeyStorage) -> dict[str, str]:
         ("rediss://a.example:7000/3", "Redis at a.example:7000, database 3"),
         ("redis://user:s3cret@10.0.0.5:6380/", "Redis at 10.0.0.5:6380"),
         ("redis://:s3cret@[::1]:6380", "Redis at ::1:6380"),
+        ("redis://:s3cret@h?ssl_ca_certs=ca.pem", "Redis at h:6379"),
+        (
+            "redis+sentinel://:s3cret@a,b:7/catalog/2",
+            "Redis catalog of Sentinel at a:26379, b:7, database 2",
+        ),
+        ("rediss+cluster://u:s3cret@a:7000,b", "Redis Cluster at a:7000, b:6379"),
     ],
 )
 def test_an_address_never_shows_its_password(url: str, told: str) -> None:
@@ -83,6 +89,11 @@ def test_an_address_never_shows_its_password(url: str, told: str) -> None:
         "redis://h/name",
         "redis://[::1",
         "unix:///x",
+        "redis://a,b",
+        "redis+sentinel://a",
+        "redis+sentinel://a/x/y",
+        "redis+cluster://a/3",
+        "redis+proxy://a",
     ],
 )
 def test_what_is_no_address(url: str) -> None:

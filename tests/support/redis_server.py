@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,9 @@ needs_redis = pytest.mark.skipif(
 class RedisServer:
     """One server; it writes each change down, as it should where keys are kept in it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         self.port = free_port()
+        self.options = options
         self.folder = folder
         self.url = f"redis://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
@@ -45,6 +47,7 @@ class RedisServer:
             "always",
             "--save",
             "",
+            *self.options,
         ]
         self._process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -78,6 +81,49 @@ class RedisServer:
             return bool(self.command("PING"))
         except Exception:
             return False
+
+
+@contextmanager
+def start_sentinel(folder: Path, primary: RedisServer, service: str) -> Iterator[int]:
+    """A Sentinel that knows one primary by a name: its port."""
+    assert REDIS_SERVER
+    port = free_port()
+    file = folder / "sentinel.conf"
+    file.write_text(
+        f"port {port}\nbind 127.0.0.1\ndir {folder}\n"
+        f"sentinel monitor {service} 127.0.0.1 {primary.port} 1\n"
+    )
+    with subprocess.Popen(
+        [REDIS_SERVER, str(file), "--sentinel"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            wait_until(lambda: _is_sentinel_ready(port, service))
+            yield port
+        finally:
+            process.kill()
+
+
+def _is_sentinel_ready(port: int, service: str) -> bool:
+    try:
+        with Redis(port=port) as client:
+            return bool(client.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", service))
+    except Exception:
+        return False
+
+
+@contextmanager
+def start_cluster(folder: Path) -> Iterator[RedisServer]:
+    """A cluster of one node, which has all slots."""
+    server = RedisServer(folder, "--cluster-enabled", "yes")
+    try:
+        server.start()
+        server.command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+        wait_until(lambda: b"cluster_state:ok" in server.command("CLUSTER", "INFO"))
+        yield server
+    finally:
+        server.kill()
 
 
 def free_port() -> int:

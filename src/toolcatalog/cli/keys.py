@@ -11,7 +11,8 @@ import orjson
 
 from toolcatalog.cli import options, output
 from toolcatalog.keys import api_keys
-from toolcatalog.keys.redis import RedisAddress, RedisKeyStorage, merge_keys
+from toolcatalog.keys.redis import RedisKeyStorage, merge_keys
+from toolcatalog.keys.redis_connection import RedisAddress
 from toolcatalog.keys.storage import FileKeyStorage, KeyStorage
 
 _EPILOG = """\b

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from toolcatalog.cli import listeners, output
 from toolcatalog.errors import UsageError
-from toolcatalog.keys.redis import RedisAddress
+from toolcatalog.keys.redis_connection import RedisAddress
 from toolcatalog.publish.follower import MAX_SNAPSHOT_SIZE, Follower, default_cache
 from toolcatalog.publish.signatures import VerifyKeys
 from toolcatalog.server import server_log

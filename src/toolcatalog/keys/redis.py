@@ -1,4 +1,4 @@
-"""API keys in Redis: the connection, the key document, and a synchronized local key file.
+"""API keys in Redis: the key document, and a synchronized local key file.
 
 Needs the extra `redis`.
 
@@ -21,69 +21,19 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import SplitResult, urlsplit
 
-from toolcatalog.errors import KeyFileError, ToolcatalogError, UsageError
+from toolcatalog.errors import KeyFileError, ToolcatalogError
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.api_keys import ApiKey, compute_expiry
+from toolcatalog.keys.redis_connection import RedisAddress, load_library
 from toolcatalog.keys.storage import FileKeyStorage
 
 _REDIS_KEY = "toolcatalog:keys"
-_SCHEMES = ("redis", "rediss")
 # attempts to update while others change the document; one of them succeeds each time
 _MAX_ATTEMPTS = 100
 _TIMEOUT = 1.0  # seconds to wait for a response
 
 T = TypeVar("T")
-
-
-class RedisAddress:
-    """The address of Redis as a URL.
-
-    It is `redis://[[user]:password@]host[:port][/number]`, or `rediss://` for TLS. Its text never
-    contains the password. Raises UsageError if the URL is invalid or the package redis is not
-    installed.
-    """
-
-    def __init__(self, url: str) -> None:
-        try:
-            parts = urlsplit(url)
-            self._display = _format_address(parts)
-        except ValueError:
-            parts = SplitResult("", "", "", "", "")
-        if (
-            parts.scheme not in _SCHEMES
-            or not parts.hostname
-            or not (parts.path.strip("/") or "0").isdecimal()
-        ):
-            raise UsageError(
-                "--redis takes redis://host:port, or rediss://host:port for TLS; "
-                "user:password@ can come before the host."
-            )
-        _load_library()
-        self.url = url
-
-    def __str__(self) -> str:
-        return f"Redis at {self._display}"
-
-
-def _load_library() -> Any:
-    """Import the package redis. Raises UsageError if it is not installed.
-
-    The result is Any, because the library's types do not say whether a result must be awaited.
-    """
-    try:
-        import redis  # noqa: PLC0415 - an optional extra
-    except ImportError:
-        raise UsageError(
-            "Redis needs the package redis: run `pip install 'toolcatalog[redis]'`."
-        ) from None
-    return redis
-
-
-def _format_address(parts: SplitResult) -> str:
-    number = parts.path.strip("/")
-    return f"{parts.hostname}:{parts.port or 6379}" + (f", database {number}" if number else "")
 
 
 class RedisKeyStorage:
@@ -132,8 +82,8 @@ class RedisKeyStorage:
 
         Redis detects a concurrent change, and `transform` is called again.
         """
-        watch_error = _load_library().WatchError
-        with self._connect() as client, client.pipeline() as pipe:
+        watch_error = load_library().WatchError
+        with self._connect() as client, client.pipeline(transaction=True) as pipe:
             for _ in range(_MAX_ATTEMPTS):
                 with contextlib.suppress(watch_error):
                     pipe.watch(_REDIS_KEY)
@@ -149,16 +99,11 @@ class RedisKeyStorage:
     @contextlib.contextmanager
     def _connect(self) -> Iterator[Any]:
         """Open a connection for the block; errors become KeyFileError with one sentence."""
-        redis = _load_library()
+        redis = load_library()
         try:
-            with redis.Redis.from_url(
-                self.address.url,
-                socket_timeout=_TIMEOUT,
-                socket_connect_timeout=_TIMEOUT,
-                retry=redis.retry.Retry(redis.backoff.NoBackoff(), 0),
-            ) as client:
+            with self.address.connect(_TIMEOUT) as client:
                 yield client
-        except (redis.RedisError, OSError) as error:
+        except (redis.RedisError, redis.exceptions.RedisClusterException, OSError) as error:
             raise KeyFileError(
                 f"{self.address} failed to process the request ({error}): is it running, and "
                 "--redis right?"

@@ -4,9 +4,9 @@ Only this module uses the library obstore (extra `s3`).
 
 A URL names a store: `s3://bucket/prefix`, `gs://`, `az://`, or `file:///folder` for a disk that
 several machines share. The endpoint and credentials of S3 come from the usual environment variables
-(AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_ALLOW_HTTP), never from
-the command line. A request that fails because of the network or the store is retried four times
-within about three seconds.
+(AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_ALLOW_HTTP), or from
+the profiles in ~/.aws with the extra `aws`; never from the command line. A request that fails
+because of the network or the store is retried four times within about three seconds.
 """
 
 import contextlib
@@ -23,6 +23,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from toolcatalog.errors import UsageError
+from toolcatalog.publish.aws_credentials import find_credentials
 
 try:
     from obstore import exceptions, store
@@ -119,7 +120,12 @@ class ObjectStorage:
                 self._folder = local.prefix
             else:
                 self._folder = None
-                self._store = store.from_url(url, retry_config=_RETRY)
+                provider = find_credentials() if url.startswith("s3://") else None
+                self._store = (
+                    store.from_url(url, retry_config=_RETRY, credential_provider=provider)
+                    if provider
+                    else store.from_url(url, retry_config=_RETRY)
+                )
 
     def read(
         self, path: str, max_bytes: int, unless_tag: ObjectTag | None = None

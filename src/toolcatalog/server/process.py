@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 
 from toolcatalog.errors import SnapshotError
 from toolcatalog.keys import api_keys
-from toolcatalog.keys.redis import RedisAddress
+from toolcatalog.keys.redis_connection import RedisAddress
 from toolcatalog.publish import trusted_pointers
 from toolcatalog.publish.signatures import VerifyKeys
 from toolcatalog.server.access_log import AccessLog

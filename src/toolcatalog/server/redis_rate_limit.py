@@ -13,11 +13,7 @@ at most one window.
 import asyncio
 import logging
 
-from redis.asyncio import ConnectionPool, Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-
-from toolcatalog.keys.redis import RedisAddress
+from toolcatalog.keys.redis_connection import RedisAddress
 from toolcatalog.server.rate_limit import SLICES, LimitStatus, LocalRateLimiter, Rate
 
 # seconds for the Redis call of one request, including a first connection: about 30 ms on a busy
@@ -80,15 +76,8 @@ class RedisRateLimiter:
     """
 
     def __init__(self, address: RedisAddress, rate: Rate, fallback: LocalRateLimiter) -> None:
-        pool = ConnectionPool.from_url(
-            address.url,
-            socket_timeout=_TIMEOUT,
-            socket_connect_timeout=_TIMEOUT,
-            # a retry would make the client wait
-            retry=Retry(NoBackoff(), 0),
-        )
-        self._count = Redis(connection_pool=pool).register_script(_COUNT)
-        self._pool = pool
+        self._client = address.connect_async(_TIMEOUT)
+        self._count = self._client.register_script(_COUNT)
         self._address = address
         self._rate = rate
         self._fallback = fallback
@@ -109,7 +98,7 @@ class RedisRateLimiter:
         """Stop probing and close the connections."""
         if self._probe_task:
             self._probe_task.cancel()
-        await self._pool.disconnect()
+        await self._client.aclose()
 
     async def _hit_redis(self, key_id: str) -> LimitStatus:
         amount, seconds = self._rate

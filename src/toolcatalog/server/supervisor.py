@@ -21,7 +21,8 @@ from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
 from toolcatalog.errors import ToolcatalogError, UsageError
-from toolcatalog.keys.redis import KeySync, RedisAddress, RedisKeyStorage
+from toolcatalog.keys.redis import KeySync, RedisKeyStorage
+from toolcatalog.keys.redis_connection import RedisAddress
 from toolcatalog.server.metrics import prometheus, workers
 from toolcatalog.server.metrics.workers import WorkerPage
 from toolcatalog.server.process import ServerSettings, create_worker_app

@@ -164,7 +164,7 @@ def check_gemini(definition: Mapping[str, Any]) -> None:
 @cache
 def bedrock_shape() -> Any:
     """The shape of a tool in the service model of the AWS SDK."""
-    from botocore.session import (  # type: ignore[import-untyped]  # noqa: PLC0415 - takes a second
+    from botocore.session import (  # noqa: PLC0415 - takes a second
         get_session,
     )
 
@@ -173,7 +173,7 @@ def bedrock_shape() -> Any:
 
 def check_bedrock(definition: Mapping[str, Any]) -> None:
     """The AWS SDK's own validator accepts it."""
-    from botocore.validate import (  # type: ignore[import-untyped]  # noqa: PLC0415 - takes a second
+    from botocore.validate import (  # noqa: PLC0415 - takes a second
         ParamValidator,
     )
 
