@@ -22,8 +22,8 @@ class ClientLibrary:
     """A client library: its name and version as it tells them, the prefix under which it calls, and
     where it lies.
 
-    `place` None is among the packages of the tests. `pages_sessions`: it can ask for a page of a
-    session's tools by itself.
+    `site_packages` None is among the packages of the tests. `has_session_pages`: it can ask for a
+    page of a session's tools by itself.
     """
 
     name: str
@@ -63,6 +63,12 @@ class ClientLibrary:
             else ["node", str(FOLDER / "drive.mjs")]
         )
 
+    def module(self) -> list[str]:
+        """The name under which npm has installed it, as a further argument of its driver."""
+        if self.is_python or self.site_packages is None:
+            return []
+        return [str(self.site_packages.relative_to(FOLDER / "node_modules"))]
+
     def environment(self) -> dict[str, str]:
         """This process's, without the settings that the clients would take from there, and without
         a proxy.
@@ -91,6 +97,18 @@ CLIENT_LIBRARIES = (
         "/api/v3",
         FOLDER / "node_modules" / "@composio" / "client",
     ),
+    ClientLibrary(
+        "composio-client 2.0.0-rc.22",
+        "/api/v3.1",
+        ROOT / ".venv" / "client-2.0",
+        has_session_pages=True,
+    ),
+    ClientLibrary(
+        "@composio/client 2.0.0-rc.6",
+        "/api/v3.1",
+        FOLDER / "node_modules" / "composio-client-2",
+        has_session_pages=True,
+    ),
 )
 
 
@@ -103,7 +121,7 @@ class ApiClient:
         self.error_log = errors
         with errors.open("w") as sink:
             self.process = subprocess.Popen(
-                [*kind.command(), server.url],
+                [*kind.command(), server.url, *kind.module()],
                 env=kind.environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

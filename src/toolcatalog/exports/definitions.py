@@ -520,6 +520,7 @@ def _python_code(tool: Tool, base_url: str) -> str:
         "",
         "client = Composio(",
         f"    base_url={address},",
+        "    # composio-client 2: auth=ProjectAuth(key)",
         f'    api_key=os.environ["{KEY_VARIABLE}"],',
         ")",
         f"tool = client.tools.retrieve({slug}, version={version})",

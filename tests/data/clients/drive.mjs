@@ -1,11 +1,12 @@
-// Drives @composio/client. What drive.py says of requests and answers holds here too; `strict` means nothing, for this client has no models.
+// Drives @composio/client: the second argument is the folder of node_modules that has it. What drive.py says of requests and answers holds here too; `strict` means nothing, for this client has no models.
 
+import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { APIError, Composio } from '@composio/client';
-import { VERSION } from '@composio/client/version';
 
 const TIMEOUT = 20_000; // milliseconds
-const baseURL = process.argv[2];
+const [, , baseURL, folder] = process.argv;
+const { APIError, Composio } = await import(folder);
+const { name, version } = JSON.parse(readFileSync(new URL(`node_modules/${folder}/package.json`, import.meta.url)));
 const clients = new Map();
 
 function client(key) {
@@ -22,7 +23,8 @@ const OPERATIONS = {
   toolkit: (client, { slug, ...args }, { query, ...options }) => client.toolkits.retrieve(slug, { ...args, ...query }, options),
   toolkits: (client, args, { query, ...options }) => client.toolkits.list({ ...args, ...query }, options),
   categories: (client, args, { query, ...options }) => client.toolkits.retrieveCategories({ ...options, query: { ...args, ...query } }),
-  session: (client, { session_id, ...args }, options) => client.toolRouter.session.tools(session_id, args, options),
+  session: (client, { session_id, ...args }, { query = {}, ...options }) =>
+    client.toolRouter.session.tools(session_id, args, Object.keys(query).length ? { ...options, query } : options),
   call: (client, { method, path }, options) => client[method](path, options),
 };
 
@@ -44,5 +46,5 @@ async function answer({ op, args, options: { key = null, headers, query, raw } }
 
 const say = (value) => process.stdout.write(JSON.stringify(value) + '\n');
 
-say({ client: `@composio/client ${VERSION}` });
+say({ client: `${name} ${version}` });
 for await (const line of createInterface({ input: process.stdin })) say(await answer(JSON.parse(line)));

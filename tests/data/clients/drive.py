@@ -26,7 +26,7 @@ def main(base_url: str) -> None:
         # No retries: they would hide a fault. Strict: the client's typed models must fit, it is lax
         # by itself.
         return Composio(
-            api_key=key,
+            **credential(key),
             base_url=base_url,
             max_retries=0,
             timeout=TIMEOUT,
@@ -45,6 +45,14 @@ def main(base_url: str) -> None:
                 options,
             )
         )
+
+
+def credential(key: str | None) -> dict[str, Any]:
+    """The argument of the constructor that says which key to send: `auth` since 2.0."""
+    package: Any = composio_client  # the types are those of 1.35
+    if not hasattr(package, "ProjectAuth"):
+        return {"api_key": key}
+    return {"auth": package.NoAuth() if key is None else package.ProjectAuth(key)}
 
 
 def answer(

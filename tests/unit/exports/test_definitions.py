@@ -6,9 +6,11 @@ import ast
 import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ import pytest
 from hypothesis import given
 
 from support import tool_samples
-from support.api_clients import CLIENT_LIBRARIES
+from support.api_clients import CLIENT_LIBRARIES, ClientLibrary
 from support.paths import SHIPPED_CATALOG
 from support.profile import example_settings
 from support.reference_model import ReferenceModel
@@ -461,12 +463,33 @@ def test_snippets_of_any_tool_are_sound(tool: Tool) -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["curl", "python", "typescript"])
+def snippet_runs() -> Iterator[Any]:
+    """Each snippet with what runs it: the shell, and every client library in its language."""
+    yield pytest.param("curl", None, id="curl")
+    for library in CLIENT_LIBRARIES:
+        name = "python" if library.is_python else "typescript"
+        yield pytest.param(name, library, id=library.name.replace(" ", "-"))
+
+
+def follow_comment(text: str) -> str:
+    """The Python snippet, changed for version 2 of the client as its comment says."""
+    text = text.replace("import Composio", "import Composio, ProjectAuth")
+    pattern = r"# composio-client 2: auth=ProjectAuth\(key\)\n    api_key=(.*),"
+    text, count = re.subn(pattern, r"auth=ProjectAuth(\1),", text)
+    assert count == 1
+    return text
+
+
+@pytest.mark.parametrize(("name", "library"), [*snippet_runs()])
 def test_a_call_gets_the_tool(
-    name: str, shipped: Server, shipped_tools: list[Tool], tmp_path: Path
+    name: str,
+    library: ClientLibrary | None,
+    shipped: Server,
+    shipped_tools: list[Tool],
+    tmp_path: Path,
 ) -> None:
-    """Run as it stands, with the key in the environment, a call prints the very version that the
-    page is of.
+    """With the key in the environment, a call prints the very version that the page is of: with
+    each client library as it stands, or changed as its comment says.
     """
     tool = next(
         shipped_tool
@@ -484,19 +507,20 @@ def test_a_call_gets_the_tool(
         "python": ("py", sys.executable),
         "typescript": ("mjs", "node"),
     }[name]
-    if shutil.which("curl" if name == "curl" else program) is None or (
-        name == "typescript" and CLIENT_LIBRARIES[2].missing_reason()
-    ):
+    if shutil.which("curl" if name == "curl" else program) is None:
         pytest.skip(f"{name} cannot be run here")
+    if library and (reason := library.missing_reason()):
+        pytest.skip(f"{library.name}: {reason}")
     if name == "typescript":
-        (tmp_path / "node_modules").symlink_to(
-            str(
-                CLIENT_LIBRARIES[2].site_packages
-                and CLIENT_LIBRARIES[2].site_packages.parent.parent
-            )
-        )
+        assert library
+        assert library.site_packages
+        (tmp_path / "node_modules" / "@composio").mkdir(parents=True)
+        (tmp_path / "node_modules" / "@composio" / "client").symlink_to(library.site_packages)
+    if library and library.name.startswith("composio-client 2"):
+        text = follow_comment(text)
     (tmp_path / f"run.{suffix}").write_text(text)
-    env = {**os.environ, "TOOLCATALOG_KEY": shipped.key, "NO_PROXY": "*"}
+    base = library.environment() if library else {**os.environ, "NO_PROXY": "*"}
+    env = {**base, "TOOLCATALOG_KEY": shipped.key}
     done = subprocess.run(
         [program, f"run.{suffix}"],
         cwd=tmp_path,
