@@ -212,4 +212,4 @@ def test_without_the_fuzzer_it_says_so() -> None:
         command, capture_output=True, text=True, env=environment, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert "atheris is not there" in done.stderr
+    assert "atheris is not installed" in done.stderr
