@@ -3,6 +3,7 @@ of the official SDK.
 """
 
 import importlib.util
+import itertools
 import json
 import os
 import sys
@@ -389,6 +390,30 @@ def test_without_the_extra_it_is_named(tmp_path: Path) -> None:
         env=env,
     )
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("imports", [1, 2])
+def test_hints_come_back(tmp_path: Path, imports: int) -> None:
+    """Each hint is true, false or absent: what was imported is exported, also after a second
+    import.
+    """
+    hints = {
+        f"go_{number}": {
+            hint: state for hint, state in zip(HINT_TAGS, states, strict=True) if state is not None
+        }
+        for number, states in enumerate(itertools.product((True, False, None), repeat=4))
+    }
+    source = tmp_path / "tools.json"
+    source.write_text(
+        json.dumps([tool(name, annotations=annotations) for name, annotations in hints.items()])
+    )
+    for _ in range(imports):
+        run_successfully(
+            "import", "mcp", source, "--toolkit", "walk", "--catalog", tmp_path / "catalog"
+        )
+    assert {item["name"]: item.get("annotations", {}) for item in exported(tmp_path, "walk")} == {
+        f"WALK_{name.upper()}": annotations for name, annotations in hints.items()
+    }
 
 
 # Live servers of others

@@ -20,6 +20,8 @@ import jsonschema
 import pytest
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import ToolsListChanged
+from mcp.types import ToolListChangedNotification
 
 from support.catalogs import generate_catalog
 from support.command import run_successfully, run_toolcatalog
@@ -32,7 +34,7 @@ from toolcatalog.server.app import create_app
 from toolcatalog.server.mcp import protocol, route, tools
 from toolcatalog.server.mcp.tools import CallResult, CatalogAccess
 from toolcatalog.server.rate_limit import LocalRateLimiter, Rate
-from toolcatalog.server.state import AppState
+from toolcatalog.server.state import AppState, LocalFlag
 from toolcatalog.store.open import open_build
 from toolcatalog.system import files
 
@@ -41,6 +43,7 @@ FOREIGN = "trs_support_desk"  # of project `support`
 OWN = ["search_tools", "get_tool", "list_toolkits", "list_session_tools"]
 ASK = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 MCP = {"accept": "application/json, text/event-stream"}
+LISTEN = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": {}}
 PATIENCE = 60.0  # seconds
 Talk = Callable[[Client], Awaitable[None]]
 
@@ -721,10 +724,116 @@ def test_a_reload_under_one_client(two: tuple[Path, str], tmp_path: Path) -> Non
         assert post(server).headers["x-catalog-snapshot"] == second != previous
 
 
+@pytest.mark.parametrize("session", ["", SESSION])
+def test_a_stream_of_changes(two: tuple[Path, str], tmp_path: Path, session: str) -> None:
+    """A client that listens learns that the tools of its session have changed, and it alone."""
+    folder, second = two
+
+    async def talk(client: Client) -> None:
+        tools = client.server_capabilities.tools
+        assert tools
+        assert tools.list_changed
+        async with client.listen(tools_list_changed=True) as changes:
+            assert changes.honored.tools_list_changed
+            files.replace_symlink(folder / "current", f"snapshots/{second}")
+            if session:
+                with anyio.fail_after(PATIENCE):
+                    assert isinstance(await anext(changes), ToolsListChanged)
+                return
+
+            async def is_new() -> bool:
+                return await toolkit_name(client) == "GitHub again"
+
+            await until(is_new)
+            with pytest.raises(TimeoutError), anyio.fail_after(3):
+                await anext(changes)
+
+    with start_server(folder, tmp_path, "--mcp") as server:
+        over_http(server, talk, query=f"?session={session}" if session else "")
+
+
+def test_a_stream_ends_with_its_key(shipped_build: Path, tmp_path: Path) -> None:
+    """And at once when the server stops, in both cases with a last message."""
+
+    with start_server(shipped_build, tmp_path, "--mcp") as server:
+        key = create_key(server.keys_file)
+
+        async def talk(client: Client) -> None:
+            async with client.listen(tools_list_changed=True) as changes:
+                (id_of_key,) = (
+                    item["id"]
+                    for item in json.loads(server.keys_file.read_text())["keys"]
+                    if item["hint"] == key[-4:]
+                )
+                run_successfully("keys", "revoke", id_of_key, "--keys", server.keys_file)
+                with anyio.fail_after(PATIENCE), pytest.raises(StopAsyncIteration):
+                    await anext(changes)
+
+        def is_accepted() -> bool:
+            return post(server, key).status_code == 200
+
+        end = time.monotonic() + PATIENCE
+        while not is_accepted():
+            assert time.monotonic() < end
+        over_http(server, talk, {"x-api-key": key})
+
+        async def stop(client: Client) -> None:
+            async with client.listen(tools_list_changed=True) as changes:
+                server.process.terminate()
+                with anyio.fail_after(PATIENCE), pytest.raises(StopAsyncIteration):
+                    await anext(changes)
+
+        over_http(server, stop)
+        assert server.process.wait(PATIENCE) == 0
+        assert "Traceback" not in server.log.read_text()
+
+
+def test_only_so_many_streams(
+    shipped_build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than that are refused, and so are all while the server drains."""
+    key = create_key(tmp_path / "keys.json")
+    live = AppState(KeyRing(tmp_path / "keys.json"), open_build(shipped_build))
+    monkeypatch.setattr(route, "MAX_STREAMS", 0)
+    rejected = anyio.run(ask, live, key, LISTEN)
+    assert (rejected.status_code, rejected.json()["error"]["slug"]) == (503, "too_many_connections")
+    live.draining = LocalFlag()
+    live.draining.set()
+    rejected = anyio.run(ask, live, key, LISTEN)
+    assert (rejected.status_code, rejected.json()["error"]["slug"]) == (503, "draining")
+
+
+def test_a_client_without_streams(server: Server) -> None:
+    """It is told that no notification comes: a server without sessions has no stream for it."""
+
+    async def talk(client: Client) -> None:
+        tools = client.server_capabilities.tools
+        assert tools
+        assert not tools.list_changed
+
+    over_http(server, talk, mode="legacy")
+
+
+def test_a_list_says_how_long_it_is_good(server: Server, shipped_build: Path) -> None:
+    """A minute; with a key only for the one who asked."""
+
+    async def private(client: Client) -> None:
+        result = await client.list_tools()
+        assert (result.ttl_ms, result.cache_scope) == (60_000, "private")
+
+    over_http(server, private)
+
+    async def public(client: Client) -> None:
+        result = await client.list_tools()
+        assert (result.ttl_ms, result.cache_scope) == (60_000, "public")
+
+    over_stdio(public, Path(os.devnull), "mcp", "--build", shipped_build)
+
+
 # Over standard input and output
 
 
-def over_stdio(talk: Talk, log: Path, *arguments: object) -> str:
+def over_stdio(talk: Talk, log: Path, *arguments: object, **options: Any) -> str:
     """A conversation of the SDK's client with a process; what that has written to standard
     error.
     """
@@ -733,7 +842,8 @@ def over_stdio(talk: Talk, log: Path, *arguments: object) -> str:
 
     async def converse() -> None:
         with log.open("w") as sink:
-            async with Client(stdio_client(parameters, errlog=sink), cache=None) as client:
+            transport = stdio_client(parameters, errlog=sink)
+            async with Client(transport, cache=None, **options) as client:
                 await talk(client)
 
     anyio.run(converse)
@@ -810,6 +920,43 @@ def test_a_new_build_over_stdio(two: tuple[Path, str], tmp_path: Path) -> None:
     log = over_stdio(talk, tmp_path / "log", "mcp", "--build", folder, "--session", SESSION)
     assert f"the tools of session {SESSION} are not listed" in log
     assert "Traceback" not in log
+
+
+def test_changes_over_stdio(two: tuple[Path, str], tmp_path: Path) -> None:
+    """A client that listens gets the notification on its stream."""
+    folder, second = two
+
+    async def talk(client: Client) -> None:
+        async with client.listen(tools_list_changed=True) as changes:
+            files.replace_symlink(folder / "current", f"snapshots/{second}")
+            with anyio.fail_after(PATIENCE):
+                assert isinstance(await anext(changes), ToolsListChanged)
+        assert await listed(client) == OWN
+
+    over_stdio(talk, tmp_path / "log", "mcp", "--build", folder, "--session", SESSION)
+
+
+def test_changes_after_a_handshake(two: tuple[Path, str], tmp_path: Path) -> None:
+    """A client of an older protocol is notified without asking."""
+    folder, second = two
+    changed = anyio.Event()
+
+    async def handle(message: Any) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            changed.set()
+
+    async def talk(client: Client) -> None:
+        tools = client.server_capabilities.tools
+        assert tools
+        assert tools.list_changed
+        assert len(await listed(client)) > 4
+        files.replace_symlink(folder / "current", f"snapshots/{second}")
+        with anyio.fail_after(PATIENCE):
+            await changed.wait()
+        assert await listed(client) == OWN
+
+    log, about = tmp_path / "log", ("mcp", "--build", folder, "--session", SESSION)
+    over_stdio(talk, log, *about, mode="legacy", message_handler=handle)
 
 
 def test_nothing_but_the_protocol(shipped_build: Path) -> None:

@@ -4,8 +4,10 @@ from collections.abc import Callable
 
 import anyio
 from mcp import stdio_server
+from mcp.server.lowlevel import NotificationOptions
 
 from toolcatalog.server.mcp import protocol
+from toolcatalog.server.mcp.list_changes import ListChanges
 from toolcatalog.server.mcp.tools import CatalogAccess
 
 
@@ -13,8 +15,12 @@ def serve_stdio(get_access: Callable[[], CatalogAccess], session: str) -> None:
     """Answer MCP requests until standard input ends; `session` may be empty."""
 
     async def serve() -> None:
-        server = protocol.create_server(get_access, session)
-        async with stdio_server() as (read_stream, write_stream):
-            await server.run(read_stream, write_stream, server.create_initialization_options())
+        changes = ListChanges(get_access, session)
+        server = protocol.create_server(get_access, session, changes=changes, cache_scope="public")
+        options = server.create_initialization_options(NotificationOptions(tools_changed=True))
+        async with stdio_server() as (reads, writes), anyio.create_task_group() as tasks:
+            await tasks.start(changes.watch)
+            await server.run(reads, writes, options)
+            tasks.cancel_scope.cancel()
 
     anyio.run(serve)

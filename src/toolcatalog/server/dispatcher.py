@@ -230,6 +230,7 @@ class Dispatcher:
         """Pass a request on to the application, and add the headers of every response."""
         scope, context = _normalize_encoding(request), request.context
         scope["served"], scope["context"] = request.served, context
+        request.served = None  # the application releases the snapshot of a long stream
         status, size = 0, 0
 
         async def send_completed(message: Message) -> None:

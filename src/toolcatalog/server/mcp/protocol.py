@@ -5,16 +5,22 @@ Needs the extra `mcp`; does not depend on a transport.
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 from mcp import MCPError, types
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
 from toolcatalog import __version__
 from toolcatalog.server.error_responses import ErrorDetail, RequestError
 from toolcatalog.server.mcp import tools
+from toolcatalog.server.mcp.list_changes import ListChanges
 from toolcatalog.server.mcp.tools import CallResult, CatalogAccess
+
+# seconds that a client may keep a list: a new build is known to all after this time
+LIST_TTL = 60
 
 # the SDK logs the start and end of each transport, which is once per request
 logging.getLogger("mcp").setLevel(logging.WARNING)
@@ -32,18 +38,23 @@ def create_server(
     get_access: Callable[[], CatalogAccess],
     session: str = "",
     check_limit: Callable[[], Awaitable[ErrorDetail | None]] = _no_limit,
+    changes: ListChanges | None = None,
+    cache_scope: Literal["public", "private"] = "private",
 ) -> Server[Any]:
     """Return an MCP server that answers from `get_access`, which is called once per request.
 
     With `session`, it lists the meta tools of that session, too. If the session does not exist, it
     lists only the catalog's own tools and logs a warning. `check_limit` counts a search as a list
-    request, and returns an error if the key has reached its limit.
+    request, and returns an error if the key has reached its limit. With `changes`, clients can
+    subscribe to changes of the list. `cache_scope` is `public` if all clients see the same.
     """
 
     async def list_tools(
-        _: Any,
+        ctx: ServerRequestContext[Any, Any],
         params: types.PaginatedRequestParams | None,  # noqa: ARG001
     ) -> types.ListToolsResult:
+        if changes:
+            changes.add_listener(ctx.session)
         try:
             found = tools.list_definitions(get_access(), session)
         except RequestError as refused:
@@ -79,10 +90,13 @@ def create_server(
             is_error=said.value is None,
         )
 
+    hint = CacheHint(LIST_TTL * 1000, cache_scope)
     return Server(
         "toolcatalog",
         version=__version__,
         instructions=tools.INSTRUCTIONS,
+        cache_hints={"tools/list": hint, "server/discover": hint},
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_subscriptions_listen=changes.listen if changes else None,
     )

@@ -6,12 +6,18 @@ Each request is independent: it has its own key, snapshot and SDK transport, whi
 the request. Nothing is kept between requests, so any worker and any replica may answer the next
 one, and the route needs no lifespan. A request without access gets the error envelope of the API;
 an invalid message gets an MCP error.
+
+The answer to `subscriptions/listen` is a stream of notifications. It lasts until the client closes
+it, the server drains or the key is revoked. A stream reads the current snapshot and keeps none.
 """
 
 import json
 import re
 from functools import partial
+from typing import Any
 
+import anyio
+from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
 from starlette.routing import Route
@@ -19,8 +25,16 @@ from starlette.types import Message, Receive, Scope, Send
 
 from toolcatalog import names
 from toolcatalog.keys.api_keys import ApiKey
-from toolcatalog.server.error_responses import ErrorDetail, RequestError, invalid_request, not_ready
+from toolcatalog.server.error_responses import (
+    ErrorDetail,
+    RequestError,
+    invalid_request,
+    not_ready,
+    server_draining,
+    too_many_connections,
+)
 from toolcatalog.server.mcp import protocol
+from toolcatalog.server.mcp.list_changes import LISTEN_METHOD, MAX_STREAMS, ListChanges
 from toolcatalog.server.mcp.tools import CatalogAccess
 from toolcatalog.server.operations import raise_unauthorized
 from toolcatalog.server.query_params import MAX_BODY_SIZE
@@ -45,6 +59,7 @@ class McpEndpoint:
 
     def __init__(self, state: AppState) -> None:
         self.state = state
+        self._streams = 0  # that are open
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request.
@@ -54,21 +69,49 @@ class McpEndpoint:
         """
         request = Request(scope, receive)
         _check_origin(request.headers.get("origin"))
-        key = self._authenticate(request)
-        seen, session = _get_access(request, key), request.query_params.get("session", "")
-        if session and isinstance(
-            refusal := seen.view.get_session(session, seen.project), ErrorDetail
-        ):
-            raise RequestError(refusal)
+        key, session = self._authenticate(request), request.query_params.get("session", "")
+        _check_session(request, key, session)
         body = await _read_body(request)
-        _check_message(body)
-        talking = StreamableHTTPSessionManager(
-            protocol.create_server(lambda: seen, session, partial(self._apply_rate_limit, key)),
-            json_response=True,
-            stateless=True,
-        )
-        async with talking.run():
-            await talking.handle_request(scope, _ReplayedBody(body, receive), send)
+        replayed = _ReplayedBody(body, receive)
+        if _check_message(body) == LISTEN_METHOD:
+            await self._stream_changes(request, replayed, send, key, session)
+            return
+        seen = _get_access(request, key)
+        check_limit = partial(self._apply_rate_limit, key)
+        changes = ListChanges(lambda: seen, session)  # declared, and served by other requests
+        server = protocol.create_server(lambda: seen, session, check_limit, changes)
+        await _handle(server, scope, replayed, send)
+
+    async def _stream_changes(
+        self, request: Request, receive: Receive, send: Send, key: ApiKey, session: str
+    ) -> None:
+        """Answer with a stream of changes of the listed tools.
+
+        Raises RequestError (503) if the server drains or has as many streams as it allows.
+        """
+        if self.state.draining.is_set():
+            raise RequestError(server_draining())
+        if self._streams >= MAX_STREAMS:
+            raise RequestError(too_many_connections())
+        request.scope["served"] = None  # else the stream would keep its first snapshot in memory
+
+        def get_access() -> CatalogAccess:
+            assert self.state.current
+            return CatalogAccess(self.state.current.store, key.toolkits, key.project)
+
+        def is_open() -> bool:
+            return not self.state.draining.is_set() and self._is_active(key)
+
+        changes = ListChanges(get_access, session, is_open)
+        server = protocol.create_server(get_access, session, changes=changes)
+        self._streams += 1
+        try:
+            async with anyio.create_task_group() as tasks:
+                await tasks.start(changes.watch)
+                await _handle(server, request.scope, receive, send)
+                tasks.cancel_scope.cancel()
+        finally:
+            self._streams -= 1
 
     def _authenticate(self, request: Request) -> ApiKey:
         """Return the API key of a request.
@@ -82,6 +125,10 @@ class McpEndpoint:
             secret.encode("latin-1")
         ) or raise_unauthorized(has_key=bool(secret))
         return key
+
+    def _is_active(self, key: ApiKey) -> bool:
+        """Return whether a key is still valid and unchanged."""
+        return self.state.keys.find_by_digest(key.sha256) == key
 
     async def _apply_rate_limit(self, key: ApiKey) -> ErrorDetail | None:
         """Count a search as a list request of this key, if there is a limit.
@@ -99,6 +146,21 @@ def _get_access(request: Request, key: ApiKey) -> CatalogAccess:
     if served is None:
         raise RequestError(not_ready())
     return CatalogAccess(served.store, key.toolkits, key.project)
+
+
+def _check_session(request: Request, key: ApiKey, session: str) -> None:
+    """Raise RequestError if a session is named that the key may not see."""
+    access = _get_access(request, key)
+    found = access.view.get_session(session, access.project) if session else b""
+    if isinstance(found, ErrorDetail):
+        raise RequestError(found)
+
+
+async def _handle(server: Server[Any], scope: Scope, receive: Receive, send: Send) -> None:
+    """Let the SDK answer a request."""
+    manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
+    async with manager.run():
+        await manager.handle_request(scope, receive, send)
 
 
 class _ReplayedBody:
@@ -131,15 +193,16 @@ def _check_origin(origin: str | None) -> None:
         )
 
 
-def _check_message(body: bytes) -> None:
-    """Raise RequestError (400) if the id or the method of a message is longer than 200 characters.
+def _check_message(body: bytes) -> str:
+    """Return the method of a message; empty if it has none.
 
-    The SDK returns both in its answer. Whatever else is wrong with a message, the SDK says.
+    Raises RequestError (400) if its id or method is longer than 200 characters: the SDK returns
+    both in its answer. Whatever else is wrong with a message, the SDK says.
     """
     try:
         message = json.loads(body, parse_int=str)
     except (ValueError, RecursionError):
-        return
+        return ""
     for name in ("id", "method"):
         value = message.get(name) if isinstance(message, dict) else None
         if isinstance(value, str) and len(value) > names.MAX_LENGTH:
@@ -148,6 +211,8 @@ def _check_message(body: bytes) -> None:
                     f"{name}: more than {names.MAX_LENGTH} characters.", f"Send a shorter {name}."
                 )
             )
+    method = message.get("method") if isinstance(message, dict) else None
+    return method if isinstance(method, str) else ""
 
 
 async def _read_body(request: Request) -> bytes:

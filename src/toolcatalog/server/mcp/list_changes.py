@@ -1,0 +1,102 @@
+"""List changes: tell MCP clients that the list of tools has changed.
+
+The list changes when a new snapshot changes the meta tools of its session; the catalog's own tools
+are always the same. A watcher looks once a second whether there is a new snapshot, and only then
+reads the list. Clients of protocol 2026-07-28 get the notification on the stream that they opened
+with `subscriptions/listen`. Older clients get it without asking, which only standard input and
+output allows: over HTTP, a stateless server has no stream for them.
+
+Needs the extra `mcp`.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import anyio
+from anyio.abc import TaskStatus
+from mcp import types
+from mcp.server.context import ServerRequestContext
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+
+from toolcatalog.server.error_responses import RequestError
+from toolcatalog.server.mcp import tools
+from toolcatalog.server.mcp.tools import CatalogAccess, ToolDefinition
+
+LISTEN_METHOD = "subscriptions/listen"
+MAX_STREAMS = 256  # streams of one process that are open at the same time
+_WATCH_INTERVAL = 1.0  # seconds
+
+
+class _ListState(NamedTuple):
+    """The list of tools, and the digest of the snapshot from which it was read."""
+
+    digest: str
+    tools: list[ToolDefinition]
+
+
+def _always_open() -> bool:
+    return True
+
+
+class ListChanges:
+    """The changes of the list that a client sees.
+
+    `get_access` returns what the client may see now. Its streams end as soon as `is_open` returns
+    False.
+    """
+
+    def __init__(
+        self,
+        get_access: Callable[[], CatalogAccess],
+        session: str = "",
+        is_open: Callable[[], bool] = _always_open,
+    ) -> None:
+        self._get_access = get_access
+        self._session = session
+        self._is_open = is_open
+        self._bus = InMemorySubscriptionBus()
+        self._handler = ListenHandler(self._bus)
+        self._listener: ServerSession | None = None
+
+    async def watch(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Notify of each change from now on, until this task is canceled."""
+        state = self._read(None)
+        task_status.started()
+        while True:
+            await anyio.sleep(_WATCH_INTERVAL)
+            if not self._is_open():
+                self._handler.close()
+                continue
+            previous, state = state, self._read(state)
+            if state.tools != previous.tools:
+                await self._notify()
+
+    async def listen(
+        self,
+        ctx: ServerRequestContext[Any, Any],
+        params: types.SubscriptionsListenRequestParams,
+    ) -> types.SubscriptionsListenResult:
+        """Handle `subscriptions/listen`: a stream that lasts until either side ends it."""
+        return await self._handler(ctx, params)
+
+    def add_listener(self, listener: ServerSession) -> None:
+        """Notify this client, too, if its protocol sends notifications without a subscription."""
+        self._listener = listener
+
+    def _read(self, known: _ListState | None) -> _ListState:
+        """Return the current state; a known one of the same snapshot is returned as it is."""
+        access = self._get_access()
+        if known and known.digest == access.store.digest:
+            return known
+        try:
+            listed = tools.list_definitions(access, self._session)
+        except RequestError:  # the session is gone
+            listed = tools.list_definitions(access)
+        return _ListState(access.store.digest, listed)
+
+    async def _notify(self) -> None:
+        await self._bus.publish(ToolsListChanged())
+        if self._listener is not None:
+            # does nothing on a connection whose protocol has subscriptions
+            await self._listener.send_tool_list_changed()
