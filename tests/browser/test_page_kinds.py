@@ -4,11 +4,12 @@ on a small screen, print, no script.
 
 import json
 import subprocess
+import time
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from support.server import Server
 from support.site_pages import (
@@ -50,6 +51,22 @@ EVERY_KIND = [
         for kind in (*IMPORTED_PAGE_KINDS, *HARDNESS)
     ),
 ]
+
+
+OBSERVE_SHIFTS = """
+window.shifts = [];
+new PerformanceObserver((list) => {
+  for (const shift of list.getEntries())
+    if (shift.value > 0.01)
+      window.shifts.push([shift.value, ...shift.sources.map((one) => String(one.node.outerHTML
+        || one.node.textContent).slice(0, 100))]);
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+
+def size(width: int) -> dict[str, int]:
+    """The size of a window."""
+    return {"width": width, "height": 900}
 
 
 def pages(catalog: str, request: pytest.FixtureRequest) -> dict[str, str]:
@@ -125,6 +142,23 @@ def test_no_barriers_in_the_search(base: str, open_page: Open) -> None:
     check_barriers(page)
 
 
+@WITH_SHIPPED
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("kind", PAGE_KINDS)
+def test_the_layout_is_stable(kind: str, width: int, shipped: Server, open_page: Open) -> None:
+    """Nothing moves when the scripts arrive after the first paint."""
+
+    def delay(route: Route) -> None:
+        time.sleep(0.2)
+        route.continue_()
+
+    page = open_page(f"{shipped.url}/", "404.html", OBSERVE_SHIFTS, viewport=size(width))
+    page.route("**/site.js", delay)
+    page.goto(f"{shipped.url}/{PAGE_KINDS[kind]}")
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate("window.shifts") == []
+
+
 def test_sound_html(files: list[Path], tmp_path: Path) -> None:
     """html-validate has nothing to say; tests/browser/html-validate.mjs tells what it is asked."""
     program, told = (
@@ -183,9 +217,7 @@ def test_the_search_has_room_on_a_small_screen(base: str, open_page: Open) -> No
 
 
 # What may be hidden where no script runs: that which does nothing without one.
-INTERFACE = (
-    "button, form.compare, form.facets, form.try, form.try-key, input.filter, output, [role=status]"
-)
+INTERFACE = "button, form.compare, form.facets, form.try, input.filter, output, [role=status]"
 
 
 def test_all_is_there_without_a_script(at: tuple[str, str], open_page: Open) -> None:

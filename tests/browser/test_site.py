@@ -307,17 +307,33 @@ def test_tabs_are_remembered(site: str, open_page: Open) -> None:
     expect(page.get_by_role("tabpanel", name=chosen)).to_be_visible()
 
 
+def test_shipped_toolkits_have_icons(site: str, open_page: Open) -> None:
+    """The icons are files of the site, and the browser can draw them."""
+    page = open_page(site)
+    tiles = page.locator(".tiles li")
+    expect(page.locator(".tiles img.logo")).to_have_count(tiles.count())
+    widths = page.locator(".tiles img.logo").evaluate_all(
+        "icons => Promise.all(icons.map((icon) => {"
+        "icon.loading = 'eager'; return icon.decode().then(() => icon.naturalWidth)}))"
+    )
+    assert widths
+    assert all(widths)
+
+
 def test_an_operation_is_tried(shipped: Server, file_site: str, open_page: Open) -> None:
     """With a key, if the page comes from a server with the API; on disk nothing is offered."""
     page = open_page(f"{shipped.url}/", "reference/index.html")
-    page.get_by_label("API key").fill(shipped.key)
+    page.get_by_role("button", name="Try it").first.click()
     form = page.locator("form.try").first
+    form.get_by_label("API key").fill(shipped.key)
     form.get_by_role("button", name="Send").click()
     expect(form.locator("output")).to_contain_text("Response 200")
     expect(form.locator("output")).to_contain_text('"input_parameters"')
+    page.get_by_role("button", name="Try it").nth(1).click()
+    expect(page.locator("form.try").nth(1).get_by_label("API key")).to_have_value(shipped.key)
     page = open_page(file_site, "reference/index.html")
-    expect(page.locator("form.try").first).to_be_hidden()
-    expect(page.get_by_label("API key")).to_be_hidden()
+    expect(page.locator("button.copy").first).to_be_visible()
+    expect(page.locator("button.try-open").first).to_be_hidden()
 
 
 def test_the_history_shows_the_words_that_changed(file_site: str, open_page: Open) -> None:
@@ -514,7 +530,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # Elements that are none of ours.
 FOREIGN = """
 () => [...document.querySelectorAll("script, iframe, object, embed, form, img, a, [onerror], [onload], [style]")].filter((at) => !(
-    at.matches("script[src$='.js'], form.compare, form.facets, form.try, form.try-key, form.search-first, .home > img, a[href^='https://']")
+    at.matches("script[src$='.js'], form.compare, form.facets, form.try, form.search-first, .home > img, a[href^='https://']")
     || at.localName === "a" && at.href.startsWith("file:")
 )).map((at) => at.outerHTML.slice(0, 99))
 """

@@ -160,7 +160,7 @@ def _shared_properties(forms: Sequence[Definition]) -> list[Mapping[str, Any]]:
 
 
 def _render_panel(name: str, title: str, html: str) -> str:
-    copy = f'<button type="button" class="copy" data-copy="code-{name}" hidden>Copy</button>'
+    copy = f'<button type="button" class="copy" data-copy="code-{name}">Copy</button>'
     return (
         f'<section id="snippet-{name}">\n<h3>{title}</h3>{copy}\n'
         f'<pre tabindex="0" aria-label="{title}"><code id="code-{name}">{html}</code></pre>\n'

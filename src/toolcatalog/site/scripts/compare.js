@@ -28,6 +28,5 @@ function startCompare() {
     if (pair) replaceAddress(`#${encodeURIComponent(pair.id)}`, false);
   });
   addEventListener("hashchange", restore);
-  form.hidden = false;
   restore();
 }

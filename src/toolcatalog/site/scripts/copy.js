@@ -46,7 +46,6 @@ function startCopy() {
   each("button.copy", (button) => {
     const source = document.getElementById(button.dataset.copy);
     if (!source) return;
-    button.hidden = false;
     button.addEventListener("click", async () => {
       const word = (await copy(source.textContent)) ? "Copied" : "Not copied";
       flash(button, word, shown);

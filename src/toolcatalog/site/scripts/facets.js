@@ -251,7 +251,6 @@ function startFacets() {
     show();
   });
   writeForm(form, state);
-  form.hidden = false;
   Promise.all([load("facets.js"), loadTools().then(loadWords)]).then(
     ([facets]) => {
       counted = countedFacets(facets);

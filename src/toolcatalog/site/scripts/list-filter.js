@@ -33,7 +33,6 @@ function startFilter(input) {
     filterItems(items, input.value, output);
     hideEmptyGroups(list);
   };
-  input.hidden = false;
   input.addEventListener("input", filter);
   addEventListener("pageshow", filter); // browsers restore the text when a reader comes back
 }

@@ -99,15 +99,19 @@ function showSimilar(tools, slug) {
   );
 }
 
+/** Closes the navigation on small screens, where it comes before the page. */
+function foldSide(nav) {
+  const wide = matchMedia("(min-width: 64rem)");
+  const details = nav.querySelector("details");
+  details.open = wide.matches;
+  wide.addEventListener("change", (event) => (details.open = event.matches));
+  nav.classList.add("ready");
+}
+
 function startSidebar() {
+  each("nav.side", foldSide);
   const nav = document.querySelector("nav.side[data-toolkit]");
   if (!nav) return;
-  const details = nav.querySelector("details");
-  details.open = matchMedia("(min-width: 64rem)").matches;
-  matchMedia("(min-width: 64rem)").addEventListener(
-    "change",
-    (event) => (details.open = event.matches)
-  );
   load(`toolkits/${nav.dataset.toolkit}/tools.js`).then(
     (data) => {
       const tools = readToolkit(data);

@@ -16,30 +16,40 @@ function showResponse(output, status, text) {
   output.replaceChildren(make("div", { class: "panel" }, title, code));
 }
 
-async function sendRequest(form, key) {
+async function sendRequest(form) {
   const output = form.querySelector("output");
   const address = new URL(field(form, "path").value.replace(/^\/+/, ""), `${siteAddress()}/`);
   if (address.origin !== location.origin)
     return showResponse(output, "", "Only paths of this server.");
-  const headers = form.dataset.key === "yes" && key ? { "x-api-key": key } : {};
+  const key = field(form, "key") && field(form, "key").value.trim();
   try {
-    const response = await fetch(address, { headers });
+    const response = await fetch(address, { headers: key ? { "x-api-key": key } : {} });
     return showResponse(output, response.status, await response.text());
   } catch (error) {
     return showResponse(output, "", String(error));
   }
 }
 
+/** Copies the key to the other forms, so that a reader enters it once. */
+function shareKey(event) {
+  if (event.target.name !== "key") return;
+  each("form.try [name=key]", (other) => (other.value = event.target.value));
+}
+
 async function startTryIt() {
-  const keyForm = document.querySelector("form.try-key");
-  if (!keyForm || !(await isServed())) return;
-  keyForm.hidden = false;
-  keyForm.addEventListener("submit", (event) => event.preventDefault());
-  each("form.try", (form) => {
-    form.hidden = false;
+  if (!document.querySelector("form.try") || !(await isServed())) return;
+  each("button.try-open", (button) => {
+    const form = document.getElementById(button.getAttribute("aria-controls"));
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      form.hidden = !form.hidden;
+      button.setAttribute("aria-expanded", String(!form.hidden));
+      if (!form.hidden) form.querySelector("input").focus();
+    });
+    form.addEventListener("input", shareKey);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      sendRequest(form, field(keyForm, "key").value.trim());
+      sendRequest(form);
     });
   });
 }
