@@ -23,6 +23,7 @@ def run_git(folder: Path, *arguments: str) -> str:
         env=environment,
         capture_output=True,
         text=True,
+        timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -116,7 +116,8 @@ def _is_sentinel_ready(port: int, service: str) -> bool:
 @contextmanager
 def start_cluster(folder: Path) -> Iterator[RedisServer]:
     """A cluster of one node, which has all slots."""
-    server = RedisServer(folder, "--cluster-enabled", "yes")
+    # without --cluster-port it is the other port plus 10,000, which may be above 65,535
+    server = RedisServer(folder, "--cluster-enabled", "yes", "--cluster-port", str(free_port()))
     try:
         server.start()
         server.command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
