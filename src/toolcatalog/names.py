@@ -14,6 +14,8 @@ TOOLKIT_SLUG = "[a-z0-9_][a-z0-9_-]*"
 TOOL_SLUG = "[A-Z0-9_][A-Z0-9_-]*"
 SESSION_ID = "trs_[A-Za-z0-9_-]+"
 AUTH_CONFIG_ID = "ac_[A-Za-z0-9_-]+"
+# of an MCP server, in reverse-DNS form; each part is safe as the name of a folder
+SERVER_NAME = "[A-Za-z0-9][A-Za-z0-9.-]*/[A-Za-z0-9_][A-Za-z0-9._-]*"
 MAX_LENGTH = 200
 # names to compare letter by letter: most and fewest, and the limit on letter pairs for long names
 _MAX_CANDIDATES, _MIN_CANDIDATES, _MAX_LETTER_PAIRS = 20, 5, 5000

@@ -11,6 +11,10 @@ from toolcatalog.openapi_schemas import (
 )
 
 API_PREFIXES = ("/api/v3", "/api/v3.1")
+# the API of MCP registries
+SERVERS_PATH = "/v0.1/servers"
+SERVER_VERSIONS_PATH = f"{SERVERS_PATH}/{{server_name}}/versions"
+SERVER_PATH = f"{SERVER_VERSIONS_PATH}/{{version}}"
 
 _ERRORS = {
     "400": (
@@ -22,7 +26,10 @@ _ERRORS = {
         "Forbidden",
         "The key's project may not use the toolkit asked for, or does not own the session.",
     ),
-    "404": ("NotFound", "There is no such tool, version, toolkit, auth config or session."),
+    "404": (
+        "NotFound",
+        "There is no such tool, version, toolkit, auth config, session or MCP server.",
+    ),
     "429": ("RateLimited", "Too many requests; `Retry-After` has the seconds until the next try."),
     "500": (
         "InternalError",
@@ -44,6 +51,9 @@ def build_document(root_path: str = "") -> JsonObject:
         paths[f"{prefix}/toolkits/categories"] = {"get": _list_categories(alias)}
         paths[f"{prefix}/toolkits/{{toolkit_slug}}"] = {"get": _get_toolkit(alias)}
         paths[f"{prefix}/tool_router/session/{{session_id}}/tools"] = {"get": _session_tools(alias)}
+    paths[SERVERS_PATH] = {"get": _list_servers()}
+    paths[SERVER_VERSIONS_PATH] = {"get": _list_server_versions()}
+    paths[SERVER_PATH] = {"get": _get_server()}
     for path, summary, *errors in (
         ("/healthz", "Liveness probe"),
         ("/readyz", "Readiness probe", "503"),
@@ -66,6 +76,7 @@ def build_document(root_path: str = "") -> JsonObject:
             {"name": "Tools"},
             {"name": "Toolkits"},
             {"name": "Tool router"},
+            {"name": "MCP registry"},
             {"name": "Service"},
         ],
         "paths": paths,
@@ -338,6 +349,77 @@ def _get_toolkit(alias: str) -> JsonObject:
     )
 
 
+def _list_servers() -> JsonObject:
+    parameters = [
+        _query_parameter(
+            "search",
+            "A part of the name, in any case.",
+            {"type": "string", "maxLength": 4000},
+            example="github",
+        ),
+        _query_parameter(
+            "version",
+            "`latest`, or servers with exactly this version.",
+            {"type": "string"},
+            example="latest",
+        ),
+        _query_parameter(
+            "updated_since",
+            "Servers whose toolkit has a version of this time or later.",
+            {"type": "string", "format": "date-time"},
+            example="2025-10-27T00:00:00Z",
+        ),
+        _PAGE_PARAMETERS[0],
+        _query_parameter(
+            "cursor",
+            "`nextCursor` of the page before; its page size wins over `limit`.",
+            {"type": "string"},
+        ),
+    ]
+    return _operation(
+        "listServers",
+        "MCP registry",
+        "List MCP servers",
+        "The MCP servers that toolkits name, by page, sorted by name.",
+        parameters,
+        "ServerPage",
+        ("400", "401", "429", "500"),
+        _RATE_LIMIT_HEADERS,
+    )
+
+
+def _list_server_versions() -> JsonObject:
+    return _operation(
+        "listServerVersions",
+        "MCP registry",
+        "List the versions of an MCP server",
+        "The one version that the catalog has of a server, as a list.",
+        [_SERVER_NAME],
+        "ServerPage",
+        ("401", "404", "500"),
+    )
+
+
+def _get_server() -> JsonObject:
+    version = {
+        "name": "version",
+        "in": "path",
+        "required": True,
+        "description": "`latest`, or the version of the server.",
+        "example": "latest",
+        "schema": {"type": "string", "pattern": "^[^/]+$"},
+    }
+    return _operation(
+        "getServer",
+        "MCP registry",
+        "Get MCP server by name and version",
+        "One MCP server, as in the list.",
+        [_SERVER_NAME, version],
+        "Server",
+        ("401", "404", "500"),
+    )
+
+
 def _session_tools(alias: str) -> JsonObject:
     parameters = [
         _path_parameter(
@@ -457,6 +539,13 @@ _PAGE_PARAMETERS = (
         "`next_cursor` of the page before; its page size wins over `limit`.",
         {"type": "string"},
     ),
+)
+_SERVER_NAME = _path_parameter(
+    "server_name",
+    "The server's name; its slash can be sent as `%2F`.",
+    names.SERVER_NAME,
+    "com.example/mail",
+    maxLength=names.MAX_LENGTH,
 )
 _TOOLKIT_VERSIONS = {
     "name": "toolkit_versions",

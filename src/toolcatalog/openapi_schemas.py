@@ -98,6 +98,18 @@ def build_schemas() -> JsonObject:
             additionalProperties=False,
         ),
         "ToolSlugs": _STRING_LIST,
+        "Server": _server_schema(),
+        "ServerPage": _object_schema(
+            {
+                "servers": {"type": "array", "items": _ref("Server")},
+                "metadata": _object_schema(
+                    {"count": number, "nextCursor": _STRING},
+                    "nextCursor",
+                    additionalProperties=False,
+                ),
+            },
+            additionalProperties=False,
+        ),
         "Tool": _object_schema(tool, additionalProperties=False),
         "InputParameter": _object_schema(
             {**parameter, "required": {"type": "boolean"}}, "enum", "examples"
@@ -123,6 +135,55 @@ def build_schemas() -> JsonObject:
             {"error": _object_schema(error, additionalProperties=False)}, additionalProperties=False
         ),
     }
+
+
+def _server_schema() -> JsonObject:
+    """Return the schema of an MCP server as registries describe it."""
+    text = {"type": "string", "minLength": 1, "maxLength": 100}
+    package = {
+        "registryType": {"type": "string", "enum": ["npm", "pypi", "oci", "nuget"]},
+        "identifier": _STRING,
+        "version": _STRING,
+        "transport": _object_schema({"type": {"const": "stdio"}}, additionalProperties=False),
+    }
+    remote = {"type": {"type": "string", "enum": ["streamable-http", "sse"]}, "url": _STRING}
+    server = {
+        "$schema": _STRING,
+        "name": {
+            "type": "string",
+            "pattern": f"^{names.SERVER_NAME}$",
+            "maxLength": names.MAX_LENGTH,
+        },
+        "title": text,
+        "description": text,
+        "version": _STRING,
+        "websiteUrl": _STRING,
+        "icons": {"type": "array", "items": _object_schema({"src": _STRING})},
+        "packages": {
+            "type": "array",
+            "items": _object_schema(package, "version", additionalProperties=False),
+        },
+        "remotes": {"type": "array", "items": _object_schema(remote, additionalProperties=False)},
+    }
+    official = {
+        "status": {"type": "string", "enum": ["active", "deprecated"]},
+        "publishedAt": {"type": "string", "format": "date-time"},
+        "updatedAt": {"type": "string", "format": "date-time"},
+        "isLatest": {"const": True},
+    }
+    meta = {
+        "io.modelcontextprotocol.registry/official": _object_schema(
+            official, "publishedAt", "updatedAt", additionalProperties=False
+        )
+    }
+    optional = ("websiteUrl", "icons", "packages", "remotes")
+    return _object_schema(
+        {
+            "server": _object_schema(server, *optional, additionalProperties=False),
+            "_meta": _object_schema(meta),
+        },
+        additionalProperties=False,
+    )
 
 
 def _toolkit_schema(extra: JsonObject, category: JsonObject, **extra_meta: Any) -> JsonObject:

@@ -34,7 +34,7 @@ expected-statuses = ["2xx", "3xx", 400, 401, 403, 404, 429]  # 400: contracting.
 # other phases send invalid values; here a false or a {} would count as one
 mode = "positive"
 """
-QUICK = "--include-path-regex=^/(api/v3/|[a-z]+z$)"  # `/api/v3.1` is the same code
+QUICK = "--include-path-regex=^/(api/v3/|v0|[a-z]+z$)"  # `/api/v3.1` is the same code
 PHASES = "examples,coverage,fuzzing,stateful"
 
 
@@ -75,7 +75,7 @@ def try_all(server: Server, folder: Path, key: str | None, phases: str, maximum:
         command, cwd=folder, env=env, capture_output=True, text=True, timeout=1200, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{16 if DEEP_PROFILE else 9} selected" in done.stdout, done.stdout
+    assert f"{19 if DEEP_PROFILE else 12} selected" in done.stdout, done.stdout
     assert "Traceback" not in server.log.read_text()
 
 
@@ -135,7 +135,12 @@ SLUGS, TOOLKITS, CATEGORIES, TOOLKIT = (
     "/api/v3/toolkits/categories",
     "/api/v3/toolkits/{toolkit_slug}",
 )
-LISTS = (LIST, SLUGS, TOOLKITS, CATEGORIES)
+SERVERS, SERVER_VERSIONS, SERVER = (
+    openapi.SERVERS_PATH,
+    openapi.SERVER_VERSIONS_PATH,
+    openapi.SERVER_PATH,
+)
+LISTS = (LIST, SLUGS, TOOLKITS, CATEGORIES, SERVERS)
 PLAIN = {
     (TOOL, 200): Asked("/api/v3/tools/GITHUB_CREATE_ISSUE"),
     (TOOL, 400): Asked("/api/v3/tools/GITHUB_CREATE_ISSUE?version=no"),
@@ -158,6 +163,15 @@ PLAIN = {
     (TOOLKIT, 400): Asked("/api/v3/toolkits/github?version=no"),
     (TOOLKIT, 401): Asked("/api/v3/toolkits/github", key=None),
     (TOOLKIT, 404): Asked("/api/v3/toolkits/github", key="slack"),
+    (SERVERS, 200): Asked("/v0.1/servers?limit=1"),
+    (SERVERS, 400): Asked("/v0.1/servers?updated_since=yesterday"),
+    (SERVERS, 401): Asked(SERVERS, key=None),
+    (SERVER_VERSIONS, 200): Asked("/v0.1/servers/com.stripe%2Fmcp/versions"),
+    (SERVER_VERSIONS, 401): Asked("/v0.1/servers/com.stripe%2Fmcp/versions", key=None),
+    (SERVER_VERSIONS, 404): Asked("/v0.1/servers/com.stripe%2Fmcp/versions", key="slack"),
+    (SERVER, 200): Asked("/v0.1/servers/com.stripe%2Fmcp/versions/latest"),
+    (SERVER, 401): Asked("/v0.1/servers/com.stripe%2Fmcp/versions/latest", key=None),
+    (SERVER, 404): Asked("/v0.1/servers/com.stripe%2Fmcp/versions/9.9"),
     (SESSION, 200): Asked("/api/v3/tool_router/session/trs_playground/tools?limit=1"),
     (SESSION, 400): Asked("/api/v3/tool_router/session/trs_playground/tools", body=b"[]"),
     (SESSION, 401): Asked("/api/v3/tool_router/session/trs_playground/tools", key=None),
@@ -170,7 +184,10 @@ PLAIN = {
 ELSEWHERE = {  # by tests of their own, below
     *(
         (path, 500)
-        for path in (TOOL, *LISTS, TOOLKIT, SESSION, "/healthz", "/readyz", "/openapi.json")
+        for path in (
+            *(TOOL, *LISTS, TOOLKIT, SESSION, SERVER_VERSIONS, SERVER),
+            *("/healthz", "/readyz", "/openapi.json"),
+        )
     ),
     *((path, 429) for path in LISTS),
     ("/readyz", 503),
@@ -258,7 +275,7 @@ def test_a_fault_anywhere(
             shipped.key,
         )
     )
-    assert [answer.status_code for answer in result] == [500] * 10
+    assert [answer.status_code for answer in result] == [500] * 13
     for answer in result:
         JUDGE(answer)
 

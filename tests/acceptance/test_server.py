@@ -1051,6 +1051,9 @@ def test_the_document_says_which_errors_there_are(judge: openapi_judge.Judge) ->
         }.items():
             assert documented.pop(prefix + path) == statuses.split()
     assert documented == {
+        "/v0.1/servers": ["200", "400", "401", "429", "500"],
+        "/v0.1/servers/{server_name}/versions": ["200", "401", "404", "500"],
+        "/v0.1/servers/{server_name}/versions/{version}": ["200", "401", "404", "500"],
         "/healthz": ["200", "500"],
         "/readyz": ["200", "500", "503"],
         "/openapi.json": ["200", "500"],

@@ -32,7 +32,7 @@ class Judge:
             return
         if response.headers.get("content-encoding") == "zstd":  # which httpx leaves packed
             return
-        schema = self._schema(response.request.url.path, response.status_code)
+        schema = self._schema(_raw_path(response), response.status_code)
         assert response.headers["content-type"] == "application/json"
         problems = Draft202012Validator(
             {"components": self.document["components"], **schema}
@@ -44,7 +44,7 @@ class Judge:
 
     def _is_page(self, response: httpx.Response) -> bool:
         return response.status_code < 400 and not any(
-            re.fullmatch(path, response.request.url.path) for path in self.paths
+            re.fullmatch(path, _raw_path(response)) for path in self.paths
         )
 
     def _schema(self, path: str, status: int) -> dict[str, Any]:
@@ -58,3 +58,8 @@ class Judge:
                 results: dict[str, Any] = answer["content"]["application/json"]["schema"]
                 return results
         return {"$ref": "#/components/schemas/Error"}
+
+
+def _raw_path(response: httpx.Response) -> str:
+    """The path as it was sent: `%2F` is no slash."""
+    return response.request.url.raw_path.partition(b"?")[0].decode()

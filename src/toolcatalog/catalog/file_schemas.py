@@ -74,6 +74,12 @@ _DATE = _string(
     examples=["2025-10-27"],
 )
 _VERSION = _string("a version: eight digits, `_`, two digits", pattern=_anchored(versions.PATTERN))
+_RELEASE = _string(
+    "a version such as 1.2.0, and not a range",
+    pattern=r"^v?[0-9][0-9A-Za-z.+_-]*$",
+    maxLength=100,
+    examples=["1.2.0"],
+)
 _TOOLKIT = _string(
     "a toolkit slug: lower-case letters, digits, `_` and `-`",
     pattern=_anchored(names.TOOLKIT_SLUG),
@@ -261,6 +267,45 @@ _TOOL_FIELDS: Schema = {
         "description": "the outputs of the tool: a mapping of parameter names to descriptions",
     },
 }
+_MCP_SERVER = _object(
+    {
+        "name": _string(
+            "a name in reverse-DNS form, such as com.example/mail",
+            pattern=_anchored(names.SERVER_NAME),
+            minLength=3,
+            maxLength=names.MAX_LENGTH,
+            examples=["com.example/mail"],
+        ),
+        "version": _RELEASE,
+        "url": {**_URL, "description": "the https URL of the server"},
+        "transport": {
+            "enum": ["streamable-http", "sse"],
+            "description": "streamable-http (default) or sse: how the server at `url` is reached",
+            "default": "streamable-http",
+        },
+        "package": _object(
+            {
+                "registry": {
+                    "enum": ["npm", "pypi", "oci", "nuget"],
+                    "description": "npm, pypi, oci or nuget: where the package is published",
+                },
+                "identifier": _string(
+                    "the name of the package, or of the image with its tag", **_LINE
+                ),
+                "version": {
+                    **_RELEASE,
+                    "description": "the version of the package, if it is not that of the server",
+                },
+            },
+            "registry",
+            "identifier",
+            description="a mapping of `registry` and `identifier`: the package with the server",
+        ),
+    },
+    "name",
+    "version",
+    description="a mapping of `name`, `version` and `url` or `package`: the toolkit's MCP server",
+)
 _SEVERITY = {
     "enum": ["error", "warning", "note", "off"],
     "description": "error, warning, note or off",
@@ -325,6 +370,7 @@ SCHEMAS: dict[str, Schema] = {
             },
             "homepage": {**_URL, "description": "the https URL of the product's own site"},
             "owners": _word_list("people or teams, who answer for it"),
+            "mcp_server": _MCP_SERVER,
         },
         "name",
     ),

@@ -35,6 +35,7 @@ class Toolkit:
     """toolkits/<slug>/toolkit.yaml
 
     `logo` is a URL or empty. `logo_file` is the path of a logo in the catalog, or empty.
+    `mcp_server` is as written, or None.
     """
 
     slug: str
@@ -45,6 +46,7 @@ class Toolkit:
     no_auth: bool = False
     homepage: str = ""
     owners: tuple[str, ...] = ()
+    mcp_server: Mapping[str, Any] | None = None
     logo_file: str = ""
 
 

@@ -56,7 +56,8 @@ def iter_urls(catalog: Catalog) -> Iterator[tuple[str, str, str]]:
     if catalog.router:
         kits.append(("meta_tools/toolkit.yaml", catalog.router))
     for path, kit in kits:
-        for key, url in (("logo", kit.logo), ("homepage", kit.homepage)):
+        server = (kit.mcp_server or {}).get("url", "")
+        for key, url in (("logo", kit.logo), ("homepage", kit.homepage), ("mcp_server", server)):
             yield path, key, url
 
 

@@ -84,6 +84,13 @@ _OPERATION_PATHS = [
         "/tool_router/session/{id}/tools",
     )
 ]
+_OPERATION_PATHS += [
+    openapi.SERVERS_PATH,
+    *(
+        path.replace("{server_name}", "{namespace}/{name}")
+        for path in (openapi.SERVER_VERSIONS_PATH, openapi.SERVER_PATH)
+    ),
+]
 
 
 _ALL_PATHS = (*_OPERATION_PATHS, "/openapi.json", "/healthz", "/readyz", "/metrics", "/mcp")

@@ -16,7 +16,12 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolcatalog.keys.api_keys import ApiKey
-from toolcatalog.openapi import API_PREFIXES
+from toolcatalog.openapi import (
+    API_PREFIXES,
+    SERVER_PATH,
+    SERVER_VERSIONS_PATH,
+    SERVERS_PATH,
+)
 from toolcatalog.server.content_coding import accepts_gzip
 from toolcatalog.server.error_responses import ErrorDetail, RequestError, not_ready
 from toolcatalog.server.lifespan import receive_lifespan
@@ -50,11 +55,15 @@ _log = logging.getLogger("toolcatalog.server")
 
 
 class Route(NamedTuple):
-    """The route of an operation: its path template, its name, and the slug or id in the path."""
+    """The route of an operation: its path template, its name, and the slug or id in the path.
+
+    `version` is that of an MCP server; None without one.
+    """
 
     template: str
     operation: str
     name: str
+    version: str | None = None
 
 
 _OPERATIONS = {
@@ -68,6 +77,7 @@ _ROUTES = {
     for prefix in API_PREFIXES
     for path, operation in _OPERATIONS.items()
 }
+_ROUTES[SERVERS_PATH] = Route(SERVERS_PATH, "list_servers", "")
 # by the path without its last part, the slug
 _SLUG_ROUTES = {
     prefix + path: Route(f"{prefix}{path}/{{slug}}", operation, "")
@@ -76,6 +86,10 @@ _SLUG_ROUTES = {
 }
 _SESSION_PATH = re.compile(
     rf"({'|'.join(map(re.escape, API_PREFIXES))})/tool_router/session/([^/]+)/tools"
+)
+# the name of a server has one slash, which clients encode
+_SERVER_PATH = re.compile(
+    rf"{re.escape(SERVERS_PATH)}/([^/]+/[^/]+)/versions(?:/(?P<version>[^/]+))?"
 )
 
 
@@ -89,6 +103,10 @@ def match_route(path: str) -> Route | None:
     if match := _SESSION_PATH.fullmatch(path):
         template = f"{match[1]}/tool_router/session/{{id}}/tools"
         return Route(template, "list_session_tools", match[2])
+    if match := _SERVER_PATH.fullmatch(path):
+        version = match["version"]
+        template = SERVER_VERSIONS_PATH if version is None else SERVER_PATH
+        return Route(template, "get_server", match[1], version)
     return None
 
 
@@ -165,6 +183,11 @@ class Dispatcher:
                 answer = await _list_tools(operations, key, query, gzip=request.gzip)
             elif route.operation == "get_toolkit":
                 answer = operations.get_toolkit(key, route.name, query, gzip=request.gzip)
+            elif route.operation == "get_server":
+                # the first answer reads all servers
+                answer = await run_in_threadpool(
+                    operations.get_server, key, route.name, route.version, gzip=request.gzip
+                )
             elif route.operation != "list_session_tools":
                 await self._apply_rate_limit(request, key)
                 answer = await _list_others(
@@ -280,11 +303,12 @@ async def _list_tools(operations: Operations, key: ApiKey, query: bytes, *, gzip
 async def _list_others(
     operations: Operations, operation: str, key: ApiKey, query: bytes, *, gzip: bool
 ) -> Answer:
-    """List slugs, toolkits or categories; in a thread, because the first answer reads them all."""
+    """List slugs, toolkits, categories or servers; in a thread, because the first answer reads them all."""
     run = {
         "list_slugs": operations.list_slugs,
         "list_toolkits": operations.list_toolkits,
         "list_categories": operations.list_categories,
+        "list_servers": operations.list_servers,
     }[operation]
     return await run_in_threadpool(run, key, query, gzip=gzip)
 

@@ -12,11 +12,12 @@ import orjson
 
 from toolcatalog import names
 from toolcatalog.keys.api_keys import ApiKey
-from toolcatalog.server import content_coding, query_params
+from toolcatalog.server import content_coding, mcp_registry, query_params
 from toolcatalog.server.answer_cache import AnswerCache
 from toolcatalog.server.catalog_view import CatalogView
 from toolcatalog.server.content_coding import MIN_SIZE
 from toolcatalog.server.error_responses import ErrorDetail, RequestError, unauthorized
+from toolcatalog.server.mcp_registry import McpRegistry
 from toolcatalog.server.query_params import ListParams, Page, SessionParams, encode_cursor
 from toolcatalog.server.responses import GZIP, Answer, BodyChunk, compute_tag, join_chunks
 from toolcatalog.server.toolkit_list import ToolkitList
@@ -37,6 +38,7 @@ class Operations:
         self.store = store
         self.cache = AnswerCache() if cache is None else cache
         self._get_view = lru_cache(maxsize=_VIEW_CACHE_SIZE)(partial(CatalogView, store))
+        self._get_registry = lru_cache(maxsize=_VIEW_CACHE_SIZE)(partial(McpRegistry, store))
         self._get_toolkits = lru_cache(maxsize=_VIEW_CACHE_SIZE)(partial(ToolkitList, store))
 
     def get_tool(self, key: ApiKey, slug: str, query: bytes, *, gzip: bool = False) -> Answer:
@@ -147,6 +149,34 @@ class Operations:
         render = partial(self._get_toolkits(key.toolkits).render_toolkit, toolkit, version)
         cache_key = ("toolkit", slug, gzip, version)
         return self._get_cached(cache_key, gzip, lambda: orjson.dumps(render()))
+
+    def list_servers(self, key: ApiKey, query: bytes, *, gzip: bool = False) -> Answer:
+        """Return a page of the list of MCP servers that toolkits name.
+
+        Raises RequestError with all problems of the request.
+        """
+        params, errors = query_params.parse_server_list_params(query)
+        if errors:
+            raise RequestError(*errors)
+        registry = self._get_registry(key.toolkits)
+        cache_key = ("servers", key.toolkits, gzip, params)
+        return self._get_cached(
+            cache_key, gzip, lambda: orjson.dumps(registry.render_page(params)), len(query)
+        )
+
+    def get_server(
+        self, key: ApiKey, name: str, version: str | None, *, gzip: bool = False
+    ) -> Answer:
+        """Return an MCP server in one version, or the list of its versions (None).
+
+        Raises RequestError if the key can see no such server.
+        """
+        found = self._get_registry(key.toolkits).find(name, version)
+        if isinstance(found, ErrorDetail):
+            raise RequestError(found)
+        value = mcp_registry.render_list([found]) if version is None else found.value
+        cache_key = ("server", found.name, gzip, version is None)
+        return self._get_cached(cache_key, gzip, lambda: orjson.dumps(value))
 
     def _get_cached(
         self,

@@ -10,6 +10,7 @@ import binascii
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
@@ -107,6 +108,15 @@ class ToolkitListParams(NamedTuple):
     page: Page
 
 
+class ServerListParams(NamedTuple):
+    """The parameters of the list of MCP servers; `version` None means any."""
+
+    search: str
+    version: str | None
+    updated_since: datetime | None
+    page: Page
+
+
 def parse_tool_params(query: bytes) -> tuple[ToolParams, Sequence[ErrorDetail]]:
     """Parse the query string of get; return the parameters and all errors."""
     if not query:
@@ -181,6 +191,18 @@ def parse_toolkit_list_params(query: bytes) -> tuple[ToolkitListParams, Sequence
         only_custom=managed_by == "project" or type == "custom",
         include_deprecated=reader.read_boolean("include_deprecated", True),
         by_usage=reader.read_choice("sort_by", ("usage", "alphabetically")) == "usage",
+        page=reader.read_page(),
+    )
+    return params, reader.errors
+
+
+def parse_server_list_params(query: bytes) -> tuple[ServerListParams, Sequence[ErrorDetail]]:
+    """Parse the query string of the list of MCP servers; return the parameters and all errors."""
+    reader = _QueryReader(query)
+    params = ServerListParams(
+        search=reader.read_search("search").casefold(),
+        version=reader.read_text("version"),
+        updated_since=reader.read_time("updated_since"),
         page=reader.read_page(),
     )
     return params, reader.errors
@@ -368,6 +390,18 @@ class _QueryReader:
             )
             return default
         return value.lower() in ("true", "1")
+
+    def read_time(self, name: str) -> datetime | None:
+        value = self.read_text(name)
+        try:
+            time = datetime.fromisoformat(value) if value else None
+        except ValueError:
+            time = None
+        if value and (time is None or time.tzinfo is None):
+            fix = f"Set {name} to a time such as 2025-10-27T00:00:00Z, or leave it out."
+            self.add_error(name, value, "an RFC 3339 time", fix)
+            return None
+        return time
 
     def read_query(self) -> str:
         """Return the search text, stripped; empty if there is none.

@@ -53,6 +53,10 @@ _FIELD_TEXTS = {  # of fields that the OpenAPI document does not describe
     "triggers_count": "Always 0.",
     "created_at": "Day of the oldest version.",
     "updated_at": "Day of this version.",
+    "servers": "The MCP servers of this page.",
+    "server": "The MCP server, in the format of `server.json`.",
+    "_meta": "Status and dates of the server.",
+    "metadata": "Number of servers on this page, and the cursor of the next one.",
     "error": "What went wrong, and how to fix it.",
 }
 

@@ -41,7 +41,7 @@ import struct
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import orjson
@@ -93,7 +93,8 @@ ALL_VERSIONS = "versions"  # the fact that lists the versions of all toolkits
 class Toolkit:
     """A toolkit as served; `versions` are all versions of its tools, oldest first.
 
-    `logo_file` is the path of its logo in the site, or empty.
+    `logo_file` is the path of its logo in the site, or empty. `mcp_server` is its MCP server with
+    name, version and perhaps url, transport and package; None if it names none.
     """
 
     slug: str
@@ -106,6 +107,7 @@ class Toolkit:
     owners: tuple[str, ...]
     versions: tuple[str, ...]
     logo_file: str = ""
+    mcp_server: Mapping[str, Any] | None = field(default=None, hash=False)  # a dict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,8 +253,9 @@ def make_toolkit_index_row(tool: Tool, document: bytes) -> dict[str, Any]:
 def render_toolkit_index(toolkit: Toolkit, version: str, rows: Iterable[bytes]) -> bytes:
     """Return the index of a toolkit at a version, from the rows of the effective tools."""
     fields = asdict(toolkit)
-    if not toolkit.logo_file:
-        del fields["logo_file"]
+    for key in ("logo_file", "mcp_server"):
+        if not fields[key]:
+            del fields[key]
     head = encoding.dump_json({"toolkit": fields, "version": version})
     return head[:-1] + b',"tools":[' + b",".join(rows) + b"]}"
 
@@ -296,6 +299,11 @@ def render_facts(contents: SnapshotContents) -> dict[str, bytes]:
     facts |= {
         f"toolkit_info {toolkit.slug}": encoding.dump_json(_toolkit_info(toolkit))
         for toolkit in contents.toolkits
+    }
+    facts |= {
+        f"mcp_server {toolkit.slug}": encoding.dump_json(toolkit.mcp_server)
+        for toolkit in contents.toolkits
+        if toolkit.mcp_server
     }
     facts |= {
         f"auth_config {config.id}": encoding.dump_json(config.toolkit)

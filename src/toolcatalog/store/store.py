@@ -223,6 +223,15 @@ class Store:
         fields = _read_fact(self._facts, f"toolkit_info {slug}") or {"name": slug}
         return ToolkitInfo(slug, versions, **fields)
 
+    def get_mcp_server(self, toolkit: str) -> Mapping[str, Any] | None:
+        """Return the MCP server that a toolkit names; None if there is none."""
+        server: Mapping[str, Any] | None = _read_fact(self._facts, f"mcp_server {toolkit}")
+        return server
+
+    def list_mcp_toolkits(self) -> list[str]:
+        """Return the slugs of the toolkits that name an MCP server."""
+        return [name.partition(" ")[2] for name in _names_of_kind(self._facts, "mcp_server")]
+
     def count_tools(self, toolkit: str) -> tuple[int, int]:
         """Return the number of tools of a toolkit, and how many of them are deprecated."""
         tools = self._visible_newest([toolkit])

@@ -160,6 +160,35 @@ def _check_unique_ids(kind: str, records: Iterable[AuthConfig | Session]) -> Ite
             )
 
 
+def check_mcp_servers(catalog: Catalog) -> Iterator[Finding]:
+    """An MCP server can be reached or installed, and belongs to one toolkit."""
+    first: dict[str, str] = {}
+    for slug, toolkit in sorted(catalog.toolkits.items()):
+        server, path = toolkit.mcp_server, f"toolkits/{slug}/toolkit.yaml"
+        if server is None:
+            continue
+        if not ("url" in server or "package" in server):
+            yield Finding(
+                path=path,
+                pointer=("mcp_server",),
+                at_key=True,
+                rule="missing-key",
+                message="`mcp_server` has neither `url` nor `package`",
+                expected="the https URL of the server, or the package to install",
+                help="add a line `url: https://...` or `package: {registry: ..., identifier: ...}`",
+            )
+        other = first.setdefault(server["name"].casefold(), slug)
+        if other != slug:
+            yield Finding(
+                path=path,
+                pointer=("mcp_server", "name"),
+                rule="slug-taken",
+                message=f"`{server['name']}` is also the MCP server of toolkit `{other}`",
+                expected="a server that no other toolkit names",
+                help="name the server in one of the toolkits",
+            )
+
+
 _BASE_URLS = ("home", "repository", "api")
 
 
@@ -421,6 +450,7 @@ REFERENCE_RULES: tuple[Rule, ...] = (
     check_unique_slugs,
     check_unique_ids,
     check_urls,
+    check_mcp_servers,
     check_replacements,
     check_auth_config_references,
     check_session_references,
