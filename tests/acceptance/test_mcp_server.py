@@ -922,6 +922,25 @@ def test_a_new_build_over_stdio(two: tuple[Path, str], tmp_path: Path) -> None:
     assert "Traceback" not in log
 
 
+def test_server_json(shipped_build: Path, tmp_path: Path) -> None:
+    """The arguments in `server.json` start the server."""
+    (package,) = json.loads((ROOT / "server.json").read_text())["packages"]
+    values = {
+        "--build": str(shipped_build),
+        "--session": SESSION,
+        "--toolkit": "github,linear,slack",
+    }
+    arguments = list[str]()
+    for argument in package["packageArguments"]:
+        name = argument.get("name")
+        arguments += [name, values[name]] if name else [argument["value"]]
+
+    async def talk(client: Client) -> None:
+        assert (await listed(client))[:4] == OWN
+
+    over_stdio(talk, tmp_path / "log", *arguments)
+
+
 def test_changes_over_stdio(two: tuple[Path, str], tmp_path: Path) -> None:
     """A client that listens gets the notification on its stream."""
     folder, second = two

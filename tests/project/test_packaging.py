@@ -7,14 +7,17 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
 from support.command import run_successfully
 from support.paths import ROOT
+from toolcatalog import __version__
 
 DEPLOY = ROOT / "deploy"
 BIN = Path(sys.executable).parent
@@ -248,3 +251,60 @@ def test_the_dashboard_uses_metrics_that_exist(exported: set[str]) -> None:
     places = {(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in dashboard["panels"]}
     assert len(places) == len(dashboard["panels"])
     assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
+
+
+SERVER_JSON = json.loads((ROOT / "server.json").read_text())
+ARGUMENT = {
+    "type": "object",
+    "required": ["type"],
+    "oneOf": [
+        {"properties": {"type": {"const": "named"}}, "required": ["name"]},
+        {"properties": {"type": {"const": "positional"}}, "required": ["value"]},
+    ],
+}
+PACKAGE = {
+    "type": "object",
+    "required": ["registryType", "identifier", "transport"],
+    "properties": {
+        "registryType": {"enum": ["npm", "pypi", "oci", "nuget", "mcpb"]},
+        "version": {"type": "string", "minLength": 1, "not": {"const": "latest"}},
+        "runtimeArguments": {"items": ARGUMENT},
+        "packageArguments": {"items": ARGUMENT},
+        "transport": {"required": ["type"], "properties": {"type": {"const": "stdio"}}},
+    },
+}
+SERVER_SCHEMA = {  # what the published schema of 2025-12-11 requires
+    "type": "object",
+    "required": ["$schema", "name", "description", "version"],
+    "properties": {
+        "name": {
+            "type": "string",
+            "pattern": "^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$",
+            "minLength": 3,
+            "maxLength": 200,
+        },
+        "title": {"type": "string", "minLength": 1, "maxLength": 100},
+        "description": {"type": "string", "minLength": 1, "maxLength": 100},
+        "version": {"type": "string", "maxLength": 255},
+        "packages": {"type": "array", "minItems": 1, "items": PACKAGE},
+    },
+}
+
+
+def test_server_json_has_the_form_of_the_registry() -> None:
+    """It has what the schema of the MCP registry requires, and options that there are."""
+    jsonschema.validate(SERVER_JSON, SERVER_SCHEMA)
+    (package,) = SERVER_JSON["packages"]
+    options = {argument["name"] for argument in package["packageArguments"] if "name" in argument}
+    assert options <= flags(run_successfully("mcp", "--help"))
+
+
+def test_server_json_names_this_package() -> None:
+    """Its versions are that of the package, and the README has its name, which proves the owner."""
+    (package,) = SERVER_JSON["packages"]
+    assert (SERVER_JSON["version"], package["version"]) == (__version__, __version__)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert package["identifier"] == project["name"]
+    assert f"mcp-name: {SERVER_JSON['name']} -->" in (ROOT / "README.md").read_text()
+    (extra,) = package["runtimeArguments"]
+    assert [extra["value"]] == project["optional-dependencies"]["mcp"]
