@@ -72,3 +72,8 @@ def find_hidden(text: str) -> list[str]:
 def may_have_hidden(text: str) -> bool:
     """Return whether a text may have a hidden character, in any order of its characters."""
     return _MAY_HIDE.search(text) is not None
+
+
+def pluralize(number: int, noun: str) -> str:
+    """Return a number with a noun, in the plural unless the number is 1."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -344,7 +344,7 @@ def test_the_key_is_alone_on_standard_output(tmp_path: Path) -> None:
 
 def test_the_digest_is_alone_on_standard_output(catalog: Path, tmp_path: Path) -> None:
     """`build` prints the digest of the snapshot that `build/current` now is."""
-    for text in ("Built 1 tools", "Nothing has changed: 1 tools"):
+    for text in ("Built 1 tool in", "Nothing has changed: 1 tool in"):
         done = run_toolcatalog(
             "build", "--catalog", catalog, "--out", tmp_path / "build", "--site", tmp_path / "site"
         )

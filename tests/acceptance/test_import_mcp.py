@@ -464,7 +464,7 @@ def test_an_executable_file_is_a_command(tmp_path: Path) -> None:
     script.write_text(f"#!/bin/sh\nexec {sys.executable} {SERVER} {tmp_path / 'tools.json'}\n")
     script.chmod(0o700)
     code, said = live(tmp_path, script)
-    assert (code, "Imported 1 tools" in said) == (0, True), said
+    assert (code, "Imported 1 tool " in said) == (0, True), said
     done = run_toolcatalog("import", "mcp", script, "--catalog", tmp_path / "other")
     assert done.returncode == 2
     assert f"To start it as a server, write it after `--`: import mcp -- {script}" in done.stderr

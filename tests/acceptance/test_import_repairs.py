@@ -247,7 +247,7 @@ def test_a_url(address: str, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert f"{address}/openapi.json is not downloaded: add --allow-network" in done.stderr
     done = run_toolcatalog(*command, "--allow-network")
-    assert (done.returncode, "Imported 1 tools" in done.stderr) == (0, True), done.stderr
+    assert (done.returncode, "Imported 1 tool " in done.stderr) == (0, True), done.stderr
 
 
 @pytest.mark.parametrize(

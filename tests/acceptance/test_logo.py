@@ -91,3 +91,45 @@ def test_a_logo_is_no_unknown_file(catalog: Path) -> None:
     (catalog / "toolkits/mail/MAIL_SEND/logo.svg").write_text(SVG)
     checked = run_toolcatalog("check", "--catalog", catalog, "--format", "concise")
     assert "MAIL_SEND/logo.svg:1:1: file-unexpected" in checked.stdout
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<script>alert(1)</script>",
+        '<a href="https://other.example"/>',
+        '<image href="https://other.example/x.png"/>',
+        '<rect onclick="alert(1)"/>',
+        '<set attributeName="href" to="https://other.example"/>',
+        '<use href="https://other.example#x"/>',
+        '<g xml:base="https://other.example/"/>',
+        '<meta xmlns="http://www.w3.org/1999/xhtml" http-equiv="refresh" content="0;url=/"/>',
+        '<form xmlns="http://www.w3.org/1999/xhtml" action="javascript:alert(1)"/>',
+        "<style>@import 'https://other.example/x.css'</style>",
+        "<style>rect { fill: red }<g/>a { background: url(https://other.example) }</style>",
+        "<rect style=\"background: image-set('https://other.example/x.png' 1x)\"/>",
+        '<rect fill="url(https://other.example/x.svg#y)"/>',
+        '<rect style="fill: \\75rl(https://other.example)"/>',
+    ],
+)
+def test_an_active_logo_is_refused(content: str, catalog: Path) -> None:
+    """A logo only draws, whether it is an image of a page or a browser opens it."""
+    text = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8">{content}</svg>'
+    (catalog / "toolkits/mail/logo.svg").write_text(text)
+    checked = run_toolcatalog("check", "--catalog", catalog, "--format", "concise")
+    assert checked.returncode == 1
+    assert "logo.svg:1:1: logo-invalid" in checked.stdout
+
+
+def test_a_logo_that_draws_is_accepted(catalog: Path) -> None:
+    """Gradients, clips, transformations and plain styles are what drawing programs write."""
+    text = (
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+        ' viewBox="0 0 8 8"><style>.a { fill: rgb(1 2 3) }</style><defs>'
+        '<linearGradient id="b"><stop offset="0" stop-color="#fff"/></linearGradient>'
+        '<clipPath id="c"><path d="M0 0h8v8z"/></clipPath></defs>'
+        '<g clip-path="url(#c)" transform="translate(1 2) rotate(3)" style="opacity:.5">'
+        '<circle class="a" r="4" fill="url(\'#b\')"/><use xlink:href="#c"/></g></svg>'
+    )
+    (catalog / "toolkits/mail/logo.svg").write_text(text)
+    run_successfully("check", "--catalog", catalog)

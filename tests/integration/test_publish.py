@@ -288,7 +288,7 @@ def test_unused_files_are_removed(small_build: Path, other_build: Path, tmp_path
     )
     both = {path.name for path in (store / "objects").iterdir()}
     assert (
-        "Removed 1 snapshots, "
+        "Removed 1 snapshot, "
         in run_toolcatalog("publish", url, "--build", other_build, "--keep", "0").stderr
     )
     left = {path.name for path in (store / "objects").iterdir()}

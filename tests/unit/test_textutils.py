@@ -50,3 +50,9 @@ def test_a_joiner_without_what_it_joins_is_named() -> None:
 
 def test_what_cannot_be_seen_may_be_named_in_other_words() -> None:
     assert textutils.escape_hidden("a\u202eb\n", r"\u{}".format) == "a\\u202Eb\n"
+
+
+def test_plurals() -> None:
+    assert textutils.pluralize(1, "tool") == "1 tool"
+    assert textutils.pluralize(0, "tool") == "0 tools"
+    assert textutils.pluralize(1200, "tool") == "1,200 tools"

@@ -21,17 +21,17 @@ from toolcatalog.build import changes as build_changes
 from toolcatalog.build.batches import CachedBatch
 from toolcatalog.build.changes import BuildContext, ChangeSet
 from toolcatalog.build.check_catalog import CompiledCatalog
-from toolcatalog.build.site_pages import LogoFile, PageGroup, ToolkitIndex
+from toolcatalog.build.site_pages import PageGroup, PublishedFile, ToolkitIndex
 from toolcatalog.build.snapshot_writer import SnapshotWriter
 from toolcatalog.build.state import BuildState
 from toolcatalog.build.text_index import TextIndexBuild
-from toolcatalog.catalog import model, resolve
+from toolcatalog.catalog import fonts, logo, model, resolve
 from toolcatalog.errors import InvalidCatalog
 from toolcatalog.site import pages
 from toolcatalog.site.pages import MetaToolSummary
 from toolcatalog.snapshot import compression, directory
 from toolcatalog.snapshot.directory import BuildResult
-from toolcatalog.snapshot.format import SnapshotContents, Toolkit
+from toolcatalog.snapshot.format import SnapshotContents
 from toolcatalog.system.processes import MIN_TASKS, release_free_memory
 
 
@@ -265,6 +265,12 @@ def _page_groups(
         multi_version_tools=catalog.multi_version_tools,
         tool_counts=catalog.tool_counts,
         labels=catalog.labels,
+        logo=_find_published_file(context, changes, logo.CATALOG_LOGO),
+        fonts={
+            path: file
+            for path in fonts.PATHS
+            if (file := _find_published_file(context, changes, path))
+        },
     )
     for slug, index in indexes.items():
         yield site_pages.ToolkitPages(
@@ -273,16 +279,18 @@ def _page_groups(
             index=index,
             batches=[batch for batch in catalog.batches if slug in batch.task.toolkit_digests],
             multi_version_tools={slug: catalog.multi_version_tools[slug]},
-            logo=_find_logo(context.paths.catalog, index.toolkit, changes),
+            logo=_find_published_file(context, changes, index.toolkit.logo_file),
         )
     for batch in catalog.batches:
         batch_toolkits = {slug: toolkits[slug] for slug in batch.task.toolkit_digests}
         yield site_pages.BatchPages(batch=batch, about=about, toolkits=batch_toolkits)
 
 
-def _find_logo(catalog: Path, toolkit: Toolkit, changes: ChangeSet) -> LogoFile | None:
-    digest = changes.other_digests.get(toolkit.logo_file)
-    return LogoFile(catalog / toolkit.logo_file, digest) if digest else None
+def _find_published_file(
+    context: BuildContext, changes: ChangeSet, path: str
+) -> PublishedFile | None:
+    digest = changes.other_digests.get(path)
+    return PublishedFile(context.paths.catalog / path, digest) if digest else None
 
 
 def _save_source(context: BuildContext, catalog: ValidCatalog, digest: str) -> None:

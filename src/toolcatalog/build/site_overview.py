@@ -15,6 +15,7 @@ from itertools import chain, islice
 from toolcatalog import openapi
 from toolcatalog.build.site_pages import (
     MultiVersionTools,
+    PublishedFile,
     SiteFile,
     SiteFiles,
     ToolkitIndex,
@@ -80,6 +81,8 @@ class CatalogPages:
     multi_version_tools: MultiVersionTools
     tool_counts: Mapping[str, int]
     labels: Mapping[str, Sequence[str]]
+    logo: PublishedFile | None = None
+    fonts: Mapping[str, PublishedFile] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -90,7 +93,7 @@ class CatalogPages:
     def paths(self) -> Sequence[str]:
         """See `PageGroup.paths`."""
         tool_count = self._tool_count
-        paths = [*_FIXED_PATHS]
+        paths = [*_FIXED_PATHS, *self.fonts]
         paths += map(pages.list_path, range(1, pages.count_list_pages(tool_count) + 1))
         paths += map(search_data.shard_path, range(search_data.count_shards(tool_count)))
         for kind, labels in self.labels.items():
@@ -134,7 +137,12 @@ class CatalogPages:
         yield SiteFile("contribute/index.html", partial(pages.render_contribute, about), source)
         yield SiteFile("404.html", partial(pages.render_not_found, about), source)
         for name in assets.NAMES:
-            yield SiteFile(name, partial(assets.read_asset, name, about))
+            if name == assets.ICON and self.logo:
+                yield SiteFile(name, self.logo.read)
+            else:
+                yield SiteFile(name, partial(assets.read_asset, name, about, self.fonts.keys()))
+        for path, font in self.fonts.items():
+            yield SiteFile(path, font.read)
         for kind, path in file_schemas.schema_paths():
             yield SiteFile(path, partial(file_schemas.render_schema, kind))
         if about.get("home"):

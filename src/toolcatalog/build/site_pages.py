@@ -156,8 +156,8 @@ class ToolkitIndex(NamedTuple):
         return ToolkitTools(self.toolkit, [*map(lists.make_row, rows)])
 
 
-class LogoFile(NamedTuple):
-    """The logo of a toolkit in the catalog folder, and the SHA-256 with which it was checked."""
+class PublishedFile(NamedTuple):
+    """A logo or font in the catalog folder, and the SHA-256 with which it was checked."""
 
     path: Path
     digest: str
@@ -183,7 +183,7 @@ class ToolkitPages:
     index: ToolkitIndex
     batches: Sequence[CachedBatch]
     multi_version_tools: MultiVersionTools
-    logo: LogoFile | None = None
+    logo: PublishedFile | None = None
 
     @property
     def digest(self) -> str:

@@ -39,7 +39,7 @@ from toolcatalog.system.processes import WorkerPool
 _LISTING_FILE = ".generated"
 _PATH_SEGMENT = "[A-Za-z0-9_-][A-Za-z0-9_.-]*"
 _PAGE_PATH = re.compile(
-    rf"(?:{_PATH_SEGMENT}/)*{_PATH_SEGMENT}\.(?:css|html|js|json|md|png|svg|txt|xml)"
+    rf"(?:{_PATH_SEGMENT}/)*{_PATH_SEGMENT}\.(?:css|html|js|json|md|png|svg|txt|woff2|xml)"
 )
 # by path: the source digest of a file, and its signature
 ReusableFiles = Mapping[str, tuple[str, int]]

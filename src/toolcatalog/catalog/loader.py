@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from toolcatalog import names, versions
-from toolcatalog.catalog import comments, folder, logo, yaml_reader
+from toolcatalog.catalog import comments, folder, fonts, logo, yaml_reader
 from toolcatalog.catalog.comments import SchemaComment, Suppression
 from toolcatalog.errors import Finding, Problem
 
@@ -48,6 +48,8 @@ class Document:
 
 _LAYOUT = (
     ("catalog", "catalog.yaml"),
+    ("logo", logo.CATALOG_LOGO),
+    *(("font", path) for path in fonts.PATHS),
     ("toolkit", "toolkits/{toolkit}/toolkit.yaml"),
     *(("logo", f"toolkits/{{toolkit}}/{name}") for name in logo.NAMES),
     ("tool", "toolkits/{toolkit}/{tool}/{version}.yaml"),
@@ -111,8 +113,8 @@ def _parse_document(
 ) -> tuple[Document, list[Problem]]:
     if isinstance(data, Finding):
         return Document(path, location), [folder.make_problem(root, data)]
-    if location.kind == "logo":
-        return _parse_logo(root, path, location, data)
+    if location.kind in ("logo", "font"):
+        return _parse_published_file(root, path, location, data)
     value, is_readable, faults = _parse_yaml(data)
     lines = _split_lines(data) if faults else []
     problems = [_fault_problem(root, path, fault, _line_at(lines, fault.line)) for fault in faults]
@@ -129,15 +131,30 @@ def _parse_document(
     return document, problems
 
 
-def _parse_logo(
+def _parse_published_file(
     root: Path, path: str, location: Location, data: bytes
 ) -> tuple[Document, list[Problem]]:
-    digest, fault = hashlib.sha256(data).hexdigest(), logo.find_fault(path, data)
-    if not fault:
+    digest = hashlib.sha256(data).hexdigest()
+    finding = (
+        _find_font_fault(path, data) if location.kind == "font" else _find_logo_fault(path, data)
+    )
+    if not finding:
         return Document(path, location, None, True, digest), []
-    help = "export the image again without scripts, links and a document type"
-    finding = Finding(path=path, rule="logo-invalid", message=fault, help=help)
     return Document(path, location, digest=digest), [folder.make_problem(root, finding)]
+
+
+def _find_font_fault(path: str, data: bytes) -> Finding | None:
+    if not (fault := fonts.find_fault(data)):
+        return None
+    help = "convert the font to WOFF2"
+    return Finding(path=path, rule="font-invalid", message=fault, help=help)
+
+
+def _find_logo_fault(path: str, data: bytes) -> Finding | None:
+    if not (fault := logo.find_fault(path, data)):
+        return None
+    help = "export the image again as a plain SVG, which only draws, or as PNG"
+    return Finding(path=path, rule="logo-invalid", message=fault, help=help)
 
 
 def _parse_yaml(data: bytes) -> tuple[Any, bool, Sequence[yaml_reader.Fault]]:

@@ -51,8 +51,11 @@ class Toolkit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogoFile:
-    """toolkits/<slug>/logo.svg or logo.png; `digest` is the SHA-256 of its bytes."""
+class PublishedFile:
+    """A logo or a font, which the site publishes; `digest` is the SHA-256 of its bytes.
+
+    `toolkit` is empty for the files of the catalog itself.
+    """
 
     path: str
     toolkit: str

@@ -24,8 +24,8 @@ from toolcatalog.catalog.model import (
     ROUTER,
     About,
     AuthConfig,
-    LogoFile,
     MetaTool,
+    PublishedFile,
     Selection,
     Session,
     Toolkit,
@@ -64,14 +64,14 @@ _PLACEHOLDERS: Mapping[str, Mapping[str, Any]] = {
     "session": {},
 }
 
-Record = About | Toolkit | LogoFile | ToolVersion | MetaTool | AuthConfig | Session
+Record = About | Toolkit | PublishedFile | ToolVersion | MetaTool | AuthConfig | Session
 
 
 def validate(document: Document) -> tuple[Record | None, list[Finding]]:
     """Return the record of one document, or None and the findings."""
     kind, value, sessionless = document.location.kind, document.value, document.value
-    if kind == "logo":
-        return _make_logo(document), []
+    if kind in ("logo", "font"):
+        return _make_published_file(document), []
     if kind == "meta_tool":
         if findings := _limit_findings(_bad_placeholders(document.path, value)):
             return None, findings
@@ -475,9 +475,9 @@ def _make_toolkit(document: Document) -> Toolkit:
     return Toolkit(slug=document.location.names.get("toolkit", ROUTER), **fields)
 
 
-def _make_logo(document: Document) -> LogoFile:
-    toolkit = document.location.names["toolkit"]
-    return LogoFile(path=document.path, toolkit=toolkit, digest=document.digest)
+def _make_published_file(document: Document) -> PublishedFile:
+    toolkit = document.location.names.get("toolkit", "")
+    return PublishedFile(path=document.path, toolkit=toolkit, digest=document.digest)
 
 
 def _make_tool(document: Document) -> ToolVersion:

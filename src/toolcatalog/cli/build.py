@@ -10,6 +10,7 @@ from toolcatalog.cli import options, output
 from toolcatalog.errors import UsageError
 from toolcatalog.snapshot import directory, retention
 from toolcatalog.system.processes import available_cpus, tune_garbage_collection
+from toolcatalog.textutils import pluralize
 
 _EPILOG = """\b
 Examples:
@@ -88,12 +89,11 @@ def command(
         max_loss_percent=max_loss_percent,
     )
     counts = (
-        f"{result.tools:,} tools in {result.tool_versions:,} versions, {result.toolkits:,}"
-        f" toolkits, {result.sessions:,} sessions"
+        f"{pluralize(result.tools, 'tool')} in {pluralize(result.tool_versions, 'version')}, "
+        f"{pluralize(result.toolkits, 'toolkit')}, {pluralize(result.sessions, 'session')}, "
+        f"{pluralize(result.pages, 'page')}"
     )
-    output.print_message(
-        f"{'Built' if result.changed else 'Nothing has changed:'} {counts}, {result.pages:,} pages."
-    )
+    output.print_message(f"{'Built' if result.changed else 'Nothing has changed:'} {counts}.")
     if result.foreign_pages:
         output.print_message(
             f"{site} contains {result.foreign_pages:,} pages that are no longer built and were not "

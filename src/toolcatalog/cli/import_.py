@@ -26,6 +26,7 @@ from toolcatalog.errors import UsageError, write_error
 from toolcatalog.importers import bundle, documents, mcp, openapi, wire, writer
 from toolcatalog.importers.existing import UNDATED_VERSION, ReadRecord
 from toolcatalog.system import files
+from toolcatalog.textutils import pluralize
 from toolcatalog.validation import import_rules
 
 MAX_FILE_SIZE = 64 * 1024 * 1024  # bytes of a file that is imported
@@ -117,8 +118,8 @@ def add_to_catalog(
     result = writer.build_files(tools, existing, import_options)
     _write_files(catalog, result.files)
     output.print_message(
-        f"Imported {result.tools:,} tools into {catalog}: {result.new:,} new, {result.updated:,} "
-        f"in a new version, {result.unchanged:,} unchanged."
+        f"Imported {pluralize(result.tools, 'tool')} into {catalog}: "
+        f"{result.new:,} new, {result.updated:,} in a new version, {result.unchanged:,} unchanged."
     )
     if result.extended and not toolkit:
         output.print_message(

@@ -15,6 +15,7 @@ from toolcatalog.lockfile import Lock, LockedTool, MissingReason
 from toolcatalog.store.open import open_build
 from toolcatalog.store.store import Store
 from toolcatalog.system import files
+from toolcatalog.textutils import pluralize
 
 _EPILOG = f"""\b
 Examples:
@@ -203,4 +204,4 @@ def _write_lock_file(file: Path, lock: Lock) -> None:
         files.write_unsynced(file, lockfile.dump(lock))
     except OSError as error:
         raise write_error(file, error, ", or name another with --lock") from None
-    output.print_message(f"{len(lock):,} tools in {file}.")
+    output.print_message(f"{pluralize(len(lock), 'tool')} in {file}.")

@@ -13,6 +13,7 @@ from toolcatalog.cli.document_sources import DocumentSource
 from toolcatalog.errors import UsageError
 from toolcatalog.exports.definitions import KEY_VARIABLE
 from toolcatalog.lockfile import Difference, LockedTool
+from toolcatalog.textutils import pluralize
 
 Sources = tuple[Path, Path | None, str | None]  # a build, a catalog and the URL of a server
 
@@ -87,8 +88,8 @@ def _print_differences(differences: list[Difference], total: int, output_format:
                 f" {difference.message}\n  help: {difference.help}"
             )
     output.print_message(
-        f"{total:,} tools verified: {errors:,} changed or gone."
+        f"{pluralize(total, 'tool')} verified: {errors:,} changed or gone."
         if errors
-        else f"{total:,} tools verified: all are unchanged."
+        else f"{pluralize(total, 'tool')} verified: all are unchanged."
     )
     return 1 if errors else 0

@@ -17,6 +17,7 @@ from types import ModuleType
 
 from toolcatalog.errors import Problem
 from toolcatalog.progress import Advance
+from toolcatalog.textutils import pluralize
 
 _log = logging.getLogger("toolcatalog.cli")
 _state = {"quiet": False}
@@ -56,7 +57,7 @@ def print_problems(
     """
     stream = sys.stdout if to_stdout else sys.stderr
     if not problems:
-        print_message(f"No problems in {file_count:,} files. {note}".rstrip())
+        print_message(f"No problems in {pluralize(file_count, 'file')}. {note}".rstrip())
     elif stream.isatty() or os.environ.get("FORCE_COLOR"):
         _load_rich_output().print_rich_problems(problems, file_count, note, to_stdout=to_stdout)
     else:

@@ -8,6 +8,7 @@ from toolcatalog.cli import options, output
 from toolcatalog.publish import upload
 from toolcatalog.publish.object_store import ObjectStorage
 from toolcatalog.publish.signatures import SigningKey
+from toolcatalog.textutils import pluralize
 
 _EPILOG = """\b
 Examples:
@@ -75,7 +76,8 @@ def command(url: str, build: Path, jobs: int, keep: int | None, key_file: Path |
     if keep is not None:
         pruned = upload.prune_storage(objects, keep)
         output.print_message(
-            f"Removed {pruned.snapshot_count:,} snapshots, {pruned.object_count:,} objects, "
+            f"Removed {pluralize(pruned.snapshot_count, 'snapshot')}, "
+            f"{pluralize(pruned.object_count, 'object')}, "
             f"{pruned.bytes_freed:,} bytes."
         )
     click.echo(result.digest)

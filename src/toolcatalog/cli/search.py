@@ -13,6 +13,7 @@ from toolcatalog.search.explain import Explanation
 from toolcatalog.search.ranking import RERANK_LIMIT
 from toolcatalog.store.open import open_build
 from toolcatalog.store.store import Filters, SearchResult, Store, VersionPins
+from toolcatalog.textutils import pluralize
 
 _EPILOG = """\b
 Examples:
@@ -139,9 +140,9 @@ def _format_explanation(explanation: Explanation) -> Iterator[str]:
 def _print_summary(store: Store, query: str, total: int, shown_count: int) -> None:
     if total:
         output.print_message(
-            f"{total:,} tools found, the first {shown_count} shown."
+            f"{pluralize(total, 'tool')} found, the first {shown_count} shown."
             if shown_count < total
-            else f"{total:,} tools found."
+            else f"{pluralize(total, 'tool')} found."
         )
         return
     corrected = store.correct_query(query)

@@ -1,5 +1,6 @@
 """The site: the generated pages as static files, with a content security policy."""
 
+import mimetypes
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +20,8 @@ _POLICY = (
     b"default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; "
     b"frame-ancestors 'none'"
 )
+
+mimetypes.add_type("font/woff2", ".woff2")  # Python 3.11 does not know it
 
 
 class Site:

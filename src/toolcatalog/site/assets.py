@@ -4,12 +4,14 @@
 one style sheet and two scripts: `theme.js`, which runs before anything is painted, and `site.js`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib import resources
 
 from toolcatalog.site import colors
 
-NAMES = ("style.css", "theme.js", "site.js", "icon.svg")
+ICON = "icon.svg"
+NAMES = ("style.css", "theme.js", "site.js", ICON)
+_FONTS = {"fonts/text.woff2": "sans", "fonts/code.woff2": "mono"}  # variables of the style sheet
 _ICON_COLOR = "#4340d3"
 # in the order of the cascade
 _STYLES = (
@@ -48,26 +50,30 @@ _SCRIPTS = (
 )
 
 
-def read_asset(name: str, about: Mapping[str, str]) -> bytes:
-    """Return the contents of one of `NAMES` for the site of a catalog."""
+def read_asset(name: str, about: Mapping[str, str], fonts: Collection[str]) -> bytes:
+    """Return the contents of one of `NAMES` for the site of a catalog.
+
+    `fonts` are the paths of the fonts that the catalog has.
+    """
     match name:
         case "style.css":
-            return render_style(about.get("accent", "")).encode()
+            return render_style(about.get("accent", ""), fonts).encode()
         case "theme.js":
             return _read("scripts", "early-theme.js").encode()
         case "site.js":
             return render_script().encode()
         case "icon.svg":
-            icon = _read("icon.svg")
+            icon = _read(ICON)
             return icon.replace(_ICON_COLOR, about.get("accent") or _ICON_COLOR).encode()
         case _:
             raise FileNotFoundError(name)
 
 
-def render_style(accent: str) -> str:
+def render_style(accent: str, fonts: Collection[str]) -> str:
     """Return the style sheet; `accent` is the color of links and buttons, such as `#0a6146`."""
     sheets = [_read("styles", f"{name}.css") for name in _STYLES]
-    return "".join([*sheets, _accent_rule(accent)])
+    font_rules = [_font_rule(path, variable) for path, variable in _FONTS.items() if path in fonts]
+    return "".join([*sheets, _accent_rule(accent), *font_rules])
 
 
 def render_script() -> str:
@@ -86,6 +92,15 @@ def _accent_rule(accent: str) -> str:
         return ""
     light, dark = colors.readable_pair(accent)
     return f":root {{ --accent: light-dark({light}, {dark}); }}\n"
+
+
+def _font_rule(path: str, variable: str) -> str:
+    # `optional`: a font that arrives late does not move the text that a reader has begun
+    return (
+        f'@font-face {{ font-family: "catalog-{variable}"; src: url({path}) format("woff2"); '
+        f"font-weight: 100 900; font-display: optional; }}\n"
+        f':root {{ --{variable}: "catalog-{variable}", var(--system-{variable}); }}\n'
+    )
 
 
 def _read(*path: str) -> str:

@@ -22,8 +22,8 @@ from toolcatalog.catalog.model import (
     About,
     AuthConfig,
     Catalog,
-    LogoFile,
     MetaTool,
+    PublishedFile,
     Session,
     Toolkit,
     ToolSummary,
@@ -344,8 +344,10 @@ def _make_stub(document: Document) -> schema.Record:
             return About(title="")
         case "toolkit":
             return Toolkit(slug=names.get("toolkit", ROUTER), name="")
-        case "logo":
-            return LogoFile(path=path, toolkit=names["toolkit"], digest=document.digest)
+        case "logo" | "font":
+            return PublishedFile(
+                path=path, toolkit=names.get("toolkit", ""), digest=document.digest
+            )
         case "tool" | "meta_tool":
             return _make_tool_stub(document)
         case "auth_config":
@@ -366,7 +368,7 @@ def _make_tool_stub(document: Document) -> ToolVersion | MetaTool:
 
 def find_logo_files(records: Iterable[schema.Record | None]) -> dict[str, str]:
     """Return the path of the logo file of each toolkit that has one; SVG is preferred."""
-    logos = [record for record in records if isinstance(record, LogoFile)]
+    logos = [record for record in records if isinstance(record, PublishedFile) and record.toolkit]
     # sorted so that logo.svg comes last
     return {logo.toolkit: logo.path for logo in sorted(logos, key=attrgetter("path"))}
 
@@ -385,7 +387,7 @@ def build_catalog(
     for _, record in records:
         by_kind[type(record)].append(record)
     summaries = [*tools, *(tool.summary for tool in by_kind[ToolVersion])]
-    logo_files = find_logo_files(by_kind[LogoFile])
+    logo_files = find_logo_files(by_kind[PublishedFile])
     toolkits = [
         (path, with_logo_file(record, logo_files))
         for path, record in records

@@ -28,6 +28,6 @@ def test_a_good_accent_stays() -> None:
 
 def test_the_style_sheet_has_the_accent() -> None:
     """After the rule that it replaces."""
-    style = assets.render_style("#0a6146")
+    style = assets.render_style("#0a6146", ())
     assert style.rindex("--accent: light-dark(#0a6146,") > style.index("--accent: light-dark(")
-    assert assets.render_style("") == style[: style.rindex(":root { --accent")]
+    assert assets.render_style("", ()) == style[: style.rindex(":root { --accent")]

@@ -23,7 +23,7 @@ from toolcatalog.server.error_responses import ErrorDetail, RequestError
 from toolcatalog.server.query_params import MAX_QUERY_LENGTH, ListParams, Page, ToolParams
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.store.store import Filters, Store, VersionPins
-from toolcatalog.textutils import first_sentence
+from toolcatalog.textutils import first_sentence, pluralize
 from toolcatalog.versions import LATEST
 
 INSTRUCTIONS = (
@@ -307,7 +307,7 @@ def _search_tools(access: CatalogAccess, arguments: Arguments) -> CallResult:
         for number in numbers.tolist()
     ]
     if tools:
-        shown = f"{total:,} tools found" + (
+        shown = f"{pluralize(total, 'tool')} found" + (
             f", the best {len(tools)}" if len(tools) < total else ""
         )
         return CallResult(
