@@ -189,6 +189,60 @@ def test_every_list(host: httpx.Client, live: httpx.Client, limit: dict[str, Any
 
 
 @needs_nginx
+def test_every_toolkit(host: httpx.Client, live: httpx.Client) -> None:
+    """The slugs of all tools, each toolkit, and the lists of toolkits and categories."""
+    for path in ("/tools/enum", "/toolkits", "/toolkits/categories"):
+        assert whole(host, path) == right(live, path)
+    for path in ("/toolkits", "/toolkits/categories"):
+        for query in ("limit=1000", "cursor=MToyMA%3D%3D", "sort_by=alphabetically&type=all"):
+            assert whole(host, f"{path}?{query}") == right(live, f"{path}?{query}")
+    for toolkit in json.loads(right(live, "/toolkits?limit=1000"))["items"]:
+        path = f"/toolkits/{toolkit['slug']}"
+        assert whole(host, path) == right(live, path)
+        assert whole(host, f"{path}?version=latest") == right(live, path)
+
+
+@needs_nginx
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "?limit=20",
+        "?limit=1000&version=latest",
+        "?cursor=MToyMA==&version=latest",
+        "/com.stripe%2Fmcp/versions",
+        "/com.stripe%2Fmcp/versions/latest",
+        "/com.stripe/mcp/versions/0.2.4",
+    ],
+)
+def test_every_mcp_server(host: httpx.Client, live: httpx.Client, path: str) -> None:
+    """The list of MCP servers and each of them; the list also for pages of another size."""
+    expected = live.get(f"/v0.1/servers{path}")
+    answered = host.get(f"/v0.1/servers{path}")
+    assert (answered.status_code, answered.content) == (200, expected.content)
+    assert host.get("/v0.1/servers?limit=50&version=latest").json() == (
+        live.get("/v0.1/servers").json()
+    )
+
+
+@needs_nginx
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/api/v3/toolkits?search=git", "/api/v3/toolkits?category=finance"),
+        *("/api/v3/toolkits?sort_by=usage", "/api/v3/toolkits?include_deprecated=false"),
+        *("/api/v3/toolkits?managed_by=project", "/api/v3/toolkits?limit=3"),
+        *("/api/v3/toolkits/github?version=20250301_00", "/v0.1/servers?search=stripe"),
+        *("/v0.1/servers?limit=1", "/v0.1/servers?version=0.2.4", "/v0.1/servers?limit=20&limit=1"),
+        *("/v0.1/servers?updated_since=2030-01-01T00:00:00Z", "/v0.1/servers?cursor=MjoyMA=="),
+    ],
+)
+def test_no_other_list_is_answered(host: httpx.Client, path: str) -> None:
+    """What the files do not have is 404."""
+    assert host.get(path).status_code == 404
+
+
+@needs_nginx
 def test_every_session(
     host: httpx.Client, live: httpx.Client, shipped: Server, shipped_build: Path
 ) -> None:
@@ -390,6 +444,9 @@ def test_compressed_files_are_sent_unchanged(
         ("/api/v3/tools?query=issue", "route_not_found"),
         ("/api/v3/tools/github_create_issue", "tool_not_found"),
         ("/api/v3/tools/%2e%2e%2fmirror", "tool_not_found"),
+        ("/api/v3/toolkits/nobody", "toolkit_not_found"),
+        ("/v0.1/servers/a%2Fb/versions/latest", "server_not_found"),
+        ("/v0.1/servers/com.stripe%2Fmcp/versions/9", "server_not_found"),
         ("/.mirror", "route_not_found"),
         ("/snapshots/", "route_not_found"),
         ("/", "route_not_found"),
@@ -675,7 +732,7 @@ def test_files_come_one_after_another(shipped_build: Path) -> None:
     assert next(files).path.startswith("tools/")
     assert begun == ["Mirroring tools"]
     assert [file.path for file in files][-1] == "mirror.json"
-    assert begun == ["Mirroring tools", "Mirroring lists"]
+    assert begun == ["Mirroring tools", "Mirroring lists", "Mirroring toolkits"]
 
 
 # What is chosen
@@ -705,6 +762,12 @@ def test_some_toolkits(shipped_build: Path, shipped: Server, tmp_path: Path) -> 
         "github",
         "slack",
     }
+    assert {path.name.partition(".")[0] for path in (there / "toolkit").iterdir()} == {
+        "github",
+        "slack",
+    }
+    assert json.loads((there / "toolkit_list" / "MToyMA.json").read_bytes())["total_items"] == 2
+    assert [*(there / "server").iterdir()] == []
     assert [*(there / "sessions").iterdir()] == []
 
 

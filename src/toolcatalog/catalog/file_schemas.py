@@ -77,7 +77,7 @@ _VERSION = _string("a version: eight digits, `_`, two digits", pattern=_anchored
 _RELEASE = _string(
     "a version such as 1.2.0, and not a range",
     pattern=r"^v?[0-9][0-9A-Za-z.+_-]*$",
-    maxLength=100,
+    maxLength=40,
     examples=["1.2.0"],
 )
 _TOOLKIT = _string(

@@ -60,6 +60,11 @@ class McpRegistry:
     def _is_visible(self, toolkit: str) -> bool:
         return self._visible_toolkits is None or toolkit in self._visible_toolkits
 
+    @property
+    def entries(self) -> Sequence[RegistryEntry]:
+        """All visible servers, sorted by name."""
+        return [*self._entries.values()]
+
     def find(self, name: str, version: str | None = None) -> RegistryEntry | ErrorDetail:
         """Return the server with this name and version (None: any), or an error."""
         entry = self._entries.get(name)
@@ -76,7 +81,7 @@ class McpRegistry:
 
     def render_page(self, params: ServerListParams) -> JsonObject:
         """Return the requested page of the list, with the cursor of the next one."""
-        matches = [entry for entry in self._entries.values() if _is_match(entry, params)]
+        matches = [entry for entry in self.entries if _is_match(entry, params)]
         number, size = params.page
         start = params.page.start
         has_more = start + size < len(matches)

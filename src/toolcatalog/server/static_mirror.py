@@ -17,6 +17,13 @@ tools/<SLUG>.<version>.json       each version
 list/<cursor>.json                the pages of the list of all tools; the first has a cursor, too
 toolkits/<toolkit>.<cursor>.json  the pages of the list of one toolkit
 sessions/<id>.json                the meta tools of a session
+slugs.json                        the slugs of all tools
+toolkit/<toolkit>.json            a toolkit
+toolkit_list/<cursor>.json        the pages of the list of toolkits
+categories/<cursor>.json          the pages of the list of categories
+servers/<cursor>.json             the pages of the list of MCP servers
+server/<name>.json                the versions of an MCP server, its name with `~` for the slash
+server/<name>~<version>.json      an MCP server in its version, and as `latest`
 <path>.gz                         each of these files compressed, for hosts that send such a file as
                                   it is, like nginx with `gzip_static`
 
@@ -25,8 +32,9 @@ contains a dot, so the file names are unambiguous.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,10 +42,13 @@ import orjson
 
 from toolcatalog import encoding, names
 from toolcatalog.errors import UsageError, remedy
+from toolcatalog.keys.api_keys import ApiKey
 from toolcatalog.progress import Progress
+from toolcatalog.server.answer_cache import AnswerCache
 from toolcatalog.server.catalog_view import CatalogView
 from toolcatalog.server.error_responses import ErrorDetail, render_envelope
-from toolcatalog.server.operations import render_list_page
+from toolcatalog.server.mcp_registry import McpRegistry
+from toolcatalog.server.operations import Operations, render_list_page
 from toolcatalog.server.query_params import (
     DEFAULT_PAGE_SIZE,
     MAX_PAGE_SIZE,
@@ -45,23 +56,27 @@ from toolcatalog.server.query_params import (
     Page,
     encode_cursor,
 )
+from toolcatalog.server.responses import Answer
 from toolcatalog.snapshot import gzip_fragments
 from toolcatalog.store.store import Filters, Store, VersionPins
 from toolcatalog.system import files
+from toolcatalog.versions import LATEST
 
 # the default page size and the largest one
 PAGE_SIZES = (DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE)
-FOLDERS = ("tools", "list", "toolkits", "sessions")
+FOLDERS = (
+    *("tools", "list", "toolkits", "sessions"),
+    *("toolkit", "toolkit_list", "categories", "servers", "server"),
+)
 INFO_FILE = "mirror.json"
-_FORMAT = 2  # the format version of a tree
+_FORMAT = 3  # the format version of a tree
 _NEARBY_NAMES = 500  # known names before and after an unknown one that are compared with it
 _NOT_FOUND = ErrorDetail(
     404,
     "route_not_found",
     "This static mirror has no such file.",
-    "A mirror has tools, their versions, lists of all tools or of one toolkit in pages of 20 or "
-    "1000, and chosen sessions. "
-    "Search, filters and other pages: ask the live server.",
+    "A mirror has tools, toolkits, MCP servers, their lists in pages of 20 or 1000, and chosen "
+    "sessions. Search, filters and other pages: ask the live server.",
 )
 
 
@@ -152,6 +167,7 @@ def generate_files(
     yield from _all_list_files(
         view, store.list_toolkits() if selection.toolkits is None else selection.toolkits, progress
     )
+    yield from _toolkit_files(store, selection, progress)
     for id in selection.sessions:
         session = store.get_session(id)
         yield MirrorFile(f"sessions/{id}.json", session.answer if session else b"")
@@ -210,8 +226,11 @@ def _list_files(view: CatalogView, toolkit: str) -> Iterator[MirrorFile]:
 
 
 def _list_path(toolkit: str, page: Page) -> str:
-    named = encode_cursor(*page).rstrip(b"=").decode()
-    return f"toolkits/{toolkit}.{named}.json" if toolkit else f"list/{named}.json"
+    return f"toolkits/{toolkit}.{_page_name(page)}" if toolkit else f"list/{_page_name(page)}"
+
+
+def _page_name(page: Page) -> str:
+    return f"{encode_cursor(*page).rstrip(b'=').decode()}.json"
 
 
 def _list_params(toolkit: str, page: Page) -> ListParams:
@@ -223,6 +242,64 @@ def _list_params(toolkit: str, page: Page) -> ListParams:
 
 def _count_pages(total: int, size: int) -> int:
     return -(-total // size)
+
+
+def _toolkit_files(
+    store: Store, selection: MirrorSelection, progress: Progress
+) -> Iterator[MirrorFile]:
+    """Yield slugs, toolkits, categories and MCP servers as the API answers a key for the toolkits."""
+    key = _make_key(selection)
+    api = Operations(store, AnswerCache(max_size=0))  # each answer is needed once
+    yield MirrorFile("slugs.json", _join(api.list_slugs(key, b"")))
+    toolkits = store.list_toolkits() if selection.toolkits is None else selection.toolkits
+    with progress("Mirroring toolkits", len(toolkits)) as advance:
+        for toolkit in toolkits:
+            yield MirrorFile(f"toolkit/{toolkit}.json", _join(api.get_toolkit(key, toolkit, b"")))
+            advance(1)
+    yield from _page_files("toolkit_list", partial(api.list_toolkits, key))
+    yield from _page_files("categories", partial(api.list_categories, key))
+    yield from _page_files("servers", partial(api.list_servers, key))
+    for server in McpRegistry(store, selection.toolkits).entries:
+        name = server.name.replace("/", "~")
+        yield MirrorFile(f"server/{name}.json", _join(api.get_server(key, server.name, None)))
+        path, body = (
+            f"server/{name}~{server.version}.json",
+            _join(api.get_server(key, server.name, server.version)),
+        )
+        yield MirrorFile(path, body)
+        yield MirrorFile(f"server/{name}~{LATEST}.json", body, same_as=path)
+
+
+def _page_files(folder: str, list_page: Callable[[bytes], Answer]) -> Iterator[MirrorFile]:
+    """Yield every page of a list of the API, in each size."""
+    for size in PAGE_SIZES:
+        number, has_more = 1, True
+        while has_more:
+            page = Page(number, size)
+            body = _join(list_page(b"cursor=" + encode_cursor(*page)))
+            twin = f"{folder}/{_page_name(Page(number, PAGE_SIZES[0]))}"
+            same_as = "" if size == PAGE_SIZES[0] else twin
+            yield MirrorFile(f"{folder}/{_page_name(page)}", body, same_as)
+            value = orjson.loads(body)
+            number += 1
+            has_more = bool(value.get("next_cursor") or value.get("metadata", {}).get("nextCursor"))
+
+
+def _make_key(selection: MirrorSelection) -> ApiKey:
+    """Return a key that sees what is mirrored."""
+    return ApiKey(
+        id="mirror",
+        project="",
+        toolkits=selection.toolkits,
+        sha256="",
+        hint="",
+        created="",
+        lifetime=None,
+    )
+
+
+def _join(answer: Answer) -> bytes:
+    return b"".join(answer.chunks)
 
 
 _TREES_FOLDER, _CURRENT_LINK, _POINTER_FILE, _NOT_FOUND_FILE, _LOCK_FILE = (
