@@ -392,6 +392,33 @@ def test_without_the_extra_it_is_named(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
+REMOTE = {"type": "streamable-http", "url": "https://mcp.example.com/mcp"}
+NPM = {"registryType": "npm", "identifier": "@example/mail", "version": "1.2.0"}
+PYPI = {"registryType": "pypi", "identifier": "mail-server", "version": "1.2.0"}
+
+
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        ({"remotes": [REMOTE], "packages": [NPM]}, "import mcp https://mcp.example.com/mcp`."),
+        ({"remotes": [{"type": "sse", "url": "https://a"}], "packages": [NPM]}, "-- npx -y"),
+        ({"packages": [NPM]}, "import mcp -- npx -y @example/mail@1.2.0`, with the"),
+        ({"packages": [PYPI]}, "import mcp -- uvx mail-server==1.2.0`, with the"),
+        ({"packages": [{**NPM, "identifier": "a; b"}]}, "-- npx -y 'a; b@1.2.0'`, with the"),
+        ({"packages": [{"registryType": "oci"}]}, "start the server, and give its answer"),
+        ({"packages": None, "remotes": [5]}, "start the server, and give its answer"),
+    ],
+)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_server_json(about: dict[str, Any], said: str, wrapped: bool) -> None:
+    """It has no tools; the message says how to ask the server that it describes."""
+    value = {"name": "com.example/mail", "version": "1.2.0", **about}
+    with pytest.raises(UsageError) as error:
+        mcp.import_tools({"server": value, "_meta": {}} if wrapped else value, "mail")
+    assert "describes the MCP server com.example/mail" in str(error.value)
+    assert said in str(error.value)
+
+
 @pytest.mark.parametrize("imports", [1, 2])
 def test_hints_come_back(tmp_path: Path, imports: int) -> None:
     """Each hint is true, false or absent: what was imported is exported, also after a second

@@ -6,6 +6,7 @@ catalog format cannot hold is reported as a `Loss`.
 """
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -18,6 +19,9 @@ from toolcatalog.importers.to_parameters import convert
 from toolcatalog.importers.writer import ImportedTool, check_tool_count
 
 _SCHEMA_FIELDS = {"inputSchema": "input_parameters", "outputSchema": "output_parameters"}
+# what starts a package of each registry
+_PACKAGE_COMMANDS = {"npm": "npx -y", "pypi": "uvx"}
+_MAX_SHOWN = 200  # characters of a text from a file in a message
 _KNOWN_FIELDS = ("name", "title", "description", "annotations", *_SCHEMA_FIELDS)
 
 
@@ -49,6 +53,8 @@ def _extract_tools(value: Any) -> tuple[list[Any], Mapping[str, Any]]:
     if isinstance(value, dict) and isinstance(value.get("result"), dict):
         value = value["result"]
     tools = value.get("tools") if isinstance(value, dict) else value
+    if isinstance(value, dict) and tools is None:
+        _refuse_server_description(value)
     if not isinstance(tools, list):
         raise UsageError(
             'There is no list of MCP tools here: give the result of `tools/list`, {"tools": '
@@ -61,6 +67,44 @@ def _extract_tools(value: Any) -> tuple[list[Any], Mapping[str, Any]]:
             "command that starts the server."
         )
     return tools, server if isinstance(server, dict) else {}
+
+
+def _refuse_server_description(value: Mapping[str, Any]) -> None:
+    """Raise UsageError if a value is a `server.json`: it says how to reach a server, not its tools.
+
+    An entry of a registry has it under `server`.
+    """
+    server = value.get("server", value)
+    if not (isinstance(server, dict) and ("remotes" in server or "packages" in server)):
+        return
+    name = str(server.get("name", ""))[:_MAX_SHOWN]
+    source = _find_server(server)
+    raise UsageError(
+        f"This describes the MCP server {name} (`server.json`), and does not list its tools: "
+        + (
+            f"run `toolcatalog import mcp {source}`, with the arguments that it needs."
+            if source.startswith("-- ")
+            else f"run `toolcatalog import mcp {source}`."
+            if source
+            else "start the server, and give its answer to `tools/list`."
+        )
+    )
+
+
+def _find_server(server: Mapping[str, Any]) -> str:
+    """Return the URL of a server, or else the command that starts it; empty if there is neither."""
+    for remote in server.get("remotes") or ():
+        url = remote.get("url") if isinstance(remote, dict) else None
+        if isinstance(url, str) and remote.get("type") == "streamable-http":
+            return shlex.quote(url[:_MAX_SHOWN])
+    for package in server.get("packages") or ():
+        kind = package.get("registryType") if isinstance(package, dict) else None
+        if command := _PACKAGE_COMMANDS.get(str(kind)):
+            name, version = (str(package.get(key, "")) for key in ("identifier", "version"))
+            separator = "==" if kind == "pypi" else "@"
+            pinned = f"{name}{separator}{version}" if version else name
+            return f"-- {command} {shlex.quote(pinned[:_MAX_SHOWN])}"
+    return ""
 
 
 def _toolkit_fields(chosen: str, server: Mapping[str, Any]) -> dict[str, Any]:
