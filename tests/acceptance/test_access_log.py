@@ -394,6 +394,13 @@ def test_a_line_is_no_longer_than_a_pipe_takes_at_once() -> None:
         )
 
 
+@pytest.mark.parametrize("client", ["", "A" * 50_000, "unknown", "127.0.0.1:80", "tc_key"])
+def test_only_an_address_is_a_client(client: str) -> None:
+    """A proxy may pass on whatever a client wrote into `X-Forwarded-For`."""
+    assert json.loads(format_line(ENTRY._replace(client=client)))["client"] is None
+    assert json.loads(format_line(ENTRY._replace(client="2001:DB8::1")))["client"] == "2001:db8::1"
+
+
 @pytest.mark.parametrize(
     ("given", "is_sane"),
     [

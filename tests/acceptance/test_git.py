@@ -316,6 +316,9 @@ def test_nothing_that_a_repository_names_is_run(tmp_path: Path) -> None:
     ):
         run_git(top, "config", key, str(script))
     write_tool(catalog, "A_DO").write_text(TOOL)
+    with pytest.raises(UsageError, match="Git converts"):
+        since(catalog, "HEAD")
+    (top / ".gitattributes").write_text("*.yaml diff=bad\n")
     assert since(catalog, "HEAD") == {"toolkits/a/A_DO/20250101_00.yaml"}
     assert not trace.exists()
     subprocess.run(
@@ -537,6 +540,19 @@ def test_a_submodule_in_a_catalog_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"is a separate repository at HEAD, such as a submodule"):
         files_at(catalog, "HEAD")
     assert files_at(catalog, first).object_ids
+
+
+@pytest.mark.parametrize("place", [".gitattributes", "catalog/toolkits/.gitattributes"])
+@pytest.mark.parametrize(
+    "attribute", ["working-tree-encoding=ASCII//TRANSLIT", "filter=x", "ident"]
+)
+def test_a_conversion_on_checkout_is_refused(attribute: str, place: str, tmp_path: Path) -> None:
+    """Reviewers see the bytes of the commit, and a build would publish others."""
+    catalog = create_repository(tmp_path / "repo")
+    assert since(catalog, "HEAD") == set()
+    (tmp_path / "repo" / place).write_text(f"*.yaml {attribute}\n")
+    with pytest.raises(UsageError, match=r"Git converts catalog/.* on checkout"):
+        since(catalog, "HEAD")
 
 
 @pytest.mark.parametrize("name", ["catalog", "sub/catalog"])

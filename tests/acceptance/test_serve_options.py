@@ -272,7 +272,9 @@ class Collector(BaseHTTPRequestHandler):
 
 
 def test_traces(shipped_build: Path, tmp_path: Path) -> None:
-    """A span has the route and continues the trace of the client; a key in a URL is redacted."""
+    """A span has the route and continues the trace of the client; a key in a URL or a header is
+    redacted.
+    """
     spans: list[Any] = []
     with HTTPServer(("127.0.0.1", 0), type("Handler", (Collector,), {"spans": spans})) as collector:
         threading.Thread(target=collector.serve_forever, daemon=True).start()
@@ -283,7 +285,8 @@ def test_traces(shipped_build: Path, tmp_path: Path) -> None:
                 "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
             }
             httpx.get(f"{server.url}{TOOLS}/GITHUB_CREATE_ISSUE", headers=headers)
-            httpx.get(f"{server.url}{TOOLS}?query={server.key}", headers=headers)
+            agent = {"user-agent": f"agent {server.key}"}
+            httpx.get(f"{server.url}{TOOLS}?query={server.key}", headers={**headers, **agent})
             secret = server.key
         wait_until(lambda: len(spans) == 2)
         collector.shutdown()

@@ -1,5 +1,8 @@
 """The icon and the fonts of a catalog: files that the site publishes and uses."""
 
+import re
+import subprocess
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -55,3 +58,20 @@ def test_the_fonts_of_the_catalog(catalog: Path) -> None:
     site = build_site(catalog)
     assert (site / "style.css").read_text() == style
     assert not (site / "fonts/text.woff2").exists()
+
+
+def test_snippets_quote_the_address_of_the_api(catalog: Path, tmp_path: Path) -> None:
+    """Nobody who pastes a request runs what a catalog wrote into `api`."""
+    mark = tmp_path / "mark"
+    (catalog / "catalog.yaml").write_text(
+        f'title: Tools\napi: "https://tools.example/$(touch${{IFS}}{mark})"\n'
+    )
+    site = build_site(catalog)
+    for page in ("index.html", "reference/index.html", "tools/MAIL_SEND/index.html"):
+        text = (site / page).read_text()
+        snippets = re.findall(r"<code[^>]*>((?:<[^>]+>)*curl.*?)</code>", text, re.DOTALL)
+        assert snippets, page
+        for snippet in snippets:
+            command = unescape(re.sub("<[^>]+>", "", snippet))
+            subprocess.run(["sh", "-c", f"curl() {{ :; }}; {command}"], check=True)
+    assert not mark.exists()

@@ -206,16 +206,20 @@ def action_steps(**values: str) -> list[dict[str, Any]]:
     ]
 
 
-def run(clone: Path, **values: str) -> dict[str, "subprocess.CompletedProcess[str]"]:
+def run(
+    clone: Path, event: str = "pull_request", **values: str
+) -> dict[str, "subprocess.CompletedProcess[str]"]:
     """The shell steps of the check after `Install`, by name, also those after one that failed."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {
         "CI": "true",
         "GITHUB_ACTIONS": "true",
-        "GITHUB_EVENT_NAME": "pull_request",
+        "GITHUB_EVENT_NAME": event,
         "GITHUB_STEP_SUMMARY": str(clone.parent / "summary.md"),
         "PATH": path,
+        "RUNNER_TEMP": str(runner_temp(clone)),
     }
+    runner_temp(clone).mkdir(exist_ok=True)
     results = {}
     for step in action_steps(**values):
         if "run" in step and "inputs.comment" not in step.get("if", ""):
@@ -232,6 +236,11 @@ def run(clone: Path, **values: str) -> dict[str, "subprocess.CompletedProcess[st
     return results
 
 
+def runner_temp(clone: Path) -> Path:
+    """The folder for temporary files of the runner."""
+    return clone.parent / "temporary"
+
+
 def summary(clone: Path) -> str:
     return (clone.parent / "summary.md").read_text()
 
@@ -241,15 +250,15 @@ def test_a_good_pull_request_is_green_and_reported_what_it_changes(origin: Path)
     assert {name: step.stderr for name, step in done.items() if step.returncode} == {}
     assert "::error" not in done["Check"].stdout
     assert "**A maintainer acts next:**" in summary(clone)
-    assert "CHAT_READ" in (clone / "diff.md").read_text()
-    assert (clone / "diff.md").read_text() in summary(clone)
+    assert "CHAT_READ" in (runner_temp(clone) / "diff.md").read_text()
+    assert (runner_temp(clone) / "diff.md").read_text() in summary(clone)
     assert (clone / "site" / "tools" / "CHAT_READ" / "index.html").is_file()
     kept = {
         step["with"]["path"]
         for step in action_steps()
         if step.get("uses", "").startswith("actions/upload-artifact@")
     }
-    assert kept == {"diff.md", "site"}
+    assert kept == {"${{ runner.temp }}/diff.md", "site"}
 
 
 def test_a_bad_pull_request_is_red_with_annotations_and_compared_all_the_same(origin: Path) -> None:
@@ -259,7 +268,7 @@ def test_a_bad_pull_request_is_red_with_annotations_and_compared_all_the_same(or
     assert "**You act next:** fix the errors" in summary(clone)
     assert f"#### `{TOOL}`, changed here: 1 error" in summary(clone)
     assert done["Compare with the base"].returncode == 0
-    assert "CHAT_READ" in (clone / "diff.md").read_text()
+    assert "CHAT_READ" in (runner_temp(clone) / "diff.md").read_text()
     assert done["Build"].returncode == 1
 
 
@@ -271,7 +280,33 @@ def test_a_catalog_in_another_folder(origin: Path) -> None:
         clone := pulled(origin, {TOOL.replace("catalog/", "tools/"): SCOPED}), catalog="tools"
     )
     assert {name: step.stderr for name, step in done.items() if step.returncode} == {}
-    assert "CHAT_READ" in (clone / "diff.md").read_text()
+    assert "CHAT_READ" in (runner_temp(clone) / "diff.md").read_text()
+
+
+def test_a_pull_request_brings_no_code_and_no_links(origin: Path) -> None:
+    """Neither a module that Python would import nor a link to a file of the runner has effect."""
+    outside = origin.parent / "outside"
+    outside.write_text("of the runner")
+    for name in ("diff.md", "comment.md"):
+        (origin / name).symlink_to(outside)
+    mark = origin.parent / "mark"
+    module = f"open({str(mark)!r}, 'w')\n"
+    done = run(
+        pulled(origin, {"pip.py": module, "json.py": module, TOOL: SCOPED}),
+        requirement=str(origin.parent / "missing.whl"),
+    )
+    assert done.pop("Install").returncode == 1
+    assert {name: step.stderr for name, step in done.items() if step.returncode} == {}
+    assert not mark.exists()
+    assert outside.read_text() == "of the runner"
+
+
+def test_an_event_with_write_access_is_refused(origin: Path) -> None:
+    """On `pull_request_target`, the job has a token that can write."""
+    clone = pulled(origin, {TOOL: SCOPED})
+    done = run(clone, event="pull_request_target")
+    assert done["Check"].returncode == 1
+    assert "::error::Run this action on pull_request" in done["Check"].stdout
 
 
 def test_builds_that_a_pull_request_brings_are_not_used(origin: Path) -> None:
@@ -330,6 +365,7 @@ def test_the_action_comments_without_mentions(tmp_path: Path) -> None:
         "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
         "GITHUB_REPOSITORY": "octo/tools",
         "NUMBER": "12",
+        "RUNNER_TEMP": str(tmp_path),
     }
     subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],

@@ -6,6 +6,7 @@ import contextlib
 import json
 import threading
 import time
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
@@ -48,6 +49,17 @@ def pins(toolkit: str, version: str, count: int) -> str:
     return "&".join(every)[:LINE]
 
 
+# one of each combining class, the highest first: the worst order for their sorting
+MARKS = "".join(
+    {
+        unicodedata.combining(chr(char)): chr(char)
+        for char in range(0x300, 0x800)
+        if unicodedata.combining(chr(char))
+    }[number]
+    for number in sorted(
+        {unicodedata.combining(chr(char)) for char in range(0x300, 0x800)} - {0}, reverse=True
+    )
+)
 HOSTILE = {
     "unknown toolkits": f"{LIST}?toolkit_slug={names('kat@', 990)}",
     "very many unknown toolkits": f"{LIST}?toolkit_slug={names('k@')}",
@@ -76,6 +88,7 @@ HOSTILE = {
     "a query of short runs": f"{LIST}?query={'0x' * 2000}",
     "a long query": f"{LIST}?query={'a+' * (LINE // 2)}",
     "a query in Chinese": f"{LIST}?query={quote(''.join(map(chr, range(0x4E00, 0x4E00 + 4000))))}",
+    "a query of combining marks": f"{LIST}?query={quote(('a' + MARKS) * 60)}",
     "very many fields": f"{LIST}?{'a=1&' * 15_000}",
     "percent signs": f"{LIST}?{'%41=%42&' * 4_900}",
     "a long number": f"{LIST}?limit={'9' * LINE}",

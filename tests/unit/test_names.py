@@ -43,6 +43,7 @@ def test_fits(pattern: str, name: str) -> None:
         (TOOLKIT_SLUG, "git.hub"),
         (TOOLKIT_SLUG, "github\n"),
         (TOOLKIT_SLUG, "gïthub"),
+        (TOOLKIT_SLUG, "categories"),
         (TOOL_SLUG, "github_create"),
         (TOOL_SLUG, "A" * 201),
         (TOOL_SLUG, "A/B"),
@@ -111,3 +112,11 @@ def test_nearest_of_very_many() -> None:
                 find_nearest(name[:position] + name[position + 1 :], existing, limit=3)[0] == name
             )
     assert find_nearest("q" * 200, existing) == []
+
+
+@pytest.mark.timeout(60)
+def test_nearest_of_long_repetitive_names() -> None:
+    """Letter by letter, a comparison of two such names takes a tenth of a second."""
+    existing = [f"K_{'A' * 190}{number:04}" for number in range(20_000)]
+    assert find_nearest(f"K_{'A' * 190}q", existing)
+    assert find_nearest("K_AABAAB" * 24, existing) == []

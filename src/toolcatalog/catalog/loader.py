@@ -62,7 +62,10 @@ _NAME_RULES = {
     "toolkit": (
         names.TOOLKIT_SLUG,
         "a toolkit slug",
-        "lower-case letters, digits, `_` and `-`, at most 200, not starting with `-`",
+        (
+            "lower-case letters, digits, `_` and `-`, at most 200, not starting with `-`, and not "
+            f"`{names.RESERVED_TOOLKIT}`"
+        ),
     ),
     "tool": (
         names.TOOL_SLUG,
@@ -277,4 +280,6 @@ def _suggest_name(key: str, name: str) -> str:
     plain = re.sub("[^A-Za-z0-9_-]+", "_", name).lstrip("-")[: names.MAX_LENGTH] or "name"
     prefix = {"session": "trs_", "auth_config": "ac_"}.get(key, "")
     cased = {"toolkit": plain.lower(), "tool": plain.upper()}.get(key, plain)
+    if key == "toolkit" and cased == names.RESERVED_TOOLKIT:
+        return f"{cased}_tools"
     return prefix + cased.removeprefix(prefix)

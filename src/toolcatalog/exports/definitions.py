@@ -507,8 +507,15 @@ def _to_gemini(function: Mapping[str, Any]) -> dict[str, Any]:
 def _curl_code(tool: Tool, base_url: str) -> str:
     slug, version = quote(tool.slug, safe=""), quote(tool.version, safe="")
     path = f"/api/v3/tools/{slug}?version={version}"
-    url = shlex.quote(base_url + path) if base_url else f'"${URL_VARIABLE}{path}"'
-    return f'curl -H "x-api-key: ${KEY_VARIABLE}" \\\n  {url}'
+    return f'curl -H "x-api-key: ${KEY_VARIABLE}" \\\n  {shell_url(base_url, path)}'
+
+
+def shell_url(base_url: str, path: str) -> str:
+    """Return a URL as a word of a shell; without `base_url` it begins with a variable.
+
+    `path` has no character that is special within double quotes.
+    """
+    return shlex.quote(base_url + path) if base_url else f'"${URL_VARIABLE}{path}"'
 
 
 def _python_code(tool: Tool, base_url: str) -> str:

@@ -60,6 +60,8 @@ _REMOVED_VARIABLES = frozenset(
 _DOT_GIT, _GITDIR_PREFIX = ".git", "gitdir: "
 _REVISION_MODIFIER = re.compile("[~^@:]")  # what may follow a name in a revision
 _SYMLINK_MODE, _SUBMODULE, _NO_OBJECT = "120000", "160000", ""
+# attributes with which a checkout writes other bytes than those of the commit
+_CONVERSIONS = ("working-tree-encoding", "filter", "ident")
 _MAX_NAMES = 2000  # revision names to search for a similar one
 
 ReadFiles = Callable[[Collection[str]], Mapping[str, bytes | Finding]]
@@ -249,7 +251,8 @@ def files_at_commit(repository: Repository, commit: str, title: str) -> FileSet:
 def files_in_working_tree(repository: Repository, title: str = "the working tree") -> FileSet:
     """Return the files of the catalog in its folder, whether git tracks them or not.
 
-    Raises UsageError if a folder is unreadable or is another repository.
+    Raises UsageError if a folder is unreadable or is another repository, or if a checkout converts
+    a file: reviewers would see other bytes than the program.
     """
     root = repository.catalog
     paths, problems = catalog_folder.list_paths(root)
@@ -258,6 +261,7 @@ def files_in_working_tree(repository: Repository, title: str = "the working tree
     for folder in _folders(paths):
         if os.path.lexists(f"{root}/{folder}/{_DOT_GIT}"):
             _nested(catalog_folder.display_path(root, folder))
+    _require_no_conversion(repository, paths)
     object_ids = {
         path: _object_id(catalog_folder.read_file(root, path), repository.hash_algorithm)
         for path in paths
@@ -267,6 +271,21 @@ def files_in_working_tree(repository: Repository, title: str = "the working tree
         object_ids,
         lambda paths: {path: catalog_folder.read_file(root, path) for path in paths},
     )
+
+
+def _require_no_conversion(repository: Repository, paths: Iterable[str]) -> None:
+    """Raise UsageError if an attribute of git converts a file of the catalog on checkout."""
+    names_of_files = "".join(f"{repository.prefix}{path}\0" for path in paths)
+    done = _run_git_in(
+        repository, "check-attr", "-z", "--stdin", *_CONVERSIONS, stdin=os.fsencode(names_of_files)
+    )
+    fields = os.fsdecode(done.stdout).split("\0")
+    for path, attribute, value in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
+        if value not in ("unspecified", "unset"):
+            raise UsageError(
+                f"Git converts {path} on checkout ({attribute}={value[:40]}), so reviewers see "
+                "other text than this program: remove the attribute from `.gitattributes`."
+            )
 
 
 def _run_git_in(

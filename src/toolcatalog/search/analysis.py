@@ -171,7 +171,9 @@ def min_prefix_length(term: str) -> int:
 
 def _normalize(text: str) -> str:
     """Return the text in compatibility form (NFKD), without accents and other combining marks."""
-    decomposed = unicodedata.normalize("NFKD", _LIGATURES.sub(" ", text))
+    # marks are deleted first: to sort a long run of them takes quadratic time
+    text = _LIGATURES.sub(" ", text).translate(_MARK_TABLE)
+    decomposed = unicodedata.normalize("NFKD", text)
     return unicodedata.normalize("NFC", decomposed.translate(_MARK_TABLE))
 
 

@@ -9,6 +9,7 @@ log says so.
 """
 
 import contextlib
+import ipaddress
 import logging
 import os
 import select
@@ -85,11 +86,19 @@ def _format_json(entry: AccessLogEntry, max_path_length: int) -> bytes:
         "key": entry.key or None,
         "project": entry.project[:_SHORT_PATH_LENGTH] or None,
         "snapshot": entry.snapshot[:12].decode() or None,
-        "client": entry.client or None,
+        "client": _valid_address(entry.client),
     }
     if entry.traceparent is not None:
         fields["traceparent"] = entry.traceparent.decode("latin-1")
     return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _valid_address(text: str) -> str | None:
+    """Return an IP address, or None: a proxy may pass any text on that a client sent."""
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        return None
 
 
 def check_writable(file: Path) -> None:

@@ -8,6 +8,7 @@ for the API operations are answered without Starlette: `match_route` finds the o
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
@@ -195,8 +196,8 @@ class Dispatcher:
                 )
             else:
                 body = await read_body(receive)
-                answer = operations.list_session_tools(
-                    key, route.name, query, body, gzip=request.gzip
+                answer = await _list_session_tools(
+                    operations, key, route.name, query, body, gzip=request.gzip
                 )
             response = make_response(
                 answer,
@@ -311,6 +312,14 @@ async def _list_others(
         "list_servers": operations.list_servers,
     }[operation]
     return await run_in_threadpool(run, key, query, gzip=gzip)
+
+
+async def _list_session_tools(
+    operations: Operations, key: ApiKey, id: str, query: bytes, body: bytes, *, gzip: bool
+) -> Answer:
+    """List the meta tools of a session; those of a large one in a thread."""
+    run = partial(operations.list_session_tools, key, id, query, body, gzip=gzip)
+    return await run_in_threadpool(run) if operations.is_large_session(id) else run()
 
 
 async def read_body(receive: Receive) -> bytes:

@@ -24,6 +24,7 @@ from toolcatalog.server.toolkit_list import ToolkitList
 from toolcatalog.snapshot.gzip_fragments import gzip_body
 from toolcatalog.store.store import Store
 
+_LARGE_SESSION = 1 << 18  # bytes of the answer
 _VIEW_CACHE_SIZE = 256  # different sets of toolkits to which keys are limited
 
 
@@ -210,6 +211,13 @@ class Operations:
             answer = _render_session(session, params.page, gzip=gzip)
             self.cache.add(cache_key, answer, len(query))
         return answer
+
+    def is_large_session(self, session_id: str) -> bool:
+        """Return whether it takes more than some milliseconds to list the tools of a session."""
+        if not names.is_valid(names.SESSION_ID, session_id):
+            return False
+        session = self.store.get_session(session_id)
+        return session is not None and len(session.answer) > _LARGE_SESSION
 
     def _find_session(self, key: ApiKey, params: SessionParams) -> bytes | ErrorDetail:
         """Return the response body of a session, or an error; empty if the id is malformed."""

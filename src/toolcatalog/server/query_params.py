@@ -187,7 +187,7 @@ def parse_toolkit_list_params(query: bytes) -> tuple[ToolkitListParams, Sequence
     type = reader.read_choice("type", ("native", "custom", "all"))
     params = ToolkitListParams(
         category=reader.read_text("category"),
-        words=tuple(reader.read_search("search").casefold().split()),
+        words=tuple(dict.fromkeys(reader.read_search("search").casefold().split())),
         only_custom=managed_by == "project" or type == "custom",
         include_deprecated=reader.read_boolean("include_deprecated", True),
         by_usage=reader.read_choice("sort_by", ("usage", "alphabetically")) == "usage",

@@ -18,8 +18,6 @@ from toolcatalog.keys.api_keys import redact
 from toolcatalog.server.dispatcher import match_route
 from toolcatalog.server.request_context import path_below_root
 
-_URL_ATTRIBUTES = ("http.target", "http.url", "url.full", "url.path", "url.query")
-
 
 def trace_requests(app: ASGIApp) -> ASGIApp:
     """Return an application that records a span of each request and exports it with OTLP."""
@@ -46,9 +44,8 @@ def _describe_request(scope: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def _redact_attributes(span: Span, scope: dict[str, Any]) -> None:  # noqa: ARG001 - required
-    """Redact API keys that a client wrote into the URL."""
+    """Redact API keys that a client wrote into the URL or a header."""
     attributes = getattr(span, "attributes", None) or {}
-    for name in _URL_ATTRIBUTES:
-        value = attributes.get(name)
-        if isinstance(value, str):
-            span.set_attribute(name, redact(value))
+    for name, value in [*attributes.items()]:
+        if isinstance(value, str) and (redacted := redact(value)) != value:
+            span.set_attribute(name, redacted)

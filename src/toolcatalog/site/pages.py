@@ -144,9 +144,9 @@ def render_home(
 
 def _render_ways(about: SiteInfo, example: str) -> dict[str, Markup]:
     """Render the code of each way to use the catalog; `example` is the slug of a tool."""
-    api = about.get("api") or f"${definitions.URL_VARIABLE}"
+    url = definitions.shell_url(about.get("api", ""), "/api/v3/tools")
     request = (
-        f'curl -G "{api}/api/v3/tools" \\\n'
+        f"curl -G {url} \\\n"
         f'  -H "x-api-key: ${definitions.KEY_VARIABLE}" \\\n'
         '  -d query="create an issue"'
     )

@@ -156,7 +156,7 @@ def _make_operation(
 
 def _render_request(path: str, needs_key: bool, api: str) -> Markup:
     key = f'-H "x-api-key: ${definitions.KEY_VARIABLE}" \\\n  ' if needs_key else ""
-    text = f'curl {key}"{api.rstrip("/") or f"${definitions.URL_VARIABLE}"}{path}"'
+    text = f"curl {key}{definitions.shell_url(api.rstrip('/'), path)}"
     code = highlight.highlight_code(text)
     html = code if api else highlight.mark_address(code)
     return Markup(html)  # noqa: S704 - highlighting escapes

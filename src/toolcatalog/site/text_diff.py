@@ -1,18 +1,21 @@
 """Text differences as HTML: by word for descriptions, by line for schemas.
 
-Removed parts are `del` elements and added ones `ins`. A long text with many differences would take
-very long to compare, so texts beyond `_MAX_PARTS` are shown as removed and added as a whole.
+Removed parts are `del` elements and added ones `ins`. The work is bounded: texts beyond
+`_MAX_PARTS`, and what is left after `_MAX_COMPARISONS`, are shown as removed and added as a whole.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
+from difflib import Match, SequenceMatcher
 from html import escape
+from itertools import accumulate
 
 from toolcatalog.textutils import escape_hidden
 
 _WORD = re.compile(r"\s+|[\w'-]+|[^\w\s]")
 _MAX_PARTS = 2_000  # words or lines of a text
+_MAX_COMPARISONS = 5_000_000  # of equal parts, which take some tenths of a second
 _CONTEXT = 2  # equal lines around a difference
 
 Operation = tuple[str, int, int, int, int]
@@ -69,7 +72,30 @@ def _compare(before: Sequence[str], after: Sequence[str]) -> list[Operation]:
 def _opcodes(before: Sequence[str], after: Sequence[str]) -> list[Operation]:
     if len(before) > _MAX_PARTS or len(after) > _MAX_PARTS:
         return [("replace", 0, len(before), 0, len(after))]
-    return [*SequenceMatcher(None, before, after, autojunk=False).get_opcodes()]
+    return [*_BoundedMatcher(before, after).get_opcodes()]
+
+
+class _BoundedMatcher(SequenceMatcher[str]):
+    """Finds equal parts until it has made `_MAX_COMPARISONS`; the rest counts as different.
+
+    White space alone is no equal part, unless it is next to one.
+    """
+
+    def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
+        super().__init__(str.isspace, before, after, autojunk=False)
+        self._remaining = _MAX_COMPARISONS
+        counts = Counter(part for part in after if not part.isspace())
+        # the number of equal pairs before each part
+        self._pairs_before = [0, *accumulate(counts[part] + 1 for part in before)]
+
+    def find_longest_match(
+        self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None
+    ) -> Match:
+        end = -1 if ahi is None else ahi
+        self._remaining -= self._pairs_before[end] - self._pairs_before[alo]
+        if self._remaining < 0:
+            return Match(alo, blo, 0)
+        return super().find_longest_match(alo, ahi, blo, bhi)
 
 
 def _common_length(before: Sequence[str], after: Sequence[str]) -> int:

@@ -102,8 +102,9 @@ class Table:
         if (
             self._entries_start + self._offsets[count] != len(data)
             or slots & self._mask  # not a power of two
-            # a lookup of an unknown name ends at a free slot
-            or not count == np.count_nonzero(used_slots) < slots
+            # a lookup of an unknown name ends at a free slot, so there must be many
+            or not 2 * count <= slots
+            or count != np.count_nonzero(used_slots)
             or used_slots.max() > count
         ):
             raise SnapshotError("a table is damaged")

@@ -220,8 +220,10 @@ class Store:
         versions = self.get_toolkit_versions(slug)
         if versions is None:
             return None
-        fields = _read_fact(self._facts, f"toolkit_info {slug}") or {"name": slug}
-        return ToolkitInfo(slug, versions, **fields)
+        fields = _read_fact(self._facts, f"toolkit_info {slug}") or {}
+        # a newer release may have written more fields
+        supported = {name: fields[name] for name in ToolkitInfo._fields if name in fields}
+        return ToolkitInfo(**{"name": slug, **supported, "slug": slug, "versions": versions})
 
     def get_mcp_server(self, toolkit: str) -> Mapping[str, Any] | None:
         """Return the MCP server that a toolkit names; None if there is none."""

@@ -1,6 +1,7 @@
 """The room `analysis`: what a word is, and what it becomes."""
 
 import time
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -122,3 +123,17 @@ def test_names_are_called_alike_whatever_is_between_their_words() -> None:
 def test_what_can_be_misspelt(term: str, is_word: bool) -> None:
     """Four letters at least, no number, nothing that is written without blanks."""
     assert analysis.is_word(term) is is_word
+
+
+@pytest.mark.timeout(60)
+def test_long_runs_of_combining_marks() -> None:
+    """The time is linear: to sort the marks of this run would take minutes."""
+    assert analysis.split_runs("a" + "\u0345\u0301\u0327" * 200_000 + "b") == ["ab"]
+
+
+def test_marks_are_deleted_before_they_are_sorted() -> None:
+    """As if the text had been decomposed first."""
+    for text in ("e\u0301\u0327", "\u0327e\u0301", "\u1e69", "s\u0323\u0307", "\u0958", "\uac01"):
+        assert analysis.split_runs(f"x{text}y") == analysis.split_runs(
+            unicodedata.normalize("NFD", f"x{text}y")
+        )

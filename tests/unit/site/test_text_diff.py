@@ -3,6 +3,7 @@
 import re
 from html import unescape
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,3 +44,24 @@ def test_very_long_texts_are_not_compared() -> None:
     assert html.count("<del>") == html.count("<ins>") == 1
     assert html.startswith("&lt;p&gt; <del>a a")
     assert html.endswith("</ins> end")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("!" * 1990, "?!" * 990), (".," * 990, ",,." * 660), ("a b " * 480, "b c " * 480)],
+)
+def test_repetitive_texts_take_little_time(old: str, new: str) -> None:
+    """A comparison that is not bounded takes up to a minute. The new text is complete."""
+    html = text_diff.diff_words(old, new)
+    assert re.sub("</?ins>", "", re.sub("<del>.*?</del>", "", html, flags=re.DOTALL)) == new
+
+
+def test_long_texts_are_compared_word_by_word() -> None:
+    """Sixty sentences with a change in each tenth."""
+    words = [f"The tool number {number} reads the list of the day." for number in range(60)]
+    old = " ".join(words)
+    new = " ".join(w.replace("reads", "writes") if n % 10 == 0 else w for n, w in enumerate(words))
+    html = text_diff.diff_words(old, new)
+    assert html.count("<del>reads</del><ins>writes</ins>") == 6
+    assert html.count("<del>") == 6

@@ -4,6 +4,8 @@ mistaken.
 
 import mmap
 import tracemalloc
+import zlib
+from array import array
 from bisect import bisect_left
 from pathlib import Path
 
@@ -137,3 +139,15 @@ def test_opening_copies_nothing(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert entries <= maximum < 2 * entries < len(data) / 10
     assert opened.get("099999") == b""
+
+
+def test_a_table_without_free_slots_is_refused() -> None:
+    """In a nearly full table, an unknown name would be compared with all others."""
+    data = packed({f"{number:03}": b"" for number in range(200)})
+    magic, count, slots, _, zero = tables._HEADER.unpack(data[: tables._HEADER.size])
+    offsets = data[tables._HEADER.size + 4 * slots :][: 8 * (count + 1)]
+    index = array("I", [*range(1, count + 1), *[0] * (256 - count)]).tobytes() + offsets
+    entries = data[tables._HEADER.size + 4 * slots + 8 * (count + 1) :]
+    header = tables._HEADER.pack(magic, count, 256, zlib.crc32(index), zero)
+    with pytest.raises(SnapshotError, match="a table is damaged"):
+        Table(header + index + entries)

@@ -27,7 +27,8 @@ from support.snapshot_reader import read_documents
 from toolcatalog.build.pipeline import build
 from toolcatalog.errors import SnapshotError
 from toolcatalog.search.ranking import Ranking
-from toolcatalog.snapshot.tables import ToolIds
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot.tables import Table, ToolIds, pack_table
 from toolcatalog.store.open import open_build
 from toolcatalog.store.store import Filters, SearchResult, Store, VersionPins
 
@@ -952,3 +953,19 @@ def test_an_empty_catalog_is_served(tmp_path: Path) -> None:
         [],
         [],
     )
+
+
+def test_fields_of_a_newer_release_are_ignored(copy: Path) -> None:
+    """A toolkit may have more fields than this release reads."""
+    file = copy / "current" / snapshot_format.FACTS
+    facts = Table(file.read_bytes())
+    names = facts.names(0, len(facts))
+    values = [facts.get(name) or b"" for name in names]
+    position = next(n for n, name in enumerate(names) if name.startswith("toolkit_info "))
+    values[position] = values[position].replace(b'"homepage"', b'"homepag2"')
+    assert "homepag2" in json.loads(values[position])
+    file.write_bytes(b"".join(pack_table(names, [*map(len, values)], values)))
+    slug = names[position].partition(" ")[2]
+    toolkit = open_build(copy).get_toolkit(slug)
+    assert toolkit is not None
+    assert (toolkit.slug, toolkit.name) == (slug, json.loads(values[position])["name"])

@@ -25,6 +25,7 @@ LIST_TTL = 60
 # the SDK logs the start and end of each transport, which is once per request
 logging.getLogger("mcp").setLevel(logging.WARNING)
 _log = logging.getLogger("toolcatalog.mcp")
+_LIMITED_TOOLS = ("search_tools", "list_toolkits")  # those that the API limits, too
 _INTERNAL_ERROR = CallResult(
     "Something went wrong on the server; its log has the reason. Try again."
 )
@@ -44,8 +45,8 @@ def create_server(
     """Return an MCP server that answers from `get_access`, which is called once per request.
 
     With `session`, it lists the meta tools of that session, too. If the session does not exist, it
-    lists only the catalog's own tools and logs a warning. `check_limit` counts a search as a list
-    request, and returns an error if the key has reached its limit. With `changes`, clients can
+    lists only the catalog's own tools and logs a warning. `check_limit` counts a search or a list
+    of toolkits as a list request, and returns an error if the key has reached its limit. With `changes`, clients can
     subscribe to changes of the list. `cache_scope` is `public` if all clients see the same.
     """
 
@@ -56,21 +57,19 @@ def create_server(
         if changes:
             changes.add_listener(ctx.session)
         try:
-            found = tools.list_definitions(get_access(), session)
+            listed = await anyio.to_thread.run_sync(_list_tools, get_access(), session)
         except RequestError as refused:
             _log.warning("the tools of session %s are not listed: %s", session, refused)
-            found = tools.list_definitions(get_access())
-        return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in found])
+            listed = _list_tools(get_access())
+        return types.ListToolsResult(tools=listed)
 
     async def answered(
         seen: CatalogAccess, name: str, arguments: dict[str, Any]
     ) -> CallResult | None:
-        if name == "search_tools" and (refusal := await check_limit()):
+        if name in _LIMITED_TOOLS and (refusal := await check_limit()):
             return tools.make_error_result(seen, refusal)
-        if seen.store.has_semantic_search:
-            # other requests are answered meanwhile
-            await anyio.to_thread.run_sync(tools.encode_search, seen, name, arguments)
-        return tools.call_tool(seen, name, arguments, session)
+        # in a thread, because a long query or a large session takes tens of milliseconds
+        return await anyio.to_thread.run_sync(tools.call_tool, seen, name, arguments, session)
 
     async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         seen, arguments = get_access(), params.arguments or {}
@@ -100,3 +99,8 @@ def create_server(
         on_call_tool=call_tool,
         on_subscriptions_listen=changes.listen if changes else None,
     )
+
+
+def _list_tools(access: CatalogAccess, session: str = "") -> list[types.Tool]:
+    definitions = tools.list_definitions(access, session)
+    return [types.Tool.model_validate(definition) for definition in definitions]

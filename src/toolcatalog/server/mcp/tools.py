@@ -279,13 +279,6 @@ def make_error_result(access: CatalogAccess, *errors: ErrorDetail) -> CallResult
     return CallResult("\n".join(_format_error(access, refusal) for refusal in errors))
 
 
-def encode_search(access: CatalogAccess, name: str, arguments: Arguments) -> None:
-    """Encode the text of a search ahead of time, for semantic search. Thread-safe."""
-    given = drop_empty(arguments)
-    if name == "search_tools" and not validate_arguments(name, given):
-        access.store.encode_query(given["query"].strip())
-
-
 def _search_tools(access: CatalogAccess, arguments: Arguments) -> CallResult:
     view, toolkit, query = access.view, arguments.get("toolkit"), arguments["query"].strip()
     filters = Filters(toolkits=(toolkit,) if toolkit else None, query=query)
