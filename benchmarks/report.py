@@ -34,8 +34,8 @@ machine and vary. Ratios between servers that ran in turns are stable.
 
 *FastAPI + SQLAlchemy* is the service that an engineer would write first: ORM models, JSON columns,
 `response_model`, ILIKE, the API key in the database, and `GZipMiddleware`. *Datasette* serves a
-SQLite table with a full-text index, opened as immutable, as JSON without facets, suggestions, and
-counts; it does not compress.
+SQLite table with a full-text index as JSON. The table is opened as immutable; facets, suggestions
+and counts are off. Datasette does not compress.
 """
 
 _CLIENTS = """\
@@ -46,7 +46,7 @@ processor time of the server. Both servers must return the same slugs in the sam
 
 _HTTP = f"""\
 One worker runs on one core; the load comes from another core (wrk, keep-alive, 16 connections, 4
-for pages of 1000). Every request has the headers of a real client, an API key, and an
+for pages of 1000). Every request has the headers of a real client, an API key, and a
 different `X-Request-Id`, so no two requests have the same bytes. The header profiles are in
 `benchmarks/profiles.py`.
 
@@ -56,14 +56,14 @@ different `X-Request-Id`, so no two requests have the same bytes. The header pro
   ceiling's processor time per request, divided by ours. A row meets its target if one of the two
   does. They are medians of {ROUNDS} rounds ({SHORT_ROUNDS} for other clients than httpx); in each
   round, all servers run one after another.
-- *Repeated* queries are 2,000, drawn at random. *New* queries are 30,000, sent in order, so that
-  each is the one that was sent the longest time ago. The table has the number of distinct ones: a
-  catalog has few different pages of 1000.
+- *Repeated* queries are 2,000, drawn at random. *New* queries are 30,000, sent in order and
+  then from the start, so that a query comes again only after all others. The table has the number of
+  different queries: a catalog has few different pages of 1000.
 - A page of 20 is a page of all tools, of one toolkit, or of one tag, in equal shares. A page of
   1000 is a page of all tools, of one tag, or of tools by relevance. New queries for pages have 15
   to 20 and 750 to 1000 tools. One query by words in five is for the second or third page.
 - The other services get the same queries with the same headers, in {PEER_ROUNDS} rounds. The
-  columns with × say how much faster our server is. For queries by words, 10 × is the target.
+  columns with × show how many times faster our server is. For queries by words, 10 × is the target.
 - Before the load, responses are checked. Ours must decode to the bytes of the uncompressed
   response. The other services must return the same tools (for queries by words: some).
   `INVALID` marks a row with a wrong response; it does not count.
@@ -80,16 +80,16 @@ where they would share cores.
 """
 
 _SIZES = """\
-*In the store*: find and join bytes, without parameters and headers. *Without a socket*: the whole
-application, called in the process by ASGI, with queries that it has not seen. The deep page is the
-last one of all tools.
+*In the store*: find the documents and join their bytes, without parameters and headers. *Without a
+socket*: the whole application, called in its process by ASGI, with queries that it has not seen.
+The deep page is the last page of all tools.
 """
 
 _BUILDS = """\
 The files have about 3 KB and one version each. *× yaml.load* compares with PyYAML and its C
 loader, which read the same files in one process in the same run; of more than 20,000 files it
-reads 20,000, and the time is scaled. *Indexes only* and *with site* start without snapshot, site,
-and cache. *One file changed* is another file each time, and ends when the command has ended. Peak
+reads 20,000, and the time is scaled. *Indexes only* and *with site* start without snapshot, site
+and cache. *One file changed* changes another file each time; the time ends with the command. Peak
 memory is that of all processes together (PSS: shared pages count once).
 
 Each build has separate folders, and nothing is removed in between: ext4 without a journal

@@ -239,13 +239,11 @@ def measure_speeds(store: Store) -> dict[str, tuple[float, float]]:
     common = [word for word, _ in Counter(words).most_common(_COMMON_TERMS)]
     toolkit = Filters(toolkits=(tools[0]["toolkit"]["slug"],))
     queries_by_kind = {
-        "15 words, as they stand in a tool's text": [
-            _draw_phrase(draw, text, 15) for text in texts
-        ],
-        "15 of the commonest words that say something": [
+        "15 consecutive words of a tool's text": [_draw_phrase(draw, text, 15) for text in texts],
+        f"15 of the {_COMMON_TERMS} most common words without stop words": [
             " ".join(draw.sample(common, 15)) for _ in range(_QUERY_COUNT)
         ],
-        "2 words that say something": [
+        "2 words without stop words": [
             " ".join(draw.sample(words, 2)) for _ in range(_QUERY_COUNT)
         ],
     }
@@ -288,8 +286,8 @@ def _speed_table(sizes: Mapping[int, Mapping[str, tuple[float, float]]]) -> str:
     ]
     command = f'`make search-bench SIZES="{" ".join(map(str, sizes))}"`'
     about = (
-        f"{command}, {_today()}: milliseconds in the server, median / 95th percentile, of each "
-        f"query the fastest of {_ROUNDS} times."
+        f"{command}, {_today()}: milliseconds in the server, median / 95th percentile. Each "
+        f"query runs {_ROUNDS} times, and its fastest time counts."
     )
     return f"{about}\n\n| query |{head}\n|---|{'---|' * len(sizes)}\n" + "\n".join(rows)
 

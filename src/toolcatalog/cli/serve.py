@@ -26,8 +26,8 @@ Examples:
   toolcatalog serve --uds /run/toolcatalog.sock --root-path /catalog --log-format json
   toolcatalog serve --metrics 127.0.0.1:9100 --access-log /var/log/toolcatalog/access.log
 
-Switches to a new build automatically. Stops with SIGTERM or Ctrl-C after the requests under way are
-answered.
+Switches to a new build automatically. After SIGTERM or Ctrl-C it answers the requests in progress
+and stops.
 """
 
 

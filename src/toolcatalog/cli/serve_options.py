@@ -41,7 +41,7 @@ rate_option = click.option(
     "--rate",
     type=_RateType(),
     metavar="N/s",
-    help="How often a key may list: N/s, N/m or N/h.  [default: unlimited]",
+    help="How many list requests a key may send: N/s, N/m or N/h.  [default: unlimited]",
 )
 
 
@@ -226,7 +226,7 @@ log_level_option = click.option(
     type=click.Choice(server_log.LEVELS),
     default="info",
     show_default=True,
-    help="The least level of the records in the server log.",
+    help="The lowest level that the server log contains.",
 )
 log_format_option = click.option(
     "--log-format",
