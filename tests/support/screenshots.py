@@ -1,17 +1,21 @@
-"""Pictures of the site for docs/pictures: one page of each kind, in both themes; some on a small
-screen too.
+"""Pictures of the site: one page of each kind, in both themes.
 
-    .venv/bin/PYTHONPATH=tests python -m support.screenshots
+    PYTHONPATH=tests .venv/bin/python -m support.screenshots
 
-It wants a Chromium on the path. Logos are not fetched: a picture is the same on every machine that
-has the same letters.
+It writes the pictures of README and docs to docs/pictures, and there a sheet for each kind of page:
+four widths, both themes. It needs a Chromium on the path. Pictures are the same on machines with
+the same fonts.
 """
 
+import shutil
 import tempfile
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import product
 from pathlib import Path
+from typing import Literal
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from support.command import run_successfully
 from support.paths import ROOT, SHIPPED_CATALOG
@@ -19,54 +23,80 @@ from support.server import start_server
 from support.site_pages import BROWSER_ARGUMENTS, CHROMIUM, EXTERNAL_URL, PAGE_KINDS
 
 PICTURES = ROOT / "docs" / "pictures"
-SCREENS = {"": (1280, 800), "-small": (360, 640)}
-SMALL_SCREEN_KINDS = ("home", "tool")  # kinds of page
+SCREENS = {"tiny": (320, 640), "small": (390, 844), "medium": (1280, 800), "wide": (1920, 1080)}
+THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+KINDS = (*PAGE_KINDS, "search")
+SINGLE = {"home": "home-light-medium", "tool": "tool-light-medium"}  # of README and docs
+SHEET_HEIGHT = 420  # pixels of a picture on a sheet
 
 
 def main() -> None:
-    """Build the shipped catalog's site and take the pictures."""
-    PICTURES.mkdir(parents=True, exist_ok=True)
+    """Build the site of the shipped catalog and take the pictures."""
     with (
-        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryDirectory() as name,
         sync_playwright() as playwright,
         ExitStack() as stack,
     ):
-        site = Path(folder) / "site"
+        folder = Path(name)
         run_successfully(
-            "build", "--catalog", SHIPPED_CATALOG, "--out", Path(folder) / "build", "--site", site
-        )
+            "build", "--catalog", SHIPPED_CATALOG, "--out", folder / "build", "--site",
+            folder / "site",
+        )  # fmt: skip
         server = stack.enter_context(
-            start_server(Path(folder) / "build", Path(folder), "--site", str(site))
+            start_server(folder / "build", folder, "--site", str(folder / "site"))
         )
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=BROWSER_ARGUMENTS)
-        for name, (width, height) in SCREENS.items():
-            for theme in ("light", "dark"):
-                take_screenshots(browser, f"{server.url}/", name, theme, width, height)
+        for screen, theme in product(SCREENS, THEMES):
+            with open_page(browser, SCREENS[screen], theme) as page:
+                take_screenshots(page, f"{server.url}/", folder, f"{theme}-{screen}")
+        for kind, picture in SINGLE.items():
+            shutil.copy(folder / f"{picture}.png", PICTURES / f"{kind}-light.png")
+        with open_page(browser, (2000, 900), "light") as page:
+            for kind in KINDS:
+                render_sheet(page, kind, folder)
         browser.close()
 
 
-def take_screenshots(
-    browser: Browser, base: str, name: str, theme: str, width: int, height: int
-) -> None:
-    """A picture of each kind of page, as far as it is seen without scrolling; and of the search
-    with its hits.
-    """
+def render_sheet(page: Page, kind: str, folder: Path) -> None:
+    """Write the sheet of a kind of page: a row for each theme."""
+    rows = "".join(
+        "<p>" + "".join(f'<img src="{kind}-{theme}-{screen}.png">' for screen in SCREENS)
+        for theme in THEMES
+    )
+    style = f"p {{ display: flex; gap: 8px; margin: 8px }} img {{ height: {SHEET_HEIGHT}px }}"
+    file = folder / "sheet.html"
+    file.write_text(f"<style>{style} body {{ width: max-content; margin: 0 }}</style>{rows}")
+    page.goto(file.as_uri())
+    page.evaluate("Promise.all([...document.images].map((image) => image.decode()))")
+    page.locator("body").screenshot(path=PICTURES / f"{kind}.jpg", type="jpeg", quality=70)
+
+
+@contextmanager
+def open_page(
+    browser: Browser, size: tuple[int, int], theme: Literal["light", "dark"]
+) -> Iterator[Page]:
+    """A page of this size that stays on the site."""
     context = browser.new_context(
-        viewport={"width": width, "height": height}, reduced_motion="reduce"
+        viewport={"width": size[0], "height": size[1]}, reduced_motion="reduce"
     )
     context.route(EXTERNAL_URL, lambda route: route.abort())
     page = context.new_page()
-    page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-    for kind, path in PAGE_KINDS.items():
-        if not name or kind in SMALL_SCREEN_KINDS:
-            page.goto(base + path)
-            page.screenshot(path=PICTURES / f"{kind}-{theme}{name}.png")
-    page.goto(base)
-    page.locator("button.search-open").click()
-    page.keyboard.type("create isue")
-    page.locator("dialog .search-text:not(:empty)").first.wait_for()
-    page.screenshot(path=PICTURES / f"search-{theme}{name}.png")
+    page.emulate_media(color_scheme=theme)
+    yield page
     context.close()
+
+
+def take_screenshots(page: Page, base: str, folder: Path, suffix: str) -> None:
+    """A picture of each kind of page, without scrolling; and of the search with its results."""
+    for kind in KINDS:
+        if kind == "search":
+            page.goto(base)
+            page.locator("button.search-open").click()
+            page.keyboard.type("create isue")
+            page.locator("dialog .search-text:not(:empty)").first.wait_for()
+        else:
+            page.goto(base + PAGE_KINDS[kind])
+        page.screenshot(path=folder / f"{kind}-{suffix}.png")
 
 
 if __name__ == "__main__":

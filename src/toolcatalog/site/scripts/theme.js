@@ -1,6 +1,7 @@
 /* The theme: system, light or dark. `early-theme.js` sets it before anything is painted. */
 
 const THEMES = ["system", "light", "dark"];
+const THEME_SIGNS = { system: "◐", light: "○", dark: "●" };
 
 function theme() {
   return THEMES.find((one) => one === recall("theme")) || "system";
@@ -11,7 +12,8 @@ function showTheme() {
   else root.dataset.theme = theme();
   each("button.theme", (button) => {
     button.dataset.choice = theme();
-    button.textContent = `◐ ${theme()[0].toUpperCase()}${theme().slice(1)}`;
+    const name = `${theme()[0].toUpperCase()}${theme().slice(1)}`;
+    button.replaceChildren(THEME_SIGNS[theme()], make("span", {}, ` ${name}`));
     button.setAttribute("aria-label", `Theme: ${theme()}`);
   });
 }
