@@ -23,8 +23,12 @@ _MAX_SUMMARY_LENGTH = 200  # characters
 
 @lru_cache(maxsize=1 << 15)
 def first_sentence(text: str) -> str:
-    """Return the first sentence of a description, at most 200 characters, for a list."""
-    first = next(filter(None, map(str.strip, split_sentences(text))), "").rstrip(";")
+    """Return the first sentence of a description, at most 200 characters, for a list.
+
+    A semicolon ends a sentence, too, and becomes a full stop.
+    """
+    first = next(filter(None, map(str.strip, split_sentences(text))), "")
+    first = f"{first.rstrip(';')}." if first.endswith(";") else first
     return (
         first
         if len(first) <= _MAX_SUMMARY_LENGTH

@@ -219,7 +219,9 @@ class Dispatcher:
         """Return the API key of a request. Raises RequestError (401) if it has none."""
         secret = request.headers.get(b"x-api-key", b"")
         key = self.state.keys.find(secret)
-        request.key = key = key or raise_unauthorized(has_key=bool(secret))
+        request.key = key = key or raise_unauthorized(
+            has_key=bool(secret), has_authorization=b"authorization" in request.headers
+        )
         return key
 
     async def _apply_rate_limit(self, request: _Request, key: ApiKey) -> None:

@@ -52,15 +52,18 @@ def invalid_request(message: str, fix: str) -> ErrorDetail:
     return ErrorDetail(400, "invalid_request", message, fix)
 
 
-def unauthorized(*, has_key: bool) -> ErrorDetail:
-    """Return the error for a request without a valid key; `has_key`: it has an `x-api-key` header.
+def unauthorized(*, has_key: bool, has_authorization: bool = False) -> ErrorDetail:
+    """Return the error for a request without a valid key.
 
-    The text is the same for an unknown, expired or revoked key, so that guessing reveals nothing.
+    `has_key`: it has a header `x-api-key`; `has_authorization`: it has the header `Authorization`,
+    which this route does not read. The text is the same for an unknown, expired or revoked key, so that guessing reveals nothing.
     """
     fix = (
         "Send an active project API key in the header x-api-key; `toolcatalog keys create` "
         "creates one."
     )
+    if has_authorization and not has_key:
+        fix = f"This route does not read the header Authorization. {fix}"
     line = "unknown, expired or revoked." if has_key else "the request has no such header."
     return ErrorDetail(401, "unauthorized", f"x-api-key: {line}", fix)
 

@@ -226,9 +226,9 @@ class Operations:
         return self._get_view(key.toolkits).get_session(params.id, key.project)
 
 
-def raise_unauthorized(*, has_key: bool) -> NoReturn:
+def raise_unauthorized(*, has_key: bool, has_authorization: bool = False) -> NoReturn:
     """Raise RequestError (401) for a request without a valid key."""
-    raise RequestError(unauthorized(has_key=has_key))
+    raise RequestError(unauthorized(has_key=has_key, has_authorization=has_authorization))
 
 
 def tag_body(body: bytes, *, gzip: bool = False) -> Answer:

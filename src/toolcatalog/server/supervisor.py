@@ -178,8 +178,6 @@ def _run_workers(settings: ServerSettings, listener: socket.socket, draining: _S
     supervisor = _Supervisor(
         config, [listener], draining, settings.drain_seconds, settings.metrics_folder
     )
-    # here, not in the workers: log which workers start, die or are waited for
-    logging.getLogger("uvicorn.error").setLevel(logging.INFO)
     try:
         supervisor.run()
     except BlockingIOError:
@@ -228,8 +226,12 @@ class _Supervisor(Multiprocess):
             super().handle_signals()
 
     def keep_subprocess_alive(self) -> None:
+        before = [process.pid for process in self.processes]
         with self._tolerate_start_failures():
             super().keep_subprocess_alive()
+        for old, new in zip(before, (process.pid for process in self.processes), strict=True):
+            if old != new:
+                _log.warning("Worker %d died. Worker %d replaces it.", old, new)
         if self._metrics_folder is None:
             return
         with contextlib.suppress(OSError):  # then their pages stay, and are still counted

@@ -145,10 +145,7 @@ def _render_request_template(api: str) -> str:
 def _render_definitions(forms: Sequence[Definition]) -> Iterator[str]:
     shared = [Shared(part, highlight.highlight_json(part)) for part in _shared_properties(forms)]
     for form in forms:
-        if form.name == "mcp-call":  # has no schema
-            html = highlight.highlight_json(form.value)
-        else:
-            html = highlight.highlight_with_shared(form.value, shared)
+        html = highlight.highlight_with_shared(form.value, shared)
         yield _render_panel(form.name, form.title, html)
 
 

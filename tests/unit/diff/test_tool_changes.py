@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 from support.paths import SHIPPED_CATALOG
 from support.profile import example_settings
 from support.reference_model import ReferenceModel
+from support.sample_arguments import sample_arguments
 from support.tool_samples import TOOL, VALUES, described, parameters, tools
 from toolcatalog.diff.change import KINDS, Change
 from toolcatalog.diff.tool_changes import compare_tools
-from toolcatalog.exports.definitions import input_schema, sample_arguments
+from toolcatalog.exports.definitions import input_schema
 from toolcatalog.parameters import to_served_inputs, to_served_outputs, walk_descriptions
 from toolcatalog.snapshot.format import Tool, tool_from_document
 

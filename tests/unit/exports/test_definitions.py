@@ -25,6 +25,7 @@ from support.api_clients import CLIENT_LIBRARIES, ClientLibrary
 from support.paths import SHIPPED_CATALOG
 from support.profile import example_settings
 from support.reference_model import ReferenceModel
+from support.sample_arguments import sample_arguments
 from support.server import Server
 from toolcatalog.exports import definitions
 from toolcatalog.parameters import to_served_inputs, to_value_schema
@@ -126,7 +127,7 @@ def test_a_schema_takes_what_the_author_said(authored: dict[str, Any], value: An
     for tried in (
         value,
         *({name: value} for name in authored),
-        definitions.sample_arguments(to_served_inputs(authored)),
+        sample_arguments(to_served_inputs(authored)),
     ):
         assert actual.is_valid(tried) == authors.is_valid(tried)
 
@@ -341,7 +342,7 @@ def test_sample(description: dict[str, Any], expected: Any) -> None:
     lengths.
     """
     served = to_served_inputs({"x": {**description, "required": True}, "y": {**description}})
-    result = definitions.sample_arguments(served)
+    result = sample_arguments(served)
     assert json.dumps(result) == json.dumps({"x": expected})
 
 
@@ -351,11 +352,7 @@ def test_a_sample_stays_small() -> None:
     for _ in range(20):
         inner = {"type": "array", "minItems": 1000, "items": inner}
     assert (
-        len(
-            json.dumps(
-                definitions.sample_arguments(to_served_inputs({"x": {**inner, "required": True}}))
-            )
-        )
+        len(json.dumps(sample_arguments(to_served_inputs({"x": {**inner, "required": True}}))))
         < 1000
     )
 
@@ -370,7 +367,7 @@ def test_a_made_up_sample_fits(authored: dict[str, Any]) -> None:
     """Where nothing is named by the author, what is made up fits."""
     served = to_served_inputs(authored)
     jsonschema_rs.Draft202012Validator(definitions.input_schema(served)).validate(
-        definitions.sample_arguments(served)
+        sample_arguments(served)
     )
 
 
@@ -385,7 +382,7 @@ def test_made_up_texts_have_their_format(format: str) -> None:
         definitions.input_schema(served), validate_formats=True
     )
     assert not gate.is_valid({"x": "te xt"})
-    gate.validate(definitions.sample_arguments(served))
+    gate.validate(sample_arguments(served))
 
 
 def test_samples_of_the_shipped_catalog(shipped_tools: list[Tool]) -> None:
@@ -395,7 +392,7 @@ def test_samples_of_the_shipped_catalog(shipped_tools: list[Tool]) -> None:
 
 def hold_samples(tools: list[Tool]) -> None:
     for tool in tools:
-        result = definitions.sample_arguments(tool.input_parameters)
+        result = sample_arguments(tool.input_parameters)
         jsonschema_rs.Draft202012Validator(
             definitions.input_schema(tool.input_parameters), validate_formats=True
         ).validate(result)
@@ -419,7 +416,6 @@ def test_snippets_and_definitions_in_order() -> None:
         ("anthropic", "Anthropic"),
         ("gemini", "Gemini"),
         ("mcp", "MCP"),
-        ("mcp-call", "MCP call"),
         ("json-schema", "JSON Schema"),
     ]
 
@@ -455,12 +451,6 @@ def test_snippets_of_any_tool_are_sound(tool: Tool) -> None:
     gemini = values["gemini"]
     assert gemini["parametersJsonSchema"] == definitions.input_schema(tool.input_parameters)
     assert (gemini["name"], gemini["description"]) == (tool.slug, tool.description)
-    call = values["mcp-call"]
-    assert (call["jsonrpc"], call["method"]) == ("2.0", "tools/call")
-    assert call["params"] == {
-        "name": tool.slug,
-        "arguments": definitions.sample_arguments(tool.input_parameters),
-    }
 
 
 def snippet_runs() -> Iterator[Any]:
