@@ -293,7 +293,7 @@ def test_nothing_that_a_repository_names_is_run(tmp_path: Path) -> None:
     """
     catalog = create_repository(tmp_path / "repo")
     top, trace = tmp_path / "repo", tmp_path / "trace"
-    (top / ".gitattributes").write_text("*.yaml filter=bad diff=bad\n")
+    (top / ".gitattributes").write_text("*.yaml diff=bad\n")
     commit(top)
     script = top / "bad"
     script.write_text(f"#!/bin/sh\necho run >> {trace}\ncat\n")
@@ -316,6 +316,7 @@ def test_nothing_that_a_repository_names_is_run(tmp_path: Path) -> None:
     ):
         run_git(top, "config", key, str(script))
     write_tool(catalog, "A_DO").write_text(TOOL)
+    (top / ".gitattributes").write_text("*.yaml filter=bad diff=bad\n")
     with pytest.raises(UsageError, match="Git converts"):
         since(catalog, "HEAD")
     (top / ".gitattributes").write_text("*.yaml diff=bad\n")
@@ -551,6 +552,18 @@ def test_a_conversion_on_checkout_is_refused(attribute: str, place: str, tmp_pat
     catalog = create_repository(tmp_path / "repo")
     assert since(catalog, "HEAD") == set()
     (tmp_path / "repo" / place).write_text(f"*.yaml {attribute}\n")
+    with pytest.raises(UsageError, match=r"Git converts catalog/.* on checkout"):
+        since(catalog, "HEAD")
+
+
+def test_attributes_that_are_converted_themselves(tmp_path: Path) -> None:
+    """A clone applies the attributes as they are committed; in the working tree they are UTF-16."""
+    catalog = create_repository(tmp_path / "repo")
+    attributes = ".gitattributes working-tree-encoding=UTF-16LE-BOM\n*.yaml ident\n"
+    (tmp_path / "repo/.gitattributes").write_bytes(b"\xff\xfe" + attributes.encode("utf-16-le"))
+    run_git(tmp_path / "repo", "-c", "core.attributesFile=/dev/null", "add", ".gitattributes")
+    blob = run_git(tmp_path / "repo", "hash-object", "-w", "--stdin", stdin=attributes)
+    run_git(tmp_path / "repo", "update-index", "--cacheinfo", f"100644,{blob},.gitattributes")
     with pytest.raises(UsageError, match=r"Git converts catalog/.* on checkout"):
         since(catalog, "HEAD")
 

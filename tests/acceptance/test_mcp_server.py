@@ -788,13 +788,14 @@ def test_a_stream_ends_with_its_key(shipped_build: Path, tmp_path: Path) -> None
         assert "Traceback" not in server.log.read_text()
 
 
+@pytest.mark.parametrize("limit", ["MAX_STREAMS", "MAX_STREAMS_OF_KEY"])
 def test_only_so_many_streams(
-    shipped_build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    limit: str, shipped_build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More than that are refused, and so are all while the server drains."""
     key = create_key(tmp_path / "keys.json")
     live = AppState(KeyRing(tmp_path / "keys.json"), open_build(shipped_build))
-    monkeypatch.setattr(route, "MAX_STREAMS", 0)
+    monkeypatch.setattr(route, limit, 0)
     rejected = anyio.run(ask, live, key, LISTEN)
     assert (rejected.status_code, rejected.json()["error"]["slug"]) == (503, "too_many_connections")
     live.draining = LocalFlag()

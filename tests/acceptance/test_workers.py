@@ -6,6 +6,8 @@ import os
 import resource
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +16,15 @@ import httpx
 import pytest
 
 from support.command import run_toolcatalog
-from support.server import TIMEOUT, Server, is_running, start_server, wait_until, worker_pids
+from support.server import (
+    TIMEOUT,
+    Server,
+    create_key,
+    is_running,
+    start_server,
+    wait_until,
+    worker_pids,
+)
 from toolcatalog.keys import api_keys
 
 SESSION = "/api/v3/tool_router/session/trs_playground/tools"
@@ -219,3 +229,37 @@ def test_sigterm_ends_a_server_that_is_starting(
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(timeout=TIMEOUT) == 0
         assert "Traceback" not in server.log.read_text()
+
+
+def test_workers_import_nothing_from_the_working_directory(
+    shipped_build: Path, tmp_path: Path
+) -> None:
+    """Python starts a worker with `-c`, which puts the working directory on the module path."""
+    mark = tmp_path / "mark"
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "multiprocessing.py").write_text(f"open({str(mark)!r}, 'w')\n")
+    keys = tmp_path / "keys.json"
+    secret = create_key(keys)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    program = Path(sys.executable).with_name("toolcatalog")
+    options = ["--keys", str(keys), "--build", str(shipped_build), "--port", str(port)]
+    command = [str(program), "serve", "--workers", "2", *options]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL) as process:
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+                wait_until(lambda: answers(client))
+                assert client.get("/api/v3/tools", headers={"x-api-key": secret}).status_code == 200
+        finally:
+            process.terminate()
+    assert not mark.exists()
+
+
+def answers(client: httpx.Client) -> bool:
+    """Whether the server is ready."""
+    try:
+        return client.get("/readyz").status_code == 200
+    except httpx.TransportError:
+        return False

@@ -15,12 +15,13 @@ IDENTITY = {
 CLEAN = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 
-def run_git(folder: Path, *arguments: str) -> str:
+def run_git(folder: Path, *arguments: str, stdin: str | None = None) -> str:
     """Run git; what it says, without the last line end."""
     environment = {**os.environ, **IDENTITY, **CLEAN}
     done = subprocess.run(
         ["git", "-C", str(folder), *arguments],
         env=environment,
+        input=stdin,
         capture_output=True,
         text=True,
         timeout=120,

@@ -290,7 +290,9 @@ _MCP_SERVER = _object(
                     "description": "npm, pypi, oci or nuget: where the package is published",
                 },
                 "identifier": _string(
-                    "the name of the package, or of the image with its tag", **_LINE
+                    "the name of the package, or of the image with its tag, of letters, digits "
+                    "and @ . _ / : -",
+                    pattern="^[A-Za-z0-9@][A-Za-z0-9@._/:-]*$",
                 ),
                 "version": {
                     **_RELEASE,

@@ -275,11 +275,15 @@ def files_in_working_tree(repository: Repository, title: str = "the working tree
 
 def _require_no_conversion(repository: Repository, paths: Iterable[str]) -> None:
     """Raise UsageError if an attribute of git converts a file of the catalog on checkout."""
-    names_of_files = "".join(f"{repository.prefix}{path}\0" for path in paths)
-    done = _run_git_in(
-        repository, "check-attr", "-z", "--stdin", *_CONVERSIONS, stdin=os.fsencode(names_of_files)
+    files = os.fsencode("".join(f"{repository.prefix}{path}\0" for path in paths))
+    # a clone is checked out with the attributes in the index, whose files it may convert, too
+    output = b"".join(
+        _run_git_in(
+            repository, "check-attr", *source, "-z", "--stdin", *_CONVERSIONS, stdin=files
+        ).stdout
+        for source in ((), ("--cached",))
     )
-    fields = os.fsdecode(done.stdout).split("\0")
+    fields = os.fsdecode(output).split("\0")
     for path, attribute, value in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
         if value not in ("unspecified", "unset"):
             raise UsageError(

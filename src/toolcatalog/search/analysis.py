@@ -178,10 +178,14 @@ def _normalize(text: str) -> str:
 
 
 class _MarkTable(dict[int, int | None]):
-    """A table for `str.translate` that deletes combining marks; it is filled on demand."""
+    """A table for `str.translate` that deletes combining marks, and what consists of them.
+
+    It is filled on demand.
+    """
 
     def __missing__(self, char: int) -> int | None:
-        self[char] = None if unicodedata.combining(chr(char)) else char
+        decomposed = unicodedata.normalize("NFKD", chr(char))
+        self[char] = None if all(map(unicodedata.combining, decomposed)) else char
         return self[char]
 
 

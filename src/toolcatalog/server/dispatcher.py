@@ -12,7 +12,6 @@ from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -41,6 +40,7 @@ from toolcatalog.server.responses import (
     make_response,
 )
 from toolcatalog.server.state import AppState, ServedSnapshot
+from toolcatalog.server.work_threads import run_in_work_thread
 
 _MAX_INLINE_QUERY = 512  # bytes of a query string; a longer one is answered in a thread
 _PREFLIGHT_HEADERS: list[Header] = [
@@ -186,7 +186,7 @@ class Dispatcher:
                 answer = operations.get_toolkit(key, route.name, query, gzip=request.gzip)
             elif route.operation == "get_server":
                 # the first answer reads all servers
-                answer = await run_in_threadpool(
+                answer = await run_in_work_thread(
                     operations.get_server, key, route.name, route.version, gzip=request.gzip
                 )
             elif route.operation != "list_session_tools":
@@ -297,9 +297,9 @@ class Dispatcher:
 async def _list_tools(operations: Operations, key: ApiKey, query: bytes, *, gzip: bool) -> Answer:
     """List tools; what may take longer than a few milliseconds runs in a thread."""
     if operations.store.has_semantic_search:
-        await run_in_threadpool(operations.encode_query, query)
+        await run_in_work_thread(operations.encode_query, query)
     if len(query) > _MAX_INLINE_QUERY:
-        return await run_in_threadpool(operations.list_tools, key, query, gzip=gzip)
+        return await run_in_work_thread(operations.list_tools, key, query, gzip=gzip)
     return operations.list_tools(key, query, gzip=gzip)
 
 
@@ -313,7 +313,7 @@ async def _list_others(
         "list_categories": operations.list_categories,
         "list_servers": operations.list_servers,
     }[operation]
-    return await run_in_threadpool(run, key, query, gzip=gzip)
+    return await run_in_work_thread(run, key, query, gzip=gzip)
 
 
 async def _list_session_tools(
@@ -321,7 +321,7 @@ async def _list_session_tools(
 ) -> Answer:
     """List the meta tools of a session; those of a large one in a thread."""
     run = partial(operations.list_session_tools, key, id, query, body, gzip=gzip)
-    return await run_in_threadpool(run) if operations.is_large_session(id) else run()
+    return await run_in_work_thread(run) if operations.is_large_session(id) else run()
 
 
 async def read_body(receive: Receive) -> bytes:

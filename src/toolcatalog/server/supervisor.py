@@ -30,6 +30,7 @@ from toolcatalog.server.protocol import select_protocol
 from toolcatalog.server.server_log import configure_logging
 from toolcatalog.server.state import Flag, LocalFlag
 from toolcatalog.system import threads
+from toolcatalog.system.processes import protect_module_path
 from toolcatalog.system.signals import defer_interrupts, unblock_interrupts
 
 _SHUTDOWN_TIMEOUT = 10  # seconds for the requests in progress
@@ -174,6 +175,7 @@ class _SharedFlag:
 
 def _run_workers(settings: ServerSettings, listener: socket.socket, draining: _SharedFlag) -> None:
     """Run workers that share the listening socket, until this process is stopped."""
+    protect_module_path()
     config = _create_config(partial(_create_app_in_worker, settings, draining), settings)
     supervisor = _Supervisor(
         config, [listener], draining, settings.drain_seconds, settings.metrics_folder

@@ -66,19 +66,21 @@ def compare_versions(versions: Sequence[Tool]) -> list[Comparison]:
     With more than 8 versions, only neighbors are compared, and each version with the newest.
     """
     last = len(versions) - 1
-    compared = [*map(ComparedVersion, versions)]
+    compared, budget = [*map(ComparedVersion, versions)], text_diff.Budget()
     return [
-        _compare(compared[old], compared[new])
+        _compare(compared[old], compared[new], budget)
         for new in range(last, 0, -1)
         for old in range(new - 1, -1, -1)
         if len(versions) <= _ALL_PAIRS or old == new - 1 or new == last
     ]
 
 
-def _compare(older: ComparedVersion, newer: ComparedVersion) -> Comparison:
+def _compare(
+    older: ComparedVersion, newer: ComparedVersion, budget: text_diff.Budget
+) -> Comparison:
     changes = tool_changes.compare_tools(older.tool, newer.tool)
-    items = "".join(_render_change(change, older, newer) for change in changes)
-    schema = text_diff.diff_lines(older.schema, newer.schema)
+    items = "".join(_render_change(change, older, newer, budget) for change in changes)
+    schema = text_diff.diff_lines(older.schema, newer.schema, budget)
     return Comparison(
         older=older.tool.version,
         newer=newer.tool.version,
@@ -94,13 +96,16 @@ def _render_counts(changes: Sequence[Change]) -> Markup:
     return Markup(" ".join(badges))  # noqa: S704 - fixed texts and numbers
 
 
-def _render_change(change: Change, older: ComparedVersion, newer: ComparedVersion) -> str:
+def _render_change(
+    change: Change, older: ComparedVersion, newer: ComparedVersion, budget: text_diff.Budget
+) -> str:
     """Render a change; if a description was reworded, with the difference of the texts."""
     place = escape(escape_hidden(change.location))
     text = f"{_badge(change.kind, change.kind)} <code>{place}</code> {render_inline(change.text)}"
     if change.kind == "text" and change.text.endswith("was reworded"):
         old, new = older.texts.get(change.location, ""), newer.texts.get(change.location, "")
-        text += f'<p class="diff">{text_diff.diff_words(old, new)}</p>' if old != new else ""
+        if old != new:
+            text += f'<p class="diff">{text_diff.diff_words(old, new, budget)}</p>'
     return f"<li>{text}</li>\n"
 
 

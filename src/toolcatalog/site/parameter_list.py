@@ -5,6 +5,7 @@ macros took most of the time of a build. Each parameter has an anchor, such as
 `input-filter.state`; nested parameters are folded into their parent.
 """
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from html import escape
@@ -37,6 +38,7 @@ _FLAGS = {"uniqueItems": "no duplicates", "nullable": "may be null"}
 LIMIT_KEYS = frozenset(
     (*(key for low, high, _ in _RANGES for key in (low, high)), *_WORDS, *_FLAGS)
 )
+_MAX_ANCHOR_LENGTH = 500  # characters; a longer one becomes a digest, or pages could be huge
 _MAX_VALUES = 12  # values of an enum that are shown at once
 
 
@@ -52,8 +54,17 @@ def _render_list(parameters: Mapping[str, ServedParameter], anchor: str) -> str:
     if not parameters:
         return ""
     items = sorted(parameters.items(), key=lambda item: not item[1].get("required"))
-    body = "".join(_render_item(name, it, anchor + _encode_anchor(name)) for name, it in items)
+    body = "".join(_render_item(name, it, _join_anchor(anchor, name)) for name, it in items)
     return f'<ul class="params">\n{body}</ul>'
+
+
+def _join_anchor(parent: str, name: str) -> str:
+    """Return the anchor of a parameter; names with many characters in many levels get a digest."""
+    anchor = parent + _encode_anchor(name)
+    if len(anchor) <= _MAX_ANCHOR_LENGTH:
+        return anchor
+    start = parent.partition("-")[0]
+    return f"{start}-~{hashlib.sha256(anchor.encode()).hexdigest()[:32]}"
 
 
 @lru_cache(maxsize=1 << 14)

@@ -1,7 +1,8 @@
 """Text differences as HTML: by word for descriptions, by line for schemas.
 
 Removed parts are `del` elements and added ones `ins`. The work is bounded: texts beyond
-`_MAX_PARTS`, and what is left after `_MAX_COMPARISONS`, are shown as removed and added as a whole.
+`_MAX_PARTS`, and what is left when the budget of a page is spent, are shown as removed and added as
+a whole.
 """
 
 import re
@@ -15,17 +16,24 @@ from toolcatalog.textutils import escape_hidden
 
 _WORD = re.compile(r"\s+|[\w'-]+|[^\w\s]")
 _MAX_PARTS = 2_000  # words or lines of a text
-_MAX_COMPARISONS = 5_000_000  # of equal parts, which take some tenths of a second
+_MAX_COMPARISONS = 5_000_000  # of equal parts on a page, which take some tenths of a second
 _CONTEXT = 2  # equal lines around a difference
 
 Operation = tuple[str, int, int, int, int]
 
 
-def diff_words(old: str, new: str) -> str:
+class Budget:
+    """The number of comparisons that are left for the differences of a page."""
+
+    def __init__(self) -> None:
+        self.comparisons = _MAX_COMPARISONS
+
+
+def diff_words(old: str, new: str, budget: Budget) -> str:
     """Return the new text with what was removed and added."""
     before, after = _WORD.findall(old), _WORD.findall(new)
     html: list[str] = []
-    for kind, start, end, new_start, new_end in _compare(before, after):
+    for kind, start, end, new_start, new_end in _compare(before, after, budget):
         if kind == "equal":
             html.append(_escape("".join(before[start:end])))
             continue
@@ -34,10 +42,10 @@ def diff_words(old: str, new: str) -> str:
     return "".join(html)
 
 
-def diff_lines(old: str, new: str) -> str:
+def diff_lines(old: str, new: str, budget: Budget) -> str:
     """Return the lines that differ, with the lines around them; empty if all are equal."""
     before, after = old.split("\n"), new.split("\n")
-    operations = _compare(before, after)
+    operations = _compare(before, after, budget)
     if all(kind == "equal" for kind, *_ in operations):
         return ""
     html: list[str] = []
@@ -50,7 +58,7 @@ def diff_lines(old: str, new: str) -> str:
     return "\n".join(html)
 
 
-def _compare(before: Sequence[str], after: Sequence[str]) -> list[Operation]:
+def _compare(before: Sequence[str], after: Sequence[str], budget: Budget) -> list[Operation]:
     """Return the operations that make one text into the other, as `difflib` does.
 
     The parts at both ends that are equal are left out of the comparison, which takes the time.
@@ -61,7 +69,7 @@ def _compare(before: Sequence[str], after: Sequence[str]) -> list[Operation]:
     middle = [
         (kind, start + head, end + head, new_start + head, new_end + head)
         for kind, start, end, new_start, new_end in _opcodes(
-            before[head : ends[0]], after[head : ends[1]]
+            before[head : ends[0]], after[head : ends[1]], budget
         )
     ]
     first = [("equal", 0, head, 0, head)] if head else []
@@ -69,21 +77,21 @@ def _compare(before: Sequence[str], after: Sequence[str]) -> list[Operation]:
     return [*first, *middle, *last]
 
 
-def _opcodes(before: Sequence[str], after: Sequence[str]) -> list[Operation]:
+def _opcodes(before: Sequence[str], after: Sequence[str], budget: Budget) -> list[Operation]:
     if len(before) > _MAX_PARTS or len(after) > _MAX_PARTS:
         return [("replace", 0, len(before), 0, len(after))]
-    return [*_BoundedMatcher(before, after).get_opcodes()]
+    return [*_BoundedMatcher(before, after, budget).get_opcodes()]
 
 
 class _BoundedMatcher(SequenceMatcher[str]):
-    """Finds equal parts until it has made `_MAX_COMPARISONS`; the rest counts as different.
+    """Finds equal parts until the budget is spent; the rest counts as different.
 
     White space alone is no equal part, unless it is next to one.
     """
 
-    def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
+    def __init__(self, before: Sequence[str], after: Sequence[str], budget: Budget) -> None:
         super().__init__(str.isspace, before, after, autojunk=False)
-        self._remaining = _MAX_COMPARISONS
+        self._budget = budget
         counts = Counter(part for part in after if not part.isspace())
         # the number of equal pairs before each part
         self._pairs_before = [0, *accumulate(counts[part] + 1 for part in before)]
@@ -92,8 +100,8 @@ class _BoundedMatcher(SequenceMatcher[str]):
         self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None
     ) -> Match:
         end = -1 if ahi is None else ahi
-        self._remaining -= self._pairs_before[end] - self._pairs_before[alo]
-        if self._remaining < 0:
+        self._budget.comparisons -= self._pairs_before[end] - self._pairs_before[alo]
+        if self._budget.comparisons < 0:
             return Match(alo, blo, 0)
         return super().find_longest_match(alo, ahi, blo, bhi)
 

@@ -5,8 +5,10 @@ belong to the operating system, which shares them between processes and can drop
 has a checksum that is checked at the first read; the slots and offsets have their own, checked at
 opening. Numbers are little-endian.
 
-    header   magic, entry count, slot count, checksum of slots and offsets
-    slots    entry i is in the first free slot from CRC-32(name) on, as i + 1; 0 is a free slot
+    header   magic, entry count, slot count, checksum of slots and offsets, seed
+    slots    entry i is in the first free slot from the hash of its name on, as i + 1; 0 is a free
+             slot. The hash is CRC-32. Names can be made to collide in it: if they do, the hash is
+             BLAKE2b with a seed from all names, and the magic is another.
     offsets  the start of each entry from the end of the offsets on, and the end of the last one
     entries  sorted by name: checksum, length of the name, name, value
 
@@ -15,12 +17,13 @@ document, and one more for the end), `tag`, `check` (CRC-32 of the document) and
 by tool id: `place` (the position), and the ranks `name` and `version`.
 """
 
+import hashlib
 import struct
 import sys
 import zlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -34,11 +37,12 @@ from toolcatalog.snapshot.mapped_files import Buffer, prefetch
 ToolIds = NDArray[np.uint32]
 
 
-_MAGIC = b"tctable1"
+_MAGIC, _SEEDED_MAGIC = b"tctable1", b"tctable2"
 _HEADER = struct.Struct("<8sQQII")
 _ENTRY_HEADER_SIZE = 8  # bytes before the name of an entry
 _BLOCK_SIZE = 1 << 20  # bytes
 _SAMPLE_COUNT = 256
+_CHECKED_SLOTS = 4096  # at a time, so that opening a table takes little memory
 
 _EMPTY_HEADER = (b"", 0, 0, 0, 0)
 
@@ -52,17 +56,15 @@ def pack_table(
     `values` may be lazy.
     """
     keys = [name.encode() for name in names]
-    slots = array("I", bytes(4 << max(3, (2 * len(keys)).bit_length())))
-    mask = len(slots) - 1
-    for number, key in enumerate(keys, 1):
-        slot = zlib.crc32(key) & mask
-        while slots[slot]:
-            slot = (slot + 1) & mask
-        slots[slot] = number
+    magic, seed, slots = _MAGIC, 0, _fill_slots(keys, zlib.crc32)
+    if slots is None:
+        seed = zlib.crc32(hashlib.blake2b(b"\0".join(keys)).digest())
+        magic, slots = _SEEDED_MAGIC, _fill_slots(keys, _seeded_hash(seed))
+        assert slots is not None
     lengths = (_ENTRY_HEADER_SIZE + len(key) + size for key, size in zip(keys, sizes, strict=True))
     offsets = np.fromiter(accumulate(lengths, initial=0), "<u8", len(keys) + 1)
     index = slots.tobytes() + offsets.tobytes()
-    yield _HEADER.pack(_MAGIC, len(keys), len(slots), zlib.crc32(index), 0)
+    yield _HEADER.pack(magic, len(keys), len(slots), zlib.crc32(index), seed)
     yield index
     block: list[bytes] = []
     length = 0
@@ -77,24 +79,78 @@ def pack_table(
     yield b"".join(block)
 
 
+Hash = Callable[[bytes], int]
+
+
+def _fill_slots(keys: Sequence[bytes], hash: Hash) -> "array[int] | None":
+    """Return the slots of a table; None if the names collide too often."""
+    slots = array("I", bytes(4 << max(3, (2 * len(keys)).bit_length())))
+    mask, steps = len(slots) - 1, 0
+    for number, key in enumerate(keys, 1):
+        slot = hash(key) & mask
+        while slots[slot]:
+            slot = (slot + 1) & mask
+            steps += 1
+        slots[slot] = number
+        if steps > _max_steps(len(slots)):
+            return None
+    return slots if _count_steps(np.frombuffer(slots, np.uint32)) <= _max_steps(mask + 1) else None
+
+
+def _seeded_hash(seed: int) -> Hash:
+    key = seed.to_bytes(4, "little")
+    return lambda name: int.from_bytes(
+        hashlib.blake2b(name, digest_size=4, key=key).digest(), "little"
+    )
+
+
+def _count_steps(slots: NDArray[np.uint32]) -> int:
+    """Return the steps of lookups of unknown names, one from each slot. There is a free slot."""
+    steps, last = 0, _last_free(slots) - len(slots)
+    for start in range(0, len(slots), _CHECKED_SLOTS):
+        free = np.flatnonzero(slots[start : start + _CHECKED_SLOTS] == 0) + start
+        if len(free):
+            runs = np.diff(free, prepend=last) - 1
+            steps += int((runs * (runs + 1) // 2).sum())
+            last = int(free[-1])
+    return steps
+
+
+def _last_free(slots: NDArray[np.uint32]) -> int:
+    number = len(slots) - 1
+    while slots[number]:
+        number -= 1
+    return number
+
+
+def _max_steps(slot_count: int) -> int:
+    """Return the most steps of a table; a good hash takes about 1.5 for each slot."""
+    return 4 * slot_count + 4096
+
+
 class Table:
     """An opened table; methods raise SnapshotError if its bytes are not what was written."""
 
     def __init__(self, data: Buffer) -> None:
         if sys.byteorder != "little":
             raise SnapshotError("A snapshot can be served on little-endian machines only.")
-        magic, count, slots, check, _ = (
+        magic, count, slots, check, seed = (
             _HEADER.unpack(data[: _HEADER.size]) if len(data) >= _HEADER.size else _EMPTY_HEADER
         )
         self._entries_start = _HEADER.size + 4 * slots + 8 * (count + 1)  # of the first entry
         prefetch(data, _HEADER.size, self._entries_start)
         # a slice of the map itself would be a copy: dozens of megabytes for a million entries
         index = memoryview(data)[_HEADER.size : self._entries_start]
-        if magic != _MAGIC or self._entries_start > len(data) or zlib.crc32(index) != check:
+        if (
+            magic not in (_MAGIC, _SEEDED_MAGIC)
+            or self._entries_start > len(data)
+            or zlib.crc32(index) != check
+        ):
             raise SnapshotError("a table is damaged")
         self._slots, self._offsets = index[: 4 * slots].cast("I"), index[4 * slots :].cast("Q")
         self._data = data
         self._mask = slots - 1
+        self._hash: Hash = zlib.crc32 if magic == _MAGIC else _seeded_hash(seed)
         # entries that matched their checksum
         self._verified = bytearray(count)
         self._sampled_names: dict[int, bytes] = {}
@@ -102,10 +158,10 @@ class Table:
         if (
             self._entries_start + self._offsets[count] != len(data)
             or slots & self._mask  # not a power of two
-            # a lookup of an unknown name ends at a free slot, so there must be many
-            or not 2 * count <= slots
-            or count != np.count_nonzero(used_slots)
+            # a lookup of an unknown name ends at a free slot
+            or not count == np.count_nonzero(used_slots) < slots
             or used_slots.max() > count
+            or _count_steps(used_slots) > _max_steps(slots)
         ):
             raise SnapshotError("a table is damaged")
 
@@ -121,7 +177,7 @@ class Table:
         """Return the index of a name in the sorted names, and its value; None if it is missing."""
         key = name.encode("utf-8", "surrogateescape")
         header = len(key).to_bytes(4, "little") + key
-        slot = zlib.crc32(key) & self._mask
+        slot = self._hash(key) & self._mask
         while number := self._slots[slot]:
             entry = self._entry_at(number - 1)
             if entry.startswith(header, 4):
@@ -134,9 +190,9 @@ class Table:
 
         For many names that are mostly missing, this takes half of the time of `find`.
         """
-        slots, mask = self._slots, self._mask
+        slots, mask, hash = self._slots, self._mask, self._hash
         for name in names:
-            if slots[zlib.crc32(name.encode("utf-8", "surrogateescape")) & mask] and (
+            if slots[hash(name.encode("utf-8", "surrogateescape")) & mask] and (
                 matches := self.find(name)
             ):
                 yield matches[0], name, matches[1]

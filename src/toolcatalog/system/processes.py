@@ -193,6 +193,14 @@ def release_free_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
+def protect_module_path() -> None:
+    """Let Python processes that start from now on import nothing from the working directory.
+
+    Otherwise a file such as `multiprocessing.py` there would run in each of them.
+    """
+    os.environ["PYTHONSAFEPATH"] = "1"
+
+
 def _start_processes(jobs: int, cleanup: contextlib.ExitStack) -> Executor | None:
     """Start up to `jobs` processes, as many as the thread limit permits; None if it permits none.
 
@@ -202,6 +210,8 @@ def _start_processes(jobs: int, cleanup: contextlib.ExitStack) -> Executor | Non
     count = _count_startable(jobs)
     if count < 1:
         return None
+    if not _CAN_FORK:
+        protect_module_path()
     context = multiprocessing.get_context("fork" if _CAN_FORK else "spawn")
     arguments = os.getpid(), seals.get_secret()
     try:

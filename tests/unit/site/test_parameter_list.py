@@ -1,6 +1,8 @@
 """Parameters as lists: order, anchors, limits and what is nested."""
 
+import re
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -79,3 +81,16 @@ def test_nested_parameters_are_folded_into_their_parent() -> None:
         "<details><summary>Either: string</summary><p>Any.</p></details>"
         "<details><summary>or: integer</summary><p>Or this.</p></details></li>\n</ul>"
     )
+
+
+def test_long_paths_have_short_anchors() -> None:
+    """A page does not repeat the names of all levels for each parameter."""
+    inner: dict[str, Any] = {f"leaf{n}": PLAIN for n in range(50)}
+    for level in range(10):
+        name = "\U0001f600" * 100 + str(level)
+        inner = {name: {"type": "object", "description": "", "properties": inner}}
+    html = str(render_parameters(inner, "input-"))
+    anchors = re.findall('id="([^"]*)"', html)
+    assert len(anchors) == len({*anchors}) == 60
+    assert max(map(len, anchors)) <= 500
+    assert [unquote(target) for target in re.findall('href="#([^"]*)"', html)] == anchors

@@ -151,3 +151,35 @@ def test_a_table_without_free_slots_is_refused() -> None:
     header = tables._HEADER.pack(magic, count, 256, zlib.crc32(index), zero)
     with pytest.raises(SnapshotError, match="a table is damaged"):
         Table(header + index + entries)
+
+
+def test_names_that_collide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names with the same CRC-32 would make each lookup walk over all of them."""
+    names = colliding_names(4096)
+    assert len({zlib.crc32(name.encode()) & 0xFFFF for name in names}) == 1
+    data = packed(dict.fromkeys(names, b"x"))
+    table = Table(data)
+    assert [table.find(name) for name in sorted(names)] == [(n, b"x") for n in range(len(names))]
+    position = sorted(names).index(names[5])
+    assert [*table.find_all(["unknown", names[5]])] == [(position, names[5], b"x")]
+    assert table.get("unknown") is None
+    assert data[:8] == tables._SEEDED_MAGIC
+    # a table with CRC-32 is refused
+    monkeypatch.setattr(tables, "_max_steps", lambda _: 1 << 62)
+    slow = packed(dict.fromkeys(names, b"x"))
+    assert slow[:8] == tables._MAGIC
+    monkeypatch.undo()
+    with pytest.raises(SnapshotError, match="a table is damaged"):
+        Table(slow)
+
+
+def colliding_names(count: int) -> list[str]:
+    """Names whose CRC-32 ends with the same 16 bits."""
+    names: list[str] = []
+    number = 0
+    while len(names) < count:
+        name = f"{number:x}"
+        if zlib.crc32(name.encode()) & 0xFFFF == 0:
+            names.append(name)
+        number += 1
+    return names

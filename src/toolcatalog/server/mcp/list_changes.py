@@ -19,20 +19,23 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
+from toolcatalog import encoding
 from toolcatalog.server.error_responses import RequestError
 from toolcatalog.server.mcp import tools
-from toolcatalog.server.mcp.tools import CatalogAccess, ToolDefinition
+from toolcatalog.server.mcp.tools import CatalogAccess
+from toolcatalog.server.work_threads import run_in_work_thread
 
 LISTEN_METHOD = "subscriptions/listen"
 MAX_STREAMS = 256  # streams of one process that are open at the same time
+MAX_STREAMS_OF_KEY = 64
 _WATCH_INTERVAL = 1.0  # seconds
 
 
 class _ListState(NamedTuple):
-    """The list of tools, and the digest of the snapshot from which it was read."""
+    """The digests of a snapshot and of the list of tools in it, which may have megabytes."""
 
-    digest: str
-    tools: list[ToolDefinition]
+    snapshot: str
+    tools: str
 
 
 def _always_open() -> bool:
@@ -61,14 +64,14 @@ class ListChanges:
 
     async def watch(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Notify of each change from now on, until this task is canceled."""
-        state = self._read(None)
+        state = await self._read(None)
         task_status.started()
         while True:
             await anyio.sleep(_WATCH_INTERVAL)
             if not self._is_open():
                 self._handler.close()
                 continue
-            previous, state = state, self._read(state)
+            previous, state = state, await self._read(state)
             if state.tools != previous.tools:
                 await self._notify()
 
@@ -84,19 +87,24 @@ class ListChanges:
         """Notify this client, too, if its protocol sends notifications without a subscription."""
         self._listener = listener
 
-    def _read(self, known: _ListState | None) -> _ListState:
-        """Return the current state; a known one of the same snapshot is returned as it is."""
+    async def _read(self, last: _ListState | None) -> _ListState:
+        """Return the current state, which is the last one if the snapshot is the same."""
         access = self._get_access()
-        if known and known.digest == access.store.digest:
-            return known
-        try:
-            listed = tools.list_definitions(access, self._session)
-        except RequestError:  # the session is gone
-            listed = tools.list_definitions(access)
-        return _ListState(access.store.digest, listed)
+        if last and last.snapshot == access.store.digest:
+            return last
+        digest = await run_in_work_thread(_compute_list_digest, access, self._session)
+        return _ListState(access.store.digest, digest)
 
     async def _notify(self) -> None:
         await self._bus.publish(ToolsListChanged())
         if self._listener is not None:
             # does nothing on a connection whose protocol has subscriptions
             await self._listener.send_tool_list_changed()
+
+
+def _compute_list_digest(access: CatalogAccess, session: str) -> str:
+    try:
+        listed = tools.list_definitions(access, session)
+    except RequestError:  # the session is gone
+        listed = tools.list_definitions(access)
+    return encoding.sha256_hex(encoding.dump_json(listed))

@@ -7,7 +7,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
-import anyio
 from mcp import MCPError, types
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
@@ -18,6 +17,7 @@ from toolcatalog.server.error_responses import ErrorDetail, RequestError
 from toolcatalog.server.mcp import tools
 from toolcatalog.server.mcp.list_changes import ListChanges
 from toolcatalog.server.mcp.tools import CallResult, CatalogAccess
+from toolcatalog.server.work_threads import run_in_work_thread
 
 # seconds that a client may keep a list: a new build is known to all after this time
 LIST_TTL = 60
@@ -57,7 +57,7 @@ def create_server(
         if changes:
             changes.add_listener(ctx.session)
         try:
-            listed = await anyio.to_thread.run_sync(_list_tools, get_access(), session)
+            listed = await run_in_work_thread(_list_tools, get_access(), session)
         except RequestError as refused:
             _log.warning("the tools of session %s are not listed: %s", session, refused)
             listed = _list_tools(get_access())
@@ -69,7 +69,7 @@ def create_server(
         if name in _LIMITED_TOOLS and (refusal := await check_limit()):
             return tools.make_error_result(seen, refusal)
         # in a thread, because a long query or a large session takes tens of milliseconds
-        return await anyio.to_thread.run_sync(tools.call_tool, seen, name, arguments, session)
+        return await run_in_work_thread(tools.call_tool, seen, name, arguments, session)
 
     async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         seen, arguments = get_access(), params.arguments or {}

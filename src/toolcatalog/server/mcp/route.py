@@ -13,6 +13,7 @@ it, the server drains or the key is revoked. A stream reads the current snapshot
 
 import json
 import re
+from collections import Counter
 from functools import partial
 from typing import Any
 
@@ -34,7 +35,12 @@ from toolcatalog.server.error_responses import (
     too_many_connections,
 )
 from toolcatalog.server.mcp import protocol
-from toolcatalog.server.mcp.list_changes import LISTEN_METHOD, MAX_STREAMS, ListChanges
+from toolcatalog.server.mcp.list_changes import (
+    LISTEN_METHOD,
+    MAX_STREAMS,
+    MAX_STREAMS_OF_KEY,
+    ListChanges,
+)
 from toolcatalog.server.mcp.tools import CatalogAccess
 from toolcatalog.server.operations import raise_unauthorized
 from toolcatalog.server.query_params import MAX_BODY_SIZE
@@ -59,7 +65,7 @@ class McpEndpoint:
 
     def __init__(self, state: AppState) -> None:
         self.state = state
-        self._streams = 0  # that are open
+        self._streams = Counter[str]()  # that are open, by the id of their key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request.
@@ -91,7 +97,7 @@ class McpEndpoint:
         """
         if self.state.draining.is_set():
             raise RequestError(server_draining())
-        if self._streams >= MAX_STREAMS:
+        if self._streams.total() >= MAX_STREAMS or self._streams[key.id] >= MAX_STREAMS_OF_KEY:
             raise RequestError(too_many_connections())
         request.scope["served"] = None  # else the stream would keep its first snapshot in memory
 
@@ -104,14 +110,15 @@ class McpEndpoint:
 
         changes = ListChanges(get_access, session, is_open)
         server = protocol.create_server(get_access, session, changes=changes)
-        self._streams += 1
+        self._streams[key.id] += 1
         try:
             async with anyio.create_task_group() as tasks:
                 await tasks.start(changes.watch)
                 await _handle(server, request.scope, receive, send)
                 tasks.cancel_scope.cancel()
         finally:
-            self._streams -= 1
+            self._streams[key.id] -= 1
+            self._streams += Counter()  # without keys that have none
 
     def _authenticate(self, request: Request) -> ApiKey:
         """Return the API key of a request.
