@@ -128,7 +128,13 @@ def test_what_was_found_once_is_built(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["choices-by-examples", "branches-by-examples", "pattern-looks-ahead", "pattern-refers-back"],
+    [
+        "choices-by-examples",
+        "branches-by-examples",
+        "pattern-looks-ahead",
+        "pattern-refers-back",
+        "pattern-repeats",
+    ],
 )
 def test_what_would_take_long_is_a_problem_in_words(name: str, tmp_path: Path) -> None:
     """Thousands of examples beside thousands of choices are not compared, nor long ones and

@@ -18,7 +18,7 @@ from pathlib import Path
 from toolcatalog.build import batches, state
 from toolcatalog.build.batches import CacheEntry, Task
 from toolcatalog.build.state import BuildState, SiteState
-from toolcatalog.catalog import folder, logo
+from toolcatalog.catalog import folder, published_files
 from toolcatalog.errors import Problem
 from toolcatalog.progress import Progress
 from toolcatalog.system import file_state
@@ -228,7 +228,7 @@ def _toolkit_digest(toolkit: str, other_digests: Mapping[str, str]) -> str:
 
 def logo_paths(toolkit: str) -> list[str]:
     """Return the paths that a toolkit's logo file may have in the catalog."""
-    return [f"toolkits/{toolkit}/{name}" for name in logo.NAMES]
+    return [f"toolkits/{toolkit}/{name}" for name in published_files.LOGO_NAMES]
 
 
 def toolkit_path(toolkit: str) -> str:

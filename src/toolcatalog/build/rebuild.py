@@ -25,7 +25,7 @@ from toolcatalog.build.site_pages import PageGroup, PublishedFile, ToolkitIndex
 from toolcatalog.build.snapshot_writer import SnapshotWriter
 from toolcatalog.build.state import BuildState
 from toolcatalog.build.text_index import TextIndexBuild
-from toolcatalog.catalog import fonts, logo, model, resolve
+from toolcatalog.catalog import model, published_files, resolve
 from toolcatalog.errors import InvalidCatalog
 from toolcatalog.site import pages
 from toolcatalog.site.pages import MetaToolSummary
@@ -265,10 +265,10 @@ def _page_groups(
         multi_version_tools=catalog.multi_version_tools,
         tool_counts=catalog.tool_counts,
         labels=catalog.labels,
-        logo=_find_published_file(context, changes, logo.CATALOG_LOGO),
+        logo=_find_published_file(context, changes, published_files.CATALOG_LOGO),
         fonts={
             path: file
-            for path in fonts.PATHS
+            for path in published_files.FONTS
             if (file := _find_published_file(context, changes, path))
         },
     )

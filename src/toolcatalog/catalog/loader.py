@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from toolcatalog import names, versions
-from toolcatalog.catalog import comments, folder, fonts, logo, yaml_reader
+from toolcatalog.catalog import comments, folder, published_files, yaml_reader
 from toolcatalog.catalog.comments import SchemaComment, Suppression
 from toolcatalog.errors import Finding, Problem
 
@@ -48,10 +48,10 @@ class Document:
 
 _LAYOUT = (
     ("catalog", "catalog.yaml"),
-    ("logo", logo.CATALOG_LOGO),
-    *(("font", path) for path in fonts.PATHS),
+    ("logo", published_files.CATALOG_LOGO),
+    *(("font", path) for path in published_files.FONTS),
     ("toolkit", "toolkits/{toolkit}/toolkit.yaml"),
-    *(("logo", f"toolkits/{{toolkit}}/{name}") for name in logo.NAMES),
+    *(("logo", f"toolkits/{{toolkit}}/{name}") for name in published_files.LOGO_NAMES),
     ("tool", "toolkits/{toolkit}/{tool}/{version}.yaml"),
     ("auth_config", "auth_configs/{auth_config}.yaml"),
     ("toolkit", "meta_tools/toolkit.yaml"),
@@ -147,14 +147,14 @@ def _parse_published_file(
 
 
 def _find_font_fault(path: str, data: bytes) -> Finding | None:
-    if not (fault := fonts.find_fault(data)):
+    if not (fault := published_files.find_font_fault(data)):
         return None
     help = "convert the font to WOFF2"
     return Finding(path=path, rule="font-invalid", message=fault, help=help)
 
 
 def _find_logo_fault(path: str, data: bytes) -> Finding | None:
-    if not (fault := logo.find_fault(path, data)):
+    if not (fault := published_files.find_logo_fault(path, data)):
         return None
     help = "export the image again as a plain SVG, which only draws, or as PNG"
     return Finding(path=path, rule="logo-invalid", message=fault, help=help)

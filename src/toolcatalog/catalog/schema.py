@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import jsonschema_rs
 import orjson
 
-from toolcatalog import names, parameters
+from toolcatalog import names, parameters, pattern_size
 from toolcatalog.catalog import schema_errors, sessions
 from toolcatalog.catalog.file_schemas import SCHEMAS
 from toolcatalog.catalog.loader import Document
@@ -291,8 +291,8 @@ def _check_description(
     groups = _group_values(description, constraint)
     if not groups and _has_bad_pattern(description):
         yield _bad_pattern_finding(path, pointer, description)
-    if any(len(group.schema) * len(group.json_values) > _MAX_STEPS for group in groups):
-        help = "shorten the examples, the enum or the branches"
+    if any(group.count_steps() > _MAX_STEPS for group in groups):
+        help = "shorten the examples, the enum, the branches or the repeats of patterns"
         yield _too_many_finding(path, pointer, "so large a description", help)
         return
     try:
@@ -325,6 +325,13 @@ class _ValueGroup(NamedTuple):
     schema: bytes
     values: list[tuple[Pointer, Any]]
     json_values: bytes
+
+    def count_steps(self) -> int:
+        """Return about how many steps the validation takes at most."""
+        size = len(self.schema)
+        if b'"pattern"' in self.schema and b"{" in self.schema:
+            size += pattern_size.count_schema_states(orjson.loads(self.schema))
+        return size * len(self.json_values)
 
 
 def _group_values(

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from toolcatalog import encoding
-from toolcatalog.catalog import folder, logo, model, resolve
+from toolcatalog.catalog import folder, model, published_files, resolve
 from toolcatalog.cli.document_sources import DocumentSource
 from toolcatalog.errors import UsageError
 from toolcatalog.lockfile import Document, MissingReason
@@ -57,7 +57,7 @@ def _list_tool_versions(catalog: Path) -> Mapping[str, Mapping[str, str]]:
 def _load_toolkit(catalog: Path, folder_of_toolkit: str) -> model.Toolkit:
     """Return a toolkit with the logo that the API returns."""
     toolkit = _load_record(catalog, f"{folder_of_toolkit}/toolkit.yaml")
-    paths = [f"{folder_of_toolkit}/{name}" for name in logo.NAMES]
+    paths = [f"{folder_of_toolkit}/{name}" for name in published_files.LOGO_NAMES]
     logos = [_load_record(catalog, path) for path in paths if (catalog / path).exists()]
     home = _load_record(catalog, "catalog.yaml").home if logos else ""
     logo_files = checker.find_logo_files(logos)

@@ -1,15 +1,17 @@
-"""Logo files: `logo.svg` or `logo.png` next to `toolkit.yaml`, and `logo.svg` of the catalog.
+"""Published files: logos and fonts in a catalog, which the site publishes as they are.
 
-The site publishes these files, so an SVG must contain nothing that a browser runs or loads. Only
-elements that draw are allowed.
+A logo is `logo.svg` or `logo.png` next to `toolkit.yaml`, or `logo.svg` next to `catalog.yaml`. An
+SVG must contain nothing that a browser runs or loads: only elements that draw are allowed.
 """
 
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 
-NAMES = ("logo.svg", "logo.png")  # in order of preference
+LOGO_NAMES = ("logo.svg", "logo.png")  # in order of preference
 CATALOG_LOGO = "logo.svg"
+FONTS = ("fonts/text.woff2", "fonts/code.woff2")
+_WOFF2_SIGNATURE = b"wOF2"
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _SVG_NAMESPACE = "{http://www.w3.org/2000/svg}"
 _DRAWING = """
@@ -28,7 +30,12 @@ _FUNCTION = re.compile(r"([\w-]*)\(\s*[\"']?(#?)")
 _ENCODING = re.compile(r"\A\s*<\?xml[^>]*\bencoding\s*=\s*[\"']([^\"']*)[\"']")
 
 
-def find_fault(path: str, data: bytes) -> str:
+def find_font_fault(data: bytes) -> str:
+    """Return why a file cannot be a font of the site, or an empty string if it can."""
+    return "" if data.startswith(_WOFF2_SIGNATURE) else "this is not a font in the format WOFF2"
+
+
+def find_logo_fault(path: str, data: bytes) -> str:
     """Return why a file cannot be a logo, or an empty string if it can."""
     if path.endswith(".png"):
         return "" if data.startswith(_PNG_SIGNATURE) else "this is not a PNG image"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolcatalog.catalog import logo
+from toolcatalog.catalog.published_files import find_logo_fault
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">{}</svg>'
 
@@ -18,7 +18,7 @@ SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/19
 )
 def test_plain_drawings(text: str) -> None:
     """Shapes, styles and references within the file."""
-    assert logo.find_fault("toolkits/mail/logo.svg", SVG.format(text).encode()) == ""
+    assert find_logo_fault("toolkits/mail/logo.svg", SVG.format(text).encode()) == ""
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_plain_drawings(text: str) -> None:
 )
 def test_active_content(text: str) -> None:
     """What a browser would run or load."""
-    fault = logo.find_fault("toolkits/mail/logo.svg", SVG.format(text).encode())
+    fault = find_logo_fault("toolkits/mail/logo.svg", SVG.format(text).encode())
     assert "is not allowed in a logo" in fault
 
 
@@ -55,10 +55,10 @@ def test_active_content(text: str) -> None:
 )
 def test_other_documents(data: bytes, fault: str) -> None:
     """Document types, other encodings, other roots."""
-    assert fault in logo.find_fault("toolkits/mail/logo.svg", data)
+    assert fault in find_logo_fault("toolkits/mail/logo.svg", data)
 
 
 def test_png() -> None:
     """Only the signature is checked: a PNG runs nothing."""
-    assert logo.find_fault("toolkits/mail/logo.png", b"\x89PNG\r\n\x1a\n...") == ""
-    assert logo.find_fault("toolkits/mail/logo.png", SVG.encode()) == "this is not a PNG image"
+    assert find_logo_fault("toolkits/mail/logo.png", b"\x89PNG\r\n\x1a\n...") == ""
+    assert find_logo_fault("toolkits/mail/logo.png", SVG.encode()) == "this is not a PNG image"
