@@ -107,7 +107,7 @@ def tool() -> dict[str, Any]:
 
 FILES: dict[str, tuple[str, Any]] = {
     "catalog.yaml": ("catalog", {"title": TEXT, "description": PROSE, "home": URL, "repository": URL, "api": URL, "headline": TEXT, "accent": "#0a6146", "links": {TEXT: URL}, "rules": dict.fromkeys(("hidden-character", "link-script", "link-data", "instruction-like"), "off")}),
-    "toolkits/mail/toolkit.yaml": ("toolkit", {"name": TEXT, "logo": URL, "description": PROSE, "categories": [WORD], "no_auth": False, "homepage": URL, "owners": [WORD], "mcp_server": {"name": "mail.example/mail", "version": "1", "url": URL, "package": {"registry": "npm", "identifier": TEXT}}}),
+    "toolkits/mail/toolkit.yaml": ("toolkit", {"name": TEXT, "logo": URL, "description": PROSE, "categories": [WORD], "no_auth": False, "homepage": URL, "owners": [WORD], "mcp_server": {"name": "mail.example/mail", "version": "1", "url": URL, "package": {"registry": "npm", "identifier": "@mark/mail"}}}),
     "toolkits/mail/MAIL_SEND/20250101_00.yaml": ("tool", tool()),
     "toolkits/mail/MAIL_SEND/20250202_00.yaml": ("tool", {**tool(), "input_parameters": {"other": description(1)}}),
     "toolkits/mail/MAIL_READ/20250101_00.yaml": ("tool", {"name": "Read", "description": TEXT}),

@@ -62,3 +62,13 @@ def test_png() -> None:
     """Only the signature is checked: a PNG runs nothing."""
     assert find_logo_fault("toolkits/mail/logo.png", b"\x89PNG\r\n\x1a\n...") == ""
     assert find_logo_fault("toolkits/mail/logo.png", SVG.encode()) == "this is not a PNG image"
+
+
+@pytest.mark.timeout(60)
+def test_long_values_take_little_time() -> None:
+    """A path of a million letters, and styles within styles, take linear time."""
+    for text in (f'<path d="{"a" * 1_000_000}"/>', f"<style>{'a' * 1_000_000}</style>"):
+        assert find_logo_fault("toolkits/mail/logo.svg", SVG.format(text).encode()) == ""
+    nested = "<style>" * 500 + "a" * 500_000 + "</style>" * 500
+    fault = find_logo_fault("toolkits/mail/logo.svg", SVG.format(nested).encode())
+    assert fault == "a style that loads something is not allowed in a logo"
