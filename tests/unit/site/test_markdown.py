@@ -244,5 +244,5 @@ def test_no_text_takes_long(text: str) -> None:
     ):
         before = time.process_time()
         html = make(text)
-        assert time.process_time() - before < 0.5
+        assert time.process_time() - before < 2
         seen_to_be_safe(html, elements)
