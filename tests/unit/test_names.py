@@ -116,7 +116,8 @@ def test_nearest_of_very_many() -> None:
 
 @pytest.mark.timeout(60)
 def test_nearest_of_long_repetitive_names() -> None:
-    """Letter by letter, a comparison of two such names takes a tenth of a second."""
-    existing = [f"K_{'A' * 190}{number:04}" for number in range(20_000)]
+    """Letter by letter, 500 searches for such a name would take more than a minute."""
+    existing = [f"K_{'A' * 190}{number:04}" for number in range(40)]
     assert find_nearest(f"K_{'A' * 190}q", existing)
-    assert find_nearest("K_AABAAB" * 24, existing) == []
+    for _ in range(500):
+        assert find_nearest("K_AABAAB" * 24, existing) == []

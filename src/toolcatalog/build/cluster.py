@@ -231,7 +231,7 @@ class ClusterWorkers:
         """Return the exception of a failed piece of work, if there is one.
 
         The executor of the library does not report it if a result was lost with its worker and the
-        second attempt failed: the future would stay pending for ever.
+        second attempt failed: the future would stay pending.
         """
         states = [*self._client.futures.values()]
         return next((state.exception for state in states if state.status == "error"), None)

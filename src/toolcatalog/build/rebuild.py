@@ -21,7 +21,7 @@ from toolcatalog.build import changes as build_changes
 from toolcatalog.build.batches import CachedBatch
 from toolcatalog.build.changes import BuildContext, ChangeSet
 from toolcatalog.build.check_catalog import CompiledCatalog
-from toolcatalog.build.site_pages import PageGroup, PublishedFile, ToolkitIndex
+from toolcatalog.build.site_pages import CheckedFile, PageGroup, ToolkitIndex
 from toolcatalog.build.snapshot_writer import SnapshotWriter
 from toolcatalog.build.state import BuildState
 from toolcatalog.build.text_index import TextIndexBuild
@@ -265,11 +265,11 @@ def _page_groups(
         multi_version_tools=catalog.multi_version_tools,
         tool_counts=catalog.tool_counts,
         labels=catalog.labels,
-        logo=_find_published_file(context, changes, published_files.CATALOG_LOGO),
+        logo=_find_checked_file(context, changes, published_files.CATALOG_LOGO),
         fonts={
             path: file
             for path in published_files.FONTS
-            if (file := _find_published_file(context, changes, path))
+            if (file := _find_checked_file(context, changes, path))
         },
     )
     for slug, index in indexes.items():
@@ -279,18 +279,16 @@ def _page_groups(
             index=index,
             batches=[batch for batch in catalog.batches if slug in batch.task.toolkit_digests],
             multi_version_tools={slug: catalog.multi_version_tools[slug]},
-            logo=_find_published_file(context, changes, index.toolkit.logo_file),
+            logo=_find_checked_file(context, changes, index.toolkit.logo_file),
         )
     for batch in catalog.batches:
         batch_toolkits = {slug: toolkits[slug] for slug in batch.task.toolkit_digests}
         yield site_pages.BatchPages(batch=batch, about=about, toolkits=batch_toolkits)
 
 
-def _find_published_file(
-    context: BuildContext, changes: ChangeSet, path: str
-) -> PublishedFile | None:
+def _find_checked_file(context: BuildContext, changes: ChangeSet, path: str) -> CheckedFile | None:
     digest = changes.other_digests.get(path)
-    return PublishedFile(context.paths.catalog / path, digest) if digest else None
+    return CheckedFile(context.paths.catalog / path, digest) if digest else None
 
 
 def _save_source(context: BuildContext, catalog: ValidCatalog, digest: str) -> None:

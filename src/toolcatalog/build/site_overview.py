@@ -14,8 +14,8 @@ from itertools import chain, islice
 
 from toolcatalog import openapi
 from toolcatalog.build.site_pages import (
+    CheckedFile,
     MultiVersionTools,
-    PublishedFile,
     SiteFile,
     SiteFiles,
     ToolkitIndex,
@@ -81,8 +81,8 @@ class CatalogPages:
     multi_version_tools: MultiVersionTools
     tool_counts: Mapping[str, int]
     labels: Mapping[str, Sequence[str]]
-    logo: PublishedFile | None = None
-    fonts: Mapping[str, PublishedFile] = field(default_factory=dict)
+    logo: CheckedFile | None = None
+    fonts: Mapping[str, CheckedFile] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:

@@ -156,7 +156,7 @@ class ToolkitIndex(NamedTuple):
         return ToolkitTools(self.toolkit, [*map(lists.make_row, rows)])
 
 
-class PublishedFile(NamedTuple):
+class CheckedFile(NamedTuple):
     """A logo or font in the catalog folder, and the SHA-256 with which it was checked."""
 
     path: Path
@@ -183,7 +183,7 @@ class ToolkitPages:
     index: ToolkitIndex
     batches: Sequence[CachedBatch]
     multi_version_tools: MultiVersionTools
-    logo: PublishedFile | None = None
+    logo: CheckedFile | None = None
 
     @property
     def digest(self) -> str:

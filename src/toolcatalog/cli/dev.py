@@ -32,7 +32,7 @@ def command(catalog: Path, out: Path, site: Path, host: str, port: int) -> None:
     digest = build(catalog, out, site, output.show_progress, available_cpus()).digest
 
     def rebuild() -> str:
-        # by one process: others cannot be forked beside a running server
+        # by one process: others cannot be forked next to a running server
         return build(catalog, out, site).digest
 
     app = dev.create_dev_app(catalog, site, rebuild, digest, output.print_message, host)

@@ -171,7 +171,7 @@ def _run_command(argv: Sequence[str] | None) -> int:  # noqa: PLR0911 - one retu
         return 1 if isinstance(error, ShrunkCatalog) else 2
     except OSError as error:
         return _report_os_error(error)
-    # from click if the reader of the output is gone, from `serve` when it is told to stop
+    # from click if the reader of the output is gone, from `serve` when it must stop
     except SystemExit:
         return 0
     except Exception as bug:  # noqa: BLE001 - every other exception is a bug

@@ -277,12 +277,14 @@ def _require_no_conversion(repository: Repository, paths: Iterable[str]) -> None
     """Raise UsageError if an attribute of git converts a file of the catalog on checkout."""
     files = os.fsencode("".join(f"{repository.prefix}{path}\0" for path in paths))
     # a clone is checked out with the attributes in the index, whose files it may convert, too
-    output = b"".join(
-        _run_git_in(
+    output = b""
+    for source in ((), ("--cached",)):
+        done = _run_git_in(
             repository, "check-attr", *source, "-z", "--stdin", *_CONVERSIONS, stdin=files
-        ).stdout
-        for source in ((), ("--cached",))
-    )
+        )
+        if done.returncode:
+            raise UsageError(f"Git cannot read its attributes: {_first_line(done.stderr)}")
+        output += done.stdout
     fields = os.fsdecode(output).split("\0")
     for path, attribute, value in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
         if value not in ("unspecified", "unset"):

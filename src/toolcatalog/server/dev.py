@@ -102,14 +102,14 @@ def create_dev_app(
         yield
         task.cancel()
 
-    async def events(request: Request) -> Response:  # noqa: ARG001 - likewise
+    async def events(request: Request) -> Response:  # noqa: ARG001 - required
         return StreamingResponse(
             live.stream_events(),
             media_type="text/event-stream",
             headers={"cache-control": "no-store"},
         )
 
-    async def script(request: Request) -> Response:  # noqa: ARG001 - likewise
+    async def script(request: Request) -> Response:  # noqa: ARG001 - required
         return Response(
             (resources.files("toolcatalog.server") / "live.js").read_bytes(),
             media_type="text/javascript",

@@ -13,11 +13,11 @@
       position: "fixed", inset: "auto 0 0 0", maxHeight: "60vh", overflow: "auto", zIndex: 9, padding: "1rem 1.25rem",
       background: "#2b1616", color: "#ffe9e4", font: "14px/1.5 ui-monospace, monospace", borderTop: "4px solid #ff7a66", whiteSpace: "pre-wrap",
     });
-    box.textContent = problems.map(told).join("\n\n");
+    box.textContent = problems.map(describe).join("\n\n");
     document.body.append(box);
   }
 
-  function told(problem) {
+  function describe(problem) {
     const place = problem.path ? `${problem.path}:${problem.line}:${problem.column} ` : "";
     const lines = [`${place}${problem.rule ? `[${problem.rule}] ` : ""}${problem.message}`];
     if (problem.excerpt) lines.push(`  ${problem.line} | ${problem.excerpt}`);

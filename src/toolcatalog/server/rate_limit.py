@@ -58,11 +58,15 @@ class LimitStatus(NamedTuple):
 
         If the request is rejected, `Retry-After` is added.
         """
-        told: list[Header] = [
+        headers: list[Header] = [
             (b"ratelimit-policy", b'"list";q=%d;w=%d' % self.rate),
             (b"ratelimit", b'"list";r=%d;t=%d' % (self.remaining, self._reset_seconds())),
         ]
-        return told if self.is_allowed else [*told, (b"retry-after", b"%d" % self._retry_after())]
+        return (
+            headers
+            if self.is_allowed
+            else [*headers, (b"retry-after", b"%d" % self._retry_after())]
+        )
 
     def to_error(self) -> ErrorDetail:
         """Return the error for a request beyond the rate."""

@@ -126,12 +126,12 @@ def _open_verified(folder: Path, build: Path) -> Store:
     """Open a snapshot and verify all of its bytes. Raises SnapshotError."""
     store = store_open.open_snapshot(folder, build)
     if wrong := verify.verify_snapshot(folder):
-        told = "; ".join(wrong[:_MAX_LOGGED_PROBLEMS]) + (
+        faults = "; ".join(wrong[:_MAX_LOGGED_PROBLEMS]) + (
             f"; and {len(wrong) - _MAX_LOGGED_PROBLEMS} more"
             if len(wrong) > _MAX_LOGGED_PROBLEMS
             else ""
         )
-        raise SnapshotError(f"The build in {build} is damaged ({told}): {REBUILD_HINT}")
+        raise SnapshotError(f"The build in {build} is damaged ({faults}): {REBUILD_HINT}")
     return store
 
 

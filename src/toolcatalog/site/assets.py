@@ -6,12 +6,13 @@ one style sheet and two scripts: `theme.js`, which runs before anything is paint
 
 from collections.abc import Collection, Mapping
 from importlib import resources
+from pathlib import PurePosixPath
 
 from toolcatalog.site import colors
 
 ICON = "icon.svg"
 NAMES = ("style.css", "theme.js", "site.js", ICON)
-_FONTS = {"fonts/text.woff2": "sans", "fonts/code.woff2": "mono"}  # variables of the style sheet
+_FONT_VARIABLES = {"text": "sans", "code": "mono"}  # of the style sheet, by the name of a file
 _ICON_COLOR = "#4340d3"
 # in the order of the cascade
 _STYLES = (
@@ -72,7 +73,7 @@ def read_asset(name: str, about: Mapping[str, str], fonts: Collection[str]) -> b
 def render_style(accent: str, fonts: Collection[str]) -> str:
     """Return the style sheet; `accent` is the color of links and buttons, such as `#0a6146`."""
     sheets = [_read("styles", f"{name}.css") for name in _STYLES]
-    font_rules = [_font_rule(path, variable) for path, variable in _FONTS.items() if path in fonts]
+    font_rules = map(_font_rule, fonts)
     return "".join([*sheets, _accent_rule(accent), *font_rules])
 
 
@@ -94,8 +95,9 @@ def _accent_rule(accent: str) -> str:
     return f":root {{ --accent: light-dark({light}, {dark}); }}\n"
 
 
-def _font_rule(path: str, variable: str) -> str:
-    # `optional`: a font that arrives late does not move the text that a reader has begun
+def _font_rule(path: str) -> str:
+    variable = _FONT_VARIABLES[PurePosixPath(path).stem]
+    # `optional`: a font that arrives late does not move the text that a reader has started to read
     return (
         f'@font-face {{ font-family: "catalog-{variable}"; src: url({path}) format("woff2"); '
         f"font-weight: 100 900; font-display: optional; }}\n"

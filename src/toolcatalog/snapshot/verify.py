@@ -1,9 +1,9 @@
 """Snapshot verification: compare every file with the manifest and its checksums.
 
 The digest authenticates the manifest, the manifest every file next to it, and one of those, the
-file list, every file in the folders. So whoever trusts a digest can trust all files that pass these
-checks. No value of a manifest is used before its digest was checked, and no path in it leads out of
-the folder.
+file list, every file in the folders. So if a digest is trusted, all files that pass these checks
+can be trusted. No value of a manifest is used before its digest was checked, and no path in it
+leads out of the folder.
 """
 
 import contextlib

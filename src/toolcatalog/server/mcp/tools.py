@@ -307,13 +307,13 @@ def _search_tools(access: CatalogAccess, arguments: Arguments) -> CallResult:
             "\n".join([f"{shown}:", *map(_format_tool, tools)]), {"tools": tools, "total": total}
         )
     suggested = view.suggest_query(question)
-    mend = (
+    fix = (
         f"Did you mean: {suggested}"
         if suggested
         else "Try other words" + (", or all toolkits." if toolkit else ".")
     )
     return CallResult(
-        f"No tool was found. {mend}",
+        f"No tool was found. {fix}",
         {"tools": [], "total": 0, **({"suggestion": suggested} if suggested else {})},
     )
 

@@ -172,9 +172,9 @@ def _counts_to_dict(counts: CounterValues) -> dict[str, object]:
 
 
 def _replace_file(file: Path, data: bytes) -> None:
-    beside = file.with_suffix(".part")
-    beside.write_bytes(data)
-    beside.replace(file)
+    part = file.with_suffix(".part")
+    part.write_bytes(data)
+    part.replace(file)
 
 
 class WorkerPage:

@@ -336,7 +336,7 @@ function listenInDialog(ui) {
       !event.ctrlKey &&
       !event.metaKey &&
       !event.shiftKey;
-    // the dialog itself is hit only beside its box
+    // the dialog itself is the target only outside of its box
     if (leaves || event.target === ui.dialog) ui.dialog.close();
   });
   ui.dialog.addEventListener("close", () => {
