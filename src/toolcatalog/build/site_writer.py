@@ -200,18 +200,18 @@ def _stage_group(site: Path, reusable: ReusableFiles, group: PageGroup) -> PageG
         if source_digest and source_digest == file.source_digest:
             signatures[file.path] = signature
         else:
-            _stage_file(site, file, folder / str(numbers[file.path]))
+            _stage_file(site, file, f"{folder}/{numbers[file.path]}")
     return build_state.encode_group_state(signatures, sources)
 
 
-def _stage_file(site: Path, file: SiteFile, staged_path: Path) -> None:
+def _stage_file(site: Path, file: SiteFile, staged_path: str) -> None:
     """Render a file, and write it if it differs from the one in the site."""
     data, path = file.render(), f"{site}/{file.path}"
     if files.has_content(path, data):
         return
     if Path(path).is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    files.write_unsynced(staged_path, data)
+    files.write_new_file(staged_path, data)
 
 
 def install_site(

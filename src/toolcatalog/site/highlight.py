@@ -3,12 +3,12 @@
 A token is one of three elements, because a page has many of them: `b` is a key or a keyword, `i` a
 string, and `u` a number, a literal or a variable. Without the tags, the HTML is the escaped text.
 
-JSON is rendered from values. Several definitions of a tool contain the same schema, which is
-highlighted once.
+JSON is rendered from values. The definitions of a tool contain the same texts and schemas, which
+are highlighted once.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -27,14 +27,6 @@ _ADDRESSES = (
     f'os.environ[<i>"{definitions.URL_VARIABLE}"</i>]',
     f"process.env.<u>{definitions.URL_VARIABLE}</u>",
 )
-_FIRST_PLACE = 1_000_000  # the number in place of the first shared value
-
-
-class Shared(NamedTuple):
-    """A value that several definitions contain, and its HTML."""
-
-    value: Mapping[str, Any]
-    html: str
 
 
 def highlight_code(text: str) -> str:
@@ -55,33 +47,44 @@ def highlight_json(value: Any) -> str:
     return _mark_json(_escape(text))
 
 
-def highlight_with_shared(value: Any, shared: Sequence[Shared]) -> str:
-    """Return a value as `highlight_json` does, with the HTML of the shared values in it.
+def highlight_with_parts(value: Any, parts: Mapping[int, str]) -> str:
+    """Return a value as `highlight_json` does, with the HTML of values that are in `parts`.
 
-    Apart from those, the value contains no numbers: numbers mark their places.
+    `parts` contains HTML by the `id` of a value. The rest of the value must contain no number.
     """
-    numbers = {id(one.value): _FIRST_PLACE + place for place, one in enumerate(shared)}
-    html = highlight_json(_replace_shared(value, numbers))
-    for one in shared:
-        mark = f"<u>{numbers[id(one.value)]}</u>"
-        before, found, after = html.partition(mark)
-        if found:
-            html = before + one.html.replace("\n", _indent_of(before)) + after
-    return html
+    used: list[str] = []
+    frame = _replace_parts(value, parts, used)
+    first, *others = _render_frame(orjson.dumps(frame, option=orjson.OPT_INDENT_2))
+    html = [first.text]
+    for part, before, after in zip(used, (first, *others), others, strict=False):
+        html += part.replace("\n", before.line_break), after.text
+    return "".join(html)
 
 
-def _replace_shared(value: Any, numbers: Mapping[int, int]) -> Any:
-    if id(value) in numbers:
-        return numbers[id(value)]
+def _replace_parts(value: Any, parts: Mapping[int, str], used: list[str]) -> Any:
+    """Return a value with 0 in the place of each part, and append the HTML of these to `used`."""
+    if id(value) in parts:
+        used.append(parts[id(value)])
+        return 0
     if isinstance(value, dict):
-        return {key: _replace_shared(inner, numbers) for key, inner in value.items()}
+        return {key: _replace_parts(inner, parts, used) for key, inner in value.items()}
     return value
 
 
-def _indent_of(text: str) -> str:
-    """Return a line break and the indentation of the last line of a text."""
-    line = text[text.rfind("\n") + 1 :]
-    return "\n" + " " * (len(line) - len(line.lstrip()))
+class FramePiece(NamedTuple):
+    """The HTML before a part or at the end, and a line break with the indentation of its line."""
+
+    text: str
+    line_break: str
+
+
+@lru_cache(maxsize=256)
+def _render_frame(data: bytes) -> list[FramePiece]:
+    """Return the HTML around the parts of a value; few values differ in more than the parts."""
+    pieces = _mark_json(_escape(data.decode())).split("<u>0</u>")
+    lines = [piece[piece.rfind("\n") + 1 :] for piece in pieces]
+    indents = [" " * (len(line) - len(line.lstrip())) for line in lines]
+    return [*map(FramePiece, pieces, ("\n" + indent for indent in indents))]
 
 
 def _escape(text: str) -> str:

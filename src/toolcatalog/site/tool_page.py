@@ -16,7 +16,6 @@ from toolcatalog import textutils
 from toolcatalog.exports import definitions
 from toolcatalog.exports.definitions import Definition
 from toolcatalog.site import highlight, lists, logos, markdown
-from toolcatalog.site.highlight import Shared
 from toolcatalog.site.parameter_list import render_parameters
 from toolcatalog.snapshot.format import Tool, Toolkit
 
@@ -143,17 +142,21 @@ def _render_request_template(api: str) -> str:
 
 
 def _render_definitions(forms: Sequence[Definition]) -> Iterator[str]:
-    shared = [Shared(part, highlight.highlight_json(part)) for part in _shared_properties(forms)]
+    parts = {id(value): highlight.highlight_json(value) for value in _shared_values(forms)}
     for form in forms:
-        html = highlight.highlight_with_shared(form.value, shared)
-        yield _render_panel(form.name, form.title, html)
+        yield _render_panel(
+            form.name, form.title, highlight.highlight_with_parts(form.value, parts)
+        )
 
 
-def _shared_properties(forms: Sequence[Definition]) -> list[Mapping[str, Any]]:
-    """Return the properties of the inputs, which all definitions contain, and of the outputs."""
+def _shared_values(forms: Sequence[Definition]) -> list[Any]:
+    """Return the texts and parts of schemas that several definitions contain."""
     mcp = next(form.value for form in forms if form.name == "mcp")
-    schemas = (mcp[name] for name in ("inputSchema", "outputSchema") if name in mcp)
-    return [schema["properties"] for schema in schemas]
+    schemas = [mcp[name] for name in ("inputSchema", "outputSchema") if name in mcp]
+    parts = [
+        schema[key] for schema in schemas for key in ("properties", "required") if key in schema
+    ]
+    return [mcp["name"], mcp["title"], mcp["description"], *parts]
 
 
 def _render_panel(name: str, title: str, html: str) -> str:

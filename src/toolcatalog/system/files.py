@@ -177,6 +177,12 @@ def write_pieces(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
         file.writelines(pieces)
 
 
+def write_new_file(path: str, data: bytes) -> None:
+    """Write a new file, in a folder that has no readers before the file is complete."""
+    with _name_in_errors(path), open(os.open(path, _NEW_FILE_FLAGS, 0o644), "wb") as file:
+        file.write(data)
+
+
 def write_new(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, str]:
     """Write a new file from pieces; return its size in bytes and its SHA-256."""
     size, digest = 0, hashlib.sha256()

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcatalog.site import highlight
-from toolcatalog.site.highlight import Shared
 from toolcatalog.textutils import escape_hidden
 
 JSON_VALUES = st.recursive(
@@ -53,12 +52,14 @@ def test_strings_with_quotes_and_markup(text: str) -> None:
     assert len(re.findall("<[biu]>", html)) == 2
 
 
-@given(st.dictionaries(st.text(), JSON_VALUES, min_size=1, max_size=4))
-def test_shared_values_are_indented_where_they_stand(properties: dict[str, Any]) -> None:
-    """The same text as if all had been highlighted together."""
-    shared = [Shared(properties, highlight.highlight_json(properties))]
-    value = {"name": "x", "function": {"parameters": {"properties": properties, "required": ["a"]}}}
-    assert highlight.highlight_with_shared(value, shared) == highlight.highlight_json(value)
+@given(st.dictionaries(st.text(), JSON_VALUES, min_size=1, max_size=4), st.text())
+def test_parts_that_are_highlighted_before(properties: dict[str, Any], name: str) -> None:
+    """The result is the same as without parts, wherever they are."""
+    required = ["a"]
+    parts = {id(value): highlight.highlight_json(value) for value in (name, properties, required)}
+    schema = {"properties": properties, "required": required}
+    for value in ({"name": name, "strict": True, "function": {"parameters": schema}}, schema):
+        assert highlight.highlight_with_parts(value, parts) == highlight.highlight_json(value)
 
 
 def test_code() -> None:
