@@ -83,10 +83,10 @@ def rebuild_catalog(
         staged_site = _stage_site(context, catalog, changes, writer.folder)
         writer.write_compressed_documents(out / "current")
         digest = _finish_snapshot(writer, catalog, index)
-        compression.ensure_compressed_documents(out, digest)
     else:
         digest = previous.digest
         staged_site = _stage_site(context, catalog, changes, out / "snapshots" / digest)
+    compression.ensure_compressed_documents(out, digest)
     # from here on nothing can fail because of the catalog's contents
     site = _install_site(context, catalog, staged_site)
     changed = directory.set_current(out, digest)

@@ -298,7 +298,7 @@ class Follower:
         precompressed.
         """
         try:
-            compression.ensure_compressed_documents(self.cache, digest)
+            compression.ensure_compressed_documents(self.cache, digest, is_private=True)
         except (SnapshotError, OSError) as error:
             _log.warning(
                 "The documents of snapshot %s cannot be compressed: %s", digest[:12], error

@@ -11,6 +11,7 @@ SHA-256. Numbers are little-endian.
                `through` it; `check` (CRC-32 of the fragment with its separator)
     footer     SHA-256 of `tools.json`, number of documents, CRC-32 of the columns and of the footer
                up to here, magic
+    seal       of all bytes before it (see `system.seals`); for builds, readers ignore it
 
 Adjacent documents are one slice of this file. The CRC-32 of their plain bytes follows from those
 `before` the first and `through` the last, so no document is read.
@@ -30,8 +31,9 @@ from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import gzip_fragments
 from toolcatalog.snapshot.gzip_fragments import Fragments, append_crc32
 from toolcatalog.snapshot.mapped_files import Access, Buffer, map_file, prefetch
+from toolcatalog.system import seals
 
-_MAGIC = b"tcdeflt1"
+_MAGIC = b"tcdeflt2"
 _FOOTER = struct.Struct("<32sQ")  # and then the checksum and the magic
 _END = struct.Struct("<Q8s")
 _ALIGNMENT = 8  # bytes
@@ -73,7 +75,8 @@ class CompressedDocuments:
         self._start_column = start_values = np.frombuffer(starts, np.uint64)
         self._prefix_crc_column = np.frombuffer(self._prefix_crcs, np.uint32)
         self._verified_column = np.frombuffer(self._verified, np.bool_)
-        padding = self._data[start_values[-1] : len(data) - len(columns) - _FOOTER.size - _END.size]
+        table_size = len(columns) + _FOOTER.size + _END.size + seals.SEAL_SIZE
+        padding = self._data[start_values[-1] : len(data) - table_size]
         if (
             (start_values[1:] < start_values[:-1]).any()
             or any(padding)
@@ -164,7 +167,7 @@ def open_compressed_documents(folder: Path, documents_sha256: str) -> Compressed
 
 def _read_table(data: Buffer, documents_sha256: str) -> tuple[memoryview, int]:
     """Return the bytes of the columns, and the number of documents."""
-    view = memoryview(data)
+    view = memoryview(data)[: max(0, len(data) - seals.SEAL_SIZE)]
     end = len(view) - _END.size
     footer = end - _FOOTER.size
     if footer < 0:
@@ -187,7 +190,7 @@ def pack_table(
     inclusive_crcs: "array[int]",
     checks: "array[int]",
 ) -> bytes:
-    """Return what follows the fragments in the file: padding, columns and footer."""
+    """Return what is between the fragments and the seal: padding, columns and footer."""
     columns = b"".join(column.tobytes() for column in (starts, prefix_crcs, inclusive_crcs, checks))
     table = columns + _FOOTER.pack(bytes.fromhex(documents_sha256), len(checks))
     padding = bytes(-starts[-1] % _ALIGNMENT)

@@ -1,11 +1,15 @@
 """Compression of a snapshot's documents: write the file that `compressed_documents` reads.
 
 Builds and followers call this for a snapshot that is complete. What it makes is never downloaded:
-compressed documents that somebody else made could decode to something else.
+compressed documents that somebody else made could decode to something else. For the same reason,
+only a file with this user's seal is kept or copied from (see `system.seals`).
 """
 
+import contextlib
+import hashlib
+import hmac
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
@@ -20,42 +24,68 @@ from toolcatalog.snapshot import compressed_documents, gzip_fragments, tables, v
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.compressed_documents import SEPARATOR, CompressedDocuments
 from toolcatalog.snapshot.mapped_files import Access, map_file
-from toolcatalog.system import files
+from toolcatalog.system import files, seals
+
+_OpenDocuments = Callable[[Path, str], CompressedDocuments | None]
 
 _BLOCK_LENGTH = 64  # documents that are compressed before they are written
 _MAX_DOCUMENT_SIZE = 1 << 26  # bytes; a document is compressed in memory
 
 
-def ensure_compressed_documents(out: Path, digest: str) -> None:
-    """Write the compressed documents of an installed snapshot unless it has them.
+def ensure_compressed_documents(out: Path, digest: str, *, is_private: bool = False) -> None:
+    """Write the compressed documents of an installed snapshot unless this user has written them.
 
-    Fragments that the current snapshot has, too, are copied from there. Raises OSError, and
-    SnapshotError if the snapshot is damaged.
+    `is_private`: only this program writes to the folder, so all files are as if sealed. Fragments
+    that the current snapshot has, too, are copied from there. Raises OSError, and SnapshotError if
+    the snapshot is damaged.
     """
     folder = out / "snapshots" / digest
+    open_documents = compressed_documents.open_compressed_documents if is_private else _open_sealed
     documents_sha256 = verify.read_manifest(folder).files[snapshot_format.DOCUMENTS].sha256
-    try:
-        if compressed_documents.open_compressed_documents(folder, documents_sha256):
+    with contextlib.suppress(SnapshotError):  # they are damaged, and replaced
+        if open_documents(folder, documents_sha256):
             return
-    except SnapshotError:
-        pass  # they are damaged, and replaced
-    write_compressed_documents(folder, documents_sha256, out / "current")
+    _write(folder, documents_sha256, _open_existing(out / "current", open_documents))
 
 
 def write_compressed_documents(folder: Path, documents_sha256: str, previous: Path) -> None:
     """Write the compressed documents of the snapshot in a folder, which needs no manifest yet.
 
     `documents_sha256` is that of `tools.json`. Fragments that the `previous` snapshot has, too, are
-    copied if there is one. Raises OSError, and SnapshotError if the snapshot is damaged.
+    copied if this user has written them. Raises OSError, and SnapshotError if the snapshot is
+    damaged.
     """
+    _write(folder, documents_sha256, _open_existing(previous, _open_sealed))
+
+
+def _write(folder: Path, documents_sha256: str, previous: "_Existing | None") -> None:
     source = _open_source(folder, documents_sha256)
     # outside of the snapshot, so that nothing unlisted is left in it
     part = folder.with_name(f"{folder.name}.{snapshot_format.COMPRESSED_DOCUMENTS}.part")
     try:
-        files.write_pieces(part, _render(source, _open_existing(previous)))
+        files.write_pieces(part, _render(source, previous))
         files.move_file(str(part), str(folder / snapshot_format.COMPRESSED_DOCUMENTS))
     finally:
         files.remove(part)
+
+
+def _open_sealed(folder: Path, documents_sha256: str) -> CompressedDocuments | None:
+    """Open the compressed documents of a snapshot; None without any that this user has sealed.
+
+    Raises SnapshotError if they are damaged, and OSError if they cannot be read.
+    """
+    compressed = compressed_documents.open_compressed_documents(folder, documents_sha256)
+    return compressed if compressed and _has_valid_seal(folder) else None
+
+
+def _has_valid_seal(folder: Path) -> bool:
+    data = memoryview(map_file(folder / snapshot_format.COMPRESSED_DOCUMENTS, Access.SEQUENTIAL))
+    end = len(data) - seals.SEAL_SIZE
+    return hmac.compare_digest(_compute_seal(hashlib.sha256(data[:end])), data[end:])
+
+
+def _compute_seal(digest: "hashlib._Hash") -> bytes:
+    return seals.compute_seal(snapshot_format.COMPRESSED_DOCUMENTS, digest.digest())
 
 
 def verify_compressed_documents(folder: Path) -> list[str]:
@@ -135,13 +165,13 @@ class _Existing(NamedTuple):
     keys: NDArray[Any]
 
 
-def _open_existing(folder: Path) -> _Existing | None:
+def _open_existing(folder: Path, open_documents: _OpenDocuments) -> _Existing | None:
     """Open the compressed documents of a snapshot; None if there are none or damaged ones."""
     try:
         files.open_regular(folder / snapshot_format.MANIFEST).close()  # a pipe would block
         documents_sha256 = verify.read_manifest(folder).files[snapshot_format.DOCUMENTS].sha256
         source = _open_source(folder, documents_sha256)
-        compressed = compressed_documents.open_compressed_documents(folder, documents_sha256)
+        compressed = open_documents(folder, documents_sha256)
     except (SnapshotError, OSError):
         return None
     if compressed is None or len(compressed) != source.count:
@@ -151,12 +181,16 @@ def _open_existing(folder: Path) -> _Existing | None:
 
 def _render(source: _Source, previous: _Existing | None) -> Iterator[bytes | memoryview]:
     """Yield the bytes of the file, piece by piece."""
-    starts, checks = array("Q", [0]), array("I")
+    starts, checks, digest = array("Q", [0]), array("I"), hashlib.sha256()
     for piece in _fragment_slices(source, previous):
+        digest.update(piece.data)
         yield piece.data
         starts.extend(accumulate(piece.sizes, initial=starts.pop()))
         checks.extend(piece.checks)
-    yield compressed_documents.pack_table(source.sha256, starts, *_prefix_checksums(source), checks)
+    crcs = _prefix_checksums(source)
+    table = compressed_documents.pack_table(source.sha256, starts, *crcs, checks)
+    digest.update(table)
+    yield table + _compute_seal(digest)
 
 
 def _prefix_checksums(source: _Source) -> tuple["array[int]", "array[int]"]:

@@ -1,5 +1,6 @@
 """The file of compressed documents: made once, copied where documents stay, and compared."""
 
+import hashlib
 import shutil
 import zlib
 from array import array
@@ -13,6 +14,7 @@ from toolcatalog.build.pipeline import build
 from toolcatalog.errors import SnapshotError
 from toolcatalog.snapshot import compressed_documents, compression, gzip_fragments, verify
 from toolcatalog.snapshot.compressed_documents import SEPARATOR
+from toolcatalog.system import seals
 
 FILE = "tools.deflate"
 
@@ -41,7 +43,9 @@ def documents_digest(folder: Path) -> str:
     return verify.read_manifest(folder).files["tools.json"].sha256
 
 
-def write_stored(folder: Path, documents: list[bytes], contents: list[bytes]) -> None:
+def write_stored(
+    folder: Path, documents: list[bytes], contents: list[bytes], *, sealed: bool = False
+) -> None:
     """A valid file with these contents without compression, and the checksums of the documents."""
     slices = [gzip_fragments.store_fragment(content) + SEPARATOR for content in contents]
     previous, through = array("I", [0]), array("I")
@@ -53,7 +57,9 @@ def write_stored(folder: Path, documents: list[bytes], contents: list[bytes]) ->
     table = compressed_documents.pack_table(
         documents_digest(folder), starts, previous, through, checks
     )
-    (folder / FILE).write_bytes(b"".join(slices) + table)
+    data = b"".join(slices) + table
+    seal = seals.compute_seal(FILE if sealed else "other", hashlib.sha256(data).digest())
+    (folder / FILE).write_bytes(data + seal)
 
 
 def test_a_build_makes_it_and_it_has_the_documents(good: Path) -> None:
@@ -83,7 +89,7 @@ def test_fragments_of_documents_that_stay_are_copied(
     from new ones.
     """
     documents = split_documents(copy)
-    write_stored(copy, documents, documents)
+    write_stored(copy, documents, documents, sealed=True)
     catalog = Path(shutil.copytree(good.parents[2] / "catalog", tmp_path / "catalog"))
     catalogs.add_toolkit(catalog, "extra")
     catalogs.add_tool(catalog, "extra", "EXTRA_TOOL")
@@ -148,3 +154,28 @@ def test_a_missing_or_damaged_file_is_made_again(copy: Path, tmp_path: Path) -> 
             (folder / FILE).write_bytes(invalid)
         compression.ensure_compressed_documents(out, folder.name)
         assert (folder / FILE).read_bytes() == intact
+
+
+def test_a_file_of_another_user_is_replaced(good: Path, tmp_path: Path) -> None:
+    """A pull request may add a build folder whose snapshot is honest and whose fragments are not.
+
+    Neither the same build nor one with a change may keep them. A follower's folder is its own.
+    """
+    top = tmp_path / "top"
+    shutil.copytree(good.parents[2], top, symlinks=True)
+    folder = top / "build" / "snapshots" / good.name
+    documents = split_documents(folder)
+    forged = [document.replace(b"a", b"b") for document in documents]
+    write_stored(folder, documents, forged)
+    compression.ensure_compressed_documents(top / "build", folder.name, is_private=True)
+    assert len(compression.verify_compressed_documents(folder)) == 1
+    shutil.rmtree(top / "build" / ".cache")
+    build(top / "catalog", top / "build", None)
+    assert compression.verify_compressed_documents(folder) == []
+    write_stored(folder, documents, forged)
+    catalogs.add_toolkit(top / "catalog", "extra")
+    catalogs.add_tool(top / "catalog", "extra", "EXTRA_TOOL")
+    build(top / "catalog", top / "build", None)
+    current = (top / "build" / "current").resolve()
+    assert current.name != good.name
+    assert compression.verify_compressed_documents(current) == []

@@ -15,6 +15,7 @@ from toolcatalog.build.pipeline import build
 from toolcatalog.snapshot.gzip_fragments import gzip_body
 from toolcatalog.store.open import open_build
 from toolcatalog.store.store import Store
+from toolcatalog.system import seals
 
 FILE = "current/tools.deflate"
 
@@ -103,11 +104,11 @@ def damage(file: Path, offset: int) -> None:
 
 
 def test_any_damaged_byte_is_noticed(copy: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Every byte region: fragments, separators, padding, columns, footer."""
+    """Every byte region: fragments, separators, padding, columns, footer. The seal is for builds."""
     file = copy / FILE
     intact = file.read_bytes()
-    step = max(1, len(intact) // 100)
-    for offset in [*range(0, len(intact), step), *range(len(intact) - 80, len(intact))]:
+    end = len(intact) - seals.SEAL_SIZE
+    for offset in [*range(0, end, max(1, end // 100)), *range(end - 80, end)]:
         caplog.clear()
         file.write_bytes(intact)
         damage(file, offset)
