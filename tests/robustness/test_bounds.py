@@ -132,8 +132,10 @@ def test_what_was_found_once_is_built(name: str, tmp_path: Path) -> None:
         "choices-by-examples",
         "branches-by-examples",
         "pattern-looks-ahead",
+        "pattern-looks-far-ahead",
         "pattern-refers-back",
         "pattern-repeats",
+        "pattern-repeats-in-verbose-mode",
     ],
 )
 def test_what_would_take_long_is_a_problem_in_words(name: str, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ description.
 
 import copy
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import islice, takewhile
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 import jsonschema_rs
 import orjson
 
-from toolcatalog import names, parameters, pattern_size
+from toolcatalog import names, parameters
 from toolcatalog.catalog import schema_errors, sessions
 from toolcatalog.catalog.file_schemas import SCHEMAS
 from toolcatalog.catalog.loader import Document
@@ -42,13 +43,9 @@ _MAX_COMPARED_CHOICES = 100  # choices that are searched for the one nearest to 
 # bytes of a description times bytes of its values: each value is compared with each choice or
 # branch
 _MAX_STEPS = 200_000_000
-# per file: characters, plus a hundred per string, that are matched against patterns with
-# lookaround or backreferences
-_MAX_BACKTRACKING = 40_000
-# linear time; supports neither lookaround nor backreferences
-_LINEAR_ENGINE = jsonschema_rs.RegexOptions()
-# supports both, but each backtracking step may scan the whole text
-_BACKTRACKING_ENGINE = jsonschema_rs.FancyRegexOptions(backtrack_limit=2_000)
+# A compiled pattern has about 72 bytes per state, and a character may take a step per state.
+_MAX_PATTERN_SIZE, _MAX_LARGE_PATTERN_SIZE = 256 << 10, 4 << 20  # bytes
+_MAX_PATTERN_WORK = 4_000  # per file; see `_PatternBudget`
 # stands for the value in messages of jsonschema-rs: values are untrusted and may have a megabyte
 _MASK = "<value>"
 
@@ -230,7 +227,7 @@ def _check_values(
     choices that depend on a session, because examples cannot be validated against those. Parameters
     in `invalid` are skipped: their values can be checked once their descriptions are valid.
     """
-    budget = _BacktrackingBudget(_MAX_BACKTRACKING)
+    budget = _PatternBudget()
     for field in _PARAMETER_FIELDS:
         if (field,) in invalid:
             continue
@@ -257,27 +254,45 @@ def _walk_valid(
     return parameters.walk_descriptions(valid, (field,))
 
 
-class _ValueValidator(NamedTuple):
-    """A validator, and its number of patterns with lookaround or backreferences.
+_PatternOptions = jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions
 
-    The number is 0 if validation takes time linear in the length of the value.
-    """
+
+class _PatternEngine(NamedTuple):
+    """Options of an engine for regular expressions, and what each byte of a value costs with it."""
+
+    options: _PatternOptions
+    byte_cost: int
+
+
+# in the order in which they are tried
+_ENGINES = (
+    # linear in the length of a value, without lookaround and references
+    _PatternEngine(jsonschema_rs.RegexOptions(size_limit=_MAX_PATTERN_SIZE), 0),
+    _PatternEngine(jsonschema_rs.RegexOptions(size_limit=_MAX_LARGE_PATTERN_SIZE), 1),
+    # with both, but each step may scan the rest of the value
+    _PatternEngine(
+        jsonschema_rs.FancyRegexOptions(size_limit=_MAX_PATTERN_SIZE // 2, backtrack_limit=300), 6
+    ),
+)
+
+
+class _ValueValidator(NamedTuple):
+    """A validator, what each byte of a value costs, and the number of patterns if that is not 0."""
 
     validator: jsonschema_rs.Draft202012Validator
+    byte_cost: int = 0
     pattern_count: int = 0
 
 
 @dataclass(slots=True)
-class _BacktrackingBudget:
-    """The remaining work, for one file, on patterns with lookaround or backreferences."""
+class _PatternBudget:
+    """The remaining work, for one file, on large patterns and on those that look around or back."""
 
-    remaining: int
+    remaining: int = _MAX_PATTERN_WORK
 
     def allow(self, validator: _ValueValidator, values: bytes) -> bool:
         """Spend budget for these values, as JSON; return False if there is not enough left."""
-        if validator.pattern_count:
-            # each string has two quotes, so this adds 100 per string
-            self.remaining -= validator.pattern_count * (len(values) + 50 * values.count(b'"'))
+        self.remaining -= validator.pattern_count * (200 + validator.byte_cost * len(values))
         return self.remaining >= 0
 
 
@@ -286,13 +301,13 @@ def _check_description(
     pointer: Pointer,
     description: Mapping[str, Any],
     constraint: Mapping[str, Any],
-    budget: _BacktrackingBudget,
+    budget: _PatternBudget,
 ) -> Iterator[Finding]:
     groups = _group_values(description, constraint)
     if not groups and _has_bad_pattern(description):
         yield _bad_pattern_finding(path, pointer, description)
     if any(group.count_steps() > _MAX_STEPS for group in groups):
-        help = "shorten the examples, the enum, the branches or the repeats of patterns"
+        help = "shorten the examples, the enum or the branches"
         yield _too_many_finding(path, pointer, "so large a description", help)
         return
     try:
@@ -305,10 +320,11 @@ def _check_description(
         for validator, group in zip(validators, groups, strict=True)
     ):
         help = (
-            "write the pattern without `(?...)` and references, or shorten the examples of this"
-            " file"
+            "write the patterns with smaller repeats and without `(?...)` and references, or"
+            " shorten the examples of this file"
         )
-        yield _too_many_finding(path, pointer, "a pattern that looks around or back", help)
+        subject = "patterns that are large, or look around or back"
+        yield _too_many_finding(path, pointer, subject, help)
         return
     for validator, group in zip(validators, groups, strict=True):
         for step, value in group.values:
@@ -328,10 +344,7 @@ class _ValueGroup(NamedTuple):
 
     def count_steps(self) -> int:
         """Return about how many steps the validation takes at most."""
-        size = len(self.schema)
-        if b'"pattern"' in self.schema and b"{" in self.schema:
-            size += pattern_size.count_schema_states(orjson.loads(self.schema))
-        return size * len(self.json_values)
+        return len(self.schema) * len(self.json_values)
 
 
 def _group_values(
@@ -364,8 +377,17 @@ def _unusable_findings(
 ) -> Iterator[Finding]:
     if _has_bad_pattern(description):
         yield _bad_pattern_finding(path, pointer, description)
-    # otherwise the pattern belongs to a nested description, which reports it
-    elif "regex" not in error.message:
+    elif "regex" in error.message:
+        # otherwise the pattern belongs to a nested description, which reports it
+        if _has_too_large_pattern(description):
+            yield Finding(
+                path=path,
+                pointer=(*pointer, "pattern"),
+                rule="wrong-value",
+                message="the pattern is too large to check values against it",
+                help="use smaller repeats, and sets such as `[a-z]` in place of `\\p{...}`",
+            )
+    else:
         message = f"not a usable description: {error.message}"
         yield Finding(path=path, pointer=pointer, rule="wrong-value", message=message)
 
@@ -400,18 +422,22 @@ def _cached_validator(schema: bytes) -> jsonschema_rs.Draft202012Validator:
 
 
 def _pattern_validator(schema: bytes) -> _ValueValidator:
-    """Return the validator of a description with patterns, uncached: it may use more than 1 MB."""
-    description = orjson.loads(schema)
-    try:
+    """Return the validator of a description with patterns, uncached: it may use more than 1 MB.
+
+    Raises ValidationError if no engine takes the patterns.
+    """
+    description, count = orjson.loads(schema), schema.count(b'"pattern"')
+
+    def make_validator(options: _PatternOptions, byte_cost: int) -> _ValueValidator:
         validator = jsonschema_rs.Draft202012Validator(
-            description, validate_formats=True, mask=_MASK, pattern_options=_LINEAR_ENGINE
+            description, validate_formats=True, mask=_MASK, pattern_options=options
         )
-    except jsonschema_rs.ValidationError:
-        fallback = jsonschema_rs.Draft202012Validator(
-            description, validate_formats=True, mask=_MASK, pattern_options=_BACKTRACKING_ENGINE
-        )
-        return _ValueValidator(fallback, schema.count(b'"pattern"'))
-    return _ValueValidator(validator)
+        return _ValueValidator(validator, byte_cost, count if byte_cost else 0)
+
+    for engine in _ENGINES[:-1]:
+        with suppress(jsonschema_rs.ValidationError):
+            return make_validator(*engine)
+    return make_validator(*_ENGINES[-1])
 
 
 def _has_bad_pattern(description: Mapping[str, Any]) -> bool:
@@ -421,6 +447,15 @@ def _has_bad_pattern(description: Mapping[str, Any]) -> bool:
     """
     try:
         jsonschema_rs.Draft202012Validator({"pattern": description.get("pattern", "")})
+    except jsonschema_rs.ValidationError:
+        return True
+    return False
+
+
+def _has_too_large_pattern(description: Mapping[str, Any]) -> bool:
+    """Return whether no engine takes the description's own pattern."""
+    try:
+        _pattern_validator(orjson.dumps({"pattern": description.get("pattern", "")}))
     except jsonschema_rs.ValidationError:
         return True
     return False

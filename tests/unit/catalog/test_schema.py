@@ -316,6 +316,36 @@ def test_what_is_wrong_with_one_parameter_does_not_hide_another() -> None:
 
 
 @pytest.mark.parametrize(
+    ("pattern", "example"),
+    [
+        (r"^(?=.*[A-Z])(?=.*\d).{8,64}$", "correct-Horse7battery staple"),
+        (r"^[\p{L}\p{N} ]{1,64}$", "Grüße an alle 4 Kinder"),
+        ("^.{1,1000}$", "a short text"),
+    ],
+)
+def test_values_of_usual_patterns_are_checked(pattern: str, example: str) -> None:
+    """With lookaround, and with repeats of large sets."""
+    description = {"type": "string", "pattern": pattern, "examples": [example] * 3}
+    assert of("tool", {**NEEDED, "input_parameters": {"a": description}})[1] == []
+    misfits = {**description, "examples": ["\n\n"] * 2}
+    rules = of("tool", {**NEEDED, "input_parameters": {"a": misfits}})[1]
+    assert rules == ["misfit-examples"] * 2
+
+
+def test_a_pattern_may_be_too_large() -> None:
+    """It is named where it is, also if it is nested."""
+    large = {"type": "string", "pattern": r"\p{L}{200}", "examples": ["a"]}
+    for description in (large, {"type": "array", "items": large, "examples": [["a"]]}):
+        value = {**NEEDED, "input_parameters": {"a": description}}
+        _, (finding, *others) = validate(
+            Document("x.yaml", Location("tool", NAMES), value, is_readable=True)
+        )
+        assert (finding.rule, finding.pointer[-1]) == ("wrong-value", "pattern")
+        assert "too large" in finding.message
+        assert others == []
+
+
+@pytest.mark.parametrize(
     ("value", "rule", "around"),
     [
         ({f"k{number}": 1 for number in range(5000)}, "unknown-key", "k{}"),

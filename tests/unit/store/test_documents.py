@@ -104,7 +104,7 @@ def damage(file: Path, offset: int) -> None:
 
 
 def test_any_damaged_byte_is_noticed(copy: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Every byte region: fragments, separators, padding, columns, footer. The seal is for builds."""
+    """Every byte region: fragments, separators, padding, columns, footer. Builds check the seal."""
     file = copy / FILE
     intact = file.read_bytes()
     end = len(intact) - seals.SEAL_SIZE
