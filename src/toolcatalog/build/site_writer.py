@@ -20,6 +20,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -41,6 +42,8 @@ _PATH_SEGMENT = "[A-Za-z0-9_-][A-Za-z0-9_.-]*"
 _PAGE_PATH = re.compile(
     rf"(?:{_PATH_SEGMENT}/)*{_PATH_SEGMENT}\.(?:css|html|js|json|md|png|svg|txt|woff2|xml)"
 )
+# the most that the pages of a build have: a small catalog must not fill the disk
+_BASE_SITE_SIZE, _SIZE_PER_FILE = 1 << 30, 128 << 10  # bytes
 # by path: the source digest of a file, and its signature
 ReusableFiles = Mapping[str, tuple[str, int]]
 
@@ -138,13 +141,39 @@ def stage_site(plan: SitePlan, pool: WorkerPool, progress: Progress) -> StagedSi
         return StagedSite(plan=plan, groups={})
     files.remove(staging)
     staging.mkdir(parents=True)
-    staged = {}
-    results = pool.map(partial(_stage_group, plan.site, _find_reusable(plan)), [*stale.values()])
-    with progress("Rendering pages", sum(len(group.paths) for group in stale.values())) as advance:
-        for (digest, group), group_state in zip(stale.items(), results, strict=True):
+    staged, size = {}, 0
+    file_count = sum(len(group.paths) for group in stale.values())
+    max_size = _BASE_SITE_SIZE + file_count * _SIZE_PER_FILE
+    render = partial(_stage_group, plan.site, _find_reusable(plan), max_size)
+    with _remove_after_error(staging), progress("Rendering pages", file_count) as advance:
+        results = pool.map(render, [*stale.values()])
+        for (digest, group), (group_state, group_size) in zip(stale.items(), results, strict=True):
             staged[digest] = group_state
+            size += group_size
+            _check_size(size, max_size, group.paths[0])
             advance(len(group.paths))
     return StagedSite(plan=plan, groups=staged)
+
+
+@contextmanager
+def _remove_after_error(staging: Path) -> Iterator[None]:
+    """Remove the staged pages after an error, as far as the workers permit."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            files.remove(staging)
+        raise
+
+
+def _check_size(size: int, max_size: int, path: str) -> None:
+    """Raise UsageError if the pages have more than `max_size` bytes; `path` is the last one."""
+    if size > max_size:
+        raise UsageError(
+            f"The pages would have more than {max_size >> 20:,} MiB, which is more than a catalog "
+            f"of this size needs. {path} is among the pages that reach this: shorten its texts, or "
+            "remove old versions. The site is as it was."
+        )
 
 
 def _require_folders(site: Path, groups: Iterable[Collection[str]]) -> None:
@@ -183,16 +212,18 @@ def _find_reusable(plan: SitePlan) -> ReusableFiles:
     return reusable
 
 
-def _stage_group(site: Path, reusable: ReusableFiles, group: PageGroup) -> PageGroupState:
+def _stage_group(
+    site: Path, reusable: ReusableFiles, max_size: int, group: PageGroup
+) -> tuple[PageGroupState, int]:
     """Render the files of a group and stage those that differ from the site.
 
-    Skips files whose source digest is unchanged. Returns the state of the skipped files, and the
-    source digests.
+    Skips files whose source digest is unchanged. Returns the state of the skipped files and the
+    source digests, and the number of bytes rendered. Raises UsageError if that exceeds `max_size`.
     """
     folder = site / locks.STAGED / group.digest
     folder.mkdir(exist_ok=True)
     numbers = {path: number for number, path in enumerate(group.paths)}
-    signatures, sources = {}, {}
+    signatures, sources, size = {}, {}, 0
     for file in group.files():
         if file.source_digest:
             sources[file.path] = file.source_digest
@@ -200,18 +231,20 @@ def _stage_group(site: Path, reusable: ReusableFiles, group: PageGroup) -> PageG
         if source_digest and source_digest == file.source_digest:
             signatures[file.path] = signature
         else:
-            _stage_file(site, file, f"{folder}/{numbers[file.path]}")
-    return build_state.encode_group_state(signatures, sources)
+            size += _stage_file(site, file, f"{folder}/{numbers[file.path]}")
+            _check_size(size, max_size, file.path)
+    return build_state.encode_group_state(signatures, sources), size
 
 
-def _stage_file(site: Path, file: SiteFile, staged_path: str) -> None:
-    """Render a file, and write it if it differs from the one in the site."""
+def _stage_file(site: Path, file: SiteFile, staged_path: str) -> int:
+    """Render a file, and write it if it differs from the one in the site; return its size."""
     data, path = file.render(), f"{site}/{file.path}"
     if files.has_content(path, data):
-        return
+        return len(data)
     if Path(path).is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     files.write_new_file(staged_path, data)
+    return len(data)
 
 
 def install_site(

@@ -62,12 +62,15 @@ def _anchored(pattern: str) -> str:
     return f"^{pattern}$"
 
 
-_LINE = {"pattern": r"\S"}
+_LINE = {"pattern": r"\S", "maxLength": names.MAX_LENGTH}
 _WORD = _string(
-    "a name without commas, line breaks or white space at its ends",
+    "a name of at most 200 characters, without commas, line breaks or white space at its ends",
     pattern=r"^[^\s,]([^,\r\n]*[^\s,])?$",
+    maxLength=names.MAX_LENGTH,
 )
-_URL = _string("an https URL", pattern=r"^https://[^\s\"'<>]+$")
+_MAX_URL_LENGTH = 2000
+_URL = _string("an https URL", pattern=r"^https://[^\s\"'<>]+$", maxLength=_MAX_URL_LENGTH)
+_MAX_LINKS = 50
 _DATE = _string(
     "a date as YYYY-MM-DD",
     pattern=r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$",
@@ -219,7 +222,7 @@ _DEFS = {
 }
 
 _TOOL_FIELDS: Schema = {
-    "name": _string("the tool's display name", **_LINE),
+    "name": _string("the tool's display name, at most 200 characters", **_LINE),
     "description": _string("what the tool does, when to use it and when not"),
     "scopes": _word_list("scopes, which the tool needs"),
     "tags": _word_list(
@@ -340,7 +343,7 @@ _SESSION_TOOLS = {
 SCHEMAS: dict[str, Schema] = {
     "catalog": _object(
         {
-            "title": _string("the catalog's name", **_LINE),
+            "title": _string("the catalog's name, at most 200 characters", **_LINE),
             "description": _string("what this catalog is"),
             "home": {**_URL, "description": "the https URL at which the site is published"},
             "repository": {
@@ -348,20 +351,31 @@ SCHEMAS: dict[str, Schema] = {
                 "description": "the https URL of the repository that this catalog is edited in",
             },
             "api": {**_URL, "description": "the https URL of the API, for requests on the site"},
-            "headline": _string("the large heading of the home page", **_LINE),
+            "headline": _string(
+                "the large heading of the home page, at most 200 characters", **_LINE
+            ),
             "accent": _string(
                 "the color of links and buttons of the site, as six hexadecimal digits after `#`",
                 pattern="^#[0-9A-Fa-f]{6}$",
                 examples=["#0a6146"],
             ),
-            "links": _map(_URL, "a mapping of texts to https URLs, for the end of each page"),
+            "links": {
+                **_map(
+                    _URL, "a mapping of at most 50 texts to https URLs, for the end of each page"
+                ),
+                "propertyNames": {
+                    "maxLength": names.MAX_LENGTH,
+                    "description": "a text of at most 200 characters",
+                },
+                "maxProperties": _MAX_LINKS,
+            },
             "rules": _map(_SEVERITY, "a mapping of lint rules to error, warning, note or off"),
         },
         "title",
     ),
     "toolkit": _object(
         {
-            "name": _string("the toolkit's display name", **_LINE),
+            "name": _string("the toolkit's display name, at most 200 characters", **_LINE),
             "logo": {**_URL, "description": "the https URL of an image"},
             "description": _string("what the toolkit reaches"),
             "categories": _word_list("categories"),
@@ -393,8 +407,12 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "session": _object(
         {
-            "project": _string("the project that owns the session", **_LINE),
-            "user_id": _string("the user that the session acts for", **_LINE),
+            "project": _string(
+                "the project that owns the session, at most 200 characters", **_LINE
+            ),
+            "user_id": _string(
+                "the user that the session acts for, at most 200 characters", **_LINE
+            ),
             "toolkits": {**_selection(_TOOLKIT, "toolkits"), **_NOT_BOTH},
             "tools": _map(
                 _SESSION_TOOLS,

@@ -295,6 +295,14 @@ def _selection_findings(error: _SchemaError) -> Iterator[Finding]:
     )
 
 
+def _too_many_keys_findings(error: _SchemaError) -> Iterator[Finding]:
+    if error.keyword_value == 1:
+        yield from _selection_findings(error)
+        return
+    message = f"found a mapping of {len(error.instance):,} keys"
+    yield error.make_finding("wrong-value", message, "keep the important ones")
+
+
 _KEYWORD_FINDINGS: dict[str, Callable[[_SchemaError], Iterator[Finding]]] = {
     "additionalProperties": _unknown_key_findings,
     "required": _missing_key_findings,
@@ -303,5 +311,5 @@ _KEYWORD_FINDINGS: dict[str, Callable[[_SchemaError], Iterator[Finding]]] = {
     "uniqueItems": _repeated_item_findings,
     "maxItems": _too_many_items_findings,
     "not": _selection_findings,
-    "maxProperties": _selection_findings,
+    "maxProperties": _too_many_keys_findings,
 }

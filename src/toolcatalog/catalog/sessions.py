@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from toolcatalog import encoding
 from toolcatalog.catalog.model import (
     AuthConfig,
     Catalog,
@@ -40,6 +41,12 @@ def fill_placeholders(value: Any, values: Mapping[str, Any]) -> Any:
     if isinstance(value, list):
         return [fill_placeholders(inner, values) for inner in value]
     return value
+
+
+def estimate_size(template: Mapping[str, Any]) -> tuple[int, int]:
+    """Return about how many bytes a meta tool has as JSON, and its number of placeholders."""
+    text = encoding.dump_json(template)
+    return len(text), text.count(encoding.dump_json(PLACEHOLDER_KEY))
 
 
 def remove_placeholder_enums(value: Any) -> Any:

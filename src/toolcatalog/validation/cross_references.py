@@ -8,7 +8,8 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, groupby, islice
+from operator import attrgetter
 
 from toolcatalog import names
 from toolcatalog.catalog import sessions
@@ -33,6 +34,8 @@ _ENCODED = re.compile(r"%(2[ef]|5c)", re.IGNORECASE)  # encoded `.`, `/` or `\`
 _HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?(?::[0-9]{1,5})?")
 _PORT = re.compile(r":[0-9]*\Z")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")  # of an IPv4 address
+_MAX_VERSIONS = 500  # of a tool
+_MAX_SESSION_SIZE = 512 << 20  # bytes of the meta tools of all sessions
 _MAX_LISTED_NAMES = 10  # names that a message lists
 
 Rule = Callable[[Catalog], Iterator[Finding]]
@@ -417,10 +420,31 @@ def _check_session_meta_tools(catalog: Catalog, session: Session) -> Iterator[Fi
             yield _unknown_reference(session.path, ("meta_tools", index), "meta tool", slug, slugs)
 
 
-def check_session_not_empty(catalog: Catalog) -> Iterator[Finding]:
-    """A session has at least one tool; with none, its meta tools would offer an empty choice."""
+def check_version_counts(catalog: Catalog) -> Iterator[Finding]:
+    """A tool has at most 500 versions, because each of them lists all."""
+    tools = chain[ToolSummary | MetaTool](catalog.tools, catalog.meta_tools)
+    for slug, group in groupby(tools, attrgetter("slug")):
+        versions = [*group]
+        if len(versions) > _MAX_VERSIONS:
+            yield Finding(
+                path=versions[-1].path,
+                rule="too-many",
+                message=f"`{slug}` has {len(versions):,} versions",
+                expected=f"at most {_MAX_VERSIONS} versions of a tool",
+                help="remove old versions that are no longer in use",
+            )
+
+
+def check_session_contents(catalog: Catalog) -> Iterator[Finding]:
+    """A session has at least one tool; with none, its meta tools would offer an empty choice.
+
+    All sessions together have at most 512 MiB of meta tools.
+    """
+    meta_tools = {tool.slug: sessions.estimate_size(tool.template) for tool in catalog.meta_tools}
+    total = 0
     for session in catalog.sessions:
-        if not sessions.select_tools(catalog, session):
+        tools = sessions.select_tools(catalog, session)
+        if not tools:
             help = "enable a toolkit, tool or tag that has tools"
             yield Finding(
                 path=session.path,
@@ -428,6 +452,19 @@ def check_session_not_empty(catalog: Catalog) -> Iterator[Finding]:
                 message="no tool is left in this session",
                 help=help,
             )
+        selected = meta_tools if session.meta_tools is None else session.meta_tools
+        for slug in selected:
+            size, list_count = meta_tools.get(slug, (0, 0))
+            total += size + list_count * sum(len(tool.slug) for tool in tools)
+        if total > _MAX_SESSION_SIZE:
+            yield Finding(
+                path=session.path,
+                rule="too-many",
+                message=f"the sessions up to this one have {total >> 20:,} MiB of meta tools",
+                expected=f"at most {_MAX_SESSION_SIZE >> 20} MiB in all sessions",
+                help="shorten the meta tools, or remove sessions",
+            )
+            return
 
 
 def _tools_by_toolkit(catalog: Catalog) -> dict[str, set[str]]:
@@ -455,4 +492,4 @@ REFERENCE_RULES: tuple[Rule, ...] = (
     check_auth_config_references,
     check_session_references,
 )
-TOTAL_RULES: tuple[Rule, ...] = (check_session_not_empty,)
+TOTAL_RULES: tuple[Rule, ...] = (check_version_counts, check_session_contents)

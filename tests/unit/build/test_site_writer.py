@@ -14,6 +14,7 @@ from toolcatalog.build import state as build_state
 from toolcatalog.build.pipeline import build
 from toolcatalog.build.site_pages import SiteFile, SiteFiles
 from toolcatalog.build.state import SiteState
+from toolcatalog.errors import UsageError
 from toolcatalog.progress import no_progress
 from toolcatalog.system import file_state, files
 from toolcatalog.system.processes import WorkerPool
@@ -160,6 +161,22 @@ def seen_to_be_listed(site: Path) -> None:
         ".lock",
     }
     assert {*listed(site)} == on_disk
+
+
+def test_pages_that_are_too_large_leave_the_site_as_it_was(
+    tmp_path: Path, crew: WorkerPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One page, or many together: few texts must not fill the disk."""
+    update(tmp_path, [made("a", index="old")], SiteState(), crew)
+    before = read_tree(tmp_path)
+    monkeypatch.setattr(site_writer, "_BASE_SITE_SIZE", 1000)
+    monkeypatch.setattr(site_writer, "_SIZE_PER_FILE", 10)
+    many = [made(f"g{number}", **{f"p{number}": "x" * 200}) for number in range(8)]
+    for groups in ([made("b", index="x" * 1100)], many):
+        with pytest.raises(UsageError, match="The pages would have more than"):
+            update(tmp_path, groups, SiteState(), crew)
+        assert read_tree(tmp_path) == before
+    update(tmp_path, many[:4], SiteState(), crew)
 
 
 def test_every_file_is_listed_before_it_is_written(shipped_build: Path, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from toolcatalog.catalog.model import (
 )
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding
 from toolcatalog.validation import severity
-from toolcatalog.validation.cross_references import check_all
+from toolcatalog.validation.cross_references import check_all, check_session_contents
 
 SOUND = make_catalog(
     make_tool("MAIL_SEND"),
@@ -201,6 +201,29 @@ def test_totals_wait_until_every_file_is_read() -> None:
     )
     assert told(empty) == ["sessions/trs_one.yaml session-empty"]
     assert told(empty, "toolkits/mail/MAIL_SEND/20250101_00.yaml") == []
+
+
+def test_a_tool_has_at_most_500_versions() -> None:
+    """Each lists all, so a small catalog could make a huge snapshot."""
+    versions = [f"{20200101 + number}_00" for number in range(501)]
+    tools = [make_tool("MAIL_SEND", version) for version in versions]
+    assert told(make_catalog(*tools[:500], make_tool("MAIL_READ"))) == []
+    path = f"toolkits/mail/MAIL_SEND/{versions[-1]}.yaml"
+    assert told(make_catalog(*tools)) == [f"{path} too-many"]
+
+
+def test_the_meta_tools_of_all_sessions_have_a_limit() -> None:
+    """Also those whose text is the list of tools."""
+    tools = [make_tool(f"MAIL_SEND_{number}") for number in range(100)]
+    catalog_sessions = tuple(make_session(f"trs_{number}") for number in range(1000))
+    choices = {f"p{number}": {"enum": {"$session": "tools"}} for number in range(800)}
+    for template in ({"description": "x" * 600_000}, {"input_parameters": choices}):
+        meta_tool = make_meta_tool("FIND", **template)
+        catalog = make_catalog(*tools, meta_tools=(meta_tool,), sessions=catalog_sessions)
+        (finding,) = check_session_contents(catalog)
+        assert (finding.rule, finding.expected) == ("too-many", "at most 512 MiB in all sessions")
+        few = replace(catalog, sessions=catalog_sessions[:100])
+        assert [*check_session_contents(few)] == []
 
 
 def test_a_session_that_names_what_is_not_there_is_not_also_empty() -> None:
