@@ -391,6 +391,19 @@ def full_table(data: bytes) -> bytes:
     return tables._HEADER.pack(magic, count, slots, zlib.crc32(index), last) + index + data[end:]
 
 
+def with_fact(name: str, value: bytes) -> Callable[[bytes], bytes]:
+    """Change the content of a fact, or add it."""
+
+    def change(data: bytes) -> bytes:
+        facts = tables.Table(data)
+        values = dict(facts.entry_at(number) for number in range(len(facts)))
+        values = dict(sorted({**values, name: value}.items()))
+        sizes = [len(value) for value in values.values()]
+        return b"".join(tables.pack_table([*values], sizes, values.values()))
+
+    return change
+
+
 # a file, and what becomes of it
 UNFIT: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "covers that are cut": ("query.covers", lambda data: data[:-1]),
@@ -400,6 +413,11 @@ UNFIT: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "numbers of other tools": ("query.numbers", lambda data: data[:8] + b"\xff" * (len(data) - 8)),
     "a full table of tools": ("query.tools", full_table),
     "a full table of facts": ("query.facts", full_table),
+    "versions that are numbers": ("query.facts", with_fact("toolkit x", b"[1]")),
+    "a name that is a number": ("query.facts", with_fact("toolkit_info x", b'{"name":5}')),
+    "a toolkit that is no JSON": ("query.facts", with_fact("toolkit_info x", b"{")),
+    "a server that is a number": ("query.facts", with_fact("mcp_server x", b"5")),
+    "a session of nothing": ("query.facts", with_fact("session x", b"[]\n{}")),
 }
 
 

@@ -116,6 +116,20 @@ def _count_steps(slots: NDArray[np.uint32]) -> int:
     return steps
 
 
+def _is_permutation(slots: NDArray[np.uint32], count: int) -> bool:
+    """Return whether each entry is in one slot, if as many slots are used as there are entries."""
+    is_used = np.zeros(count + 1, np.bool_)
+    if len(slots) and slots.max() > count:
+        return False
+    is_used[slots] = True
+    return bool(is_used[1:].all())
+
+
+def _is_ascending(offsets: NDArray[np.uint64]) -> bool:
+    """Return whether entries follow each other; shorter ones than a header fail their checksum."""
+    return bool((offsets[1:] >= offsets[:-1]).all())
+
+
 def _last_free(slots: NDArray[np.uint32]) -> int:
     number = len(slots) - 1
     while slots[number]:
@@ -151,8 +165,6 @@ class Table:
         self._data = data
         self._mask = slots - 1
         self._hash: Hash = zlib.crc32 if magic == _MAGIC else _seeded_hash(seed)
-        # entries that matched their checksum
-        self._verified = bytearray(count)
         self._sampled_names: dict[int, bytes] = {}
         used_slots = np.frombuffer(self._slots, np.uint32)
         if (
@@ -160,10 +172,12 @@ class Table:
             or slots & self._mask  # not a power of two
             # a lookup of an unknown name ends at a free slot
             or not count == np.count_nonzero(used_slots) < slots
-            or used_slots.max() > count
+            or not _is_permutation(used_slots, count)
             or _count_steps(used_slots) > _max_steps(slots)
+            or not _is_ascending(np.frombuffer(self._offsets, np.uint64))
         ):
             raise SnapshotError("a table is damaged")
+        self._verified = bytearray(count)  # entries that matched their checksum
 
     def __len__(self) -> int:
         return len(self._verified)
@@ -179,9 +193,12 @@ class Table:
         header = len(key).to_bytes(4, "little") + key
         slot = self._hash(key) & self._mask
         while number := self._slots[slot]:
-            entry = self._entry_at(number - 1)
-            if entry.startswith(header, 4):
-                return number - 1, entry[4 + len(header) :]
+            if not self._verified[number - 1]:
+                self._entry_at(number - 1)
+            # other entries may be large, so only their names are read
+            start = self._entries_start + self._offsets[number - 1] + 4
+            if self._data[start : start + len(header)] == header:
+                return number - 1, self._entry_at(number - 1)[4 + len(header) :]
             slot = (slot + 1) & self._mask
         return None
 

@@ -7,6 +7,7 @@ import tracemalloc
 import zlib
 from array import array
 from bisect import bisect_left
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -141,22 +142,42 @@ def test_opening_copies_nothing(tmp_path: Path) -> None:
     assert opened.get("099999") == b""
 
 
-def test_a_table_without_free_slots_is_refused() -> None:
-    """In a nearly full table, an unknown name would be compared with all others."""
+def repacked(data: bytes, slots: Sequence[int], offsets: Sequence[int]) -> bytes:
+    """A table with other slots and offsets, and the right checksum."""
+    magic, count, slot_count, _, seed = tables._HEADER.unpack(data[: tables._HEADER.size])
+    index = array("I", slots).tobytes() + array("Q", offsets).tobytes()
+    header = tables._HEADER.pack(magic, count, len(slots), zlib.crc32(index), seed)
+    return header + index + data[tables._HEADER.size + 4 * slot_count + 8 * (count + 1) :]
+
+
+def index_of(data: bytes) -> tuple[list[int], list[int]]:
+    """The slots and offsets of a table."""
+    _, count, slot_count, _, _ = tables._HEADER.unpack(data[: tables._HEADER.size])
+    index = memoryview(data)[tables._HEADER.size :]
+    return (
+        index[: 4 * slot_count].cast("I").tolist(),
+        index[4 * slot_count :][: 8 * (count + 1)].cast("Q").tolist(),
+    )
+
+
+def test_slots_and_offsets_that_make_lookups_slow_are_refused() -> None:
+    """In a nearly full table, an unknown name would be compared with all others; with an entry in
+    many slots, again and again with the same one. Entries that overlap could have any size.
+    """
     data = packed({f"{number:03}": b"" for number in range(200)})
-    magic, count, slots, _, zero = tables._HEADER.unpack(data[: tables._HEADER.size])
-    offsets = data[tables._HEADER.size + 4 * slots :][: 8 * (count + 1)]
-    index = array("I", [*range(1, count + 1), *[0] * (256 - count)]).tobytes() + offsets
-    entries = data[tables._HEADER.size + 4 * slots + 8 * (count + 1) :]
-    header = tables._HEADER.pack(magic, count, 256, zlib.crc32(index), zero)
-    with pytest.raises(SnapshotError, match="a table is damaged"):
-        Table(header + index + entries)
+    slots, offsets = index_of(data)
+    Table(repacked(data, slots, offsets))
+    full = [*range(1, 201), *[0] * 56]
+    repeated = [min(number, 1) for number in slots]
+    overlapping = [*offsets[:100], 0, *offsets[101:]]
+    for index in ((full, offsets), (repeated, offsets), (slots, overlapping)):
+        with pytest.raises(SnapshotError, match="a table is damaged"):
+            Table(repacked(data, *index))
 
 
 def test_names_that_collide(monkeypatch: pytest.MonkeyPatch) -> None:
     """Names with the same CRC-32 would make each lookup walk over all of them."""
-    names = colliding_names(4096)
-    assert len({zlib.crc32(name.encode()) & 0xFFFF for name in names}) == 1
+    names = colliding_names(400)
     data = packed(dict.fromkeys(names, b"x"))
     table = Table(data)
     assert [table.find(name) for name in sorted(names)] == [(n, b"x") for n in range(len(names))]
@@ -174,12 +195,12 @@ def test_names_that_collide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def colliding_names(count: int) -> list[str]:
-    """Names whose CRC-32 ends with the same 16 bits."""
+    """Names whose CRC-32 ends with the same ten bits, which select the slot among 1,024."""
     names: list[str] = []
     number = 0
     while len(names) < count:
         name = f"{number:x}"
-        if zlib.crc32(name.encode()) & 0xFFFF == 0:
+        if zlib.crc32(name.encode()) & 1023 == 0:
             names.append(name)
         number += 1
     return names
