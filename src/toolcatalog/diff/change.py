@@ -10,6 +10,7 @@ KINDS: tuple[Kind, ...] = ("breaking", "scope", "additive", "text")  # in the or
 
 ABSENT: Any = object()  # the value of a keyword that is not set
 _MAX_VALUE_LENGTH = 120  # characters of a value that are shown
+_CONTEXT_LENGTH = 20  # characters before the part of a long value that differs
 _MAX_VALUES = 10  # values that are shown
 
 
@@ -34,22 +35,32 @@ def describe_text_change(old: str, new: str) -> str:
 
 def describe_keyword_change(key: str, old: Any, new: Any) -> str:
     """Return a clause on the change of a keyword or field; ABSENT means that it is not set."""
-    old_text, new_text = (
-        "" if value is ABSENT else str(value) if key == "type" else format_value(value)
-        for value in (old, new)
-    )
-    return (
-        f"has {key} {new_text} now"
-        if not old_text
-        else f"no longer has {key} {old_text}"
-        if not new_text
-        else f"{key} {old_text} became {new_text}"
-    )
+    if old is ABSENT:
+        return f"has {key} {_format_keyword(key, new)} now"
+    if new is ABSENT:
+        return f"no longer has {key} {_format_keyword(key, old)}"
+    if key == "type":
+        return f"type {old} became {new}"
+    return f"{key} {describe_value_change(old, new)}"
+
+
+def _format_keyword(key: str, value: Any) -> str:
+    return str(value) if key == "type" else format_value(value)
 
 
 def describe_value_change(old: Any, new: Any) -> str:
-    """Return a clause on the change of a plain value."""
+    """Return a clause on the change of a plain value; of long ones, the part that differs."""
+    texts = _full_text(old), _full_text(new)
+    start = _common_length(*texts) - _CONTEXT_LENGTH
+    if start > 0 and max(map(len, texts)) > _MAX_VALUE_LENGTH:
+        old_text, new_text = (f"`{_shorten(f'…{text[start:]}')}`" for text in texts)
+        return f"{old_text} became {new_text}"
     return f"{format_value(old)} became {format_value(new)}"
+
+
+def _common_length(old: str, new: str) -> int:
+    pairs = enumerate(zip(old, new, strict=False))
+    return next((index for index, (a, b) in pairs if a != b), min(len(old), len(new)))
 
 
 def format_value(value: Any) -> str:
@@ -75,6 +86,14 @@ def quote_value(value: Any) -> str:
 
 
 def _value_text(value: Any) -> str:
+    return _shorten(_full_text(value))
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 1]}…"
+
+
+def _full_text(value: Any) -> str:
     """Return a value as JSON, or a string without quotes if it is unambiguous and printable."""
     as_it_is = (
         isinstance(value, str)
@@ -83,8 +102,7 @@ def _value_text(value: Any) -> str:
         and "`" not in value
         and not _is_json(value)
     )
-    text = value if as_it_is else orjson.dumps(value).decode().replace("`", "\\u0060")
-    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 1]}…"
+    return value if as_it_is else orjson.dumps(value).decode().replace("`", "\\u0060")
 
 
 def _is_json(text: str) -> bool:

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from toolcatalog.diff import tool_changes
-from toolcatalog.diff.change import KINDS, Change, describe_value_change
+from toolcatalog.diff.change import KINDS, Change, Kind, describe_value_change
 from toolcatalog.snapshot.format import Tool
 
 Status = Literal[
@@ -375,5 +375,20 @@ def _compare_fields(path: str, old: FileFields, new: FileFields) -> Iterator[Cha
             yield Change(
                 "additive" if new[key] else "breaking", key, _NO_AUTH_CHANGES[bool(new[key])]
             )
+        elif key == "mcp_server" and old.get(key) and new.get(key):
+            yield from _compare_servers(key, old[key], new[key])
         else:
             yield Change("text", key, describe_value_change(old.get(key), new.get(key)))
+
+
+def _compare_servers(
+    location: str, old: Mapping[str, Any], new: Mapping[str, Any]
+) -> Iterator[Change]:
+    """Yield the changed fields of an MCP server; all but versions say which server is used."""
+    for key in sorted({*old, *new}):
+        old_value, new_value = old.get(key), new.get(key)
+        if isinstance(old_value, Mapping) and isinstance(new_value, Mapping):
+            yield from _compare_servers(f"{location}.{key}", old_value, new_value)
+        elif old_value != new_value:
+            kind: Kind = "text" if key == "version" else "scope"
+            yield Change(kind, f"{location}.{key}", describe_value_change(old_value, new_value))

@@ -222,6 +222,25 @@ def test_other_files() -> None:
     assert compare_sides(previous, previous).entries == ()
 
 
+def test_another_mcp_server() -> None:
+    """Each field that differs, because another package is more than another text."""
+    path = "toolkits/a/toolkit.yaml"
+    package = {"registry": "npm", "identifier": f"@github/{'mcp-' * 40}server"}
+    server = {"name": "com.github/mcp", "version": "1.0.0", "package": package}
+    evil = {**package, "identifier": package["identifier"].replace("server", "sevrer")}
+    other = {**server, "version": "1.0.1", "url": "https://x.example", "package": evil}
+    previous, current = (side({}, {path: {"mcp_server": value}}) for value in (server, other))
+    (entry,) = compare_sides(previous, current).entries
+    assert [(change.kind, change.location) for change in entry.changes] == [
+        ("scope", "mcp_server.package.identifier"),
+        ("scope", "mcp_server.url"),
+        ("text", "mcp_server.version"),
+    ]
+    assert entry.changes[0].text == (
+        "`…p-mcp-mcp-mcp-mcp-server` became `…p-mcp-mcp-mcp-mcp-sevrer`"
+    )
+
+
 def test_the_order_of_a_meta_tool_counts() -> None:
     """Its parameters are served in their order; a session only says what may be used."""
     meta, session = "meta_tools/M/20250101_00.yaml", "sessions/trs_a.yaml"
