@@ -68,6 +68,18 @@ def escape_hidden(text: str, format_code_point: Callable[[str], str] = "U+{}".fo
     return _HIDDEN.sub(lambda match: format_code_point(f"{ord(match[0]):04X}"), text)
 
 
+def escape_unprintable(text: str) -> str:
+    """Return the text with unprintable characters as in a Python string, such as `\\x1b`.
+
+    File contents and names are untrusted, and terminals and logs interpret control characters.
+    """
+    return (
+        text
+        if text.isprintable()
+        else "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    )
+
+
 def find_hidden(text: str) -> list[str]:
     """Return the hidden characters of a text, in order."""
     return _HIDDEN.findall(text)

@@ -556,6 +556,16 @@ def test_a_conversion_on_checkout_is_refused(attribute: str, place: str, tmp_pat
         since(catalog, "HEAD")
 
 
+def test_a_path_in_an_error_is_printable(tmp_path: Path) -> None:
+    """A line of its own could be a command for a workflow."""
+    catalog = create_repository(tmp_path / "repo")
+    (catalog / "a\x1b\n::error::b.yaml").write_text("")
+    commit(tmp_path / "repo")
+    (tmp_path / "repo" / ".gitattributes").write_text("*error* ident\n")
+    with pytest.raises(UsageError, match=r"a\\x1b\\n::error::b"):
+        since(catalog, "HEAD")
+
+
 def test_attributes_that_are_converted_themselves(tmp_path: Path) -> None:
     """A clone applies the attributes as they are committed; in the working tree they are UTF-16."""
     catalog = create_repository(tmp_path / "repo")

@@ -2,12 +2,15 @@
 of the official SDK.
 """
 
+import contextlib
 import importlib.util
 import itertools
 import json
 import os
 import sys
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -551,3 +554,55 @@ def test_urls_that_cannot_be_asked(arguments: list[str], sentence: str, tmp_path
     done = run_toolcatalog("import", "mcp", *arguments, "--catalog", tmp_path / "catalog")
     assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
     assert "Traceback" not in done.stderr
+
+
+class _HostileHandler(BaseHTTPRequestHandler):
+    """Answers by path: an error with control characters, compressed data, or an endless text."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Print nothing."""
+
+    def do_POST(self) -> None:
+        """Answer a request of an MCP client."""
+        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        if self.path == "/compressed":
+            self.send_header("content-encoding", "gzip")
+        self.end_headers()
+        if self.path == "/control":
+            error = {"code": -1, "message": "a\x1b[31mb\n::error::c"}
+            answer = {"jsonrpc": "2.0", "id": request.get("id"), "error": error}
+            self.wfile.write(json.dumps(answer).encode())
+        else:
+            with contextlib.suppress(OSError):
+                while True:
+                    self.wfile.write(b" " * (1 << 20))
+
+
+@pytest.fixture(scope="module")
+def hostile_server() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _HostileHandler) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        ("control", "answers with an error (a\N{REPLACEMENT CHARACTER}[31mb"),
+        ("compressed", "compresses its answers, although it was asked not to"),
+        ("endless", "answers with more than 64 MiB"),
+    ],
+)
+def test_a_hostile_server_over_http(
+    path: str, sentence: str, hostile_server: str, tmp_path: Path
+) -> None:
+    """It moves no terminal, writes no line of its own, and fills no memory."""
+    catalog = tmp_path / "catalog"
+    done = run_toolcatalog("import", "mcp", f"{hostile_server}/{path}", "--catalog", catalog)
+    assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
+    assert "\x1b" not in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from toolcatalog import names, versions
 from toolcatalog.errors import Finding, Problem, UsageError
+from toolcatalog.textutils import escape_unprintable
 
 MAX_FILE_SIZE = 1024 * 1024  # bytes
 MAX_MESSAGE_LENGTH = 500  # characters of a message
@@ -223,24 +224,12 @@ def display_path(root: Path, path: str) -> str:
 
     Unprintable characters are escaped, because file names may contain any bytes.
     """
-    return _escape_unprintable(f"{root.resolve().name}/{path}")
-
-
-def _escape_unprintable(text: str) -> str:
-    """Return the text with unprintable characters escaped.
-
-    File contents and names are untrusted, and terminals and logs interpret control characters.
-    """
-    return (
-        text
-        if text.isprintable()
-        else "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
-    )
+    return escape_unprintable(f"{root.resolve().name}/{path}")
 
 
 def _format_message(text: str) -> str:
     """Return the text as one line of at most MAX_MESSAGE_LENGTH characters."""
-    return _escape_unprintable(
+    return escape_unprintable(
         text if len(text) <= MAX_MESSAGE_LENGTH else f"{text[: MAX_MESSAGE_LENGTH - 3]}..."
     )
 

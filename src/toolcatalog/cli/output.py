@@ -17,7 +17,7 @@ from types import ModuleType
 
 from toolcatalog.errors import Problem
 from toolcatalog.progress import Advance
-from toolcatalog.textutils import pluralize
+from toolcatalog.textutils import escape_unprintable, pluralize
 
 _log = logging.getLogger("toolcatalog.cli")
 _state = {"quiet": False}
@@ -44,8 +44,12 @@ def print_lines(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
 
 
 def print_error(text: str) -> None:
-    """Print an error: one sentence that says what is wrong and what to do."""
-    _load_rich_output().print_rich_error(text)
+    """Print an error: one sentence that says what is wrong and what to do.
+
+    Parts of it may come from files and servers, so it is made printable.
+    """
+    lines = map(escape_unprintable, text.split("\n"))
+    _load_rich_output().print_rich_error("\n".join(lines))
 
 
 def print_problems(

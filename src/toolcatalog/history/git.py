@@ -22,6 +22,7 @@ from typing import NamedTuple, NoReturn
 from toolcatalog import names
 from toolcatalog.catalog import folder as catalog_folder
 from toolcatalog.errors import Finding, UsageError
+from toolcatalog.textutils import escape_unprintable
 
 _GIT_OPTIONS = (
     "-c",
@@ -289,8 +290,9 @@ def _require_no_conversion(repository: Repository, paths: Iterable[str]) -> None
     for path, attribute, value in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
         if value not in ("unspecified", "unset"):
             raise UsageError(
-                f"Git converts {path} on checkout ({attribute}={value[:40]}), so reviewers see "
-                "other text than this program: remove the attribute from `.gitattributes`."
+                f"Git converts {escape_unprintable(path)} on checkout "
+                f"({attribute}={escape_unprintable(value[:40])}), so reviewers see other text than "
+                "this program: remove the attribute from `.gitattributes`."
             )
 
 

@@ -9,7 +9,7 @@ import logging
 import os
 import shlex
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import IO, Any
 from urllib.parse import urlsplit
 
@@ -23,6 +23,7 @@ from toolcatalog.errors import UsageError
 
 logging.getLogger("mcp").addHandler(logging.NullHandler())  # its errors are reported here
 
+_MAX_RESPONSE_SIZE = 64 << 20  # bytes of all responses
 _MAX_PAGES = 1000  # of a list of tools, to stop if a server never ends the list
 _MAX_LOG_LINES = 5  # last lines of the server's standard error to show
 _MAX_LOG_WIDTH = 200  # characters of each
@@ -119,10 +120,51 @@ async def _ask_command(command: Sequence[str], timeout: float, log: IO[str]) -> 
 async def _ask_url(url: str, headers: Mapping[str, str], timeout: float) -> dict[str, Any]:  # noqa: ASYNC109
     with anyio.fail_after(timeout):
         async with (
-            httpx2.AsyncClient(headers=dict(headers), timeout=timeout) as http_client,
+            httpx2.AsyncClient(
+                headers={"accept-encoding": "identity", **headers},
+                timeout=timeout,
+                transport=_LimitedTransport(),
+            ) as http_client,
             Client(streamable_http_client(url, http_client=http_client), cache=None) as client,
         ):
             return await _list_all_tools(client)
+
+
+class _RefusedResponse(httpx2.TransportError):
+    """A response that is not read; the text is the end of a sentence about the server."""
+
+
+class _LimitedTransport(httpx2.AsyncHTTPTransport):
+    """Transport that reads a limited number of bytes from a server, and decompresses nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.remaining = _MAX_RESPONSE_SIZE
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request, and return the response with a limited stream."""
+        response = await super().handle_async_request(request)
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        if response.headers.get("content-encoding", "identity") != "identity":
+            await response.aclose()
+            raise _RefusedResponse("compresses its answers, although it was asked not to")
+        response.stream = _LimitedStream(self, response.stream)
+        return response
+
+
+class _LimitedStream(httpx2.AsyncByteStream):
+    def __init__(self, transport: _LimitedTransport, stream: httpx2.AsyncByteStream) -> None:
+        self._transport, self._stream = transport, stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._stream:
+            self._transport.remaining -= len(chunk)
+            if self._transport.remaining < 0:
+                raise _RefusedResponse(f"answers with more than {_MAX_RESPONSE_SIZE >> 20} MiB")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 async def _list_all_tools(client: Client) -> dict[str, Any]:
@@ -151,6 +193,7 @@ def _describe_failure(error: BaseException, timeout: float) -> str:
     for kind, reason in (
         (UsageError, ""),
         (TimeoutError, f"did not answer within {timeout:g} seconds"),
+        (_RefusedResponse, "{0}"),
         (httpx2.HTTPStatusError, "answers with status {0.response.status_code}"),
         (httpx2.TransportError, "cannot be reached ({0})"),
         (MCPError, "answers with an error ({0.message})"),
@@ -160,7 +203,7 @@ def _describe_failure(error: BaseException, timeout: float) -> str:
     ):
         leaf = next((leaf for leaf in leaves if isinstance(leaf, kind)), None)
         if leaf:
-            return reason.format(leaf)
+            return _printable(reason.format(leaf))
     return ""
 
 
