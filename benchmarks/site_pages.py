@@ -55,7 +55,7 @@ def _render_group(group: PageGroup) -> int:
 
 
 def _write_group(folder: Path, group: PageGroup) -> int:
-    site_writer._stage_group(folder, {}, group)
+    site_writer._stage_group(folder, {}, 1 << 40, group)
     return len(group.paths)
 
 

@@ -192,7 +192,11 @@ def action_steps(**values: str) -> list[dict[str, Any]]:
     """The steps of the action, as the workflow of this repository uses it, with some inputs."""
     [use] = [step for step in steps("catalog.yaml", "check") if step.get("uses") == "./"]
     action = read(ACTION)
-    defaults = {name: each["default"] for name, each in action["inputs"].items()}
+    defaults = {
+        # outside of a merge group
+        name: re.sub(r"\$\{\{ github\..* \|\| '(.*)' \}\}", r"\1", each["default"])
+        for name, each in action["inputs"].items()
+    }
     assert set(use["with"]) <= set(defaults)
     inputs = {**defaults, **use["with"], **values}
 

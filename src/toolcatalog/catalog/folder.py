@@ -23,7 +23,7 @@ MAX_FILE_SIZE = 1024 * 1024  # bytes
 MAX_MESSAGE_LENGTH = 500  # characters of a message
 _READ_SIZE = 4096
 _OPEN_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-# documentation and ownership files next to the data; names with a leading dot are ignored too
+# files of documentation and ownership next to the data; names with a leading dot are ignored too
 _IGNORED = {"README.md", "OWNERS", "CODEOWNERS"}
 _TOOLKIT_FOLDER = re.compile("toolkits/[^/]+/")  # parent of tool folders
 
@@ -107,7 +107,7 @@ def is_catalog_file(path: str) -> bool:
 
     Hidden files and documentation, such as README.md, are not.
     """
-    return "/." not in f"/{path}" and _IGNORED.isdisjoint(path.split("/"))
+    return "/." not in f"/{path}" and path.rpartition("/")[2] not in _IGNORED
 
 
 def _scan_folder(root: Path, folder: str, findings: list[Finding]) -> list[os.DirEntry[str]]:
@@ -116,7 +116,8 @@ def _scan_folder(root: Path, folder: str, findings: list[Finding]) -> list[os.Di
             return [
                 entry
                 for entry in entries
-                if not entry.name.startswith(".") and entry.name not in _IGNORED
+                if not entry.name.startswith(".")
+                and (entry.name not in _IGNORED or entry.is_dir(follow_symlinks=False))
             ]
     except OSError as error:
         findings.append(_unreadable_finding(folder or ".", error))

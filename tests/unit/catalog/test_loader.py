@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcatalog.catalog.folder import display_path, file_digest, list_paths
+from toolcatalog.catalog.folder import display_path, file_digest, is_catalog_file, list_paths
 from toolcatalog.catalog.loader import Document, Location, load_file, locate_findings
 from toolcatalog.errors import Finding, UsageError
 
@@ -60,6 +60,14 @@ def test_scan_lists_files_sorted_and_passes_over_what_is_no_data(tmp_path: Path)
     put(tmp_path, *TREE, *others, "toolkits/mail/notes.txt")
     (tmp_path / "toolkits" / "empty").mkdir()
     assert list_paths(tmp_path) == (sorted([*TREE, "toolkits/mail/notes.txt"]), [])
+
+
+def test_a_tool_may_have_the_name_of_a_file_that_is_no_data(tmp_path: Path) -> None:
+    """Only files are ignored by these names; a folder without a check could contain anything."""
+    paths = ["toolkits/mail/CODEOWNERS/20250101_00.yaml", "toolkits/mail/OWNERS/20250101_00.yaml"]
+    put(tmp_path, *paths)
+    assert list_paths(tmp_path) == (paths, [])
+    assert all(map(is_catalog_file, paths))
 
 
 @pytest.mark.parametrize("name", ["nothing-here", "file"])
