@@ -38,13 +38,20 @@ TEXT = (
     " [e](//evil.example) [f](java\tscript:evil()) &lt;script&gt; &#60;script&#62; {{ 7 * 7 }} {% raw %} ${evil()} --> ]]> %3Cscript%3E \\u003cscript\\u003e"
 )
 PROSE = f"# {TEXT}\n\n- {TEXT}\n> {TEXT}\n\n```\n{TEXT}\n```\n\n<script>evil()</script>\n\n[g]: javascript:evil()\n[g]\n"
-WORD = TEXT.replace(",", ";").replace("\t", "")
+# names and labels have at most 200 characters
+NAMES = (
+    "mark\"'`></title></style></textarea></template></script><script>evil()</script><img src=x onerror=evil()><svg/onload=evil()> {{ 7 * 7 }} ${evil()} --> ]]>",
+    "mark [a](javascript:evil()) <javascript:evil()> [c](data:text/html;base64;x 'x\" onclick=\"evil()') <a href=//evil.example>d</a> {% raw %} %3Cscript%3E \\u003cscript",
+    "mark ![b](https://evil.example/b) [e](//evil.example) [f](javascript:evil()) &lt;script&gt; &#60;script&#62;",
+)
+NAME = NAMES[0]
+WORD = NAME
 URL = "https://evil.example/)](javascript:evil())`{{7*7}}&lt;script&gt;%22%3E%3Cscript%3E"
 PLAIN = {
     f"/{TEXT}": "/plain",
     TEXT: "plain",
     PROSE: "plain",
-    WORD: "plain",
+    **{name: f"plain{number or ''}" for number, name in enumerate(NAMES)},
     URL: "https://good.example/a",
 }
 
@@ -98,7 +105,7 @@ def description(depth: int = 2) -> dict[str, Any]:
 def tool() -> dict[str, Any]:
     """A tool with every key that a tool can have."""
     return {
-        "name": TEXT, "description": PROSE, "scopes": [WORD, "../../x"], "tags": [WORD, "important", "a/../b"], "no_auth": False,
+        "name": NAME, "description": PROSE, "scopes": [*NAMES, "../../x"], "tags": [*NAMES, "important", "a/../b"], "no_auth": False,
         "deprecation": {"reason": PROSE, "since": "2025-01-01", "sunset": "2026-01-01", "replaced_by": "MAIL_READ"},
         "input_parameters": {TEXT[:200]: {**description(), "required": True}}, "output_parameters": {TEXT[:200]: description()},
         "source": {"method": "POST", "path": f"/{TEXT}"},
@@ -106,16 +113,16 @@ def tool() -> dict[str, Any]:
 
 
 FILES: dict[str, tuple[str, Any]] = {
-    "catalog.yaml": ("catalog", {"title": TEXT, "description": PROSE, "home": URL, "repository": URL, "api": URL, "headline": TEXT, "accent": "#0a6146", "links": {TEXT: URL}, "rules": dict.fromkeys(("hidden-character", "link-script", "link-data", "instruction-like"), "off")}),
-    "toolkits/mail/toolkit.yaml": ("toolkit", {"name": TEXT, "logo": URL, "description": PROSE, "categories": [WORD], "no_auth": False, "homepage": URL, "owners": [WORD], "mcp_server": {"name": "mail.example/mail", "version": "1", "url": URL, "package": {"registry": "npm", "identifier": "@mark/mail"}}}),
+    "catalog.yaml": ("catalog", {"title": NAME, "description": PROSE, "home": URL, "repository": URL, "api": URL, "headline": NAME, "accent": "#0a6146", "links": dict.fromkeys(NAMES, URL), "rules": dict.fromkeys(("hidden-character", "link-script", "link-data", "instruction-like"), "off")}),
+    "toolkits/mail/toolkit.yaml": ("toolkit", {"name": NAME, "logo": URL, "description": PROSE, "categories": [*NAMES], "no_auth": False, "homepage": URL, "owners": [*NAMES], "mcp_server": {"name": "mail.example/mail", "version": "1", "url": URL, "package": {"registry": "npm", "identifier": "@mark/mail"}}}),
     "toolkits/mail/MAIL_SEND/20250101_00.yaml": ("tool", tool()),
     "toolkits/mail/MAIL_SEND/20250202_00.yaml": ("tool", {**tool(), "input_parameters": {"other": description(1)}}),
     "toolkits/mail/MAIL_READ/20250101_00.yaml": ("tool", {"name": "Read", "description": TEXT}),
-    "meta_tools/toolkit.yaml": ("toolkit", {"name": TEXT, "logo": URL, "description": PROSE}),
+    "meta_tools/toolkit.yaml": ("toolkit", {"name": NAME, "logo": URL, "description": PROSE}),
     "meta_tools/FIND_TOOLS/20250101_00.yaml": ("meta_tool", {**tool(), "deprecation": {"reason": PROSE}, "when": "manage_connections"}),
-    "auth_configs/ac_mail.yaml": ("auth_config", {"toolkit": "mail", "tools": ["MAIL_SEND"], "scopes": [WORD, "../../x"]}),
+    "auth_configs/ac_mail.yaml": ("auth_config", {"toolkit": "mail", "tools": ["MAIL_SEND"], "scopes": [*NAMES, "../../x"]}),
     "sessions/trs_mark.yaml": ("session", {
-        "project": TEXT, "user_id": TEXT, "toolkits": {"enable": ["mail"]}, "tools": {"mail": {"enable": ["MAIL_SEND"]}}, "tags": {"enable": [WORD]}, "auth_configs": {"mail": "ac_mail"},
+        "project": NAME, "user_id": NAME, "toolkits": {"enable": ["mail"]}, "tools": {"mail": {"enable": ["MAIL_SEND"]}}, "tags": {"enable": [WORD]}, "auth_configs": {"mail": "ac_mail"},
         "toolkit_versions": {"mail": "20250202_00"}, "manage_connections": {"enable": True}, "meta_tools": ["FIND_TOOLS"],
     }),
 }  # fmt: skip

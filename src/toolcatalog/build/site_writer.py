@@ -150,7 +150,8 @@ def stage_site(plan: SitePlan, pool: WorkerPool, progress: Progress) -> StagedSi
         for (digest, group), (group_state, group_size) in zip(stale.items(), results, strict=True):
             staged[digest] = group_state
             size += group_size
-            _check_size(size, max_size, group.paths[0])
+            if group.paths:
+                _check_size(size, max_size, group.paths[0])
             advance(len(group.paths))
     return StagedSite(plan=plan, groups=staged)
 

@@ -82,6 +82,13 @@ def as_left(request: pytest.FixtureRequest) -> Callable[[SiteState], SiteState]:
     )
 
 
+def test_group_without_pages(tmp_path: Path, crew: WorkerPool) -> None:
+    """A group can have no pages: those of a label that no tool has any more."""
+    state = update(tmp_path, [made("a", index="1"), made("b")], SiteState(), crew)
+    assert set(noted(state)) == {"a", "b"}
+    assert listed(tmp_path) == ["index.html"]
+
+
 def test_what_is_made_from_the_same_is_not_made_again(
     tmp_path: Path, crew: WorkerPool, as_left: Callable[[SiteState], SiteState]
 ) -> None:
