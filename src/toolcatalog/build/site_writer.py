@@ -222,7 +222,11 @@ def _stage_group(
     source digests, and the number of bytes rendered. Raises UsageError if that exceeds `max_size`.
     """
     folder = site / locks.STAGED / group.digest
-    folder.mkdir(exist_ok=True)
+    try:
+        folder.mkdir()
+    except FileExistsError:  # a cluster repeats the task of a worker that was killed
+        files.remove(folder)
+        folder.mkdir()
     numbers = {path: number for number, path in enumerate(group.paths)}
     signatures, sources, size = {}, {}, 0
     for file in group.files():
