@@ -494,7 +494,7 @@ def test_no_room_is_seen_before_anything_is_written(tmp_path: Path) -> None:
     most, sha256 = 1 << 61, "0" * 64
     download._check_disk_space(tmp_path, {"a": FileInfo(1, sha256)}, most)
     with pytest.raises(
-        OSError, match=r"Not enough disk space for a snapshot of 1,152,921,504,606,846,976 bytes"
+        OSError, match=r"Not enough disk space for a snapshot of 1,152,921,504,606,859,264 bytes"
     ):
         download._check_disk_space(tmp_path, {"a": FileInfo(1 << 60, sha256)}, most)
 

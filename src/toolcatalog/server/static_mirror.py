@@ -41,7 +41,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from toolcatalog import encoding, names
-from toolcatalog.errors import UsageError, remedy
+from toolcatalog.errors import SnapshotError, UsageError, remedy
 from toolcatalog.keys.api_keys import ApiKey
 from toolcatalog.progress import Progress
 from toolcatalog.server.answer_cache import AnswerCache
@@ -310,6 +310,8 @@ _TREES_FOLDER, _CURRENT_LINK, _POINTER_FILE, _NOT_FOUND_FILE, _LOCK_FILE = (
     ".mirror",
 )
 _PARTIAL_SUFFIX, _COMPRESSED_SUFFIX = ".part", ".gz"
+# no name begins with a dot, so no path leads out of the tree
+_SAFE_PATH = re.compile("(?:[A-Za-z0-9_-][A-Za-z0-9_.~-]*/)*[A-Za-z0-9_-][A-Za-z0-9_.~-]*")
 _TREE_NAME = re.compile(r"[0-9a-f]{64}-[0-9a-f]{8}")
 
 
@@ -434,6 +436,10 @@ def _write_tree(
     for folder in FOLDERS:
         (made / folder).mkdir(parents=True)
     for file in new_files:
+        if not _SAFE_PATH.fullmatch(file.path):  # names of a snapshot that was not checked
+            raise SnapshotError(
+                f"A name in the snapshot is unsafe as the path of a file: {file.path[:80]!r}"
+            )
         candidates = [f"{made}/{file.same_as}"] if file.same_as else []
         candidates += [f"{previous}/{file.path}"] if previous else []
         _write_file(f"{made}/{file.path}", file.body, timestamp, candidates)
