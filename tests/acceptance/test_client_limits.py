@@ -334,6 +334,19 @@ def test_a_large_head_is_reported(shipped: Server) -> None:
     assert b'"slug":"head_too_large"' in result
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [[f"x{number}: a" for number in range(101)], ["x: " + "a" * 70_000]],
+    ids=["101 headers", "68 KiB in one packet"],
+)
+def test_a_complete_head_that_is_too_large_is_refused(shipped: Server, lines: list[str]) -> None:
+    with connected(shipped) as connection:
+        connection.sendall(request(shipped, "/healthz", *lines))
+        result = connection.recv(100_000)
+    assert result.startswith(b"HTTP/1.1 431 ")
+    assert b'"slug":"head_too_large"' in result
+
+
 def test_a_body_without_end(shipped: Server) -> None:
     """What nobody reads is passed over up to a bound."""
     with connected(shipped) as connection:

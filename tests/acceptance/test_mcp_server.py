@@ -484,6 +484,16 @@ def test_a_long_id_or_method_is_refused(server: Server, field: str, value: str) 
         assert len(answer.content) < 1000
 
 
+def test_a_session_that_is_too_large_is_an_error(
+    all_seen: CatalogAccess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says so; other sessions and tools are not affected."""
+    monkeypatch.setattr(tools, "_MAX_SESSION_SIZE", 1000)
+    result = said(all_seen, "list_session_tools", session_id=SESSION)
+    assert result.text.startswith(f"The meta tools of {SESSION} have 0 MiB. List them with the")
+    assert said(all_seen, "list_toolkits").value is not None
+
+
 def test_a_session_is_listed_over_http(server: Server) -> None:
     """Its meta tools come behind the catalog's own; a call of one says that it is not run."""
 
@@ -586,6 +596,24 @@ def test_only_posts_are_answered(server: Server) -> None:
             method, f"{server.url}/mcp", headers={**MCP, "x-api-key": server.key}
         )
         assert (rejected.status_code, rejected.headers["allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize(
+    ("path", "params", "line"),
+    [
+        ("/mcp?session=" + "%25" * 400, {}, "query: more than 1,024 bytes."),
+        ("/mcp", {"inputResponses": {"a": {}}}, "inputResponses: this server asks for no input."),
+        ("/mcp", {"name": "search_tools", "arguments": {"toolkits": ["a"] * 2000}}, (
+            "message: more than 2,000 values.")),
+    ],
+)  # fmt: skip
+def test_a_message_that_takes_the_sdk_long_is_refused(
+    server: Server, path: str, params: dict[str, Any], line: str
+) -> None:
+    """The SDK parses query strings and messages on the event loop."""
+    body = json.dumps({**ASK, "method": "tools/call", "params": params}).encode()
+    rejected = post(server, path=path, body=body)
+    assert (rejected.status_code, rejected.json()["error"]["errors"]) == (400, [line])
 
 
 def test_a_body_is_bounded(server: Server) -> None:
