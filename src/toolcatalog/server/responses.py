@@ -20,14 +20,11 @@ _JSON = (b"content-type", b"application/json")
 _REVALIDATE = (b"cache-control", b"private, no-cache")  # revalidate each time: a 304 is cheap
 _NO_STORE = (b"cache-control", b"no-store")
 _VARY = (b"vary", b"Accept-Encoding, x-api-key")
-_POLICY = (
-    b"default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; "
-    b"form-action 'none'; frame-ancestors 'none'"
-)
+_POLICY = b"default-src 'none'; frame-ancestors 'none'"
 SECURITY_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"content-security-policy", _POLICY))
 CORS_HEADERS = ((b"access-control-allow-origin", b"*"),)
-_NOT_MODIFIED_HEADERS = (_REVALIDATE, _VARY, *SECURITY_HEADERS, *CORS_HEADERS)
-_ANSWER_HEADERS = (_JSON, *_NOT_MODIFIED_HEADERS)
+_NOT_MODIFIED_HEADERS = (_REVALIDATE, _VARY, *CORS_HEADERS)
+_ANSWER_HEADERS = (_JSON, *_NOT_MODIFIED_HEADERS, *SECURITY_HEADERS)
 _GZIP_HEADERS = ((b"content-encoding", GZIP), *_ANSWER_HEADERS)
 _ERROR_HEADERS = (_NO_STORE, _JSON, *SECURITY_HEADERS, *CORS_HEADERS)
 _PLAIN = string.punctuation.replace("%", "") + " "  # characters that need no encoding in a header
@@ -36,44 +33,56 @@ _MAX_JOINED_BODY = 64 * 1024  # bytes of a body whose chunks are always joined
 _MAX_CHUNKS = 8  # chunks of a larger body that are sent one by one, without a copy
 
 
-class ResponseContext(NamedTuple):
+class ResponseContext:
     """What every response names: the request id, the snapshot and the trace.
 
     `snapshot` is empty if no snapshot is open; `traceparent` is None if the request is not part of
-    a trace.
+    a trace. `headers` has them as headers, without those that are empty.
     """
 
-    request_id: bytes
-    snapshot: bytes
-    traceparent: bytes | None = None
+    __slots__ = ("headers", "request_id", "snapshot", "traceparent")
 
-    @property
-    def headers(self) -> list[Header]:
-        """The context as headers, without those that are empty."""
-        headers: list[Header] = [(b"x-request-id", self.request_id)]
-        if self.snapshot:
-            headers.append((b"x-catalog-snapshot", self.snapshot))
-        if self.traceparent:
-            headers.append((TRACEPARENT_HEADER, self.traceparent))
-        return headers
+    def __init__(
+        self, request_id: bytes, snapshot: bytes, traceparent: bytes | None = None
+    ) -> None:
+        self.request_id = request_id
+        self.snapshot = snapshot
+        self.traceparent = traceparent
+        self.headers: list[Header] = [(b"x-request-id", request_id)]
+        if snapshot:
+            self.headers.append((b"x-catalog-snapshot", snapshot))
+        if traceparent:
+            self.headers.append((TRACEPARENT_HEADER, traceparent))
 
 
-class Answer(NamedTuple):
-    """A successful result: the chunks of its body in one coding, and its tag.
+class Answer:
+    """A successful result: the chunks of its body in one coding, and its headers.
 
     `tag` is the same in each coding. `encoding` is `gzip` or empty. `suggestion` is a corrected
-    query if a list matched nothing.
+    query if a list matched nothing. `headers` are those of every response with this body, and
+    `size` is its number of bytes.
     """
 
-    chunks: Sequence[BodyChunk]
-    tag: bytes
-    encoding: bytes = b""
-    suggestion: str = ""
+    __slots__ = ("chunks", "etag", "headers", "size", "tag")
 
-    @property
-    def etag(self) -> bytes:
-        """The ETag, with its quotes: each coding has its own."""
-        return b'"%b-%b"' % (self.tag, self.encoding) if self.encoding else b'"%b"' % self.tag
+    def __init__(
+        self,
+        chunks: Sequence[BodyChunk],
+        tag: bytes,
+        encoding: bytes = b"",
+        suggestion: str = "",
+    ) -> None:
+        self.chunks = chunks
+        self.tag = tag
+        # each coding has its own
+        self.etag = b'"%b-%b"' % (tag, encoding) if encoding else b'"%b"' % tag
+        self.size = sum(map(len, chunks))
+        self.headers = (
+            (b"etag", self.etag),
+            (b"content-length", b"%d" % self.size),
+            *(_GZIP_HEADERS if encoding else _ANSWER_HEADERS),
+            *suggestion_headers(suggestion),
+        )
 
 
 def join_chunks(chunks: Sequence[BodyChunk]) -> Sequence[BodyChunk]:
@@ -114,17 +123,8 @@ def make_response(
     if if_none_match is not None and (etag := _find_match(if_none_match, answer)):
         headers = [(b"etag", etag), *_NOT_MODIFIED_HEADERS, *context.headers, *extra_headers]
         return Response(304, headers)
-    size = sum(map(len, answer.chunks))
-    headers = [
-        (b"etag", answer.etag),
-        (b"content-length", b"%d" % size),
-        *(_GZIP_HEADERS if answer.encoding else _ANSWER_HEADERS),
-        *context.headers,
-        *extra_headers,
-    ]
-    if answer.suggestion:
-        headers += suggestion_headers(answer.suggestion)
-    return Response(200, headers, answer.chunks, size)
+    headers = [*answer.headers, *context.headers, *extra_headers]
+    return Response(200, headers, answer.chunks, answer.size)
 
 
 def _find_match(if_none_match: bytes, answer: Answer) -> bytes | None:

@@ -44,7 +44,6 @@ from toolcatalog import encoding, names
 from toolcatalog.errors import SnapshotError, UsageError, remedy
 from toolcatalog.keys.api_keys import ApiKey
 from toolcatalog.progress import Progress
-from toolcatalog.server.answer_cache import AnswerCache
 from toolcatalog.server.catalog_view import CatalogView
 from toolcatalog.server.error_responses import ErrorDetail, render_envelope
 from toolcatalog.server.mcp_registry import McpRegistry
@@ -249,7 +248,7 @@ def _toolkit_files(
 ) -> Iterator[MirrorFile]:
     """Yield slugs, toolkits, categories and MCP servers as the API answers a key for the toolkits."""
     key = _make_key(selection)
-    api = Operations(store, AnswerCache(max_size=0))  # each answer is needed once
+    api = Operations(store)
     yield MirrorFile("slugs.json", _join(api.list_slugs(key, b"")))
     toolkits = store.list_toolkits() if selection.toolkits is None else selection.toolkits
     with progress("Mirroring toolkits", len(toolkits)) as advance:
@@ -261,10 +260,10 @@ def _toolkit_files(
     yield from _page_files("servers", partial(api.list_servers, key))
     for server in McpRegistry(store, selection.toolkits).entries:
         name = server.name.replace("/", "~")
-        yield MirrorFile(f"server/{name}.json", _join(api.get_server(key, server.name, None)))
+        yield MirrorFile(f"server/{name}.json", _join(api.get_server(key, server.name, None, b"")))
         path, body = (
             f"server/{name}~{server.version}.json",
-            _join(api.get_server(key, server.name, server.version)),
+            _join(api.get_server(key, server.name, server.version, b"")),
         )
         yield MirrorFile(path, body)
         yield MirrorFile(f"server/{name}~{LATEST}.json", body, same_as=path)

@@ -9,11 +9,11 @@ def test_get_returns_the_answer_that_was_added_first() -> None:
     """Adding another answer under the same key changes nothing."""
     counts = CacheCounts()
     cache, answer = AnswerCache(counts), Answer((b"a",), b"tag")
-    cache.add("key", answer, 0)
-    cache.add("key", Answer((b"b",), b"tag"), 0)
-    assert cache.get("key") is answer
-    assert cache.get("other") is None
-    assert (len(cache), counts.hits, counts.misses) == (1, 1, 1)
+    cache.add(("key",), answer)
+    cache.add(("key",), Answer((b"b",), b"tag"))
+    assert cache.get(("key",)) is answer
+    assert cache.get(("other",)) is None
+    assert (len(cache), counts.hits, counts.misses) == (1, 1, 2)
 
 
 def test_the_oldest_answers_are_removed_when_the_cache_is_full() -> None:
@@ -26,14 +26,16 @@ def test_the_oldest_answers_are_removed_when_the_cache_is_full() -> None:
     ):
         cache = AnswerCache(max_size=max_size)
         for number in range(5 * limit):
-            cache.add(number, Answer(chunks, b"tag"), request_size)
+            cache.add((number, bytes(request_size)), Answer(chunks, b"tag"))
         assert 0 < len(cache) <= limit
         keys = range(5 * limit)
-        assert [number for number in keys if cache.get(number)] == [*keys][-len(cache) :]
+        assert [number for number in keys if cache.get((number, bytes(request_size)))] == [*keys][
+            -len(cache) :
+        ]
 
 
 def test_a_very_large_answer_is_not_cached() -> None:
     """It would replace many others."""
     cache = AnswerCache()
-    cache.add("key", Answer((b"x" * MAX_ENTRY_SIZE,), b"tag"), 0)
+    cache.add(("key",), Answer((b"x" * MAX_ENTRY_SIZE,), b"tag"))
     assert len(cache) == 0
