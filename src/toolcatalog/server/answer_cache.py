@@ -7,7 +7,7 @@ order of the files is a view of a mapped file and takes little memory; other pag
 from collections.abc import Hashable
 
 from toolcatalog.server.metrics.counters import CacheCounts
-from toolcatalog.server.responses import Answer, BodyChunk
+from toolcatalog.server.responses import Answer
 
 MAX_SIZE = 64 * 1024 * 1024  # bytes of all entries together
 MAX_ENTRY_SIZE = 2 * 1024 * 1024  # bytes of one entry
@@ -28,36 +28,36 @@ class AnswerCache:
         self._counts = CacheCounts() if counts is None else counts
         self._max_size = max_size
         self._size = 0
-        self._entries: dict[CacheKey, tuple[Answer, int]] = {}
+        self._entries: dict[CacheKey, Answer] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def get(self, key: CacheKey) -> Answer | None:
         """Return the cached answer for a key, or None."""
-        entry = self._entries.get(key)
-        if entry is None:
-            return None
-        self._counts.hits += 1
-        return entry[0]
+        answer = self._entries.get(key)
+        if answer is not None:
+            self._counts.hits += 1
+        return answer
 
     def add(self, key: CacheKey, answer: Answer) -> None:
         """Add an answer unless it is too large."""
         self._counts.misses += 1
-        size = _ENTRY_OVERHEAD + _key_size(key) + sum(map(_chunk_size, answer.chunks))
+        size = _entry_size(key, answer)
         if size > min(MAX_ENTRY_SIZE, self._max_size) or key in self._entries:
             return
-        self._entries[key] = (answer, size)
+        self._entries[key] = answer
         self._size += size
         while self._size > self._max_size:
-            self._size -= self._entries.pop(next(iter(self._entries)))[1]
+            oldest = next(iter(self._entries))
+            self._size -= _entry_size(oldest, self._entries.pop(oldest))
 
 
-def _key_size(key: CacheKey) -> int:
-    """Return the memory that the texts of a key take; a character may take four bytes."""
-    return sum(4 * len(part) for part in key if isinstance(part, bytes | str))
+def _entry_size(key: CacheKey, answer: Answer) -> int:
+    """Return the memory that an entry takes, in bytes.
 
-
-def _chunk_size(chunk: BodyChunk) -> int:
-    """Return the memory that a chunk takes; the data of a view is that of a mapped file."""
-    return _CHUNK_OVERHEAD + (len(chunk) if isinstance(chunk, bytes) else 0)
+    The data of a view is that of a mapped file. A character of a text takes up to four bytes.
+    """
+    texts = sum(4 * len(part) for part in key if isinstance(part, bytes | str))
+    data = sum(len(chunk) for chunk in answer.chunks if isinstance(chunk, bytes))
+    return _ENTRY_OVERHEAD + texts + len(answer.chunks) * _CHUNK_OVERHEAD + data

@@ -63,12 +63,8 @@ class Route(NamedTuple):
     operation: str
 
 
-class RouteMatch(NamedTuple):
-    """A route, and the parts of a path that are arguments of its operation."""
-
-    route: Route
-    arguments: tuple[Any, ...]
-
+# a route, and the parts of a path that are arguments of its operation
+RouteMatch = tuple[Route, tuple[Any, ...]]
 
 _LISTS = {
     "/tools": "list_tools",
@@ -76,12 +72,12 @@ _LISTS = {
     "/toolkits": "list_toolkits",
     "/toolkits/categories": "list_categories",
 }
-_MATCHES = {
-    prefix + path: RouteMatch(Route(prefix + path, operation), ())
+_MATCHES: dict[str, RouteMatch] = {
+    prefix + path: (Route(prefix + path, operation), ())
     for prefix in API_PREFIXES
     for path, operation in _LISTS.items()
 }
-_MATCHES[SERVERS_PATH] = RouteMatch(Route(SERVERS_PATH, "list_servers"), ())
+_MATCHES[SERVERS_PATH] = (Route(SERVERS_PATH, "list_servers"), ())
 _RATE_LIMITED = {*_LISTS.values(), "list_servers"}
 # by the path without its last part, the slug
 _SLUG_ROUTES = {
@@ -104,13 +100,13 @@ def match_route(path: str) -> RouteMatch | None:
         return match
     parent, _, slug = path.rpartition("/")
     if route := _SLUG_ROUTES.get(parent):
-        return RouteMatch(route, (slug,)) if slug else None
+        return (route, (slug,)) if slug else None
     if found := _SESSION_PATH.fullmatch(path):
         template = f"{found[1]}/tool_router/session/{{id}}/tools"
-        return RouteMatch(Route(template, "list_session_tools"), (found[2],))
+        return Route(template, "list_session_tools"), (found[2],)
     if found := _SERVER_PATH.fullmatch(path):
         template = SERVER_VERSIONS_PATH if found["version"] is None else SERVER_PATH
-        return RouteMatch(Route(template, "get_server"), (found[1], found["version"]))
+        return Route(template, "get_server"), (found[1], found["version"])
     return None
 
 
@@ -178,7 +174,7 @@ class Dispatcher:
         match = match_route(request.path) if scope["method"] in ("GET", "HEAD") else None
         if match:
             response = await self._answer(request, match, receive)
-            label = match.route.template
+            label = match[0].template
         elif request.is_preflight:
             response = Response(204, [*_PREFLIGHT_HEADERS, *request.context.headers])
             label = "preflight"
@@ -209,12 +205,12 @@ class Dispatcher:
         """
         try:
             key, snapshot = self._authenticate(request), request.snapshot
-            operation = match.route.operation
+            (_, operation), path_arguments = match
             if operation in _RATE_LIMITED:
                 await self._apply_rate_limit(request, key)
             query = request.scope["query_string"]
             cache_key: CacheKey = (key.toolkits, request.gzip, request.path, query)
-            arguments: tuple[Any, ...] = (*match.arguments, query)
+            arguments: tuple[Any, ...] = (*path_arguments, query)
             if operation == "list_session_tools":
                 body = await read_body(receive)
                 cache_key, arguments = (*cache_key, key.project, body), (*arguments, body)
@@ -307,7 +303,8 @@ async def _run_operation(
     operations: Operations, match: RouteMatch, query: bytes, call: Callable[[], Answer]
 ) -> Answer:
     """Run a call of an operation; in a thread if it may take longer than a few milliseconds."""
-    match match.route.operation:
+    (_, operation), arguments = match
+    match operation:
         case "get_tool" | "get_toolkit":
             return call()
         case "list_tools":
@@ -315,7 +312,7 @@ async def _run_operation(
                 await run_in_work_thread(operations.encode_query, query)
             is_slow = len(query) > _MAX_INLINE_QUERY
         case "list_session_tools":
-            is_slow = operations.is_large_session(match.arguments[0])
+            is_slow = operations.is_large_session(arguments[0])
         case _:
             is_slow = True  # the first answer reads all toolkits or servers
     return await run_in_work_thread(call) if is_slow else call()

@@ -40,7 +40,7 @@ def _describe_request(scope: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     match = match_route(path_below_root(scope)) if scope.get("path") else None
     if match is None:
         return method, {}
-    template = match.route.template
+    template = match[0].template
     return f"{method} {template}", {"http.route": template}
 
 
