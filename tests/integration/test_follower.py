@@ -29,7 +29,7 @@ from toolcatalog.publish.follower import Follower
 from toolcatalog.publish.object_store import ObjectStorage
 from toolcatalog.snapshot import compression, verify
 from toolcatalog.snapshot.format import FileInfo
-from toolcatalog.snapshot.gzip_fragments import gzip_body
+from toolcatalog.snapshot.gzip_fragments import gzip_ends
 from toolcatalog.store.open import open_build
 from toolcatalog.system import files
 
@@ -93,7 +93,8 @@ def test_compressed_documents_never_come_from_the_store(
     store = open_build(follower.cache)
     fragments = store.read_fragment(0)
     assert fragments is not None
-    body = b"".join(gzip_body(b"", fragments, b""))
+    start, end = gzip_ends(b"", fragments, b"")
+    body = b"".join((start, *fragments.chunks, end))
     assert gzip.decompress(body) == store.read_document(0)[0]
 
 

@@ -1,7 +1,7 @@
 """Answer cache: the answers of one snapshot by visible toolkits, coding, path and query string.
 
-A snapshot never changes and has a cache of its own, so an answer stays valid. A large page in the
-order of the files is a view of a mapped file and takes little memory; other pages are copies.
+A snapshot never changes and has a cache of its own, so an answer stays valid. A large page is read
+from a mapped file whenever it is sent, and takes little memory; small pages are copies.
 """
 
 from collections.abc import Hashable
@@ -12,7 +12,6 @@ from toolcatalog.server.responses import Answer
 MAX_SIZE = 64 * 1024 * 1024  # bytes of all entries together
 MAX_ENTRY_SIZE = 2 * 1024 * 1024  # bytes of one entry
 _ENTRY_OVERHEAD = 1500  # bytes of a key, an answer with its headers and their dictionary entry
-_CHUNK_OVERHEAD = 220  # bytes of a chunk without the data that it owns
 
 CacheKey = tuple[Hashable, ...]
 
@@ -56,8 +55,8 @@ class AnswerCache:
 def _entry_size(key: CacheKey, answer: Answer) -> int:
     """Return the memory that an entry takes, in bytes.
 
-    The data of a view is that of a mapped file. A character of a text takes up to four bytes.
+    A character of a text takes up to four bytes.
     """
     texts = sum(4 * len(part) for part in key if isinstance(part, bytes | str))
-    data = sum(len(chunk) for chunk in answer.chunks if isinstance(chunk, bytes))
-    return _ENTRY_OVERHEAD + texts + len(answer.chunks) * _CHUNK_OVERHEAD + data
+    body = answer.body
+    return _ENTRY_OVERHEAD + texts + (len(body) if isinstance(body, bytes) else body.memory)

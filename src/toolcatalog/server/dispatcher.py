@@ -335,13 +335,14 @@ async def read_body(receive: Receive) -> bytes:
 
 
 async def send_response(response: Response, send: Send) -> None:
-    """Send a response; its chunks are sent one by one, without a copy."""
-    status, headers, chunks, _ = response
+    """Send a response; a large body is sent in chunks."""
+    status, headers, body, _ = response
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    if len(chunks) > 1:
-        for chunk in chunks[:-1]:
+    if not isinstance(body, bytes):
+        for chunk in body.read():
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
-    await send({"type": "http.response.body", "body": chunks[-1] if chunks else b""})
+        body = b""
+    await send({"type": "http.response.body", "body": body})
 
 
 def make_refusal(

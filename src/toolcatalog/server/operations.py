@@ -13,14 +13,16 @@ import orjson
 from toolcatalog import names
 from toolcatalog.keys.api_keys import ApiKey
 from toolcatalog.server import content_coding, mcp_registry, query_params
+from toolcatalog.server.bodies import Body, make_body
 from toolcatalog.server.catalog_view import CatalogView
 from toolcatalog.server.content_coding import MIN_SIZE
 from toolcatalog.server.error_responses import ErrorDetail, RequestError, unauthorized
 from toolcatalog.server.mcp_registry import McpRegistry
 from toolcatalog.server.query_params import Page, SessionParams, encode_cursor
-from toolcatalog.server.responses import GZIP, Answer, BodyChunk, compute_tag, join_chunks
+from toolcatalog.server.responses import GZIP, Answer, compute_tag
 from toolcatalog.server.toolkit_list import ToolkitList
-from toolcatalog.snapshot.gzip_fragments import gzip_body
+from toolcatalog.snapshot.gzip_fragments import Fragments, gzip_ends
+from toolcatalog.snapshot.mapped_files import FileSlices
 from toolcatalog.store.store import Store
 
 _LARGE_SESSION = 1 << 18  # bytes of the answer
@@ -53,10 +55,9 @@ class Operations:
             raise RequestError(*errors)
         fragment = self.store.read_fragment(tool_id) if gzip else None
         if fragment is not None and fragment.size >= MIN_SIZE:
-            chunks = join_chunks(gzip_body(b"", fragment, b""))
-            return Answer(chunks, self.store.read_tag(tool_id), GZIP)
+            return Answer(_gzip_body(b"", fragment, b""), self.store.read_tag(tool_id), GZIP)
         document, tag = self.store.read_document(tool_id)
-        return Answer((document,), tag)
+        return Answer(bytes(document), tag)
 
     def list_tools(self, key: ApiKey, query: bytes, *, gzip: bool = False) -> Answer:
         """Return a page of the list of tools.
@@ -73,11 +74,11 @@ class Operations:
         if compressed is not None and compressed[0].size >= MIN_SIZE:
             fragments, tag = compressed
             end = _render_page_end(params.page, total)
-            chunks = join_chunks(gzip_body(_PAGE_START, fragments, end))
-            return Answer(chunks, compute_tag(tag + end), GZIP, suggestion)
+            body = _gzip_body(_PAGE_START, fragments, end)
+            return Answer(body, compute_tag(tag + end), GZIP, suggestion)
         documents, tag = self.store.read_documents(tool_ids)
-        chunks, tag = render_list_page(documents, tag, params.page, total)
-        return Answer(join_chunks(chunks), tag, suggestion=suggestion)
+        body, tag = render_list_page(documents, tag, params.page, total)
+        return Answer(body, tag, suggestion=suggestion)
 
     def encode_query(self, query: bytes) -> None:
         """Encode the text of a list request for semantic search, ahead of time. Thread-safe."""
@@ -193,21 +194,21 @@ def raise_unauthorized(*, has_key: bool, has_authorization: bool = False) -> NoR
 
 def tag_body(body: bytes, *, gzip: bool = False) -> Answer:
     """Return a body as an answer; hashes the whole body, and compresses it with `gzip`."""
-    return _encode(body, compute_tag(body), gzip=gzip)
+    tag = compute_tag(body)
+    if gzip and len(body) >= MIN_SIZE:
+        return Answer(content_coding.compress(body), tag, GZIP)
+    return Answer(body, tag)
 
 
 def render_list_page(
-    items: Sequence[BodyChunk], tag: bytes, page: Page, total: int
-) -> tuple[list[BodyChunk], bytes]:
-    """Return the chunks of a list page, and its tag.
+    documents: FileSlices, tag: bytes, page: Page, total: int
+) -> tuple[Body, bytes]:
+    """Return a list page of tools, and its tag.
 
-    `items` are the JSON documents of the page, `tag` is their tag, and `total` is the number of
-    items on all pages.
+    `tag` is that of the documents, and `total` is the number of tools on all pages.
     """
     end = _render_page_end(page, total)
-    chunks: list[BodyChunk] = [b","] * (2 * len(items) + 1)
-    chunks[1::2], chunks[0], chunks[-1] = items, _PAGE_START, end
-    return chunks if items else [_PAGE_START, end], compute_tag(tag + end)
+    return make_body(_PAGE_START, documents, b",", end), compute_tag(tag + end)
 
 
 def _render_page(items: Sequence[Any], page: Page, total: int) -> bytes:
@@ -232,13 +233,11 @@ def _render_page_end(page: Page, total: int) -> bytes:
 def _render_session(body: bytes, page: Page | None, *, gzip: bool) -> Answer:
     if page is None:
         return tag_body(body, gzip=gzip)
-    every = [orjson.dumps(item) for item in orjson.loads(body)["items"]]
+    every = orjson.loads(body)["items"]
     items = every[page.start : page.start + page.size]
-    chunks, tag = render_list_page(items, compute_tag(b"".join(items)), page, len(every))
-    return _encode(b"".join(chunks), tag, gzip=gzip)
+    return tag_body(_render_page(items, page, len(every)), gzip=gzip)
 
 
-def _encode(body: bytes, tag: bytes, *, gzip: bool) -> Answer:
-    if gzip and len(body) >= MIN_SIZE:
-        return Answer((content_coding.compress(body),), tag, GZIP)
-    return Answer((body,), tag)
+def _gzip_body(prefix: bytes, fragments: Fragments, suffix: bytes) -> Body:
+    start, end = gzip_ends(prefix, fragments, suffix)
+    return make_body(start, fragments.chunks, b"", end)

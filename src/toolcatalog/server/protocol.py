@@ -20,6 +20,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from toolcatalog.server.bodies import join_body
 from toolcatalog.server.connection_limit import CLIENT_LIMIT
 from toolcatalog.server.error_responses import ErrorDetail, invalid_request, too_many_connections
 from toolcatalog.server.request_context import assign_request_id
@@ -237,7 +238,7 @@ class LimitedProtocol(HttpToolsProtocol):
             response = make_error_response([error], context, _CLOSE_HEADER)
             headers = [*self.server_state.default_headers, *response.headers]
             head = STATUS_LINE[response.status] + encode_headers(headers)
-            self.transport.write(b"\r\n".join((head, *response.chunks)))
+            self.transport.write(b"\r\n".join((head, join_body(response.body))))
         self.transport.close()
 
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
+from toolcatalog.server.bodies import Body
 from toolcatalog.server.error_responses import ErrorDetail, primary_error, render_envelope
 
 Header = tuple[bytes, bytes]
-BodyChunk = bytes | memoryview
 GZIP = b"gzip"
 
 TRACEPARENT_HEADER = b"traceparent"
@@ -29,8 +29,6 @@ _GZIP_HEADERS = ((b"content-encoding", GZIP), *_ANSWER_HEADERS)
 _ERROR_HEADERS = (_NO_STORE, _JSON, *SECURITY_HEADERS, *CORS_HEADERS)
 _PLAIN = string.punctuation.replace("%", "") + " "  # characters that need no encoding in a header
 _MAX_SUGGESTION_SIZE = 1000  # bytes
-_MAX_JOINED_BODY = 64 * 1024  # bytes of a body whose chunks are always joined
-_MAX_CHUNKS = 8  # chunks of a larger body that are sent one by one, without a copy
 
 
 class ResponseContext:
@@ -56,27 +54,21 @@ class ResponseContext:
 
 
 class Answer:
-    """A successful result: the chunks of its body in one coding, and its headers.
+    """A successful result: its body in one coding, and its headers.
 
     `tag` is the same in each coding. `encoding` is `gzip` or empty. `suggestion` is a corrected
     query if a list matched nothing. `headers` are those of every response with this body, and
     `size` is its number of bytes.
     """
 
-    __slots__ = ("chunks", "etag", "headers", "size", "tag")
+    __slots__ = ("body", "etag", "headers", "size", "tag")
 
-    def __init__(
-        self,
-        chunks: Sequence[BodyChunk],
-        tag: bytes,
-        encoding: bytes = b"",
-        suggestion: str = "",
-    ) -> None:
-        self.chunks = chunks
+    def __init__(self, body: Body, tag: bytes, encoding: bytes = b"", suggestion: str = "") -> None:
+        self.body = body
         self.tag = tag
         # each coding has its own
         self.etag = b'"%b-%b"' % (tag, encoding) if encoding else b'"%b"' % tag
-        self.size = sum(map(len, chunks))
+        self.size = len(body) if isinstance(body, bytes) else body.size
         self.headers = (
             (b"etag", self.etag),
             (b"content-length", b"%d" % self.size),
@@ -85,28 +77,15 @@ class Answer:
         )
 
 
-def join_chunks(chunks: Sequence[BodyChunk]) -> Sequence[BodyChunk]:
-    """Return the chunks of a body as one, or as they are if they are few and large.
-
-    An answer of many views costs a copy whenever it is sent, and the garbage collector visits each
-    view of every cached answer.
-    """
-    if len(chunks) == 1:
-        return chunks
-    if len(chunks) <= _MAX_CHUNKS and sum(map(len, chunks)) > _MAX_JOINED_BODY:
-        return tuple(chunks)
-    return (b"".join(chunks),)
-
-
 class Response(NamedTuple):
     """A response: its status, its headers with names in lower case, and its body.
 
-    `chunks` are the parts of the body, and `size` is their number of bytes.
+    `size` is the number of bytes of the body.
     """
 
     status: int
     headers: list[Header]
-    chunks: Sequence[BodyChunk] = ()
+    body: Body = b""
     size: int = 0
 
 
@@ -124,7 +103,7 @@ def make_response(
         headers = [(b"etag", etag), *_NOT_MODIFIED_HEADERS, *context.headers, *extra_headers]
         return Response(304, headers)
     headers = [*answer.headers, *context.headers, *extra_headers]
-    return Response(200, headers, answer.chunks, answer.size)
+    return Response(200, headers, answer.body, answer.size)
 
 
 def _find_match(if_none_match: bytes, answer: Answer) -> bytes | None:
@@ -173,7 +152,7 @@ def make_error_response(
         *context.headers,
         *extra_headers,
     ]
-    return Response(primary_error(errors).status, headers, (body,), len(body))
+    return Response(primary_error(errors).status, headers, body, len(body))
 
 
 def compute_tag(body: bytes) -> bytes:

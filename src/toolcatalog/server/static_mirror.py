@@ -44,6 +44,7 @@ from toolcatalog import encoding, names
 from toolcatalog.errors import SnapshotError, UsageError, remedy
 from toolcatalog.keys.api_keys import ApiKey
 from toolcatalog.progress import Progress
+from toolcatalog.server.bodies import join_body
 from toolcatalog.server.catalog_view import CatalogView
 from toolcatalog.server.error_responses import ErrorDetail, render_envelope
 from toolcatalog.server.mcp_registry import McpRegistry
@@ -218,9 +219,9 @@ def _list_files(view: CatalogView, toolkit: str) -> Iterator[MirrorFile]:
         number, pages = 1, 1
         while number <= pages:
             found, total = view.list_tools(_list_params(toolkit, page := Page(number, size)))
-            pieces, _ = render_list_page(*view.store.read_documents(found), page, total)
+            body, _ = render_list_page(*view.store.read_documents(found), page, total)
             twin = "" if size == PAGE_SIZES[0] else _list_path(toolkit, Page(number, PAGE_SIZES[0]))
-            yield MirrorFile(_list_path(toolkit, page), b"".join(pieces), twin)
+            yield MirrorFile(_list_path(toolkit, page), join_body(body), twin)
             number, pages = number + 1, _count_pages(total, size)
 
 
@@ -298,7 +299,7 @@ def _make_key(selection: MirrorSelection) -> ApiKey:
 
 
 def _join(answer: Answer) -> bytes:
-    return b"".join(answer.chunks)
+    return join_body(answer.body)
 
 
 _TREES_FOLDER, _CURRENT_LINK, _POINTER_FILE, _NOT_FOUND_FILE, _LOCK_FILE = (

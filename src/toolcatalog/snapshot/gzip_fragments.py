@@ -8,10 +8,12 @@ is assembled without its plain bytes.
 """
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from zlib_ng import zlib_ng
+
+from toolcatalog.snapshot.mapped_files import FileSlices
 
 # Level 4 of zlib-ng compresses documents as well as level 9 of zlib, in two thirds of the time.
 _LEVEL = 4
@@ -27,7 +29,7 @@ _ZEROS = memoryview(bytes(1 << 15))
 class Fragments(NamedTuple):
     """Fragments that follow each other, and the CRC-32 and the size of their plain bytes."""
 
-    chunks: Sequence[memoryview]
+    chunks: FileSlices
     crc: int
     size: int
 
@@ -70,19 +72,16 @@ def decompress_fragment(fragment: bytes | memoryview, max_size: int) -> bytes:
     return plain
 
 
-def gzip_body(prefix: bytes, fragments: Fragments, suffix: bytes) -> list[bytes | memoryview]:
-    """Return the pieces of a gzip body: the prefix, the content of the fragments, the suffix.
+def gzip_ends(prefix: bytes, fragments: Fragments, suffix: bytes) -> tuple[bytes, bytes]:
+    """Return what is before and after the chunks of the fragments in a gzip body.
 
-    The prefix and the suffix are stored without compression, so they should be short.
+    The plain bytes of the body are the prefix, those of the fragments and the suffix. The prefix
+    and the suffix are stored without compression, so they should be short.
     """
     crc = append_crc32(zlib_ng.crc32(prefix), fragments.crc, fragments.size)
     size = len(prefix) + fragments.size + len(suffix)
-    return [
-        _HEADER + store_fragment(prefix),
-        *fragments.chunks,
-        store_fragment(suffix, is_final=True)
-        + _TRAILER.pack(zlib_ng.crc32(suffix, crc), size & _ALL_BITS),
-    ]
+    trailer = _TRAILER.pack(zlib_ng.crc32(suffix, crc), size & _ALL_BITS)
+    return _HEADER + store_fragment(prefix), store_fragment(suffix, is_final=True) + trailer
 
 
 def compress_gzip(data: bytes) -> bytes:

@@ -750,7 +750,7 @@ def test_what_is_there_and_what_is_not(store: Store) -> None:
         store.get_auth_config_toolkit("nope"),
         store.get_session("nope"),
     ] == [None] * 4
-    assert store.read_documents(np.zeros(0, np.uint32))[0] == []
+    assert [*store.read_documents(np.zeros(0, np.uint32))[0]] == []
 
 
 def test_sessions_and_auth_configs(good: Path) -> None:
