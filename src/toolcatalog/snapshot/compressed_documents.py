@@ -23,12 +23,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from zlib_ng import zlib_ng
 
 from toolcatalog.errors import SnapshotError
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import gzip_fragments
-from toolcatalog.snapshot.gzip_fragments import Fragments, append_crc32
+from toolcatalog.snapshot.gzip_fragments import Fragments, combine_crc32
 from toolcatalog.snapshot.mapped_files import Access, Buffer, FileSlices, map_file, prefetch
 from toolcatalog.system import seals
 
@@ -39,15 +40,18 @@ _ALIGNMENT = 8  # bytes
 SEPARATOR = gzip_fragments.store_fragment(b",")
 
 
-def find_runs(positions: Sequence[int]) -> list[tuple[int, int]]:
+def find_runs(positions: NDArray[np.uint32]) -> list[tuple[int, int]]:
     """Return the runs of consecutive positions, in the given order.
 
     A run is its first position and the one after its last.
     """
-    if not positions:
+    if not len(positions):
         return []
-    runs, first, stop = [], positions[0], positions[0]
-    for position in positions:
+    first, last = int(positions[0]), int(positions[-1])
+    if last - first == len(positions) - 1 and (positions[1:] > positions[:-1]).all():
+        return [(first, last + 1)]
+    runs, stop = [], first
+    for position in positions.tolist():
         if position != stop:
             runs.append((first, stop))
             first = position
@@ -73,6 +77,7 @@ class CompressedDocuments:
         )
         self._data = memoryview(data)
         self._verified = bytearray(count)
+        self._verified_column = np.frombuffer(self._verified, np.bool_)
         start_values = np.frombuffer(starts, np.uint64)
         table_size = len(columns) + _FOOTER.size + _END.size + seals.SEAL_SIZE
         padding = self._data[start_values[-1] : len(data) - table_size]
@@ -87,17 +92,17 @@ class CompressedDocuments:
         return len(self._verified)
 
     def read_documents(
-        self, positions: Sequence[int], document_offsets: Sequence[int]
+        self, positions: NDArray[np.uint32], document_offsets: Sequence[int]
     ) -> Fragments:
         """Return documents with commas between them.
 
         `document_offsets` are those of `tools.json`. Raises SnapshotError if a fragment is not what
         was written.
         """
-        if not positions:
+        if not len(positions):
             return Fragments(FileSlices(self._data, (), ()), 0, 0)
-        if not all(map(self._verified.__getitem__, positions)):
-            for position in positions:
+        if not self._verified_column.take(positions).all():
+            for position in positions.tolist():
                 self._verify(position, position + 1)
         runs = find_runs(positions)
         starts = [self._starts[first] for first, _ in runs]
@@ -108,10 +113,8 @@ class CompressedDocuments:
         # no comma after the last document
         ends[-1] -= len(SEPARATOR)
         sizes[-1] -= 1
-        through[-1] = self._inclusive_crcs[positions[-1]]
-        crc = 0
-        for first_crc, last_crc, size in zip(before, through, sizes, strict=True):
-            crc = append_crc32(crc ^ first_crc, last_crc, size)
+        through[-1] = self._inclusive_crcs[runs[-1][1] - 1]
+        crc = combine_crc32(before, through, sizes)
         return Fragments(FileSlices(self._data, starts, ends), crc, sum(sizes))
 
     def read_slice(self, start: int, stop: int) -> memoryview:

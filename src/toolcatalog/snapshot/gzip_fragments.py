@@ -99,12 +99,27 @@ def is_gzip_of(body: bytes, data: bytes) -> bool:
     return plain == data and decompressor.eof and not decompressor.unused_data
 
 
+def combine_crc32(before: Iterable[int], through: Iterable[int], sizes: Iterable[int]) -> int:
+    """Return the CRC-32 of pieces of longer texts, one after another.
+
+    `before` and `through` are the CRC-32 of such a text up to the start of a piece and up to its
+    end; they are 0 and that of the piece if the piece is the whole text. `sizes` are in bytes.
+    """
+    crc32, zeros, max_size = zlib_ng.crc32, _ZEROS, len(_ZEROS)
+    state = _ALL_BITS  # the complement of the CRC-32 so far
+    for start_crc, end_crc, size in zip(before, through, sizes, strict=True):
+        # Zeros after a piece multiply its CRC-32 as any bytes of that size do.
+        if size <= max_size:
+            state = crc32(zeros[:size], state ^ start_crc) ^ end_crc
+        else:
+            crc = state ^ start_crc ^ _ALL_BITS
+            state = zlib_ng.crc32_combine(crc, end_crc, size) ^ _ALL_BITS
+    return state ^ _ALL_BITS
+
+
 def append_crc32(crc: int, next_crc: int, next_size: int) -> int:
     """Return the CRC-32 of two pieces from the CRC-32 of each and the size of the second."""
-    # Zeros after a piece multiply its CRC-32 as any bytes of that size do.
-    if next_size <= len(_ZEROS):
-        return zlib_ng.crc32(_ZEROS[:next_size], crc ^ _ALL_BITS) ^ _ALL_BITS ^ next_crc
-    return zlib_ng.crc32_combine(crc, next_crc, next_size)
+    return combine_crc32((0, 0), (crc, next_crc), (0, next_size))
 
 
 _EMPTY_FINAL_BLOCK = store_fragment(b"", is_final=True)

@@ -11,7 +11,7 @@ longer used, and one line in the log says so.
 import hashlib
 import logging
 from binascii import hexlify
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,7 @@ class Documents:
         self._tag_column = columns["tag"].view(f"V{snapshot_format.TAG_SIZE}")
         # documents, by position, that matched their checksum
         self._verified = bytearray(len(self._positions))
+        self._verified_column = np.frombuffer(self._verified, np.bool_)
         self._compressed = compressed
 
     def read_document(self, tool_id: int) -> tuple[memoryview, bytes]:
@@ -72,15 +73,14 @@ class Documents:
         file are one piece, with the commas between them. Raises SnapshotError if one is not what
         was written.
         """
-        places = self._columns["place"].take(tool_ids)
-        positions = places.tolist()
-        if not all(map(self._verified.__getitem__, positions)):
-            for position in positions:
+        positions = self._columns["place"].take(tool_ids)
+        if not self._verified_column.take(positions).all():
+            for position in positions.tolist():
                 self._verify(position)
         runs = find_runs(positions)
         starts = [self._offsets[first] for first, _ in runs]
         stops = [self._offsets[stop] - 1 for _, stop in runs]
-        return FileSlices(self._documents, starts, stops), self._combine_tags(places)
+        return FileSlices(self._documents, starts, stops), self._combine_tags(positions)
 
     def _combine_tags(self, positions: NDArray[np.uint32]) -> bytes:
         tags = self._tag_column.take(positions).tobytes()
@@ -96,7 +96,7 @@ class Documents:
 
         Returns None if the snapshot has no compressed documents, or damaged ones.
         """
-        return self._read_compressed([self._positions[tool_id]])
+        return self._read_compressed(self._columns["place"][tool_id : tool_id + 1])
 
     def read_fragments(self, tool_ids: ToolIds) -> tuple[Fragments, bytes] | None:
         """Return documents in the order of the ids as gzip fragments, and a tag of all of them.
@@ -105,11 +105,11 @@ class Documents:
         plain bytes are not read. The tag is that of `read_documents`. Returns None as
         `read_fragment` does.
         """
-        places = self._columns["place"].take(tool_ids)
-        fragments = self._read_compressed(places.tolist())
-        return None if fragments is None else (fragments, self._combine_tags(places))
+        positions = self._columns["place"].take(tool_ids)
+        fragments = self._read_compressed(positions)
+        return None if fragments is None else (fragments, self._combine_tags(positions))
 
-    def _read_compressed(self, positions: Sequence[int]) -> Fragments | None:
+    def _read_compressed(self, positions: NDArray[np.uint32]) -> Fragments | None:
         if self._compressed is None:
             return None
         try:

@@ -338,7 +338,8 @@ class Store:
             ("scope", filters.scopes),
         ):
             if selected:
-                tools = tools & _union([self._load_label(kind, name) for name in selected])
+                # each intersection is smaller than the set, so their union costs less
+                tools = _union([tools & self._load_label(kind, name) for name in selected])
         if filters.only_important:
             tools = tools & self._load_set("tag important")
         if not filters.include_deprecated:
