@@ -22,9 +22,20 @@ pytestmark = pytest.mark.xdist_group("clients")
 Args = dict[str, Any]
 
 FIELDS = {
-    "slug", "name", "description", "toolkit", "input_parameters", "output_parameters", "no_auth",
-    "available_versions", "version", "scopes", "tags", "is_deprecated", "deprecated",
-}  # fmt: skip
+    "slug",
+    "name",
+    "description",
+    "toolkit",
+    "input_parameters",
+    "output_parameters",
+    "no_auth",
+    "available_versions",
+    "version",
+    "scopes",
+    "tags",
+    "is_deprecated",
+    "deprecated",
+}
 ENVELOPE = {"message", "code", "slug", "status", "request_id", "suggested_fix", "errors"}
 ALL = {"limit": 1000}
 
@@ -268,8 +279,12 @@ def test_tags_and_scopes(client: ApiClient, newest: list[ReferenceVersion], para
         lambda entry: any(word in getattr(entry, parameter) for word in items),
     )
     assert client.call_ok("tools", {parameter: ["no such word"]}) == {
-        "items": [], "next_cursor": None, "total_pages": 0, "current_page": 1, "total_items": 0,
-    }  # fmt: skip
+        "items": [],
+        "next_cursor": None,
+        "total_pages": 0,
+        "current_page": 1,
+        "total_items": 0,
+    }
 
 
 def test_auth_config_ids(

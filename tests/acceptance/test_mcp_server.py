@@ -343,8 +343,10 @@ def test_a_fault_of_ours_is_no_trace(
 
     async def talk(client: Client) -> None:
         assert await call(client, "get_tool", slug="GITHUB_CREATE_ISSUE") == (
-            False, "Something went wrong on the server; its log has the reason. Try again.", None,
-        )  # fmt: skip
+            False,
+            "Something went wrong on the server; its log has the reason. Try again.",
+            None,
+        )
         assert (await call(client, "get_tool", slug="SLACK_SEND_MESSAGE"))[0]
 
     in_process(CatalogAccess(open_build(folder)), talk)

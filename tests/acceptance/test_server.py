@@ -923,8 +923,12 @@ def test_a_page_past_the_end_is_empty(client: httpx.Client) -> None:
 def test_nothing_found_is_no_page(client: httpx.Client) -> None:
     """`total_pages` is 0 where nothing matches, and `current_page` starts at 1."""
     assert client.get(LIST, params={"tags": "no such tag"}).json() == {
-        "items": [], "next_cursor": None, "total_pages": 0, "current_page": 1, "total_items": 0
-    }  # fmt: skip
+        "items": [],
+        "next_cursor": None,
+        "total_pages": 0,
+        "current_page": 1,
+        "total_items": 0,
+    }
 
 
 def test_a_session_has_pages_only_where_they_are_asked_for(client: httpx.Client) -> None:

@@ -271,7 +271,8 @@ from toolcatalog.build.pipeline import build
 from toolcatalog.errors import UsageError
 
 try:
-    build(Path(sys.argv[1]), Path("build"), None, worker_source=partial(cluster.connect, sys.argv[2], timeout=2.0))
+    source = partial(cluster.connect, sys.argv[2], timeout=2.0)
+    build(Path(sys.argv[1]), Path("build"), None, worker_source=source)
 except UsageError as error:
     print(error)
 """
@@ -364,7 +365,7 @@ def test_folders_that_are_not_shared_are_refused(
     assert "it cannot write to /proc (" in read_only
 
 
-# What is asked of workers is asked here of folders that only this process believes to be there.
+# Requirements that no worker meets: a folder that does not exist, another inode, no right to write.
 ELSEWHERE = """
 import sys
 from pathlib import Path
@@ -373,12 +374,13 @@ from toolcatalog.errors import UsageError
 from toolcatalog.build.changes import BuildPaths
 
 catalog = Path(sys.argv[1])
-honest = cluster.worker_requirements(BuildPaths(catalog=catalog, out=Path("build").absolute(), site=None))
-seen = honest.inodes
+paths = BuildPaths(catalog=catalog, out=Path("build").absolute(), site=None)
+valid = cluster.worker_requirements(paths)
+toolkits = str(catalog / "toolkits")
 for needs in (
-    honest._replace(inodes={**seen, str(catalog / "nowhere"): 1}),
-    honest._replace(inodes={**seen, str(catalog / "toolkits"): seen[str(catalog / "toolkits")] + 1}),
-    honest._replace(writable_folders=["/proc"]),
+    valid._replace(inodes={**valid.inodes, str(catalog / "nowhere"): 1}),
+    valid._replace(inodes={**valid.inodes, toolkits: valid.inodes[toolkits] + 1}),
+    valid._replace(writable_folders=["/proc"]),
 ):
     client = cluster._client(sys.argv[2])
     try:

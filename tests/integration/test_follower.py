@@ -535,7 +535,7 @@ def test_old_snapshots_go(
 def test_a_damaged_copy_is_fetched_again(
     follower: Follower, publish: Publish, small_build: Path
 ) -> None:
-    """A cache that lost a file, or has another byte in one, is not what is started from, and heals."""
+    """A start repairs a cache with a lost or changed file, and does not serve it."""
     first = publish(small_build)
     follower.poll()
     assert follower.has_snapshot()

@@ -289,7 +289,7 @@ def test_an_odd_manifest_is_one_line(
 
 
 def test_pruning_goes_on_next_to_an_odd_snapshot(store: Store, follower: Follower) -> None:
-    """A snapshot in the cache whose manifest has no sense counts as half: it is listed, and goes."""
+    """A cached snapshot with an invalid manifest counts as incomplete and is removed."""
     folder = follower.cache / "snapshots"
     said = {**store.manifest, "counts": {}}
     del said["digest"]
@@ -510,8 +510,9 @@ def test_a_pause_grows_to_an_hour() -> None:
 
 @pytest.fixture
 def dripping(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    """A store that sends a byte now and then, and never ends: when it was asked. The library waits a
-    second for an answer here, and not half a minute.
+    """A store that sends single bytes without end; returns the times of the requests.
+
+    The client waits one second for a response here, not half a minute.
     """
     asked: list[float] = []
     ended = threading.Event()

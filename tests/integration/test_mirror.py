@@ -1,6 +1,4 @@
-"""A static mirror, as docs/guides/static-mirror.md says: its nginx, with the very settings of that page, beside
-the live server, byte for byte.
-"""
+"""Static mirror: nginx with the settings of docs/guides/static-mirror.md answers as the server."""
 
 import gzip
 import json
@@ -50,8 +48,9 @@ needs_nginx = pytest.mark.skipif(
 
 
 def settings(to: Path, port: int, folder: Path) -> Path:
-    """The settings of docs/guides/static-mirror.md for this mirror and this port, in a main file that needs no
-    rights: nginx's `-c`.
+    """Write the settings of docs/guides/static-mirror.md for a mirror and a port.
+
+    Returns a main file for `nginx -c` that needs no root.
     """
     text = (ROOT / "docs" / "guides" / "static-mirror.md").read_text()
     (shown,) = re.findall(r"```nginx\n(.*?)```", text, re.DOTALL)
@@ -63,7 +62,10 @@ def settings(to: Path, port: int, folder: Path) -> Path:
         f"{name}_temp_path {folder}/{name}; "
         for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
-    main = f"pid {folder}/pid; master_process off; daemon off; events {{}} http {{ access_log off; {temporary} include {folder}/mirror.conf; }}"
+    main = (
+        f"pid {folder}/pid; master_process off; daemon off; events {{}} http {{ access_log "
+        f"off; {temporary} include {folder}/mirror.conf; }}"
+    )
     (folder / "nginx.conf").write_text(main)
     return folder / "nginx.conf"
 
@@ -268,15 +270,60 @@ def test_every_session(
 @pytest.mark.parametrize(
     "query",
     [
-        "", "limit=20", "limit=", "important=false&limit=1000", "include_deprecated=true&toolkit_slug=github", "toolkit_versions=latest",
-        "sort_by=slug&order=asc", "toolkit_slug=", "query=&tags=", "cursor=MToyMA==", "cursor=MToyMA%3D%3D&limit=20", "limit=01", "limit=21", "limit=2000&limit=20",
-        "limit=20&limit=1000", "cursor=MToyMA==&cursor=MjoyMA==", "LIMIT=1000", "limit=1%30", "limit=-1", "limit=20.5", "query=issue", "%71uery=issue", "search=issue",
-        "important=true", "important=TRUE", "tags=important", "scopes=repo", "include_deprecated=false", "include_deprecated=0", "toolkit_slug=github,slack",
-        "toolkit_slug=github&toolkit_slug=slack", "toolkit_slug[]=github", "toolkit_slug=github&toolkit_slug[]=slack", "tool_slugs=GITHUB_CREATE_ISSUE", "toolkit_slug=../list/x",
-        "toolkit_slug=nobody", "toolkit_versions=20250301_00", "toolkit_versions[github]=20250301_00", "toolkit_versions%5Bgithub%5D=20250301_00", "sort_by=name", "order=desc",
-        "sort_by=version", "cursor=OTk5OjIw", "cursor=MToz", "cursor=x", "cursor=../x", "auth_config_ids=ac_x", "a=b", "toolkit_slug=GitHub", "limit=20#", "limit=1e3", "&&limit=20",
+        "",
+        "limit=20",
+        "limit=",
+        "important=false&limit=1000",
+        "include_deprecated=true&toolkit_slug=github",
+        "toolkit_versions=latest",
+        "sort_by=slug&order=asc",
+        "toolkit_slug=",
+        "query=&tags=",
+        "cursor=MToyMA==",
+        "cursor=MToyMA%3D%3D&limit=20",
+        "limit=01",
+        "limit=21",
+        "limit=2000&limit=20",
+        "limit=20&limit=1000",
+        "cursor=MToyMA==&cursor=MjoyMA==",
+        "LIMIT=1000",
+        "limit=1%30",
+        "limit=-1",
+        "limit=20.5",
+        "query=issue",
+        "%71uery=issue",
+        "search=issue",
+        "important=true",
+        "important=TRUE",
+        "tags=important",
+        "scopes=repo",
+        "include_deprecated=false",
+        "include_deprecated=0",
+        "toolkit_slug=github,slack",
+        "toolkit_slug=github&toolkit_slug=slack",
+        "toolkit_slug[]=github",
+        "toolkit_slug=github&toolkit_slug[]=slack",
+        "tool_slugs=GITHUB_CREATE_ISSUE",
+        "toolkit_slug=../list/x",
+        "toolkit_slug=nobody",
+        "toolkit_versions=20250301_00",
+        "toolkit_versions[github]=20250301_00",
+        "toolkit_versions%5Bgithub%5D=20250301_00",
+        "sort_by=name",
+        "order=desc",
+        "sort_by=version",
+        "cursor=OTk5OjIw",
+        "cursor=MToz",
+        "cursor=x",
+        "cursor=../x",
+        "auth_config_ids=ac_x",
+        "a=b",
+        "toolkit_slug=GitHub",
+        "limit=20#",
+        "limit=1e3",
+        "&&limit=20",
     ],
-)  # fmt: skip
+)
 def test_no_other_question_is_answered(host: httpx.Client, live: httpx.Client, query: str) -> None:
     """Whatever a list is asked for, a mirror answers as the live server does, or 404: never
     something else.
@@ -481,7 +528,7 @@ def test_what_is_not_there(host: httpx.Client, path: str, slug: str) -> None:
 
 @needs_nginx
 def test_the_error_file_says_the_same(host: httpx.Client, all_of_it: Path) -> None:
-    """`404.json`, for hosts that take a file, and nginx's own text differ in the request id alone."""
+    """`404.json` and the response of nginx differ only in the request id."""
     file, said = json.loads((all_of_it / "404.json").read_bytes()), host.get("/x").json()
     assert {*file["error"]} == FIELDS
     assert {**file["error"], "request_id": ""} == {**said["error"], "request_id": ""}
@@ -739,7 +786,7 @@ def test_files_come_one_after_another(shipped_build: Path) -> None:
 
 
 def test_some_toolkits(shipped_build: Path, shipped: Server, tmp_path: Path) -> None:
-    """A mirror of some toolkits is what a key that is limited to them sees, in a tree of its own."""
+    """A mirror of some toolkits has what a key for these toolkits sees."""
     made = [
         run_successfully(
             "mirror", tmp_path / "mirror", "--build", shipped_build, "--toolkit", chosen

@@ -132,7 +132,7 @@ def test_the_commands_work_on_redis_as_on_a_file(redis_server: RedisServer, tmp_
 
 
 def test_a_user_with_few_rights_is_enough(redis_server: RedisServer, tmp_path: Path) -> None:
-    """The rights that docs/guides/limit-requests.md names are all that is needed, for keys and for limits."""
+    """Keys and limits work with the rights that docs/guides/limit-requests.md lists."""
     told = re.search(
         r"ACL SETUSER (toolcatalog .*)",
         (ROOT / "docs" / "guides" / "limit-requests.md").read_text(),

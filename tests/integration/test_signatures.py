@@ -332,7 +332,7 @@ def test_who_has_no_key_changes_nothing(
 def test_a_pipe_in_the_cache_stops_nothing(
     store: Store, ours: Pair, follow: Callable[..., Follower], small_build: Path, tmp_path: Path
 ) -> None:
-    """What is noted in the cache is read from regular files only: a start never waits for a pipe."""
+    """The cached pointer is read from regular files only: a start never waits for a pipe."""
     digest = store.publish(small_build, ours.private)
     cache = follow().cache
     for name in ("accepted.json", f"signatures/{digest}.json"):
@@ -663,7 +663,7 @@ def ready(server: Server) -> str:
 
 
 def test_options_that_have_nothing_to_go_with(ours: Pair, store: Store, tmp_path: Path) -> None:
-    """A key goes with a store, and leave to roll back with a key; a key that is none ends the start."""
+    """A key needs a store, and rollback needs a key; the server does not start with a bad key."""
     for arguments, said in (
         (["--verify-key", ours.public], "--verify-key goes with --from URL"),
         (["--from", store.url, "--allow-rollback"], "--allow-rollback goes with --verify-key FILE"),

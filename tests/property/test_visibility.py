@@ -40,9 +40,13 @@ ENDINGS = ("", "s", "ing", "er", "ed", "graph", "ly", "able", "ation", "al", "x"
 # many short words, so that a query can hold more of them than are looked up
 SHORT = [first + second + third for first in "bcdfg" for second in "aeiou" for third in "klmnprt"]
 CONFIGS = {
-    "ac_alpha": "alpha", "ac_alpha_read": "alpha", "ac_beta": "beta",
-    "ac_alphz": "gamma", "ac_gamma": "gamma", "ac_omega": "omega",
-}  # fmt: skip
+    "ac_alpha": "alpha",
+    "ac_alpha_read": "alpha",
+    "ac_beta": "beta",
+    "ac_alphz": "gamma",
+    "ac_gamma": "gamma",
+    "ac_omega": "omega",
+}
 MANY = 600  # hidden toolkits and auth configs whose names are like those of visible ones
 SESSIONS = {
     "trs_visible": (["alpha", "beta"], "default"),

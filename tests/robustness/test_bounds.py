@@ -92,8 +92,10 @@ def test_the_measure_would_see_it() -> None:
         "from support import worst_inputs as bounding\n"
         "rooms = object.__new__(bounding.Targets)\n"
         "rooms.folder = pathlib.Path(tempfile.mkdtemp())\n"
-        "def slow(data, folder):\n    end = time.process_time() + 0.2\n    while time.process_time() < end: pass\n"
-        "rooms.named = {'much': lambda data, folder: len(bytearray(300 << 20)), 'slow': slow, 'wrong': lambda data, folder: 1 / 0}\n"
+        "def slow(data, folder):\n    end = time.process_time() + 0.2\n"
+        "    while time.process_time() < end: pass\n"
+        "rooms.named = {'much': lambda data, folder: len(bytearray(300 << 20)), 'slow': slow, "
+        "'wrong': lambda data, folder: 1 / 0}\n"
         "print([list(bounding.measure_in_subprocess(rooms, room, b'')) for room in rooms.named])\n"
     )
     done = subprocess.run(

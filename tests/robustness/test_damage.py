@@ -203,8 +203,9 @@ def test_a_file_that_becomes_shorter_ends_the_process(two: Two, tmp_path: Path) 
 
 
 def test_damage_under_a_map_is_served_where_it_was_read_before(two: Two, tmp_path: Path) -> None:
-    """What docs/guides/troubleshoot.md warns of: written into the file that is served, a document that was
-    read before is not looked at again.
+    """A document that was read once is not verified again.
+
+    Tests the warning of docs/guides/troubleshoot.md about writing into files of a snapshot.
     """
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))
     folder = retention.snapshot_folder(out, two.first)
@@ -347,8 +348,12 @@ def patience(seconds: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_server_does_not_start_with_a_damaged_key_file(damage: Callable[[Path], None], file: Path, small_build: Path,
-                                                         capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+def test_a_server_does_not_start_with_a_damaged_key_file(
+    damage: Callable[[Path], None],
+    file: Path,
+    small_build: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """It ends with 2 and one sentence that names the file and says what to do, and waits for
     nothing.
     """
@@ -361,8 +366,12 @@ def test_a_server_does_not_start_with_a_damaged_key_file(damage: Callable[[Path]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_keys_stay_as_they_were(damage: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                caplog: pytest.LogCaptureFixture) -> None:  # fmt: skip
+def test_keys_stay_as_they_were(
+    damage: Callable[[Path], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """Under a server's ring of keys: the good one gets in, the revoked and the unknown do not, the
     log has one line; a mended file is taken.
     """
@@ -400,11 +409,24 @@ def test_a_folder_that_has_become_unreadable(file: Path) -> None:
     ring of keys.
     """
     program = """\
-import os, sys, logging; from pathlib import Path; from toolcatalog.keys import api_keys as keys; from toolcatalog.cli import rich_output as drawing, serve; from toolcatalog.cli.main import main
-keys._CHECK_INTERVAL, file = 0.0, Path(sys.argv[1]); ring = keys.KeyRing(file); known = {*ring._keys}
-logging.basicConfig(format='%(message)s'); os.setuid(65534); ring._reload_if_changed(); assert {*ring._keys} == known
-try: keys.KeyRing(file)
-except Exception as error: print(error)
+import os, sys, logging
+from pathlib import Path
+from toolcatalog.keys import api_keys
+from toolcatalog.cli import rich_output, serve
+from toolcatalog.cli.main import main
+
+api_keys._CHECK_INTERVAL = 0.0
+file = Path(sys.argv[1])
+ring = api_keys.KeyRing(file)
+before = {*ring._keys}
+logging.basicConfig(format="%(message)s")
+os.setuid(65534)
+ring._reload_if_changed()
+assert {*ring._keys} == before
+try:
+    api_keys.KeyRing(file)
+except Exception as error:
+    print(error)
 """
     file.parent.chmod(0o700)
     command = [sys.executable, "-c", program, str(file)]

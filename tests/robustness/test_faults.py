@@ -188,8 +188,28 @@ class Given:
         self.slug = min(path.name for path in (catalog / "toolkits/kit").glob("KIT*"))
         self.broken = f"catalog/toolkits/kit/{self.slug}/20250101_00.yaml"
         self.commands: dict[str, tuple[str, ...]] = {
-            "build": ("build", "--catalog", "catalog", "--out", "build", "--site", "site", "--jobs", "2"),
-            "build anew": ("build", "--catalog", "catalog", "--out", "new/build", "--site", "new/site", "--jobs", "1"),
+            "build": (
+                "build",
+                "--catalog",
+                "catalog",
+                "--out",
+                "build",
+                "--site",
+                "site",
+                "--jobs",
+                "2",
+            ),
+            "build anew": (
+                "build",
+                "--catalog",
+                "catalog",
+                "--out",
+                "new/build",
+                "--site",
+                "new/site",
+                "--jobs",
+                "1",
+            ),
             "check --fix": ("check", "--fix", "--catalog", "catalog", "--cache-dir", "build"),
             "keys create": ("keys", "create", "--project", "more", "--keys", "keys.json"),
             "keys create anew": ("keys", "create", "--project", "more", "--keys", "new/keys.json"),
@@ -197,16 +217,46 @@ class Given:
             "keys revoke": ("keys", "revoke", key.id, "--keys", "keys.json"),
             "lock": ("lock", self.slug, "--build", "build", "--lock", "agent.lock"),
             "import": ("import", "wire", "wire.json", "--catalog", "catalog"),
-            "new toolkit": ("new", "toolkit", "mail", "--name", "Mail", "--logo", "https://mail.example/l.svg", "--description", "It sends.",
-                            "--catalog", "catalog"),
-            "new tool": ("new", "tool", "KIT_SEND", "--name", "Send", "--description", "Send it.", "--catalog", "catalog"),
+            "new toolkit": (
+                "new",
+                "toolkit",
+                "mail",
+                "--name",
+                "Mail",
+                "--logo",
+                "https://mail.example/l.svg",
+                "--description",
+                "It sends.",
+                "--catalog",
+                "catalog",
+            ),
+            "new tool": (
+                "new",
+                "tool",
+                "KIT_SEND",
+                "--name",
+                "Send",
+                "--description",
+                "Send it.",
+                "--catalog",
+                "catalog",
+            ),
             "bump": ("bump", self.slug, "--version", "20260101_00", "--catalog", "catalog"),
-            "deprecate": ("deprecate", self.slug, "--reason", "It goes.", "--since", "2026-01-01", "--catalog", "catalog"),
+            "deprecate": (
+                "deprecate",
+                self.slug,
+                "--reason",
+                "It goes.",
+                "--since",
+                "2026-01-01",
+                "--catalog",
+                "catalog",
+            ),
             "snapshots use": ("snapshots", "use", self.new, "--build", "build"),
             "snapshots prune": ("snapshots", "prune", "--keep", "0", "--build", "build"),
             "mirror": ("mirror", "mirror", "--build", "build"),
             "publish": ("publish", "file://store", "--build", "build"),
-        }  # fmt: skip
+        }
         self._runner = runner
 
     def copied(self, name: str, to: Path) -> None:
@@ -239,9 +289,17 @@ class Given:
 def wire(number: int) -> dict[str, Any]:
     """A definition as APIs send it."""
     kit = {"slug": "wire", "name": "Wire", "logo": "https://wire.example/logo.svg"}
-    return {"slug": f"WIRE_DO_{number}", "name": "Do", "description": "Do it.", "version": "20250101_00", "toolkit": kit,
-            "input_parameters": {"type": "object", "properties": {}}, "output_parameters": {"type": "object", "properties": {}},
-            "tags": [], "scopes": []}  # fmt: skip
+    return {
+        "slug": f"WIRE_DO_{number}",
+        "name": "Do",
+        "description": "Do it.",
+        "version": "20250101_00",
+        "toolkit": kit,
+        "input_parameters": {"type": "object", "properties": {}},
+        "output_parameters": {"type": "object", "properties": {}},
+        "tags": [],
+        "scopes": [],
+    }
 
 
 @pytest.fixture(scope="module")
@@ -357,8 +415,24 @@ def spread(steps: int, most: int) -> list[int]:
 
 
 FAULTS = (errno.ENOSPC, errno.EROFS, errno.EIO)
-COMMANDS = ("build", "build anew", "check --fix", "keys create", "keys create anew", "keys rotate", "keys revoke", "lock", "import", "new toolkit",
-            "new tool", "bump", "deprecate", "snapshots use", "snapshots prune", "mirror")  # fmt: skip
+COMMANDS = (
+    "build",
+    "build anew",
+    "check --fix",
+    "keys create",
+    "keys create anew",
+    "keys rotate",
+    "keys revoke",
+    "lock",
+    "import",
+    "new toolkit",
+    "new tool",
+    "bump",
+    "deprecate",
+    "snapshots use",
+    "snapshots prune",
+    "mirror",
+)
 FEW = [
     ("import", errno.ENOSPC),
     ("keys revoke", errno.EROFS),
@@ -382,7 +456,7 @@ def test_a_write_that_fails_is_one_sentence_and_harms_nothing(
 
 
 def test_a_file_that_cannot_be_fixed_is_one_sentence(given: Given, tmp_path: Path) -> None:
-    """`check --fix` in a catalog that it may not write to says so, and leaves the file as it was."""
+    """`check --fix` reports a file that it may not write, and does not change it."""
     given.copied("check --fix", tmp_path)
     before = state_of(tmp_path / "given/catalog")
     ended = given.run(

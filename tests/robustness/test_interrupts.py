@@ -138,7 +138,7 @@ def answers(url: str) -> bool:
 
 @contextmanager
 def start_process(folder: Path, *arguments: object) -> Iterator["subprocess.Popen[str]"]:
-    """A command in a process group of its own, with the `sitecustomize` and the keys of a folder."""
+    """Start a command in its own process group, with `sitecustomize` and the keys of a folder."""
     env = os.environ | {"PYTHONPATH": str(folder), "TOOLCATALOG_KEYS": str(folder / "keys.json")}
     command = [sys.executable, "-m", "toolcatalog", *map(str, arguments)]
     create_key(folder / "keys.json")

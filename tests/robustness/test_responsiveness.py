@@ -79,7 +79,8 @@ HOSTILE = {
     "long names": f"{LIST}?toolkit_slug={names('kit' * 60 + '@')}",
     "very many tags": f"{LIST}?tags={names('t@')}",
     "very many slugs": f"{LIST}?tool_slugs={names('A@')}",
-    "a query of unknown words": f"{LIST}?query={'+'.join(f'qwertzuiop{n}asdfghjklyx' for n in range(160))}",
+    "a query of unknown words": f"{LIST}?query="
+    + "+".join(f"qwertzuiop{n}asdfghjklyx" for n in range(160)),
     "a query of misspelt words": f"{LIST}?query="
     + "+".join(["thhing", "numberr", "whhat", "doo"] * 160),
     "a query of actions": f"{LIST}?query={'create+remove+set+a+up+' * 170}",
@@ -96,7 +97,8 @@ HOSTILE = {
     "an unknown slug": f"{LIST}/KIT1_DO_9999",
     "a long slug": f"{LIST}/{'KIT_' * 49}",
     "a slug far too long": f"{LIST}/{'A' * LINE}",
-    "a slug of long unknown words": f"{LIST}/{'_'.join('QWERTZUIOPASDFGHJKLYXCV' + c for c in 'BNMQWERT')}",
+    "a slug of long unknown words": f"{LIST}/"
+    + "_".join("QWERTZUIOPASDFGHJKLYXCV" + letter for letter in "BNMQWERT"),
     "all slugs": f"{LIST}/enum",
     "a page of toolkits": "/api/v3/toolkits?limit=1000&sort_by=usage",
     "a search of toolkits": f"/api/v3/toolkits?limit=1000&search={'a+b+' * 1000}",
@@ -117,10 +119,19 @@ DEEP = (
     b"[" * 60_000,
     b'{"a":' * 12_000,
     json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call"}).encode()[:-1]
-    + b',"params":{"name":"search_tools","arguments":{"query":' + b"[" * 900 + b"]" * 900 + b"}}}",
-    json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-        "name": "search_tools", "arguments": {str(n): n for n in range(4000)}}}).encode(),
-)  # fmt: skip
+    + b',"params":{"name":"search_tools","arguments":{"query":'
+    + b"[" * 900
+    + b"]" * 900
+    + b"}}}",
+    json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "search_tools", "arguments": {str(n): n for n in range(4000)}},
+        }
+    ).encode(),
+)
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +170,7 @@ def make_key(toolkits: frozenset[str] | None) -> ApiKey:
 
 
 class Watch:
-    """Asks for the health over and over, on a connection of its own, and notes how long it takes."""
+    """Requests the health route repeatedly on one connection, and records how long each takes."""
 
     def __init__(self, url: str) -> None:
         self._url = url

@@ -33,11 +33,17 @@ pytestmark = pytest.mark.xdist_group("browser")
 # --- texts of a catalog, on every page
 
 TEXT = (
-    "mark\"'`></title></style></textarea></template></script><script>evil()</script><img src=x onerror=evil()><svg/onload=evil()>"
-    "[a](javascript:evil()) ![b](https://evil.example/b) <javascript:evil()> [c](data:text/html;base64;x 'x\" onclick=\"evil()') <a href=//evil.example>d</a>"
-    " [e](//evil.example) [f](java\tscript:evil()) &lt;script&gt; &#60;script&#62; {{ 7 * 7 }} {% raw %} ${evil()} --> ]]> %3Cscript%3E \\u003cscript\\u003e"
+    "mark\"'`></title></style></textarea></template></script><script>evil()</script><img src=x "
+    "onerror=evil()><svg/onload=evil()>"
+    "[a](javascript:evil()) ![b](https://evil.example/b) <javascript:evil()> "
+    "[c](data:text/html;base64;x 'x\" onclick=\"evil()') <a href=//evil.example>d</a>"
+    " [e](//evil.example) [f](java\tscript:evil()) &lt;script&gt; &#60;script&#62; {{ 7 * 7 }} "
+    "{% raw %} ${evil()} --> ]]> %3Cscript%3E \\u003cscript\\u003e"
 )
-PROSE = f"# {TEXT}\n\n- {TEXT}\n> {TEXT}\n\n```\n{TEXT}\n```\n\n<script>evil()</script>\n\n[g]: javascript:evil()\n[g]\n"
+PROSE = (
+    f"# {TEXT}\n\n- {TEXT}\n> {TEXT}\n\n```\n{TEXT}\n```\n\n<script>evil()</script>\n\n"
+    f"[g]: javascript:evil()\n[g]\n"
+)
 WORD = TEXT.replace(",", ";").replace("\t", "")
 URL = "https://evil.example/)](javascript:evil())`{{7*7}}&lt;script&gt;%22%3E%3Cscript%3E"
 PLAIN = {
@@ -98,27 +104,88 @@ def description(depth: int = 2) -> dict[str, Any]:
 def tool() -> dict[str, Any]:
     """A tool with every key that a tool can have."""
     return {
-        "name": TEXT, "description": PROSE, "scopes": [WORD, "../../x"], "tags": [WORD, "important", "a/../b"], "no_auth": False,
-        "deprecation": {"reason": PROSE, "since": "2025-01-01", "sunset": "2026-01-01", "replaced_by": "MAIL_READ"},
-        "input_parameters": {TEXT[:200]: {**description(), "required": True}}, "output_parameters": {TEXT[:200]: description()},
+        "name": TEXT,
+        "description": PROSE,
+        "scopes": [WORD, "../../x"],
+        "tags": [WORD, "important", "a/../b"],
+        "no_auth": False,
+        "deprecation": {
+            "reason": PROSE,
+            "since": "2025-01-01",
+            "sunset": "2026-01-01",
+            "replaced_by": "MAIL_READ",
+        },
+        "input_parameters": {TEXT[:200]: {**description(), "required": True}},
+        "output_parameters": {TEXT[:200]: description()},
         "source": {"method": "POST", "path": f"/{TEXT}"},
-    }  # fmt: skip
+    }
 
 
 FILES: dict[str, tuple[str, Any]] = {
-    "catalog.yaml": ("catalog", {"title": TEXT, "description": PROSE, "home": URL, "repository": URL, "api": URL, "headline": TEXT, "accent": "#0a6146", "links": {TEXT: URL}, "rules": dict.fromkeys(("hidden-character", "link-script", "link-data", "instruction-like"), "off")}),
-    "toolkits/mail/toolkit.yaml": ("toolkit", {"name": TEXT, "logo": URL, "description": PROSE, "categories": [WORD], "no_auth": False, "homepage": URL, "owners": [WORD], "mcp_server": {"name": "mail.example/mail", "version": "1", "url": URL, "package": {"registry": "npm", "identifier": "@mark/mail"}}}),
+    "catalog.yaml": (
+        "catalog",
+        {
+            "title": TEXT,
+            "description": PROSE,
+            "home": URL,
+            "repository": URL,
+            "api": URL,
+            "headline": TEXT,
+            "accent": "#0a6146",
+            "links": {TEXT: URL},
+            "rules": dict.fromkeys(
+                ("hidden-character", "link-script", "link-data", "instruction-like"), "off"
+            ),
+        },
+    ),
+    "toolkits/mail/toolkit.yaml": (
+        "toolkit",
+        {
+            "name": TEXT,
+            "logo": URL,
+            "description": PROSE,
+            "categories": [WORD],
+            "no_auth": False,
+            "homepage": URL,
+            "owners": [WORD],
+            "mcp_server": {
+                "name": "mail.example/mail",
+                "version": "1",
+                "url": URL,
+                "package": {"registry": "npm", "identifier": "@mark/mail"},
+            },
+        },
+    ),
     "toolkits/mail/MAIL_SEND/20250101_00.yaml": ("tool", tool()),
-    "toolkits/mail/MAIL_SEND/20250202_00.yaml": ("tool", {**tool(), "input_parameters": {"other": description(1)}}),
+    "toolkits/mail/MAIL_SEND/20250202_00.yaml": (
+        "tool",
+        {**tool(), "input_parameters": {"other": description(1)}},
+    ),
     "toolkits/mail/MAIL_READ/20250101_00.yaml": ("tool", {"name": "Read", "description": TEXT}),
     "meta_tools/toolkit.yaml": ("toolkit", {"name": TEXT, "logo": URL, "description": PROSE}),
-    "meta_tools/FIND_TOOLS/20250101_00.yaml": ("meta_tool", {**tool(), "deprecation": {"reason": PROSE}, "when": "manage_connections"}),
-    "auth_configs/ac_mail.yaml": ("auth_config", {"toolkit": "mail", "tools": ["MAIL_SEND"], "scopes": [WORD, "../../x"]}),
-    "sessions/trs_mark.yaml": ("session", {
-        "project": TEXT, "user_id": TEXT, "toolkits": {"enable": ["mail"]}, "tools": {"mail": {"enable": ["MAIL_SEND"]}}, "tags": {"enable": [WORD]}, "auth_configs": {"mail": "ac_mail"},
-        "toolkit_versions": {"mail": "20250202_00"}, "manage_connections": {"enable": True}, "meta_tools": ["FIND_TOOLS"],
-    }),
-}  # fmt: skip
+    "meta_tools/FIND_TOOLS/20250101_00.yaml": (
+        "meta_tool",
+        {**tool(), "deprecation": {"reason": PROSE}, "when": "manage_connections"},
+    ),
+    "auth_configs/ac_mail.yaml": (
+        "auth_config",
+        {"toolkit": "mail", "tools": ["MAIL_SEND"], "scopes": [WORD, "../../x"]},
+    ),
+    "sessions/trs_mark.yaml": (
+        "session",
+        {
+            "project": TEXT,
+            "user_id": TEXT,
+            "toolkits": {"enable": ["mail"]},
+            "tools": {"mail": {"enable": ["MAIL_SEND"]}},
+            "tags": {"enable": [WORD]},
+            "auth_configs": {"mail": "ac_mail"},
+            "toolkit_versions": {"mail": "20250202_00"},
+            "manage_connections": {"enable": True},
+            "meta_tools": ["FIND_TOOLS"],
+        },
+    ),
+}
 
 
 def plain(value: Any) -> Any:
@@ -256,11 +323,18 @@ def test_no_text_of_a_catalog_becomes_markup_on_any_page(hostile: Path, tmp_path
 # --- the policy, where something got through nevertheless
 
 TAMPERED = (
-    "<script>window.evil = 1</script><img src=x onerror='window.evil = 2'><a id=link href='javascript:window.evil = 3'>x</a><p style='color: red'>"
-    "<script src='https://away.example/x.js'></script><iframe src='https://away.example/'></iframe><base href='https://away.example/'>"
-    "<form id=form action='https://away.example/' method=post></form><object data='https://away.example/x'></object><link rel=stylesheet href='https://away.example/x.css'>"
+    "<script>window.evil = 1</script><img src=x onerror='window.evil = 2'><a id=link "
+    "href='javascript:window.evil = 3'>x</a><p style='color: red'>"
+    "<script src='https://away.example/x.js'></script><iframe "
+    "src='https://away.example/'></iframe><base href='https://away.example/'>"
+    "<form id=form action='https://away.example/' method=post></form><object "
+    "data='https://away.example/x'></object><link rel=stylesheet "
+    "href='https://away.example/x.css'>"
 )
-NOTE = "window.blocked = []; document.addEventListener('securitypolicyviolation', (event) => window.blocked.push(event.effectiveDirective))"
+NOTE = (
+    "window.blocked = []; document.addEventListener('securitypolicyviolation', (event) => "
+    "window.blocked.push(event.effectiveDirective))"
+)
 
 
 def test_chromium_runs_nothing_that_was_put_into_a_page(
@@ -286,7 +360,9 @@ def test_chromium_runs_nothing_that_was_put_into_a_page(
             page = context.new_page()
             page.goto(server.url)
             page.evaluate(
-                "document.getElementById('link').click(); document.getElementById('form').submit(); fetch('https://away.example/y').catch(() => 0)"
+                "document.getElementById('link').click(); "
+                "document.getElementById('form').submit(); "
+                "fetch('https://away.example/y').catch(() => 0)"
             )
             page.wait_for_function("window.blocked.length >= 9")
             blocked = set(page.evaluate("window.blocked"))

@@ -36,8 +36,22 @@ REFUSED = {
     "chunks and length": head(CHUNKED, b"Content-Length: " + SIZE) + b"0\r\n\r\n" + HIDDEN,
     "two lengths": head(b"Content-Length: 0", b"Content-Length: " + SIZE) + HIDDEN,
     "one length twice": head(b"Content-Length: " + SIZE, b"Content-Length: " + SIZE) + HIDDEN,
-    **{f"length {value!r}": head(b"Content-Length: " + value) + HIDDEN for value in (b"+" + SIZE, b"-1", b"0x10", b"1,1", b"\x0b5", b"1_0", b"9" * 30, b"", b"5 5")},
-    **{f"coding {value!r}": head(b"Transfer-Encoding: " + value) + CHUNK for value in (b"xchunked", b"chunked, identity", b"identity", b"\x0bchunked", b"chunked\0", b"chunked;a", b"")},
+    **{
+        f"length {value!r}": head(b"Content-Length: " + value) + HIDDEN
+        for value in (b"+" + SIZE, b"-1", b"0x10", b"1,1", b"\x0b5", b"1_0", b"9" * 30, b"", b"5 5")
+    },
+    **{
+        f"coding {value!r}": head(b"Transfer-Encoding: " + value) + CHUNK
+        for value in (
+            b"xchunked",
+            b"chunked, identity",
+            b"identity",
+            b"\x0bchunked",
+            b"chunked\0",
+            b"chunked;a",
+            b"",
+        )
+    },
     "coding twice": head(CHUNKED, b"Transfer-Encoding: identity") + CHUNK,
     "blank before the colon": head(b"Transfer-Encoding : chunked") + CHUNK,
     "blank in a name": head(b"Content Length: " + SIZE) + HIDDEN,
@@ -46,17 +60,21 @@ REFUSED = {
     "folded length": head(b"X-A: b\r\n Content-Length: " + SIZE) + HIDDEN,
     "folded first line": b"GET /healthz HTTP/1.1\r\n Content-Length: 3\r\nHost: a\r\n\r\n" + HIDDEN,
     "bare line feeds": head(b"X: y").replace(b"\r\n", b"\n") + HIDDEN,
-    "one bare line feed": b"GET /healthz HTTP/1.1\r\nHost: a\nContent-Length: %b\r\n\r\n%b" % (SIZE, HIDDEN),
+    "one bare line feed": b"GET /healthz HTTP/1.1\r\nHost: a\nContent-Length: %b\r\n\r\n%b"
+    % (SIZE, HIDDEN),
     "bare line feed at the end": b"GET /healthz HTTP/1.1\r\nHost: a\r\n\n" + HIDDEN,
-    "bare carriage return": b"GET /healthz HTTP/1.1\r\nHost: a\rContent-Length: %b\r\n\r\n%b" % (SIZE, HIDDEN),
+    "bare carriage return": b"GET /healthz HTTP/1.1\r\nHost: a\rContent-Length: %b\r\n\r\n%b"
+    % (SIZE, HIDDEN),
     "zero byte": head(b"X: a\0b") + HIDDEN,
     "connect": b"CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n" + HIDDEN,
     **{
         f"chunk {name}": head(CHUNKED) + body + HIDDEN
         for name, body in {
             "with a line feed": b"%x\n%b\n0\n\n" % (len(HIDDEN), HIDDEN),
-            "with a line feed behind its extension": b"%x;a\n%b\r\n0\r\n\r\n" % (len(HIDDEN), HIDDEN),
-            "with a carriage return in its extension": b"%x;a\rb\r\n%b\r\n0\r\n\r\n" % (len(HIDDEN), HIDDEN),
+            "with a line feed behind its extension": b"%x;a\n%b\r\n0\r\n\r\n"
+            % (len(HIDDEN), HIDDEN),
+            "with a carriage return in its extension": b"%x;a\rb\r\n%b\r\n0\r\n\r\n"
+            % (len(HIDDEN), HIDDEN),
             "beyond 64 bits": b"F" * 17 + b"\r\na\r\n0\r\n\r\n",
             "below nothing": b"-1\r\na\r\n0\r\n\r\n",
             "in other digits": b"0x2\r\naa\r\n0\r\n\r\n",
@@ -67,7 +85,7 @@ REFUSED = {
             "with a length behind it": b"0\r\nContent-Length: 5\r\n\r\n",
         }.items()
     },
-}  # fmt: skip
+}
 
 # Requests that all read alike: what is hidden in them is their body.
 WHOLE = {
@@ -116,7 +134,7 @@ def known(server: Server, connection: socket.socket) -> None:
 @pytest.mark.parametrize("is_known", [False, True], ids=["fresh", "known"])
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_has_two_meanings_is_refused(shipped: Server, name: str, is_known: bool) -> None:
-    """400 at the latest where the doubt is, the connection closed, and nothing behind it answered."""
+    """The server answers 400, closes the connection and answers no later request."""
     for target in (b"/healthz", TOOL.encode()):
         with connected(shipped) as connection:
             if is_known:
@@ -163,7 +181,15 @@ def test_after_an_upgrade_nothing_is_read(shipped: Server) -> None:
 
 # --- header injection
 
-BREAKS = (b"a\rSet-Cookie: x=1", b"a%0d%0aSet-Cookie: x=1", b"a\\r\\nSet-Cookie: x=1", b"a\xe5\x98\x8a\xe5\x98\x8dSet-Cookie: x=1", b"a\x0bSet-Cookie: x=1", b"a\xc4\x8d\xc4\x8aSet-Cookie: x=1", b"a\x85Set-Cookie: x=1")  # fmt: skip
+BREAKS = (
+    b"a\rSet-Cookie: x=1",
+    b"a%0d%0aSet-Cookie: x=1",
+    b"a\\r\\nSet-Cookie: x=1",
+    b"a\xe5\x98\x8a\xe5\x98\x8dSet-Cookie: x=1",
+    b"a\x0bSet-Cookie: x=1",
+    b"a\xc4\x8d\xc4\x8aSet-Cookie: x=1",
+    b"a\x85Set-Cookie: x=1",
+)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +212,17 @@ def test_no_header_makes_another(shipped: Server, place: bytes, given: bytes) ->
         assert b"set-cookie" not in data.partition(b"\r\n\r\n")[0].lower(), data
 
 
-@pytest.mark.parametrize("given", [b"%0d%0aSet-Cookie:%20x=1", b"%0aSet-Cookie:x", b"%E5%98%8A%E5%98%8DSet-Cookie:x", b"%250d%250aSet-Cookie:x", b"%00", b"%ff"])  # fmt: skip
+@pytest.mark.parametrize(
+    "given",
+    [
+        b"%0d%0aSet-Cookie:%20x=1",
+        b"%0aSet-Cookie:x",
+        b"%E5%98%8A%E5%98%8DSet-Cookie:x",
+        b"%250d%250aSet-Cookie:x",
+        b"%00",
+        b"%ff",
+    ],
+)
 def test_no_query_or_path_makes_a_header(shipped: Server, given: bytes) -> None:
     """A query that finds nothing is told back in a header (`X-Suggested-Query`), a path without its
     slash in another (`Location`).
@@ -230,18 +266,54 @@ def test_a_host_of_others_leads_nowhere(shipped: Server) -> None:
         b"/openapi.json",
     ):
         with connected(shipped) as connection:
-            data = received(connection, b"GET %b HTTP/1.1\r\nHost: evil.example\r\nX-Forwarded-Host: evil.example\r\nForwarded: host=evil.example\r\nx-api-key: %b\r\nConnection: close\r\n\r\n" % (target, shipped.key.encode()))  # fmt: skip
+            data = received(
+                connection,
+                (
+                    b"GET %b HTTP/1.1\r\nHost: evil.example\r\n"
+                    b"X-Forwarded-Host: evil.example\r\nForwarded: host=evil.example\r\n"
+                    b"x-api-key: %b\r\nConnection: close\r\n\r\n"
+                )
+                % (target, shipped.key.encode()),
+            )
         assert b"evil.example" not in data, target
 
 
 # --- paths
 
 OUT = (
-    "/../keys.json", "/%2e%2e/keys.json", "/..%2fkeys.json", "/%252e%252e%252fkeys.json", "/..%252f..%252fkeys.json", "/..%5ckeys.json", "/..%255ckeys.json", "/..%c0%afkeys.json", "/%c0%ae%c0%ae/keys.json",
-    "/..%00/keys.json", "/index.html%00", "/%00/index.html", "/....//keys.json", "/..;/keys.json", "/.%2e/keys.json", "/tools/%2e%2e/%2e%2e/keys.json", "\\..\\keys.json", "/%2e%2e%5c%2e%2e%5ckeys.json", "/.generated", "/%2Egenerated",
-    "/.git/config", "/%e3%80%82%e3%80%82/keys.json", "/%u002e%u002e/keys.json", "/~root/.ssh", "//etc/passwd", "///etc/passwd", "/%2fetc/passwd", "/C:/windows", "/proc/self/environ", "file:///etc/passwd", "http://a/../keys.json",
+    "/../keys.json",
+    "/%2e%2e/keys.json",
+    "/..%2fkeys.json",
+    "/%252e%252e%252fkeys.json",
+    "/..%252f..%252fkeys.json",
+    "/..%5ckeys.json",
+    "/..%255ckeys.json",
+    "/..%c0%afkeys.json",
+    "/%c0%ae%c0%ae/keys.json",
+    "/..%00/keys.json",
+    "/index.html%00",
+    "/%00/index.html",
+    "/....//keys.json",
+    "/..;/keys.json",
+    "/.%2e/keys.json",
+    "/tools/%2e%2e/%2e%2e/keys.json",
+    "\\..\\keys.json",
+    "/%2e%2e%5c%2e%2e%5ckeys.json",
+    "/.generated",
+    "/%2Egenerated",
+    "/.git/config",
+    "/%e3%80%82%e3%80%82/keys.json",
+    "/%u002e%u002e/keys.json",
+    "/~root/.ssh",
+    "//etc/passwd",
+    "///etc/passwd",
+    "/%2fetc/passwd",
+    "/C:/windows",
+    "/proc/self/environ",
+    "file:///etc/passwd",
+    "http://a/../keys.json",
     "http://a/%2e%2e/keys.json",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("path", OUT)

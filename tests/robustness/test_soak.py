@@ -1,6 +1,4 @@
-"""Slow, half-open, hostile and idle clients beside ordinary ones: `tests/support/soak.py`, for a shorter
-time, and for minutes in the deep profile.
-"""
+"""Slow, half-open, hostile and idle clients do not disturb others (`tests/support/soak.py`)."""
 
 import os
 import sys

@@ -114,7 +114,10 @@ def test_workers_do_without_shared_memory(
 ) -> None:
     """They answer, are told that the end is near, and end."""
     create_key(tmp_path / "keys.json")
-    command = f"serve --build {shipped_build} --keys {tmp_path}/keys.json --port 0 --workers 2 --drain 3600"
+    command = (
+        f"serve --build {shipped_build} --keys {tmp_path}/keys.json --port 0 --workers 2 "
+        f"--drain 3600"
+    )
     with (
         subprocess.Popen(
             [*without_shared_memory, *command.split()], stderr=subprocess.PIPE, text=True

@@ -51,12 +51,12 @@ _ENVIRONMENT = {
 # of them when it runs hooks (`git rev-parse --local-env-vars`)
 _REMOVED_VARIABLES = frozenset(
     f"GIT_{name}"
-    for name in (
+    for name in [
         "ALTERNATE_OBJECT_DIRECTORIES", "COMMON_DIR", "CONFIG", "CONFIG_PARAMETERS", "DIR",
-    "GLOB_PATHSPECS", "ICASE_PATHSPECS", "IMPLICIT_WORK_TREE", "INDEX_FILE", "NAMESPACE",
-    "NOGLOB_PATHSPECS", "OBJECT_DIRECTORY", "PREFIX", "REPLACE_REF_BASE", "SHALLOW_FILE",
-    "WORK_TREE",
-)
+        "GLOB_PATHSPECS", "ICASE_PATHSPECS", "IMPLICIT_WORK_TREE", "INDEX_FILE", "NAMESPACE",
+        "NOGLOB_PATHSPECS", "OBJECT_DIRECTORY", "PREFIX", "REPLACE_REF_BASE", "SHALLOW_FILE",
+        "WORK_TREE",
+    ]
 )  # fmt: skip
 _DOT_GIT, _GITDIR_PREFIX = ".git", "gitdir: "
 _REVISION_MODIFIER = re.compile("[~^@:]")  # what may follow a name in a revision

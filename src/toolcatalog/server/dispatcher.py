@@ -306,7 +306,10 @@ async def _list_tools(operations: Operations, key: ApiKey, query: bytes, *, gzip
 async def _list_others(
     operations: Operations, operation: str, key: ApiKey, query: bytes, *, gzip: bool
 ) -> Answer:
-    """List slugs, toolkits, categories or servers; in a thread, because the first answer reads them all."""
+    """List slugs, toolkits, categories or servers.
+
+    Runs in a thread, because the first answer reads them all.
+    """
     run = {
         "list_slugs": operations.list_slugs,
         "list_toolkits": operations.list_toolkits,

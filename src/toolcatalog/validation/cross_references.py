@@ -49,8 +49,9 @@ def check_all(
     """Return all findings of all rules.
 
     `invalid_paths` are files that failed schema validation. The catalog contains their valid
-    values, or for `stub_paths` (default: all of them) only stubs, so that references to them are not reported too. Stubs
-    get no findings here, and rules that count tools run only if there are no invalid files.
+    values, or for `stub_paths` (default: all of them) only stubs, so that references to them are
+    not reported too. Stubs get no findings here, and rules that count tools run only if there are
+    no invalid files.
     """
     findings = [
         finding

@@ -23,7 +23,8 @@ def _split_ids(text: str) -> tuple[str, ...]:
 GROUPS: Mapping[str, Sequence[str]] = {
     "Files": _split_ids(
         "catalog-missing file-unexpected file-link file-unreadable file-too-large "
-        "name-toolkit name-tool name-version name-session name-auth-config logo-invalid font-invalid "
+        "name-toolkit name-tool name-version name-session name-auth-config logo-invalid "
+        "font-invalid "
         "too-many"
     ),
     "YAML": _split_ids(

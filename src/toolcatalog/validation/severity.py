@@ -77,9 +77,9 @@ def check_record(
 ) -> list[Finding]:
     """Return the lint findings of one file that is valid against its schema.
 
-    Only `rules` are checked. Findings are limited per rule, so that many findings of one rule do not hide those of another
-    with a higher severity. A meta tool is checked with sample values for its placeholders. In files
-    other than tools only the texts are checked, for security.
+    Only `rules` are checked. Findings are limited per rule, so that many findings of one rule do
+    not hide those of another with a higher severity. A meta tool is checked with sample values for
+    its placeholders. In files other than tools only the texts are checked, for security.
     """
     tool_rules = [rule for rule in TOOL_RULES if rule.rule in rules]
     match record:

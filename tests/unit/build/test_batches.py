@@ -147,9 +147,22 @@ def removed(folder: Path) -> None:
 
 
 CHANGES: list[Change] = [
-    written, same_size, same_size_and_time, replaced, touched, deleted, added, renamed, exchanged, linked, deeper, emptied, noted, made_anew,
+    written,
+    same_size,
+    same_size_and_time,
+    replaced,
+    touched,
+    deleted,
+    added,
+    renamed,
+    exchanged,
+    linked,
+    deeper,
+    emptied,
+    noted,
+    made_anew,
     removed,
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +214,7 @@ def test_every_change_is_seen(change: Change, root: Path) -> None:
     else:
         assert batches.scan_folders(root, [folder], rows).problems
 
-    """What is deeper than tools' files are is looked at every time, also where there was nothing yet."""
+    """Folders deeper than tool files are listed in each build, also where there were none."""
     folder = "toolkits/kit/hollow"
     rows = seen(root, folder, [])
     (root / folder / "below" / "three.yaml").write_text("three")

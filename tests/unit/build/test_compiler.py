@@ -1,6 +1,4 @@
-"""The rooms `build.compiler` and `build.snapshot_writer`: tool files to a part, and parts to the files of a
-snapshot.
-"""
+"""Tests of `build.compiler` and `build.snapshot_writer`: tool files to the files of a snapshot."""
 
 import hashlib
 import json
@@ -36,12 +34,16 @@ def test_a_part_of_tools() -> None:
     part = compiler.compile_tools(TOOLS, make_catalog(*TOOLS).toolkits)
     facts = part.facts
     assert [*zip(facts.slugs, facts.versions, facts.newest, strict=True)] == [
-        ("CHAT_POST", "20250101_00", True), ("MAIL_SEND", "20250101_00", False), ("MAIL_SEND", "20250601_00", True),
-    ]  # fmt: skip
+        ("CHAT_POST", "20250101_00", True),
+        ("MAIL_SEND", "20250101_00", False),
+        ("MAIL_SEND", "20250601_00", True),
+    ]
     newest, older = json.loads(b"[" + part.newest + b"]"), json.loads(b"[" + part.older + b"]")
     assert [(one["slug"], one["version"]) for one in (*newest, *older)] == [
-        ("CHAT_POST", "20250101_00"), ("MAIL_SEND", "20250601_00"), ("MAIL_SEND", "20250101_00"),
-    ]  # fmt: skip
+        ("CHAT_POST", "20250101_00"),
+        ("MAIL_SEND", "20250601_00"),
+        ("MAIL_SEND", "20250101_00"),
+    ]
     chat, rest = part.newest[: facts.sizes[0]], part.newest[facts.sizes[0] :]
     pieces = [chat, part.older, rest[1:]]
     assert rest[:1] == b","
@@ -206,8 +208,16 @@ def assembled(folder: Path, batched: list[list[ToolVersion]]) -> SnapshotWriter:
 
 @pytest.mark.parametrize(
     "batched",
-    [[], [[]], [[CHAT]], [[CHAT], [OLD, NEW]], [[CHAT, OLD, NEW]], [[], [OLD, NEW], []], [[OLD, NEW], [make_tool("ZULU", version) for version in ("20250101_00", "20250201_00")]]],
-)  # fmt: skip
+    [
+        [],
+        [[]],
+        [[CHAT]],
+        [[CHAT], [OLD, NEW]],
+        [[CHAT, OLD, NEW]],
+        [[], [OLD, NEW], []],
+        [[OLD, NEW], [make_tool("ZULU", version) for version in ("20250101_00", "20250201_00")]],
+    ],
+)
 def test_documents_of_any_parts(batched: list[list[ToolVersion]], tmp_path: Path) -> None:
     """A JSON array, the newest of each tool first; the columns say where each lies."""
     assembly = assembled(tmp_path, batched)

@@ -48,46 +48,103 @@ def described(
         ({"type": "string"}, {"type": "string"}),
         ({"type": ["string"]}, {"type": "string"}),
         ({"type": ["string", "null"]}, {"type": "string", "nullable": True}),
-        ({"type": ["null", "integer"], "default": None}, {"type": "integer", "default": None, "nullable": True}),
         (
-            {"type": ["string", "array", "null"], "minLength": 1, "items": {"type": "string"}, "title": "T"},
-            {"anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": {"type": "string"}}], "nullable": True, "title": "T"},
+            {"type": ["null", "integer"], "default": None},
+            {"type": "integer", "default": None, "nullable": True},
+        ),
+        (
+            {
+                "type": ["string", "array", "null"],
+                "minLength": 1,
+                "items": {"type": "string"},
+                "title": "T",
+            },
+            {
+                "anyOf": [
+                    {"type": "string", "minLength": 1},
+                    {"type": "array", "items": {"type": "string"}},
+                ],
+                "nullable": True,
+                "title": "T",
+            },
         ),
         ({"type": ["integer", "number"]}, {"type": "number"}),
         ({"type": "null"}, {"type": "string", "nullable": True, "enum": [None]}),
         ({"anyOf": [{"type": "string"}, {"type": "null"}]}, {"type": "string", "nullable": True}),
-        ({"oneOf": [{"type": "null"}, {"type": "string", "maxLength": 3}], "title": "T"}, {"type": "string", "maxLength": 3, "nullable": True, "title": "T"}),
+        (
+            {"oneOf": [{"type": "null"}, {"type": "string", "maxLength": 3}], "title": "T"},
+            {"type": "string", "maxLength": 3, "nullable": True, "title": "T"},
+        ),
         (
             {"anyOf": [{"type": "string"}, {"const": None}, {"type": "integer"}]},
             {"anyOf": [{"type": "string"}, {"type": "integer"}], "nullable": True},
         ),
         ({"anyOf": [{"type": "integer"}]}, {"type": "integer"}),
         (  # both descriptions are kept: the one of the branch stays in a branch
-            {"anyOf": [{"type": "string", "description": "A word."}, {"type": "null"}], "description": "A word or nothing."},
-            {"description": "A word or nothing.", "nullable": True, "anyOf": [{"type": "string", "description": "A word."}]},
+            {
+                "anyOf": [{"type": "string", "description": "A word."}, {"type": "null"}],
+                "description": "A word or nothing.",
+            },
+            {
+                "description": "A word or nothing.",
+                "nullable": True,
+                "anyOf": [{"type": "string", "description": "A word."}],
+            },
         ),
         ({"const": "a"}, {"type": "string", "enum": ["a"]}),
         ({"enum": [1, 2]}, {"type": "integer", "enum": [1, 2]}),
         ({"enum": ["a", None]}, {"type": "string", "enum": ["a", None], "nullable": True}),
-        ({"enum": ["a", True]}, {"enum": ["a", True], "anyOf": [{"type": "string"}, {"type": "boolean"}]}),
+        (
+            {"enum": ["a", True]},
+            {"enum": ["a", True], "anyOf": [{"type": "string"}, {"type": "boolean"}]},
+        ),
         ({"allOf": [PERSON]}, DESCRIBED_PERSON),
         (
             {"allOf": [PERSON, {"properties": {"age": {"type": "integer"}}, "required": ["age"]}]},
-            {**DESCRIBED_PERSON, "properties": {"name": {"type": "string", "required": True}, "age": {"type": "integer", "required": True}}},
+            {
+                **DESCRIBED_PERSON,
+                "properties": {
+                    "name": {"type": "string", "required": True},
+                    "age": {"type": "integer", "required": True},
+                },
+            },
         ),
         (  # a closed object and one with other names: together they would allow more than each does
-            {"type": "object", "additionalProperties": False, "allOf": [{"properties": {"a": {"type": "string"}}}]},
-            {"type": "object", "additionalProperties": False, "anyOf": [{"type": "object", "properties": {"a": {"type": "string"}}}]},
+            {
+                "type": "object",
+                "additionalProperties": False,
+                "allOf": [{"properties": {"a": {"type": "string"}}}],
+            },
+            {
+                "type": "object",
+                "additionalProperties": False,
+                "anyOf": [{"type": "object", "properties": {"a": {"type": "string"}}}],
+            },
         ),
-        ({"type": "string", "allOf": [{"minLength": 1}, {"minLength": 2}]}, {"type": "string", "minLength": 1, "anyOf": [{"type": "string", "minLength": 2}]}),
-        ({"type": "number", "minimum": 3, "exclusiveMinimum": True}, {"type": "number", "exclusiveMinimum": 3}),
-        ({"type": "number", "maximum": 3, "exclusiveMaximum": False}, {"type": "number", "maximum": 3}),
+        (
+            {"type": "string", "allOf": [{"minLength": 1}, {"minLength": 2}]},
+            {"type": "string", "minLength": 1, "anyOf": [{"type": "string", "minLength": 2}]},
+        ),
+        (
+            {"type": "number", "minimum": 3, "exclusiveMinimum": True},
+            {"type": "number", "exclusiveMinimum": 3},
+        ),
+        (
+            {"type": "number", "maximum": 3, "exclusiveMaximum": False},
+            {"type": "number", "maximum": 3},
+        ),
         ({"type": "string", "x-nullable": True}, {"type": "string", "nullable": True}),
         ({"type": "string", "example": "a"}, {"type": "string", "examples": ["a"]}),
-        ({"type": "integer", "example": 1, "examples": [True, 1, 2]}, {"type": "integer", "examples": [1, True, 2]}),
+        (
+            {"type": "integer", "example": 1, "examples": [True, 1, 2]},
+            {"type": "integer", "examples": [1, True, 2]},
+        ),
         ({"type": "array", "items": {}}, {"type": "array"}),
         ({"type": "array", "items": True}, {"type": "array"}),
-        ({"type": "object", "additionalProperties": {}}, {"type": "object", "additionalProperties": True}),
+        (
+            {"type": "object", "additionalProperties": {}},
+            {"type": "object", "additionalProperties": True},
+        ),
         (
             {"type": "object", "additionalProperties": {"type": ["string", "null"]}},
             {"type": "object", "additionalProperties": {"type": "string", "nullable": True}},
@@ -96,7 +153,7 @@ def described(
         ({}, ANYTHING),
         ({"description": "Any value."}, {"description": "Any value.", **ANYTHING}),
     ],
-)  # fmt: skip
+)
 def test_every_spelling_becomes_the_one_of_the_catalog(
     schema: Any, expected: dict[str, Any]
 ) -> None:
@@ -118,17 +175,49 @@ def test_every_spelling_becomes_the_one_of_the_catalog(
 @pytest.mark.parametrize(
     ("schema", "expected", "lost"),
     [
-        ({"type": "string", "contentEncoding": "base64"}, {"type": "string"}, [("contentEncoding", "`contentEncoding`")]),
-        ({"type": "integer", "maximum": 2**64}, {"type": "integer"}, [("maximum", "`maximum` with a value that no catalog file can hold")]),
-        ({"type": "string", "enum": ["a", "\ud800"]}, {"type": "string", "enum": ["a"]}, [("enum", "a value of `enum` that no catalog file can hold")]),
+        (
+            {"type": "string", "contentEncoding": "base64"},
+            {"type": "string"},
+            [("contentEncoding", "`contentEncoding`")],
+        ),
+        (
+            {"type": "integer", "maximum": 2**64},
+            {"type": "integer"},
+            [("maximum", "`maximum` with a value that no catalog file can hold")],
+        ),
+        (
+            {"type": "string", "enum": ["a", "\ud800"]},
+            {"type": "string", "enum": ["a"]},
+            [("enum", "a value of `enum` that no catalog file can hold")],
+        ),
         (False, None, [("", "`false`: a value that must not be there")]),
         (5, None, [("", "something that is not a schema")]),
-        ({"type": "string", "properties": []}, {"type": "string"}, [("properties", "`properties` of a form that is not read")]),
-        ({"type": "array", "items": [{}]}, {"type": "array"}, [("items", "`items` of a form that is not read")]),
+        (
+            {"type": "string", "properties": []},
+            {"type": "string"},
+            [("properties", "`properties` of a form that is not read")],
+        ),
+        (
+            {"type": "array", "items": [{}]},
+            {"type": "array"},
+            [("items", "`items` of a form that is not read")],
+        ),
         ({"type": "file"}, ANYTHING, [("type", "`type` that JSON Schema does not have")]),
-        ({"minLength": 1}, {"type": "string", "minLength": 1}, [("type", "no `type` in the source: taken from the other keywords")]),
-        ({"type": "object", "required": ["a"]}, {"type": "object"}, [("required", "a required property that is not described")]),
-        ({"type": "array", "items": {"type": "string", "required": True}}, {"type": "array", "items": {"type": "string"}}, [("items/required", "`required` of a value without a name")]),
+        (
+            {"minLength": 1},
+            {"type": "string", "minLength": 1},
+            [("type", "no `type` in the source: taken from the other keywords")],
+        ),
+        (
+            {"type": "object", "required": ["a"]},
+            {"type": "object"},
+            [("required", "a required property that is not described")],
+        ),
+        (
+            {"type": "array", "items": {"type": "string", "required": True}},
+            {"type": "array", "items": {"type": "string"}},
+            [("items/required", "`required` of a value without a name")],
+        ),
         (
             {"anyOf": [{"type": "string"}, {"type": "null", "description": "none"}]},
             {"type": "string", "nullable": True},
@@ -141,7 +230,7 @@ def test_every_spelling_becomes_the_one_of_the_catalog(
         ),
         ({"const": 1, "enum": [True]}, {"type": "boolean", "enum": [True]}, [("const", "`const`")]),
     ],
-)  # fmt: skip
+)
 def test_what_the_format_cannot_say_is_reported(
     schema: Any, expected: Any, lost: list[tuple[str, str]]
 ) -> None:
@@ -290,9 +379,14 @@ def test_the_root_keeps_its_properties_alone() -> None:
     and parts of it count.
     """
     root = {
-        "title": "Request", "description": "D", "$ref": "#/$defs/A", "allOf": [{"title": "B", "properties": {"b": {"type": "string"}}}], "required": ["b", "c"],
-        "properties": {"o": {"type": "integer"}}, "$defs": {"A": {"title": "A", "properties": {"a": {"type": "string"}}, "required": ["a"]}},
-    }  # fmt: skip
+        "title": "Request",
+        "description": "D",
+        "$ref": "#/$defs/A",
+        "allOf": [{"title": "B", "properties": {"b": {"type": "string"}}}],
+        "required": ["b", "c"],
+        "properties": {"o": {"type": "integer"}},
+        "$defs": {"A": {"title": "A", "properties": {"a": {"type": "string"}}, "required": ["a"]}},
+    }
     found, losses = convert(root, "input_parameters")
     required = {"type": "string", "required": True}
     assert found == {"o": {"type": "integer"}, "a": required, "b": required}
@@ -370,13 +464,26 @@ INSTANCES = st.sampled_from(
 def _schema(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     some = st.lists(inner, min_size=1, max_size=3)
     keywords: dict[str, st.SearchStrategy[Any]] = {
-        "type": st.one_of(st.sampled_from(TYPES), st.lists(st.sampled_from(TYPES), min_size=1, max_size=3, unique=True)),
-        "anyOf": some, "oneOf": some, "allOf": some, "$ref": st.just("#/$defs/A"), "const": INSTANCES,
+        "type": st.one_of(
+            st.sampled_from(TYPES),
+            st.lists(st.sampled_from(TYPES), min_size=1, max_size=3, unique=True),
+        ),
+        "anyOf": some,
+        "oneOf": some,
+        "allOf": some,
+        "$ref": st.just("#/$defs/A"),
+        "const": INSTANCES,
         "enum": st.lists(INSTANCES, min_size=1, max_size=3, unique_by=json.dumps),
-        "properties": st.dictionaries(st.sampled_from("ab"), inner, min_size=1), "required": st.lists(st.sampled_from("ab"), max_size=1),
-        "items": inner, "additionalProperties": st.one_of(st.booleans(), inner), "minimum": st.integers(1, 2), "minLength": st.integers(1, 2),
-        "maxItems": st.integers(0, 1), "title": st.sampled_from("xy"), "description": st.sampled_from("xy"),
-    }  # fmt: skip
+        "properties": st.dictionaries(st.sampled_from("ab"), inner, min_size=1),
+        "required": st.lists(st.sampled_from("ab"), max_size=1),
+        "items": inner,
+        "additionalProperties": st.one_of(st.booleans(), inner),
+        "minimum": st.integers(1, 2),
+        "minLength": st.integers(1, 2),
+        "maxItems": st.integers(0, 1),
+        "title": st.sampled_from("xy"),
+        "description": st.sampled_from("xy"),
+    }
     names = st.lists(st.sampled_from(sorted(keywords)), min_size=1, max_size=4, unique=True)
     return names.flatmap(
         lambda chosen: st.fixed_dictionaries({name: keywords[name] for name in chosen})

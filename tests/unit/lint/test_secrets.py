@@ -91,8 +91,11 @@ def test_there_are_enough_services() -> None:
     services = {kind.service for kind in SECRET_KINDS}
     assert len(services) >= 80
     brands = {
-        "gmail": "Google", "googlecalendar": "Google", "googledrive": "Google", "jira": "Atlassian",
-    }  # fmt: skip
+        "gmail": "Google",
+        "googlecalendar": "Google",
+        "googledrive": "Google",
+        "jira": "Atlassian",
+    }
     without_keys = {"hackernews", "openmeteo", "wikipedia"}
     for folder in (SHIPPED_CATALOG / "toolkits").iterdir():
         if folder.name not in without_keys:

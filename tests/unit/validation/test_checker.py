@@ -99,7 +99,8 @@ def test_a_broken_file_has_no_follow_ups(kind: str, spoil: str, base: Path) -> N
     if kind != "session":
         pins = "toolkit_versions: {mail: 20250202_00}"
         (base / PLACES["session"]).write_text(
-            f"toolkits: {{enable: [mail]}}\nauth_configs: {{mail: ac_mail}}\n{pins}\nmeta_tools: [FIND_TOOLS]\n"
+            f"toolkits: {{enable: [mail]}}\nauth_configs: {{mail: ac_mail}}\n{pins}\n"
+            f"meta_tools: [FIND_TOOLS]\n"
         )
     (base / PLACES[kind]).write_text(spoil)
     assert {problem.path for problem in only_errors(check_folder(base).problems)} == {
@@ -144,20 +145,52 @@ HEAVY: dict[str, tuple[Callable[[], str], str]] = {
     "unknown keys": (fill(HEAD, "kN: 1\n"), TOOL),
     "broken parameters": (fill(INPUTS, " kN: {typ: 1}\n"), TOOL),
     "sound parameters": (fill(INPUTS, " kN: {type: string, examples: [a]}\n"), TOOL),
-    "lists that cannot be sorted": (fill(f"{INPUTS} a:\n  type: string\n  typ: x\n  enum:\n", "  - N\n  - [aN]\n"), TOOL),
-    "examples against a long enum": (fill(f"{INPUTS} a:\n  type: string\n  enum: [{CHOICES}]\n  examples:\n", "  - xN\n"), TOOL),
-    "defaults within defaults": (fill(f"{INPUTS} a:\n  type: object\n  default: {{}}\n  properties:\n", "   kN: {type: string, default: 1}\n"), TOOL),
-    "unknown names in a session": (lambda: f"tools: {{mail: {{enable: [{CHOICES.upper()}]}}}}", PLACES["session"]),
-    "a pattern that backtracks": (lambda: f"{INPUTS} a: {{type: string, pattern: '^(?=(a+)+$)(a+)+b', examples: [{'a' * 5000}]}}\n", TOOL),
-    "a pattern too large": (lambda: f"{INPUTS} a: {{type: string, pattern: '{'(a|b?)*' * 20000}', examples: [{'a' * 5000}]}}\n", TOOL),
+    "lists that cannot be sorted": (
+        fill(f"{INPUTS} a:\n  type: string\n  typ: x\n  enum:\n", "  - N\n  - [aN]\n"),
+        TOOL,
+    ),
+    "examples against a long enum": (
+        fill(f"{INPUTS} a:\n  type: string\n  enum: [{CHOICES}]\n  examples:\n", "  - xN\n"),
+        TOOL,
+    ),
+    "defaults within defaults": (
+        fill(
+            f"{INPUTS} a:\n  type: object\n  default: {{}}\n  properties:\n",
+            "   kN: {type: string, default: 1}\n",
+        ),
+        TOOL,
+    ),
+    "unknown names in a session": (
+        lambda: f"tools: {{mail: {{enable: [{CHOICES.upper()}]}}}}",
+        PLACES["session"],
+    ),
+    "a pattern that backtracks": (
+        lambda: (
+            f"{INPUTS} a: {{type: string, pattern: '^(?=(a+)+$)(a+)+b', examples: "
+            f"[{'a' * 5000}]}}\n"
+        ),
+        TOOL,
+    ),
+    "a pattern too large": (
+        lambda: (
+            f"{INPUTS} a: {{type: string, pattern: '{'(a|b?)*' * 20000}', examples: "
+            f"[{'a' * 5000}]}}\n"
+        ),
+        TOOL,
+    ),
     "a long key": (lambda: f"{HEAD}? {'k' * 250_000}\n: 1\n", TOOL),
     "a long number": (lambda: f"{HEAD}no_auth: {'9' * 250_000}\n", TOOL),
     "open brackets": (lambda: "[" * 250_000, TOOL),
     "open mappings": (lambda: "{a: " * 60_000, TOOL),
     "dashes": (lambda: "- " * 120_000, TOOL),
     "an open quote": (lambda: '"' + "\n" * 250_000, TOOL),
-    "laughs": (lambda: "a: &a [x]\n" + "".join(f"k{n}: &k{n} [{', '.join(['*a'] * 9)}]\n" for n in range(6000)), TOOL),
-}  # fmt: skip
+    "laughs": (
+        lambda: (
+            "a: &a [x]\n" + "".join(f"k{n}: &k{n} [{', '.join(['*a'] * 9)}]\n" for n in range(6000))
+        ),
+        TOOL,
+    ),
+}
 
 
 @pytest.mark.parametrize(("text", "path"), HEAVY.values(), ids=HEAVY)

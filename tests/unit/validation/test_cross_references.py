@@ -1,6 +1,4 @@
-"""What must hold between files. What each rule finds in a file is shown in tests/data/rejects; here is
-what the rules see of each other.
-"""
+"""Tests of `validation.cross_references` with several files; tests/data/rejects has the rules."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,6 +1,4 @@
-"""The room `validation.fixes`: what has one right answer is mended where it stands, and nothing else is
-touched.
-"""
+"""Tests of `validation.fixes`: problems with one right answer are fixed; nothing else changes."""
 
 import json
 import shutil
@@ -27,8 +25,14 @@ CASES = {
         f"{HEAD}no_auth:   true  # keep\n",
     ),
     "two in a line": (
-        f"{HEAD}input_parameters: {{a: {{type: string, description: 1, title: 2, examples: [x]}}}}\n",
-        f'{HEAD}input_parameters: {{a: {{type: string, description: "1", title: "2", examples: [x]}}}}\n',
+        (
+            f"{HEAD}input_parameters: {{a: {{type: string, description: 1, title: 2, examples: "
+            f"[x]}}}}\n"
+        ),
+        (
+            f'{HEAD}input_parameters: {{a: {{type: string, description: "1", title: "2", '
+            f"examples: [x]}}}}\n"
+        ),
     ),
     "a number in quotes": (
         f"{HEAD}input_parameters:\r\n  a: {{type: array, items: {{type: string}}, minItems: '3'}}",

@@ -91,8 +91,11 @@ def test_an_annotation_has_the_place_the_rule_and_what_to_do() -> None:
         "title": "reference",
     }
     assert message.splitlines() == [
-        "there is no tool `X`", "expected: one of A, B", "help: did you mean `A`?", "why: toolcatalog explain reference",
-    ]  # fmt: skip
+        "there is no tool `X`",
+        "expected: one of A, B",
+        "help: did you mean `A`?",
+        "why: toolcatalog explain reference",
+    ]
 
 
 def test_each_severity_has_its_kind() -> None:
@@ -219,7 +222,7 @@ def test_one_file_with_very_many_problems_leaves_room_for_others() -> None:
     )
 )
 def test_nothing_of_a_catalog_is_markdown_in_a_summary(texts: list[str]) -> None:
-    """CommonMark sees two headings, a paragraph and one fence, whatever a message or a path says."""
+    """Messages and paths cannot add Markdown: the report has two headings, a paragraph, a fence."""
     path, message, expected, help = texts
     text = reports.render_summary(
         [problem(path=f"catalog/{path}", message=message, expected=expected, help=help)], 1
