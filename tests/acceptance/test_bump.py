@@ -31,10 +31,8 @@ def days() -> str:
     return f"{datetime.now().astimezone():%Y%m%d}"
 
 
-def test_today(tool: Path) -> None:
-    """The file is the newest one, byte for byte; its path is alone on standard output; the way on
-    is told.
-    """
+def test_bump_copies_the_newest_version(tool: Path) -> None:
+    """Byte for byte; standard output has only the path, standard error the next steps."""
     previous = days()
     done = run_toolcatalog("bump", "A_DO")
     path = Path(done.stdout.strip())
@@ -52,10 +50,8 @@ def test_today(tool: Path) -> None:
     ]
 
 
-def test_again_and_beyond(tool: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A version of today or later is followed by the next one; a version can be named where it is
-    newer.
-    """
+def test_bump_after_todays_version(tool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A version of today or later is followed by the next one; `--version` must be newer."""
     for text, result in (
         ([], None),
         (["--version", "29990101_99"], "29990101_99"),
@@ -94,10 +90,10 @@ def test_again_and_beyond(tool: Path, capsys: pytest.CaptureFixture[str]) -> Non
         (["A_DO", "--catalog", "none"], "No catalog at none:"),
     ],
 )
-def test_a_sentence_that_says_what_to_do(
+def test_errors_are_one_sentence(
     tool: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
-    """Exit code 2, and nothing written."""
+    """Exit code 2, and nothing is written."""
     assert main(["bump", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -105,24 +101,23 @@ def test_a_sentence_that_says_what_to_do(
     assert len([*tool.iterdir()]) == 2
 
 
-def test_after_the_last_version_there_is_none(
+def test_last_possible_version_cannot_be_bumped(
     tool: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The one version that nothing can follow."""
     shutil.move(tool / "20250101_03.yaml", tool / "99999999_99.yaml")
     assert main(["bump", "A_DO"]) == 2
     assert "No version is newer than 99999999_99 of A_DO" in capsys.readouterr().err
 
 
-def test_a_file_that_is_none(tool: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A link that leaves the catalog is not followed."""
+def test_symlink_out_of_the_catalog_is_not_followed(
+    tool: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tool / "20260101_00.yaml").symlink_to("/etc/hostname")
     assert main(["bump", "A_DO"]) == 2
     assert "a link that leaves the catalog" in capsys.readouterr().err
 
 
-def test_the_editor_is_opened_at_a_terminal(tool: Path) -> None:
-    """With the new file, and only then."""
+def test_editor_opens_only_at_a_terminal(tool: Path) -> None:
     editor = tool.parents[3] / "editor"
     editor.write_text('#!/bin/sh\necho "name: edited" > "$1"\n')
     editor.chmod(0o755)
@@ -148,8 +143,7 @@ def test_the_editor_is_opened_at_a_terminal(tool: Path) -> None:
     assert (tool / "29990101_01.yaml").read_bytes() == OLD
 
 
-def test_a_meta_tool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Meta tools have versions too."""
+def test_meta_tool_can_be_bumped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(SHIPPED_CATALOG, tmp_path / "catalog")
     folder = next(path for path in (tmp_path / "catalog" / "meta_tools").iterdir() if path.is_dir())
     newest = max(folder.iterdir()).read_bytes()
@@ -158,7 +152,7 @@ def test_a_meta_tool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_completion_offers_slugs(tool: Path) -> None:
-    """The shell completes the slugs of the catalog, in whatever case they are begun."""
+    """In upper or lower case."""
     for typed_so_far, offered in (("a_", "A_DO"), ("B", "")):
         environment = {
             "_TOOLCATALOG_COMPLETE": "bash_complete",

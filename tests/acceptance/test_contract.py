@@ -79,27 +79,24 @@ def try_all(server: Server, folder: Path, key: str | None, phases: str, maximum:
     assert "Traceback" not in server.log.read_text()
 
 
-def test_the_document_holds_with_a_key(shipped: Server, tmp_path: Path) -> None:
-    """Whatever is asked with a good key, well formed or not, is answered as the document says."""
+def test_responses_match_openapi_with_a_key(shipped: Server, tmp_path: Path) -> None:
+    """For valid and invalid requests."""
     try_all(shipped, tmp_path, shipped.key, "coverage,fuzzing", 2)
 
 
-def test_the_document_holds_without_a_key(shipped: Server, tmp_path: Path) -> None:
-    """The same without."""
+def test_responses_match_openapi_without_a_key(shipped: Server, tmp_path: Path) -> None:
     try_all(shipped, tmp_path, None, "fuzzing", 2)
 
 
 @pytest.mark.deep
-def test_the_document_holds_with_a_limited_key(shipped: Server, tmp_path: Path) -> None:
-    """The same with a key that sees one toolkit of many."""
+def test_responses_match_openapi_with_a_limited_key(shipped: Server, tmp_path: Path) -> None:
     key = create_key(shipped.keys_file, "--toolkit", "slack")
     until(f"{shipped.url}/api/v3/tools?limit=1", 200, {"x-api-key": key})
     try_all(shipped, tmp_path, key, "fuzzing", 2)
 
 
 @pytest.mark.deep
-def test_the_document_holds_beyond_the_rate(limited: Server, tmp_path: Path) -> None:
-    """The same where lists are limited, and most of them refused."""
+def test_responses_match_openapi_beyond_the_rate_limit(limited: Server, tmp_path: Path) -> None:
     try_all(limited, tmp_path, limited.key, "fuzzing", 2)
     until(f"{limited.url}/api/v3/tools", 429, {"x-api-key": limited.key})
 
@@ -195,8 +192,7 @@ ELSEWHERE = {  # by tests of their own, below
 JUDGE = Judge(json.loads(json.dumps(openapi.build_document())))
 
 
-def test_each_answer_of_the_document_is_provoked() -> None:
-    """The tests below have all that the document names, and nothing else."""
+def test_all_documented_responses_are_tested() -> None:
     names = {
         (path, int(status))
         for path, item in JUDGE.document["paths"].items()
@@ -207,10 +203,10 @@ def test_each_answer_of_the_document_is_provoked() -> None:
 
 
 @pytest.mark.parametrize(("operation", "status"), [*PLAIN])
-def test_an_answer_is_as_the_document_says(
+def test_response_matches_its_schema(
     shipped: Server, slack_key: str, operation: str, status: int
 ) -> None:
-    """Each status, at both prefixes, has the body that its schema describes."""
+    """Each status, at both prefixes."""
     request = PLAIN[operation, status]
     key = {"all": shipped.key, "slack": slack_key}.get(request.key or "")
     for path in {request.path, request.path.replace("/v3/", "/v3.1/", 1)}:
@@ -234,8 +230,8 @@ def slack_key(shipped: Server) -> str:
 
 @pytest.mark.parametrize("prefix", openapi.API_PREFIXES)
 @pytest.mark.parametrize("path", LISTS)
-def test_too_many_lists(limited: Server, path: str, prefix: str) -> None:
-    """429 has its schema, and the headers that the document names."""
+def test_rate_limit_response_matches_its_schema(limited: Server, path: str, prefix: str) -> None:
+    """429 with the documented headers."""
     path = path.replace("/api/v3", prefix)
     answer = until(f"{limited.url}{path}", 429, {"x-api-key": limited.key})
     JUDGE(answer)
@@ -250,8 +246,8 @@ def _titled(name: str) -> str:
     )
 
 
-def test_a_server_that_is_about_to_end(shipped_build: Path, tmp_path: Path) -> None:
-    """503 at `/readyz` after SIGTERM, while all else goes on."""
+def test_readyz_is_503_during_shutdown(shipped_build: Path, tmp_path: Path) -> None:
+    """Other routes still work."""
     with start_server(shipped_build, tmp_path, "--drain", "60") as server:
         until(f"{server.url}/readyz", 200)
         server.process.terminate()
@@ -259,12 +255,10 @@ def test_a_server_that_is_about_to_end(shipped_build: Path, tmp_path: Path) -> N
         assert httpx.get(f"{server.url}/healthz").status_code == 200
 
 
-def test_a_fault_anywhere(
+def test_internal_error_matches_its_schema(
     shipped: Server, shipped_build: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """500 at every operation, by a fault put into what puts answers together;
-    `acceptance/test_server` has one by a damaged snapshot.
-    """
+    """500 at every operation, with a fault injected into the response builder."""
     for module in (dispatcher, responses):
         monkeypatch.setattr(module, "make_response", lambda *_: 1 / 0)
     faulty = app.create_app(AppState(KeyRing(shipped.keys_file), open_build(shipped_build)), None)

@@ -58,8 +58,8 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 # Revisions
 
 
-def test_the_working_tree_against_a_revision(catalog: Path) -> None:
-    """What has happened, whether committed or not, the worst first."""
+def test_working_tree_against_a_revision(catalog: Path) -> None:
+    """Committed changes and others, the most severe first."""
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     write_tool(catalog, "A_SEE").unlink()
     write_tool(catalog, "A_NEW", text=TOOL)
@@ -90,7 +90,7 @@ def test_the_working_tree_against_a_revision(catalog: Path) -> None:
 def test_fail_on(
     catalog: Path, capsys: pytest.CaptureFixture[str], new_tool: str, fail_on: str, code: int
 ) -> None:
-    """The exit code is 1 if there is a change of this kind."""
+    """The exit code is 1 if there is a change of that kind."""
     if new_tool:
         write_tool(catalog, "A_DO", "20260101_00", new_tool)
     arguments = ["diff", "main", "--catalog", str(catalog), "--fail-on", fail_on]
@@ -98,7 +98,7 @@ def test_fail_on(
 
 
 def test_two_revisions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The working tree has no say in it."""
+    """Ignores the working tree."""
     write_tool(catalog, "A_DO", text=TOOL + "deprecation: {reason: Old.}\n")
     commit(catalog.parent)
     write_tool(catalog, "A_SEE").unlink()
@@ -114,8 +114,8 @@ def test_two_revisions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert run(capsys, "HEAD", "HEAD") == "No change.\n"
 
 
-def test_what_cannot_be_compared(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is told, and counted, and is no failure of the command."""
+def test_incomparable_tools_are_counted(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And are no error."""
     write_tool(catalog, "A_DO", text=TOOL + "colour: red\n")
     (catalog / "toolkits" / "a" / "stray.txt").write_text("x")
     output = run(capsys, "main")
@@ -124,7 +124,7 @@ def test_what_cannot_be_compared(catalog: Path, capsys: pytest.CaptureFixture[st
     assert output.endswith("2 not compared. Changes: none.\n")
 
 
-def test_a_catalog_that_no_revision_has(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_catalog_missing_in_the_revision(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (catalog.parent / "other").mkdir()
     assert (
         refused(capsys, "main", "HEAD", "--catalog", "other")
@@ -132,8 +132,8 @@ def test_a_catalog_that_no_revision_has(catalog: Path, capsys: pytest.CaptureFix
     )
 
 
-def test_git_is_asked_few_times(tmp_path: Path) -> None:
-    """However many tools there are, and however many differ: a program is not started for each."""
+def test_number_of_git_calls_is_constant(tmp_path: Path) -> None:
+    """For any number of tools and differences."""
     catalog = generate_catalog(tmp_path / "catalog", 300)
     run_git(tmp_path, "init", "--quiet", "--initial-branch=main", ".")
     commit(tmp_path)
@@ -149,8 +149,8 @@ def test_git_is_asked_few_times(tmp_path: Path) -> None:
 
 
 def test_two_versions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """SLUG@VERSION, or SLUG@ and SLUG for the newest; without the second to the newest, and to that
-    from the one before.
+    """SLUG@VERSION, or SLUG for the newest; one argument is compared with the newest, or the newest
+    with the one before.
     """
     write_tool(catalog, "A_DO", "20250202_00", TOOL.replace("Does", "Can do"))
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
@@ -174,9 +174,7 @@ def test_two_versions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert run(capsys, "A_DO", "A_DO") == "No change.\n"
 
 
-def test_versions_that_cannot_be_compared(
-    catalog: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_incomparable_versions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         refused(capsys, "A_DO@20200101_00", "A_DO")
         == "A_DO has no version 20200101_00: it has 20250101_00.\n"
@@ -194,9 +192,7 @@ def test_versions_that_cannot_be_compared(
 
 
 def test_two_builds(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As folders with `current`, as folders of snapshots, or mixed; what is the same everywhere is
-    not read.
-    """
+    """Build folders, snapshot folders or both; unchanged files are not read."""
     toolkits = catalog / "toolkits"
     shutil.copytree(toolkits / "a", toolkits / "b")
     for slug in ("A_DO", "A_SEE"):
@@ -229,8 +225,7 @@ def test_two_builds(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "old") == "old is a build: name the build to compare it with, too.\n"
 
 
-def test_a_build_that_is_damaged(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is never compared as far as it goes."""
+def test_damaged_build_is_refused(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_successfully("build", "--no-site", "--out", "old", cwd=catalog.parent)
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     run_successfully("build", "--no-site", "--out", "new", cwd=catalog.parent)
@@ -254,8 +249,7 @@ def test_a_build_that_is_damaged(catalog: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.usefixtures("catalog")
-def test_what_is_none_of_them(capsys: pytest.CaptureFixture[str]) -> None:
-    """The sentence says what was tried."""
+def test_unknown_target_error_lists_attempts(capsys: pytest.CaptureFixture[str]) -> None:
     tried = (
         "cannot be compared: no version of a tool (as SLUG@VERSION), no folder of a"
         " build, and no git revision. "
@@ -273,7 +267,7 @@ def test_what_is_none_of_them(capsys: pytest.CaptureFixture[str]) -> None:
 def test_outside_of_a_repository(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Versions need no git, and what is meant as a revision is told so."""
+    """Versions work without git; revisions do not."""
     catalog = tmp_path / "catalog"
     write_tool(catalog, "A_DO", text=TOOL)
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
@@ -285,10 +279,8 @@ def test_outside_of_a_repository(
     )
 
 
-def test_a_name_of_two_things(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is not guessed at: how to say which is in the sentence, and works. The other name may
-    decide it.
-    """
+def test_ambiguous_name_is_refused(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The error says how to disambiguate; the other argument may decide it."""
     run_successfully("build", "--no-site", "--out", "build", cwd=catalog.parent)
     run_git(catalog.parent, "branch", "build")
     run_git(catalog.parent, "branch", "A_DO")
@@ -311,7 +303,7 @@ def test_a_name_of_two_things(catalog: Path, capsys: pytest.CaptureFixture[str])
 # Forms
 
 
-def test_as_markdown_and_json(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_markdown_and_json_formats(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     assert (
         run(capsys, "main", "--format", "markdown")
@@ -333,7 +325,7 @@ def test_as_markdown_and_json(catalog: Path, capsys: pytest.CaptureFixture[str])
     )
 
 
-def test_no_text_of_a_catalog_moves_the_cursor(
+def test_catalog_texts_cannot_move_the_cursor(
     catalog: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_tool(
@@ -350,7 +342,7 @@ def test_no_text_of_a_catalog_moves_the_cursor(
 
 
 @pytest.mark.parametrize(("extra", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
-def test_colours_only_on_a_terminal(catalog: Path, extra: dict[str, str], coloured: bool) -> None:
+def test_colors_only_at_a_terminal(catalog: Path, extra: dict[str, str], coloured: bool) -> None:
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     assert "\x1b" not in run_successfully("diff", "main", cwd=catalog.parent)
     actual, reference = pty.openpty()

@@ -71,10 +71,8 @@ def name(definition: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("output_format", definitions.EXPORT_FORMATS)
-def test_tools_come_in_the_order_in_which_they_are_named(
-    output_format: str, shipped_build: Path
-) -> None:
-    """Those that are named first, then those of the toolkits by slug, each once."""
+def test_tools_keep_the_order_of_arguments(output_format: str, shipped_build: Path) -> None:
+    """Named tools first, then tools of toolkits by slug, each once."""
     names = ["SLACK_SEND_MESSAGE", "GITHUB_CREATE_ISSUE", "SLACK_SEND_MESSAGE"]
     results = [
         name(item).split("@")[0]
@@ -90,7 +88,7 @@ def test_tools_come_in_the_order_in_which_they_are_named(
 
 
 def test_deferred_tools(shipped_build: Path) -> None:
-    """The tool that searches comes first, and all others are deferred."""
+    """The search tool comes first; all others are deferred."""
     search, *tools = exported(shipped_build, "anthropic", "--toolkit", "slack", "--defer")
     assert search == {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
     plain = exported(shipped_build, "anthropic", "--toolkit", "slack")
@@ -102,9 +100,9 @@ def test_deferred_tools(shipped_build: Path) -> None:
 
 
 @pytest.mark.parametrize("output_format", definitions.FORMATS)
-def test_the_site_has_the_same_bytes(output_format: str, shipped_build: Path) -> None:
-    """`toolkits/<slug>/<form>.json` is what the command prints for the toolkit, and the toolkit's
-    page leads to it.
+def test_site_has_the_same_bytes(output_format: str, shipped_build: Path) -> None:
+    """`toolkits/<slug>/<form>.json` equals the output of the command, and the toolkit page links
+    it.
     """
     folders = sorted((SHIPPED_CATALOG / "toolkits").iterdir())
     for folder in folders if DEEP_PROFILE else folders[::3]:
@@ -115,8 +113,8 @@ def test_the_site_has_the_same_bytes(output_format: str, shipped_build: Path) ->
         assert f'href="{output_format}.json"' in (site / "index.html").read_text()
 
 
-def test_a_session_has_what_the_api_answers_for_it(shipped_build: Path) -> None:
-    """Its meta tools, with its own toolkits in their choices."""
+def test_session_export_equals_the_api(shipped_build: Path) -> None:
+    """Its meta tools, with its toolkits as choices."""
     answer = json.loads(
         (shipped_build / "current" / "sessions" / "trs_issue_triage.json").read_bytes()
     )
@@ -142,15 +140,13 @@ def test_a_session_has_what_the_api_answers_for_it(shipped_build: Path) -> None:
         (["--toolkit", "b"], []),
     ],
 )
-def test_versions(arguments: list[str], expected: list[str], small: Path) -> None:
-    """The newest, the one that is named, or the one in force at another."""
+def test_export_of_versions(arguments: list[str], expected: list[str], small: Path) -> None:
+    """The newest, a named one, or the one of a pinned toolkit."""
     assert [name(item) for item in exported(small, "json-schema", *arguments)] == expected
 
 
-def test_what_is_left_out_is_reported_and_the_rest_printed(small: Path) -> None:
-    """The exit code says that something is missing; a name that is shortened is told and no
-    fault.
-    """
+def test_skipped_tools_are_reported(small: Path) -> None:
+    """They set the exit code; shortened names are reported only."""
     done = run_toolcatalog("export", "anthropic", "--toolkit", "a", "--build", small)
     shortened = f"{LONG[:55]}_"
     names = [name(item) for item in json.loads(done.stdout)]
@@ -182,9 +178,7 @@ def test_what_is_left_out_is_reported_and_the_rest_printed(small: Path) -> None:
         (["cohere", "A_DO"], "'cohere' is not one of 'openai', 'anthropic', 'openai-responses'"),
     ],
 )
-def test_a_wrong_call_is_reported_in_a_sentence(
-    arguments: list[str], sentence: str, small: Path
-) -> None:
+def test_wrong_usage_is_reported(arguments: list[str], sentence: str, small: Path) -> None:
     """Exit code 2, and nothing on standard output."""
     if "\x00" in arguments:
         arguments.remove("\x00")  # no shell can hand it over
@@ -194,8 +188,7 @@ def test_a_wrong_call_is_reported_in_a_sentence(
     assert "Traceback" not in done.stderr
 
 
-def test_all_wrong_names_are_reported_at_once(small: Path) -> None:
-    """Not one a run."""
+def test_all_unknown_names_are_reported_at_once(small: Path) -> None:
     done = run_toolcatalog("export", "mcp", "A_DI", "B_DO", "--toolkit", "c", "--build", small)
     assert [line.removeprefix("error: ")[:28] for line in done.stderr.splitlines()] == [
         "There is no toolkit c.",
@@ -204,10 +197,8 @@ def test_all_wrong_names_are_reported_at_once(small: Path) -> None:
     ]
 
 
-def test_a_real_mcp_client_reads_what_is_exported(shipped_build: Path, tmp_path: Path) -> None:
-    """Served by the official SDK and listed by its client, every tool of the catalog arrives as it
-    was exported, page by page.
-    """
+def test_mcp_client_reads_the_export(shipped_build: Path, tmp_path: Path) -> None:
+    """Served by the official SDK and listed by its client, page by page."""
     toolkits = [
         word
         for folder in (SHIPPED_CATALOG / "toolkits").iterdir()

@@ -92,7 +92,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_build_gives_the_expected_files(case: str, tmp_path: Path) -> None:
-    """The snapshot of each case, and the pages of one, are the expected files byte for byte."""
+    """The snapshot of each case, and the pages of one, byte for byte."""
     tree, expected = made(case, tmp_path), files_of(GOLDEN / case / "expected")
     assert sorted(tree) == sorted(expected), REFRESH
     for path, data in tree.items():

@@ -72,10 +72,8 @@ def expected(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
-def test_each_document_becomes_what_is_expected(path: Path, tmp_path: Path) -> None:
-    """Every file and every note is as expected, in every order of keys; and what is written has no
-    fault.
-    """
+def test_documents_give_the_expected_files(path: Path, tmp_path: Path) -> None:
+    """Every file and note, for every order of keys; the files pass `check`."""
     result = outcome(path)
     assert json.dumps(result) == json.dumps(
         yaml_reader.parse_fast(expected(path).read_bytes(), documents.MAX_DEPTH)
@@ -101,10 +99,8 @@ def reordered(value: Any) -> Any:
 @pytest.mark.parametrize(
     "path", [path for path in DOCUMENTS if "files" in outcome(path)], ids=lambda path: path.stem
 )
-def test_the_order_of_a_document_means_nothing(path: Path) -> None:
-    """A document whose keys stand the other way round becomes the same files, but for the order of
-    their keys.
-    """
+def test_key_order_of_a_document_does_not_matter(path: Path) -> None:
+    """Except for the key order of the files."""
     value = documents.read_document(path.read_bytes(), path.name).value
     item, other = added(value).files, added(reordered(value)).files
     assert {name: yaml_reader.parse_fast(data) for name, data in item.items()} == {
@@ -113,10 +109,8 @@ def test_the_order_of_a_document_means_nothing(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_real_documents_become_catalogs_without_errors(name: str, tmp_path: Path) -> None:
-    """Two real APIs import, pass `check` without an error, and build; a second import finds nothing
-    new.
-    """
+def test_real_documents_give_valid_catalogs(name: str, tmp_path: Path) -> None:
+    """Two real APIs pass `check` and build; a second import changes nothing."""
     path = SHARED / "data" / name
     if not path.exists():
         pytest.skip(f"the real document {name} lies outside the repository, and not here")
@@ -173,17 +167,15 @@ def test_real_documents_become_catalogs_without_errors(name: str, tmp_path: Path
         ),
     ],
 )
-def test_what_is_no_document_is_one_sentence(document: Any, sentence: str) -> None:
-    """A document of another kind, or with nothing to import, is refused in one sentence."""
+def test_other_documents_are_refused(document: Any, sentence: str) -> None:
+    """Another kind of document, or one without operations."""
     with pytest.raises(UsageError) as error:
         added(document)
     assert str(error.value) == sentence
 
 
-def test_a_thousand_faults_are_enough() -> None:
-    """Where nobody would read on nothing is looked at any more: the rest of a document may be long,
-    and wrong too.
-    """
+def test_reading_stops_after_a_thousand_problems() -> None:
+    """The rest of a document may be long, and wrong, too."""
     document = operation(
         parameters=[{"name": f"p{number}", "in": "query"} for number in range(3_000)]
     )
@@ -192,8 +184,8 @@ def test_a_thousand_faults_are_enough() -> None:
     assert str(error.value).endswith("... and 991 more like these.")
 
 
-def test_a_document_of_thousands_of_operations_that_say_nothing() -> None:
-    """One sentence; how many there may be depends on the bytes of the document."""
+def test_thousands_of_empty_operations_are_refused() -> None:
+    """The allowed number depends on the size of the document."""
     document = {
         **SMALL,
         "paths": {f"/do{number}": {"get": {"responses": {}}} for number in range(2_049)},
@@ -205,10 +197,8 @@ def test_a_document_of_thousands_of_operations_that_say_nothing() -> None:
     ).slug.endswith("_GET_DO0")
 
 
-def test_the_toolkit_is_named_by_flags_first() -> None:
-    """--toolkit, --name and --logo stand before what the document says; each is only for a toolkit
-    that is not there yet.
-    """
+def test_toolkit_flags_override_the_document() -> None:
+    """--toolkit, --name and --logo; only for a new toolkit."""
     document = operation()
     new = added(document, toolkit="other-kit", name="Other", logo="https://example.com/logo.png")
     assert [*new.files] == [
@@ -283,12 +273,10 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     ),
     ANYTHING,
 )
-def test_a_document_with_anything_anywhere_is_read_or_refused(
+def test_mutated_documents_are_imported_or_refused(
     selected: tuple[Any, tuple[Any, ...]], anything: Any
 ) -> None:
-    """Whatever stands in the place of any value, the result is files or a sentence; and what is
-    written has no fault.
-    """
+    """With any value in any place; written files are valid."""
     document, (*outer, last) = copy.deepcopy(selected[0]), selected[1]
     around = document
     for step in outer:
@@ -315,18 +303,16 @@ def test_a_document_with_anything_anywhere_is_read_or_refused(
 @pytest.mark.parametrize(
     ("flag", "value"), [("logo", "http://example.com/logo.png"), ("name", " ")]
 )
-def test_a_flag_that_cannot_be_followed_is_refused(flag: str, value: str) -> None:
-    """A logo or a name that no toolkit can have is a mistake to mend, not one to note."""
+def test_invalid_flags_are_refused(flag: str, value: str) -> None:
+    """Such as a logo or name that no toolkit can have."""
     with pytest.raises(UsageError, match=f"^--{flag}: the string `{value}`"):
         added(
             operation(), name=value if flag == "name" else "", logo=value if flag == "logo" else ""
         )
 
 
-def test_references_that_multiply_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few definitions that unfold to thousands of millions of schemas end in one sentence; the
-    bound is small here, for time's sake.
-    """
+def test_exponential_references_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few definitions expand to billions of schemas; the test uses a small limit."""
     monkeypatch.setattr(openapi, "_MAX_SCHEMAS", 30_000)
     row = {
         f"d{number}": {
@@ -364,12 +350,10 @@ def test_references_that_multiply_end(monkeypatch: pytest.MonkeyPatch) -> None:
         (b"text", "is no OpenAPI document"),
     ],
 )
-def test_bad_input_is_reported_and_nothing_is_written(
+def test_unreadable_input_is_reported(
     content: bytes | None, sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """What cannot be read ends with exit code 2, one sentence with its place, no traceback and no
-    catalog.
-    """
+    """Exit code 2, one sentence with the place, no traceback, no files."""
     if content is not None:
         (tmp_path / "it.json").write_bytes(content)
     assert (
@@ -384,8 +368,7 @@ def test_bad_input_is_reported_and_nothing_is_written(
     assert not (tmp_path / "catalog").exists()
 
 
-def test_standard_input_is_read_too(tmp_path: Path) -> None:
-    """`-` stands for standard input."""
+def test_standard_input_is_read(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
@@ -404,8 +387,8 @@ def test_standard_input_is_read_too(tmp_path: Path) -> None:
     assert (tmp_path / "toolkits/small/SMALL_DO/20251027_00.yaml").exists()
 
 
-def test_a_deep_document_is_read() -> None:
-    """A document may nest deeper than a catalog's file; what a file cannot hold is cut."""
+def test_deep_document_is_read() -> None:
+    """It may nest deeper than a catalog file; the excess is cut."""
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(40):
         schema = {"type": "object", "properties": {"x": schema}}
@@ -419,7 +402,6 @@ def test_a_deep_document_is_read() -> None:
 
 
 def test_help_has_examples() -> None:
-    """The command's help shows how it is called."""
     assert "toolcatalog import openapi openapi.json" in run_successfully(
         "import", "openapi", "--help"
     )

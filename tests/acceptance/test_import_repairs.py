@@ -47,8 +47,8 @@ def body(**properties: Any) -> dict[str, Any]:
     }
 
 
-def test_secrets_in_texts(tmp_path: Path) -> None:
-    """A sample private key in a description, a key in an example, a password in a link."""
+def test_secrets_are_removed(tmp_path: Path) -> None:
+    """A private key in a description, a key in an example, a password in a URL."""
     value = document(
         description=f"Add a key:\n{PRIVATE_KEY}\nIt is stored.",
         requestBody=body(
@@ -69,8 +69,8 @@ def test_secrets_in_texts(tmp_path: Path) -> None:
     assert "Send <secret> with each call." in toolkit
 
 
-def test_hidden_characters_and_script_links(tmp_path: Path) -> None:
-    """They are removed, and so is a parameter whose name contains one."""
+def test_hidden_characters_and_script_links_are_removed(tmp_path: Path) -> None:
+    """With any parameter whose name contains a hidden character."""
     value = document(
         description="Add\u200b a key. See javascript:alert(1) for more.",
         requestBody=body(**{"a\u202eb": {"type": "string"}, "name": {"type": "string"}}),
@@ -82,7 +82,7 @@ def test_hidden_characters_and_script_links(tmp_path: Path) -> None:
 
 
 def test_large_definitions_are_reported(tmp_path: Path) -> None:
-    """More than 32 KB: the tool comes in, with a note."""
+    """A tool of more than 32 KB is imported with a note."""
     parameters = {
         f"p{number}": {"type": "string", "description": "x" * 400} for number in range(90)
     }
@@ -90,8 +90,8 @@ def test_large_definitions_are_reported(tmp_path: Path) -> None:
     assert "the definition takes about" in said
 
 
-def test_no_auth(tmp_path: Path) -> None:
-    """Unknown authentication is needed, unless the user states that none is."""
+def test_unknown_auth_means_auth_is_required(tmp_path: Path) -> None:
+    """Unless the user passes `--no-auth`."""
     value = {key: inner for key, inner in document().items() if key != "security"}
     tool, said = imported(tmp_path, value)
     assert "no_auth" not in tool
@@ -102,8 +102,8 @@ def test_no_auth(tmp_path: Path) -> None:
     assert "authentication is taken as needed" not in said
 
 
-def test_the_source_is_kept_and_the_api_unchanged(tmp_path: Path) -> None:
-    """Method and path are in the file and the toolkit's index, not in the API's document."""
+def test_source_is_kept_in_the_file(tmp_path: Path) -> None:
+    """Method and path are in the file and the toolkit's index, not in the API."""
     tool, said = imported(tmp_path, document())
     assert tool["source"] == {"method": "POST", "path": "/add"}
     assert "method and path" not in said
@@ -163,8 +163,8 @@ order:
 }
 
 
-def test_a_document_of_several_files(tmp_path: Path) -> None:
-    """References lead from file to file and within a file, and texts may be referred to."""
+def test_document_of_several_files(tmp_path: Path) -> None:
+    """References work within and between files, also to strings."""
     source = write_files(tmp_path, FILES)
     run_successfully("import", "openapi", source, "--catalog", tmp_path / "catalog")
     kit = tmp_path / "catalog/toolkits/shop"
@@ -203,8 +203,10 @@ def test_a_document_of_several_files(tmp_path: Path) -> None:
         ("resources/orders.yaml", "a: [\n", "resources/orders.yaml:2:1:"),
     ],
 )
-def test_faults_in_other_files(name: str, text: str, sentence: str, tmp_path: Path) -> None:
-    """Each is reported with the file and the line that it is in."""
+def test_problems_in_other_files_are_located(
+    name: str, text: str, sentence: str, tmp_path: Path
+) -> None:
+    """With file and line."""
     folder = tmp_path / "a" / "b"
     source = write_files(folder, {**FILES, name: text})
     done = run_toolcatalog("import", "openapi", source, "--catalog", tmp_path / "catalog")
@@ -240,8 +242,7 @@ def address() -> Any:
     server.server_close()
 
 
-def test_a_url(address: str, tmp_path: Path) -> None:
-    """It is downloaded only if the user allows it."""
+def test_url_is_downloaded_only_on_request(address: str, tmp_path: Path) -> None:
     command = ["import", "openapi", f"{address}/openapi.json", "--catalog", tmp_path / "catalog"]
     done = run_toolcatalog(*command)
     assert done.returncode == 2
@@ -254,8 +255,9 @@ def test_a_url(address: str, tmp_path: Path) -> None:
     ("path", "sentence"),
     [("/moved", "redirects to /openapi.json: give that address"), ("/gone", "answers 404")],
 )
-def test_a_url_without_a_document(path: str, sentence: str, address: str, tmp_path: Path) -> None:
-    """One sentence."""
+def test_url_without_a_document_is_refused(
+    path: str, sentence: str, address: str, tmp_path: Path
+) -> None:
     done = run_toolcatalog(
         "import",
         "openapi",
@@ -267,8 +269,8 @@ def test_a_url_without_a_document(path: str, sentence: str, address: str, tmp_pa
     assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
 
 
-def test_an_unencrypted_url_of_another_machine(tmp_path: Path) -> None:
-    """It is refused before anything is sent."""
+def test_remote_http_url_is_refused(tmp_path: Path) -> None:
+    """Before anything is sent."""
     url = "http://192.0.2.1/openapi.json"
     done = run_toolcatalog("import", "openapi", url, "--catalog", tmp_path, "--allow-network")
     assert (done.returncode, "is not an https URL" in done.stderr) == (2, True), done.stderr

@@ -98,10 +98,8 @@ def place(built: Path, tmp_path: Path) -> Place:
 # Digests
 
 
-def test_the_digest_is_of_the_definition_alone() -> None:
-    """What may change under a version changes nothing: deprecation, other versions, the toolkit's
-    name and logo, the order of fields.
-    """
+def test_digest_covers_only_the_definition() -> None:
+    """Not deprecation, other versions, the toolkit's name and logo, or the order of fields."""
     entry = next(iter(ReferenceModel(SHIPPED_CATALOG).tools["GITHUB_CREATE_ISSUE"]))
     value = json.loads(entry.body)
     previous = lockfile.lock_tool(value)
@@ -120,10 +118,8 @@ def test_the_digest_is_of_the_definition_alone() -> None:
     assert lockfile.lock_tool({**value, "toolkit": {"slug": "gitlab"}}).digest != previous.digest
 
 
-def test_the_digest_stays_what_it_is() -> None:
-    """A lock of today holds with a program of tomorrow: the SHA-256 of this very text, which any
-    program can make.
-    """
+def test_digest_format_is_stable() -> None:
+    """It is the SHA-256 of this exact text."""
     tool = Tool(
         slug="A_DO",
         toolkit="a",
@@ -158,8 +154,8 @@ def test_the_digest_stays_what_it_is() -> None:
 
 @example_settings(16)
 @given(tools())
-def test_a_lock_is_read_as_it_was_written(tool: Tool) -> None:
-    """Whatever the tool is; and its own document is no difference to it."""
+def test_lock_of_any_tool_round_trips(tool: Tool) -> None:
+    """And its own document matches it."""
     value = json.loads(json.dumps(tool_to_document(tool, "A", "l")))
     lock = {tool.slug: lockfile.lock_tool(value)}
     assert lockfile.load(lockfile.dump(lock), "lock") == lock
@@ -169,8 +165,8 @@ def test_a_lock_is_read_as_it_was_written(tool: Tool) -> None:
     )
 
 
-def test_a_lock_file_has_a_line_for_each_tool() -> None:
-    """Sorted, so that two branches that add tools do not meet on one line."""
+def test_lock_file_has_a_sorted_line_per_tool() -> None:
+    """Branches that add tools merge without conflicts."""
     text = lockfile.dump({"B": ANY, "A": ANY}).decode()
     assert [line.strip()[:4] for line in text.splitlines()] == [
         "{",
@@ -204,8 +200,7 @@ def test_a_lock_file_has_a_line_for_each_tool() -> None:
         % ("0" * 64),
     ],
 )
-def test_what_is_no_lock_file(text: str) -> None:
-    """One sentence that names the file."""
+def test_invalid_lock_file_is_reported(text: str) -> None:
     with pytest.raises(UsageError, match=r"^my\.lock "):
         lockfile.load(text.encode(), "my.lock")
 
@@ -218,8 +213,8 @@ def test_what_is_no_lock_file(text: str) -> None:
         ('"version": "', '"version": "20240101_00", "version": "'),
     ],
 )
-def test_a_key_that_stands_twice_is_refused(previous: str, current: str) -> None:
-    """A reviewer would read the first of two entries, and the last would count."""
+def test_duplicate_key_is_refused(previous: str, current: str) -> None:
+    """A reviewer would read the first entry, the program the last."""
     entry = f'"A_DO": {{"version": "20250101_00", "digest": "sha256:{"0" * 64}"}}'
     text = f'{{"format": 2, "tools": {{\n    {entry}\n}}}}'
     assert [*lockfile.load(text.encode(), "a.lock")] == ["A_DO"]
@@ -232,8 +227,7 @@ def test_a_key_that_stands_twice_is_refused(previous: str, current: str) -> None
 @pytest.mark.parametrize(
     ("found", "rule"), [(MissingReason.TOOL, "tool-gone"), (MissingReason.VERSION, "version-gone")]
 )
-def test_what_is_gone_is_an_error(found: MissingReason, rule: str) -> None:
-    """Of a tool, or of one version of it."""
+def test_removed_tool_or_version_is_an_error(found: MissingReason, rule: str) -> None:
     difference = lockfile.find_difference("A", ANY, found)
     assert difference is not None
     assert (difference.rule, difference.severity) == (rule, "error")
@@ -242,8 +236,8 @@ def test_what_is_gone_is_an_error(found: MissingReason, rule: str) -> None:
 # Lock
 
 
-def test_tools_are_added_and_renewed_when_they_are_named(place: Place) -> None:
-    """The others stay as they are, and each change is told."""
+def test_named_tools_are_added_and_updated(place: Place) -> None:
+    """Others stay; each change is printed."""
     previous = place.lock
     assert {slug: entry["version"] for slug, entry in previous.items()} == dict.fromkeys(
         SLUGS, "20250101_00"
@@ -268,8 +262,8 @@ def test_tools_are_added_and_renewed_when_they_are_named(place: Place) -> None:
     )
 
 
-def test_without_names_all_are_renewed(place: Place) -> None:
-    """Each change is told; what is not in the file does not come in."""
+def test_all_entries_are_updated_without_names(place: Place) -> None:
+    """No new tools are added."""
     place.change("toolkits/a/A_NEW/20250101_00.yaml", TOOL)
     code, _, text = place.run("lock")
     assert (code, text.splitlines()[0], sorted(place.lock)) == (
@@ -280,12 +274,8 @@ def test_without_names_all_are_renewed(place: Place) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["A_DO"], ["--toolkit", "a"]])
-def test_a_change_under_the_same_version_is_not_locked_over(
-    arguments: list[str], place: Place
-) -> None:
-    """Not even where there is a newer version: it is told and nothing is written. Who has read it
-    removes the entry.
-    """
+def test_changed_definition_is_not_locked_again(arguments: list[str], place: Place) -> None:
+    """Even if there is a newer version: nothing is written until the entry is removed."""
     place.change(
         "toolkits/a/A_DO/20250101_00.yaml", TOOL.replace("Does it", "Does it, and sends a copy")
     )
@@ -305,8 +295,8 @@ def test_a_change_under_the_same_version_is_not_locked_over(
     assert place.run("lock", "A_DO")[0] == 0
 
 
-def test_a_tool_that_is_gone_stops_the_renewal_of_all(place: Place) -> None:
-    """A version that is gone does not: there is a newer one to take."""
+def test_removed_tool_stops_the_update(place: Place) -> None:
+    """A removed version does not, because there is a newer one."""
     place.change("toolkits/a/A_DO/20250101_00.yaml", None)
     assert place.run("lock")[0] == 0
     previous = place.lock
@@ -330,8 +320,8 @@ def test_a_tool_that_is_gone_stops_the_renewal_of_all(place: Place) -> None:
         (["A_DO", "--lock", "catalog/catalog.yaml/x"], "Cannot"),
     ],
 )
-def test_a_lock_that_cannot_be_made(arguments: list[str], sentence: str, place: Place) -> None:
-    """Exit code 2, and one sentence."""
+def test_impossible_lock_is_reported(arguments: list[str], sentence: str, place: Place) -> None:
+    """Exit code 2 and one sentence."""
     code, out, text = place.run("lock", *arguments)
     assert (code, out, sentence in text) == (2, "", True), text
 
@@ -346,12 +336,10 @@ def served(place: Place) -> Iterator[Server]:
         yield server
 
 
-def test_the_digests_are_the_same_from_everywhere(
+def test_digests_are_the_same_from_all_sources(
     place: Place, served: Server, shipped_build: Path, shipped: Server
 ) -> None:
-    """From a build, from the catalog that it was made of, and from a server of it: of these tools,
-    and of all of a toolkit that is shipped.
-    """
+    """A build, its catalog and its server."""
     env = {"TOOLCATALOG_KEY": served.key}
     for source in (["--build", "build"], ["--catalog", "catalog"], ["--url", served.url]):
         code, out, text = place.run("lock", "--check", *source, "--format", "json", env=env)
@@ -385,10 +373,8 @@ def test_the_digests_are_the_same_from_everywhere(
 
 
 @pytest.mark.parametrize("how", ["build", "catalog", "url"])
-def test_what_was_changed_is_found(how: str, place: Place) -> None:
-    """A definition under the same version, a version that is gone, a tool that is gone; a
-    deprecation is a note.
-    """
+def test_changes_are_found(how: str, place: Place) -> None:
+    """A changed definition, a removed version or tool; a deprecation is a note."""
     place.change(
         "toolkits/a/A_STAY/20250101_00.yaml",
         TOOL + "input_parameters: {x: {type: number, default: 2.0}}\n",
@@ -409,8 +395,7 @@ STAY = "toolkits/a/A_STAY/20250101_00.yaml"
 
 
 @pytest.mark.parametrize("how", ["build", "catalog", "url"])
-def test_another_order_of_parameters_is_found(how: str, place: Place) -> None:
-    """A model reads parameters in their order, so it is part of what was locked."""
+def test_changed_parameter_order_is_found(how: str, place: Place) -> None:
     place.change(STAY, TOOL + TWO % ("x", "y"))
     (place.folder / "toolcatalog.lock").unlink()
     assert place.run("lock", "A_STAY")[0] == 0
@@ -430,10 +415,8 @@ def old_lock(place: Place, **versions: str) -> None:
     (place.folder / "toolcatalog.lock").write_text(json.dumps({"format": 1, "tools": tools}))
 
 
-def test_a_lock_of_format_1_holds_as_before(place: Place) -> None:
-    """It is verified by its own digests, which see every change but that of order, and `verify`
-    says so.
-    """
+def test_format_1_is_verified_by_its_own_digests(place: Place) -> None:
+    """They ignore order, and `verify` says so."""
     place.change(STAY, TOOL + TWO % ("x", "y"))
     old_lock(place, A_STAY="20250101_00", A_GO="20250101_00")
     place.change(STAY, TOOL + TWO % ("y", "x"))
@@ -445,10 +428,8 @@ def test_a_lock_of_format_1_holds_as_before(place: Place) -> None:
     assert verified(place, "build") == (1, {"A_STAY": "changed"})
 
 
-def test_a_lock_of_format_1_is_upgraded_where_all_is_as_it_was_locked(place: Place) -> None:
-    """Whatever is named, all entries are verified and written in format 2, each in its version; a
-    change, or a version that is gone, stops that.
-    """
+def test_format_1_is_upgraded_if_unchanged(place: Place) -> None:
+    """All entries keep their versions; a change or a removed version stops it."""
     file, versions = place.folder / "toolcatalog.lock", {"A_DO": "20250101_00"}
     old_lock(place, A_STAY="20250101_00", **versions)
     previous = file.read_bytes()
@@ -473,8 +454,8 @@ def test_a_lock_of_format_1_is_upgraded_where_all_is_as_it_was_locked(place: Pla
     }
 
 
-def test_a_lock_of_format_1_is_renewed_whole(place: Place) -> None:
-    """Without names each goes to its newest version, also from one that is gone."""
+def test_format_1_is_updated_without_names(place: Place) -> None:
+    """Each entry goes to its newest version, also from a removed one."""
     old_lock(place, A_DO="20250101_00")
     place.change("toolkits/a/A_DO/20250101_00.yaml", None)
     code, _, text = place.run("lock")
@@ -484,7 +465,7 @@ def test_a_lock_of_format_1_is_renewed_whole(place: Place) -> None:
 
 
 @pytest.mark.parametrize("how", ["build", "catalog", "url"])
-def test_what_may_change_is_no_error(how: str, place: Place) -> None:
+def test_allowed_changes_are_no_error(how: str, place: Place) -> None:
     """A deprecation, and the toolkit's name and logo."""
     place.change(
         "toolkits/a/A_STAY/20250101_00.yaml",
@@ -494,8 +475,8 @@ def test_what_may_change_is_no_error(how: str, place: Place) -> None:
     assert verified(place, how) == (0, {"A_STAY": "deprecated"})
 
 
-def test_whether_credentials_are_needed_is_part_of_a_definition(place: Place) -> None:
-    """Also where it is the toolkit that says so."""
+def test_no_auth_is_part_of_a_definition(place: Place) -> None:
+    """Also if it comes from the toolkit."""
     place.change("toolkits/a/toolkit.yaml", KIT + "no_auth: true\n")
     assert verified(place, "build") == (1, dict.fromkeys(SLUGS, "changed"))
 
@@ -516,8 +497,8 @@ def verified(place: Place, how: str) -> tuple[int, dict[str, str]]:
     return code, {item["slug"]: item["rule"] for item in json.loads(out)}
 
 
-def test_what_people_are_reported(place: Place) -> None:
-    """A line for each problem and what to do on standard output, the summary on standard error."""
+def test_report_for_people(place: Place) -> None:
+    """A line per problem with a hint on standard output, the summary on standard error."""
     place.change("toolkits/a/A_GO", None)
     code, out, text = place.run("lock", "--check")
     assert code == 1
@@ -541,17 +522,15 @@ def test_what_people_are_reported(place: Place) -> None:
         (["--url", "http://192.0.2.1"], "would get the API key unencrypted"),
     ],
 )
-def test_what_cannot_be_verified_is_never_fine(
-    arguments: list[str], sentence: str, place: Place
-) -> None:
-    """Exit code 2, and one sentence."""
+def test_unverifiable_lock_is_an_error(arguments: list[str], sentence: str, place: Place) -> None:
+    """Exit code 2 and one sentence."""
     (place.folder / "empty.lock").write_bytes(lockfile.dump({}))
     code, out, text = place.run("lock", "--check", *arguments, env={"TOOLCATALOG_KEY": "k"})
     assert (code, out, sentence in text) == (2, "", True), text
 
 
-def test_a_catalog_with_problems_cannot_be_verified(place: Place) -> None:
-    """Where they are in what is locked; what is wrong elsewhere does not matter."""
+def test_catalog_with_problems_cannot_be_verified(place: Place) -> None:
+    """Only problems in locked tools count."""
     (place.folder / "catalog/toolkits/a/A_DO/20260101_00.yaml").write_text("name: [\n")
     assert place.run("lock", "--check", "--catalog", "catalog")[0] == 0
     (place.folder / "catalog/toolkits/a/A_DO/20250101_00.yaml").write_text("name: [\n")
@@ -559,8 +538,8 @@ def test_a_catalog_with_problems_cannot_be_verified(place: Place) -> None:
     assert (code, out, "A_DO/20250101_00.yaml has problems" in text) == (2, "", True)
 
 
-def test_keys(place: Place, served: Server) -> None:
-    """No key and a wrong one are told; what a key may not see is gone for it."""
+def test_api_key_is_checked(place: Place, served: Server) -> None:
+    """Missing and wrong keys are reported; tools that a key may not see count as removed."""
     key = create_key(served.keys_file, "--project", "other", "--toolkit", "b")
     # it holds within a second
     wait_until(
@@ -623,10 +602,10 @@ NOT_FOUND = b'{"error": {"slug": "%s", "message": "no"}}'
         (0, b"", 2, "does not answer"),
     ],
 )
-def test_strange_servers(status: int, body: bytes, code: int, sentence: str, place: Place) -> None:
-    """Only a tool, or the server's clear word that there is none, is taken for an answer; a
-    redirect is not followed.
-    """
+def test_unexpected_server_responses_are_refused(
+    status: int, body: bytes, code: int, sentence: str, place: Place
+) -> None:
+    """Only a tool or a 404 of the API counts; redirects are not followed."""
     (place.folder / "one.lock").write_bytes(lockfile.dump({"A_DO": ANY}))
     with answering(status, body) as (url, request):
         result, out, text = place.run(

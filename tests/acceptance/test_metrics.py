@@ -89,10 +89,8 @@ def send(server: Server, key: str, rounds: int) -> dict[tuple[str, str], int]:
     return {name: rounds * number for name, number in each.items()}
 
 
-def test_what_was_asked_is_what_is_counted(shipped_build: Path, tmp_path: Path) -> None:
-    """By route and status, by key, in the histogram, with what was remembered; routes are
-    templates, and hostile paths make no new ones.
-    """
+def test_requests_are_counted(shipped_build: Path, tmp_path: Path) -> None:
+    """By route, status and key, in the histogram; routes are templates, so that paths add none."""
     with start_server(
         shipped_build,
         tmp_path,
@@ -155,11 +153,9 @@ def test_what_was_asked_is_what_is_counted(shipped_build: Path, tmp_path: Path) 
         assert other not in text
 
 
-def test_workers_are_counted_together_and_nothing_goes_back(
-    shipped_build: Path, tmp_path: Path
-) -> None:
-    """Three workers, one killed, then all told to end: every scrape adds them up, no counter is
-    ever smaller, the dead are no processes.
+def test_workers_are_added_up(shipped_build: Path, tmp_path: Path) -> None:
+    """Three workers, one killed, then all stopped: no counter decreases, and dead processes do not
+    count as running.
     """
     arguments = (
         "--site",
@@ -214,12 +210,8 @@ def added(
     return {name: a[name] + b[name] for name in a}
 
 
-def test_on_the_port_of_the_api_only_this_machine_may_read(
-    shipped_build: Path, tmp_path: Path
-) -> None:
-    """Workers are added up there too. Whoever comes from elsewhere, by another name or through a
-    proxy is told that there is nothing.
-    """
+def test_metrics_on_the_api_port_are_local(shipped_build: Path, tmp_path: Path) -> None:
+    """Other addresses, host names and proxied requests get 404."""
     options = ("--workers", "2", "--host", "0.0.0.0")  # noqa: S104
     with start_server(shipped_build, tmp_path, *options) as server:
         port = server.url.rpartition(":")[2]
@@ -264,10 +256,8 @@ PAGES = (
 )
 
 
-def test_no_web_page_reads_metrics(shipped_build: Path, tmp_path: Path) -> None:
-    """A browser that asks for a page is told that there is nothing, and no answer has a header that
-    would let the page read it; a person who types the address is answered.
-    """
+def test_web_pages_cannot_read_metrics(shipped_build: Path, tmp_path: Path) -> None:
+    """Browser fetches get 404 and no CORS headers; typing the address works."""
     with start_server(shipped_build, tmp_path) as server:
         url = f"{server.url}/metrics"
         for headers in PAGES:
@@ -282,10 +272,8 @@ def test_no_web_page_reads_metrics(shipped_build: Path, tmp_path: Path) -> None:
             assert "toolcatalog_requests" in httpx.get(url, headers=headers).text
 
 
-def test_no_web_page_reads_metrics_at_their_own_address(
-    shipped_build: Path, tmp_path: Path
-) -> None:
-    """So it is there, with 403."""
+def test_web_pages_cannot_read_the_metrics_port(shipped_build: Path, tmp_path: Path) -> None:
+    """With 403."""
     with start_server(shipped_build, tmp_path, "--metrics", "127.0.0.1:0") as server:
         for headers in PAGES:
             answer = httpx.get(metrics.where(server), headers=headers)
@@ -323,14 +311,13 @@ def own_address() -> str | None:
 @pytest.mark.parametrize(
     "text", ["9100", "localhost", "a:b", "127.0.0.1:99999", "::1:80", ":80", "a:-1", ""]
 )
-def test_what_is_no_address(text: str) -> None:
-    """The sentence shows what one looks like."""
+def test_invalid_metrics_address_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"127\.0\.0\.1:9100"):
         listeners.parse_address(text)
 
 
-def test_addresses() -> None:
-    """A name, a number, and one with colons."""
+def test_metrics_addresses() -> None:
+    """A name, an IPv4 and an IPv6 address."""
     assert [
         listeners.parse_address(text) for text in ("localhost:0", "127.0.0.1:9100", "[::1]:65535")
     ] == [
@@ -341,20 +328,14 @@ def test_addresses() -> None:
 
 
 @pytest.mark.parametrize("address", ["9100", "192.0.2.1:80"])
-def test_an_address_that_cannot_be_had_is_reported_in_a_sentence(
-    shipped_build: Path, address: str
-) -> None:
-    """Before anything is served."""
+def test_unusable_metrics_address_stops_the_start(shipped_build: Path, address: str) -> None:
     done = run_toolcatalog("serve", "--build", shipped_build, "--port", "0", "--metrics", address)
     assert (done.returncode, done.stdout) == (2, "")
     assert "Serving" not in done.stderr
     assert address in done.stderr
 
 
-def test_a_bound_belongs_to_its_bucket() -> None:
-    """A request of exactly a bound's seconds is counted there; one of more than all bounds, behind
-    them.
-    """
+def test_bucket_bounds_are_inclusive() -> None:
     tallies = Counters()
     for seconds in (
         0.0,
@@ -388,8 +369,7 @@ def counted(key: str, times: int, process: int = 1) -> CounterValues:
     return tallies.get_values(WorkerStatus(process, "digest", 1.0, 3))
 
 
-def test_counts_add_up() -> None:
-    """Of several processes, and of none."""
+def test_counts_of_processes_are_added() -> None:
     both = sum_values([counted("a", 2, 1), counted("b", 3, 2)])
     assert both.requests["200 /a"][-1] == 1.25
     assert sum(both.requests["200 /a"][:-1]) == 5
@@ -399,10 +379,8 @@ def test_counts_add_up() -> None:
     assert sum_values([]) == CounterValues()
 
 
-def test_a_page_of_the_dead_is_counted_once_whenever_one_looks(tmp_path: Path) -> None:
-    """Added to the past, read in the middle of that, added twice: the sum is the same; only
-    processes that live are processes.
-    """
+def test_counts_of_dead_workers_are_added_once(tmp_path: Path) -> None:
+    """Even if interrupted or repeated."""
     for process, times in ((11, 2), (12, 5)):
         write(tmp_path, process, times)
     assert summed(tmp_path) == (7, 2)
@@ -434,16 +412,14 @@ def summed(folder: Path) -> tuple[int, int]:
     return result.keys["a"], len(result.workers)
 
 
-def test_a_folder_that_is_gone_is_no_number(tmp_path: Path) -> None:
-    """A scrape fails then: numbers that begin again would be taken for a new start."""
+def test_missing_counter_folder_fails_the_scrape(tmp_path: Path) -> None:
+    """Smaller numbers would look like a restart."""
     with pytest.raises(FileNotFoundError):
         workers.read_all_counts(tmp_path / "gone")
 
 
-def test_what_a_killed_supervisor_left_goes_with_the_next(tmp_path: Path) -> None:
-    """Its folder is removed; one that somebody holds, that is new, or that is nobody's of ours
-    stays.
-    """
+def test_folder_of_a_killed_supervisor_is_removed(tmp_path: Path) -> None:
+    """By the next one; folders that are in use, new, or foreign stay."""
     (dead, its), (alive, reference), (young, new) = supervisor(), supervisor(), supervisor()
     link = its.with_name(f"{its.name}-link")
     link.symlink_to(tmp_path)
@@ -482,10 +458,10 @@ def supervisor() -> tuple[subprocess.Popen[str], Path]:
         return process, Path(output.readline().strip())
 
 
-def test_a_page_that_cannot_be_written_is_reported_once_and_catches_up(
+def test_unwritable_counter_file_is_logged_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Counting goes on in memory while the folder is away."""
+    """Counting goes on in memory and is written later."""
     folder = tmp_path / "pages"
     folder.mkdir()
     times = 1
@@ -501,8 +477,8 @@ def test_a_page_that_cannot_be_written_is_reported_once_and_catches_up(
     assert summed(folder)[0] == 4
 
 
-def test_the_names_in_the_text_are_those_of_the_operating_page() -> None:
-    """Every metric is told in docs/reference/metrics.md."""
+def test_documented_metrics_exist() -> None:
+    """In docs/reference/metrics.md."""
     output = (ROOT / "docs/reference/metrics.md").read_text()
     text = prometheus.render_metrics(lambda: [counted("a", 1, os.getpid())], "").body.decode()
     names = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))

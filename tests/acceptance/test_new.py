@@ -51,10 +51,8 @@ def files_of(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_newcomer_in_an_empty_folder(tmp_path: Path) -> None:
-    """Two commands make a catalog that `check` takes as it is and `build` builds; each prints the
-    path of its file alone.
-    """
+def test_two_commands_create_a_valid_catalog(tmp_path: Path) -> None:
+    """In an empty folder; each prints only the path of its file."""
     folder = tmp_path / "our_tools"
     folder.mkdir()
     first = run_toolcatalog(*TOOLKIT, cwd=folder)
@@ -76,10 +74,8 @@ def test_a_newcomer_in_an_empty_folder(tmp_path: Path) -> None:
     assert value == {"name": "Create an issue", "description": "Open a new issue in a repository."}
 
 
-def test_an_editor_finds_the_schema(begun: Path) -> None:
-    """Both comments of each file lead to the schema of its kind in the catalog, which is that of
-    the package.
-    """
+def test_new_files_name_their_schema(begun: Path) -> None:
+    """In both comments; the schema in the catalog is that of the package."""
     assert main([*TOOL, "--version", "20250101_00"]) == 0
     kinds = {
         "catalog.yaml": "catalog",
@@ -98,8 +94,8 @@ def test_an_editor_finds_the_schema(begun: Path) -> None:
             ).read_bytes() == file_schemas.render_schema(kind)
 
 
-def test_an_existing_catalog_gets_one_new_file(begun: Path) -> None:
-    """Its schemas stay as they are; `new schemas` updates them."""
+def test_existing_catalog_gets_one_file(begun: Path) -> None:
+    """Its schemas do not change; `new schemas` updates them."""
     schema = begun / file_schemas.catalog_schema_path("tool")
     schema.write_text("{}")
     before = {*files_of(begun)}
@@ -112,8 +108,8 @@ def test_an_existing_catalog_gets_one_new_file(begun: Path) -> None:
 
 
 @pytest.mark.parametrize("home", ["", "https://tools.example.com/catalog/"])
-def test_a_catalog_without_schemas(begun: Path, home: str) -> None:
-    """The published schema is named if the site has an address, and otherwise none."""
+def test_catalog_without_schemas(begun: Path, home: str) -> None:
+    """The published schema is named if the site has an address."""
     shutil.rmtree(begun / file_schemas.SCHEMA_FOLDER)
     for file in ("catalog.yaml", "toolkits/github/toolkit.yaml"):
         (begun / file).write_text("name: GitHub\n")
@@ -126,8 +122,7 @@ def test_a_catalog_without_schemas(begun: Path, home: str) -> None:
     assert run_toolcatalog("check", "--catalog", begun).returncode == 0
 
 
-def test_the_skeleton_is_sound_when_its_marks_are_taken_off(begun: Path) -> None:
-    """What stands in comments is an example that the catalog takes."""
+def test_commented_fields_are_valid_examples(begun: Path) -> None:
     assert main([*TOOL, "--version", "20250101_00"]) == 0
     file = begun / "toolkits/github/GITHUB_CREATE_ISSUE/20250101_00.yaml"
     text = file.read_text()
@@ -143,9 +138,7 @@ def test_the_skeleton_is_sound_when_its_marks_are_taken_off(begun: Path) -> None
 
 
 def test_all_flags(begun: Path) -> None:
-    """What is given by flags stands in the file, in the order of the format, whatever it looks
-    like.
-    """
+    """Values of flags are in the file, in the order of the format, with any content."""
     arguments = [
         "--name",
         "no",
@@ -209,8 +202,8 @@ def test_all_flags(begun: Path) -> None:
     assert value == {"name": "1", "description": "two\nlines", "scopes": ["s"], "tags": ["t", "u"]}
 
 
-def test_the_toolkit_is_the_longest_that_fits(begun: Path) -> None:
-    """As far as its slug goes; another can be named."""
+def test_toolkit_is_the_longest_matching_slug(begun: Path) -> None:
+    """Another one can be named."""
     for slug in ("git", "github_apps", "hub"):
         assert main(["new", "toolkit", slug, *TOOLKIT[3:]]) == 0
     for tool, folder, extra in (
@@ -306,10 +299,10 @@ def test_the_toolkit_is_the_longest_that_fits(begun: Path) -> None:
         ),
     ],
 )
-def test_a_sentence_that_says_what_to_do(
+def test_errors_are_one_sentence(
     begun: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
-    """Exit code 2, one line, and nothing written."""
+    """Exit code 2, one line, and nothing is written."""
     previous = files_of(begun)
     capsys.readouterr()
     assert main(["new", *arguments]) == 2
@@ -320,10 +313,8 @@ def test_a_sentence_that_says_what_to_do(
     assert files_of(begun) == previous
 
 
-def test_a_tool_that_is_there_is_never_changed(
-    begun: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Neither today's nor an older version: the way on is `bump`."""
+def test_existing_tool_is_never_changed(begun: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither today's nor an older version; the message names `bump`."""
     assert main([*TOOL, "--version", "20250101_00"]) == 0
     previous = files_of(begun)
     assert main([*TOOL]) == 2
@@ -334,10 +325,8 @@ def test_a_tool_that_is_there_is_never_changed(
     assert files_of(begun) == previous
 
 
-def test_a_person_is_asked(tmp_path: Path) -> None:
-    """For what is missing, with something to take where there is something; what does not fit is
-    asked for again.
-    """
+def test_prompts_for_missing_values(tmp_path: Path) -> None:
+    """With a default where possible; an invalid value is asked for again."""
     answers = ["", "Issues and more.", "https://github.com/", "nonsense", "", "My tools"]
     seen = run_in_terminal(["new", "toolkit", "github"], answers, tmp_path)
     assert (seen.code, seen.out) == (0, "catalog/toolkits/github/toolkit.yaml\n")
@@ -371,10 +360,8 @@ def test_a_person_is_asked(tmp_path: Path) -> None:
     assert value == {"name": "Close issue", "description": "Close it."}
 
 
-def test_a_folder_that_cannot_be_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A file in the place of a folder is one sentence."""
+def test_unwritable_folder_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file in place of a folder."""
     (tmp_path / "catalog").mkdir()
     (tmp_path / "catalog" / "toolkits").write_text("")
     assert main([*TOOLKIT, "--catalog", str(tmp_path / "catalog")]) == 2

@@ -86,8 +86,8 @@ def is_served(server: Server, digest: str, path: str = TOOL) -> bool:
 @pytest.mark.parametrize(
     "path", [TOOL, "/api/v3/tools", SESSION, "/openapi.json", "/healthz", "/readyz"]
 )
-def test_every_answer_comes_from_the_new_snapshot(place: Place, server: Server, path: str) -> None:
-    """All paths at once, and back again: a rollback is nothing else."""
+def test_all_routes_answer_from_the_new_snapshot(place: Place, server: Server, path: str) -> None:
+    """And after a rollback."""
     assert snapshot(server, path) == place.first
     for digest in (place.second, place.first):
         place.point(digest)
@@ -95,10 +95,8 @@ def test_every_answer_comes_from_the_new_snapshot(place: Place, server: Server, 
     assert httpx.get(f"{server.url}/readyz").json() == {"status": "ready", "snapshot": place.first}
 
 
-def test_a_client_on_a_kept_connection_sees_it(place: Place, server: Server) -> None:
-    """What was remembered of the old snapshot is not answered from the new one: the toolkit's name
-    has changed.
-    """
+def test_kept_connection_gets_the_new_snapshot(place: Place, server: Server) -> None:
+    """No cached response of the old one."""
     with httpx.Client(base_url=server.url, headers={"x-api-key": server.key}) as client:
         for _ in range(3):
             assert client.get(TOOL).json()["toolkit"]["name"] == "GitHub"
@@ -107,8 +105,8 @@ def test_a_client_on_a_kept_connection_sees_it(place: Place, server: Server) -> 
         assert client.get(TOOL).json()["toolkit"]["name"] == "GitHub again"
 
 
-def test_refusals_name_the_snapshot_too(server: Server, place: Place) -> None:
-    """401, 404 and 405 alike."""
+def test_errors_name_the_snapshot(server: Server, place: Place) -> None:
+    """401, 404 and 405."""
     for method, path in (("GET", TOOL), ("GET", "/nothing"), ("POST", TOOL)):
         assert httpx.request(method, server.url + path).headers["x-catalog-snapshot"] == place.first
 
@@ -118,8 +116,8 @@ def mapped(server: Server, digest: str) -> bool:
     return digest in Path(f"/proc/{server.process.pid}/maps").read_text()
 
 
-def test_the_old_one_is_closed(place: Place, server: Server) -> None:
-    """Its files are mapped no more, so that its disk space comes back when it is pruned."""
+def test_old_snapshot_is_unmapped(place: Place, server: Server) -> None:
+    """So that pruning frees its disk space."""
     assert snapshot(server, "/api/v3/tools?query=issue") == place.first
     assert mapped(server, place.first)
     place.point(place.second)
@@ -151,8 +149,8 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("output", DAMAGES)
-def test_a_snapshot_that_is_not_whole_is_refused(place: Place, server: Server, output: str) -> None:
-    """The old one stays and the log says why, once; the next good one is taken."""
+def test_incomplete_snapshot_is_refused(place: Place, server: Server, output: str) -> None:
+    """The old one stays; the log says why, once; the next good one is loaded."""
     document = shutil.copytree(place.folder(place.second), place.build / "whole")
     DAMAGES[output](place.folder(place.second))
     place.point(place.second)
@@ -166,8 +164,8 @@ def test_a_snapshot_that_is_not_whole_is_refused(place: Place, server: Server, o
     wait_until(lambda: snapshot(server) == place.second)
 
 
-def test_a_link_that_leads_nowhere_changes_nothing(place: Place, server: Server) -> None:
-    """Nor does a link that is gone: what is open stays open."""
+def test_broken_current_link_changes_nothing(place: Place, server: Server) -> None:
+    """Or a missing one."""
     place.point("f" * 64)
     wait_until(lambda: "is refused" in server.log.read_text())
     (place.build / "current").unlink()
@@ -175,12 +173,8 @@ def test_a_link_that_leads_nowhere_changes_nothing(place: Place, server: Server)
     assert snapshot(server) == place.first
 
 
-def test_a_snapshot_that_is_replaced_under_the_server_is_opened_again(
-    place: Place, server: Server
-) -> None:
-    """A build that finds it damaged puts a new one in its place, under the same name; and what is
-    open can be removed.
-    """
+def test_snapshot_replaced_in_place_is_reopened(place: Place, server: Server) -> None:
+    """After a build repaired it under the same name; the old files can be removed."""
     assert snapshot(server) == place.first
     folder = place.folder(place.first)
     shutil.copytree(folder, place.build / "again")
@@ -192,8 +186,7 @@ def test_a_snapshot_that_is_replaced_under_the_server_is_opened_again(
     assert snapshot(server) == place.first
 
 
-def test_all_workers_follow(place: Place, tmp_path: Path) -> None:
-    """Each process opens it by itself."""
+def test_all_workers_reload(place: Place, tmp_path: Path) -> None:
     with start_server(place.build, tmp_path, "--workers", "2") as server:
         assert snapshot(server) == place.first
         place.point(place.second)
@@ -201,12 +194,8 @@ def test_all_workers_follow(place: Place, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_before_the_end_it_says_that_it_wants_no_more_requests(
-    place: Place, tmp_path: Path, workers: int
-) -> None:
-    """After SIGTERM `/readyz` says 503 and all else goes on, until the time is up; then the server
-    ends well.
-    """
+def test_drain_announces_the_shutdown(place: Place, tmp_path: Path, workers: int) -> None:
+    """After SIGTERM `/readyz` is 503 and all else works until the time is up."""
     with start_server(place.build, tmp_path, "--workers", workers, "--drain", "3") as server:
         assert httpx.get(f"{server.url}/readyz").status_code == 200
         server.process.send_signal(signal.SIGTERM)
@@ -218,8 +207,7 @@ def test_before_the_end_it_says_that_it_wants_no_more_requests(
         socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), timeout=1)
 
 
-def test_a_second_signal_ends_it_at_once(place: Place, tmp_path: Path) -> None:
-    """Whoever cannot wait says it twice."""
+def test_second_signal_stops_at_once(place: Place, tmp_path: Path) -> None:
     with start_server(place.build, tmp_path, "--drain", "3600") as server:
         assert snapshot(server) == place.first
         server.process.send_signal(signal.SIGTERM)

@@ -64,8 +64,8 @@ def key_of(task: Task) -> str:
     return batches.compute_key(task, batches.scan_folders(task.root, task.folders, []).files)
 
 
-def test_a_part_from_elsewhere_is_not_served(tmp_path: Path, elsewhere: dict[str, str]) -> None:
-    """A part under the right key, with other words than the YAML says, is made again."""
+def test_foreign_cache_entry_is_not_used(tmp_path: Path, elsewhere: dict[str, str]) -> None:
+    """An entry with the right key and other content is made again."""
     catalog, out = generate_catalog(tmp_path / "catalog", 3), tmp_path / "build"
     build(catalog, out, None)
     cache, [task] = out / ".cache", tasks_of(catalog, out)
@@ -83,10 +83,8 @@ def test_a_part_from_elsewhere_is_not_served(tmp_path: Path, elsewhere: dict[str
     assert read_tree(out / "current") == read_tree(tmp_path / "clean/current")
 
 
-def test_a_cache_from_elsewhere_hides_no_problem(tmp_path: Path, elsewhere: dict[str, str]) -> None:
-    """A part of a sound file under the key of a broken one, and the verdict that comes of it, count
-    for nothing.
-    """
+def test_foreign_cache_hides_no_problem(tmp_path: Path, elsewhere: dict[str, str]) -> None:
+    """A result of a valid file under the key of a broken one."""
     catalog, out = generate_catalog(tmp_path / "catalog", 3), tmp_path / "build"
     arguments = ("check", "--catalog", catalog, "--cache-dir", out)
     run_successfully(*arguments)
@@ -103,8 +101,8 @@ def test_a_cache_from_elsewhere_hides_no_problem(tmp_path: Path, elsewhere: dict
     assert (done.returncode, "unknown-key" in done.stdout + done.stderr) == (1, True)
 
 
-def test_a_verdict_from_elsewhere_is_none(tmp_path: Path, home: Path) -> None:
-    """What a check remembers is taken up under the secret that it was kept under, and no other."""
+def test_foreign_check_report_is_not_used(tmp_path: Path, home: Path) -> None:
+    """It is sealed with the secret of the user."""
     (tmp_path / "cache").mkdir()
     state.save_check_result(tmp_path / "cache", "asked", CheckResult([], 3, {}))
     assert state.load_check_result(tmp_path / "cache", "asked") == CheckResult([], 3, {})
@@ -113,8 +111,7 @@ def test_a_verdict_from_elsewhere_is_none(tmp_path: Path, home: Path) -> None:
     assert (home / "toolcatalog/cache-secret").is_file()
 
 
-def test_a_sealed_file_does_not_stand_for_another(tmp_path: Path) -> None:
-    """A seal says which file it is for."""
+def test_seal_is_bound_to_its_file(tmp_path: Path) -> None:
     files.write_sealed(tmp_path / "one", [b"data"])
     assert files.read_sealed(tmp_path / "one") == b"data"
     (tmp_path / "one").rename(tmp_path / "other")
@@ -122,8 +119,8 @@ def test_a_sealed_file_does_not_stand_for_another(tmp_path: Path) -> None:
     assert [*files.iter_sealed_lines(tmp_path / "other")] == []
 
 
-def test_the_secret_is_private_and_stays(home: Path) -> None:
-    """It is made once, for nobody else to read, and leaves nothing half made beside it."""
+def test_secret_is_private_and_permanent(home: Path) -> None:
+    """Created once, readable by the user only, and without temporary files."""
     first = seals.get_secret()
     file = home / "toolcatalog/cache-secret"
     assert file.read_bytes() == first
@@ -136,8 +133,8 @@ def test_the_secret_is_private_and_stays(home: Path) -> None:
 
 
 @pytest.mark.parametrize("invalid", ["readable", "short", "link", "folder"])
-def test_a_secret_that_is_no_secret_is_not_used(invalid: str, home: Path, tmp_path: Path) -> None:
-    """One as a checkout would bring it, for others to read, or that leads elsewhere."""
+def test_unsafe_secret_is_not_used(invalid: str, home: Path, tmp_path: Path) -> None:
+    """One that others can read, or a symlink."""
     file, existing = home / "toolcatalog/cache-secret", b"x" * seals.SEAL_SIZE
     file.parent.mkdir(parents=True)
     (tmp_path / "known").write_bytes(existing)
@@ -158,11 +155,12 @@ def test_a_secret_that_is_no_secret_is_not_used(invalid: str, home: Path, tmp_pa
 @pytest.mark.parametrize("command", ["build", "check"])
 @pytest.mark.parametrize("place", ["cache", "repo/cache", "repo/catalog/.hidden"])
 @pytest.mark.parametrize("submodule", [False, True])
-def test_a_secret_in_the_checkout_is_refused(
+def test_secret_inside_the_checkout_is_refused(
     tmp_path: Path, place: str, command: str, submodule: bool
 ) -> None:
-    """A change could commit the secret with a cache that it seals: whether there is one already,
-    and whether links lead there. Next to the checkout it is used.
+    """A change could commit it with a cache that it seals; also through symlinks.
+
+    Next to the checkout it is used.
     """
     catalog = generate_catalog(tmp_path / "repo/catalog", 1)
     (tmp_path / "repo/.git").mkdir()
@@ -186,12 +184,10 @@ def test_a_secret_in_the_checkout_is_refused(
 
 
 @pytest.mark.parametrize("cache", ["/proc/nothing", "relative"])
-def test_without_a_place_for_the_secret_nothing_is_reused(
+def test_no_cache_without_a_place_for_the_secret(
     cache: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A build works all the same, also with several processes, and the next one starts anew; a
-    relative path is no cache folder, for it may lie in a checkout.
-    """
+    """A build still works, with any number of processes. A relative path is no cache folder."""
     catalog, out = generate_catalog(tmp_path / "catalog", 650), tmp_path / "build"
     monkeypatch.chdir(tmp_path)
     env = {"XDG_CACHE_HOME": cache, "HOME": "/nowhere"}
@@ -207,12 +203,8 @@ def test_without_a_place_for_the_secret_nothing_is_reused(
     assert not Path("/nowhere").exists() or os.environ.get("HOME") == "/nowhere"
 
 
-def test_a_list_of_pages_from_elsewhere_removes_nothing(
-    tmp_path: Path, elsewhere: dict[str, str]
-) -> None:
-    """Pages that are no longer made stay where another user's build made them, and the command says
-    so; the next build has a list of its own.
-    """
+def test_foreign_page_list_removes_nothing(tmp_path: Path, elsewhere: dict[str, str]) -> None:
+    """Old pages of another user's build stay; the command says so and writes its own list."""
     catalog = generate_catalog(tmp_path / "catalog", 20)
     arguments = ("build", "--catalog", catalog, "--out", tmp_path / "build")
     site = tmp_path / "site"

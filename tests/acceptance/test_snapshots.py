@@ -86,9 +86,7 @@ def damage(out: Path, digest: str) -> None:
 
 
 def test_list_shows_the_newest_first(out: Path, digests: list[str]) -> None:
-    """One line a snapshot, numbers as in its manifest, and which is current; JSON has the same
-    with whole digests.
-    """
+    """A line each with numbers of the manifest and the current one; JSON has whole digests."""
     lines = run_successfully("snapshots", "list", "--build", out).splitlines()
     assert lines[0].split() == [
         "DIGEST",
@@ -122,10 +120,8 @@ def test_list_shows_the_newest_first(out: Path, digests: list[str]) -> None:
     assert {(item["state"], item["wrong"]) for item in output} == {("", "")}
 
 
-def test_list_hides_nothing(out: Path, digests: list[str]) -> None:
-    """Half a snapshot, one of another format and one that is not a folder are listed as what they
-    are; left-overs are not snapshots.
-    """
+def test_list_includes_invalid_snapshots(out: Path, digests: list[str]) -> None:
+    """Incomplete ones, other formats and files; temporary files are left out."""
     (out / "snapshots" / digests[0] / "manifest.json").unlink()
     (out / "snapshots" / digests[1] / "query.words").unlink()
     manifest = out / "snapshots" / digests[2] / "manifest.json"
@@ -157,12 +153,10 @@ def test_list_hides_nothing(out: Path, digests: list[str]) -> None:
     assert len(done.stderr.splitlines()) == 4
 
 
-def test_digests_that_start_alike_are_shown_longer(
+def test_digests_are_abbreviated_uniquely(
     out: Path, digests: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As many characters as tell one from the other, and a name that fits both is refused with
-    both.
-    """
+    """An ambiguous prefix is refused with all matches."""
     twin = digests[0][:20] + ("1" if digests[0][20] == "0" else "0") * 44
     (out / "snapshots" / twin).mkdir()
     displayed = {
@@ -180,10 +174,8 @@ def test_digests_that_start_alike_are_shown_longer(
 # Use
 
 
-def test_back_and_forward(out: Path, digests: list[str]) -> None:
-    """`use` names what was and what is, `current` moves at once, and everything of the older
-    snapshot is answered.
-    """
+def test_use_switches_back_and_forward(out: Path, digests: list[str]) -> None:
+    """It prints both digests, and `current` changes at once."""
     done = run_toolcatalog("snapshots", "use", digests[0][:12], "--build", out)
     assert (done.returncode, done.stdout) == (0, f"{digests[0]}\n")
     assert f"was {digests[3][:12]}, and is {digests[0][:12]} now" in done.stderr
@@ -198,10 +190,8 @@ def test_back_and_forward(out: Path, digests: list[str]) -> None:
     assert "names this snapshot already" in repeated.stderr
 
 
-def test_the_next_build_moves_forward_again(out: Path, digests: list[str]) -> None:
-    """After a rollback the catalog, which has not changed, is published again: the newest snapshot
-    and no other.
-    """
+def test_build_after_a_rollback_restores_the_newest(out: Path, digests: list[str]) -> None:
+    """Of the unchanged catalog."""
     catalog, site = out.with_name("catalog"), out.with_name("site")
     assert build(catalog, out, site).changed is False
     assert build(catalog, out, site).changed is False
@@ -214,10 +204,10 @@ def test_the_next_build_moves_forward_again(out: Path, digests: list[str]) -> No
 
 
 @pytest.mark.parametrize("invalid", ["a byte", "half", "newer", "a link out"])
-def test_what_is_not_whole_is_never_in_force(
+def test_invalid_snapshot_cannot_be_used(
     invalid: str, out: Path, digests: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One sentence says what is wrong, and `current` stays where it is."""
+    """One sentence says why, and `current` stays."""
     folder = out / "snapshots" / digests[0]
     if invalid == "a byte":
         damage(out, digests[0])
@@ -246,10 +236,9 @@ def test_what_is_not_whole_is_never_in_force(
     assert said(out) == "four"
 
 
-def test_names_that_fit_none(
+def test_unknown_digest_suggests_the_nearest(
     out: Path, digests: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A slip in a digest is met with the nearest one; something else with where to look."""
     slip = digests[1][:5] + ("0" if digests[1][5] != "0" else "1") + digests[1][6:12]
     assert (
         f"starts with '{slip}': did you mean {digests[1][:12]}? `toolcatalog snapshots list`"
@@ -260,12 +249,10 @@ def test_names_that_fit_none(
     assert "starts with '../current'" in refused(capsys, "verify", "../current", "--build", out)
 
 
-def test_a_build_that_writes_is_not_disturbed(
+def test_running_build_blocks_use_and_prune(
     out: Path, digests: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """While a build has the lock, neither `use` nor `prune` changes anything; who only looks need
-    not wait.
-    """
+    """Reading commands do not wait."""
     with files.lock(out / ".lock") as acquired:
         assert acquired
         for arguments in (["use", digests[0]], ["prune", "--keep", "0"]):
@@ -281,10 +268,8 @@ def test_a_build_that_writes_is_not_disturbed(
 # Prune
 
 
-def test_prune_keeps_the_newest_and_the_one_in_force(out: Path, digests: list[str]) -> None:
-    """With the oldest in force, it and the newest others stay; what was removed is printed;
-    `--dry-run` only prints.
-    """
+def test_prune_keeps_the_newest_and_the_current(out: Path, digests: list[str]) -> None:
+    """It prints what it removed; `--dry-run` only prints."""
     retention.switch_current(out, digests[0])
     would = run_toolcatalog("snapshots", "prune", "--keep", 1, "--dry-run", "--build", out)
     assert present(out) == {*digests}
@@ -296,8 +281,7 @@ def test_prune_keeps_the_newest_and_the_one_in_force(out: Path, digests: list[st
     assert said(out) == "one"
 
 
-def test_prune_keeps_three_others(out: Path, digests: list[str]) -> None:
-    """Unless another number is asked for; all others go with 0."""
+def test_prune_keeps_three_others_by_default(out: Path, digests: list[str]) -> None:
     assert run_successfully("snapshots", "prune", "--build", out) == ""
     assert present(out) == {*digests}
     assert (
@@ -306,10 +290,8 @@ def test_prune_keeps_three_others(out: Path, digests: list[str]) -> None:
     assert present(out) == {digests[3]}
 
 
-def test_prune_takes_what_is_half_first(out: Path, digests: list[str]) -> None:
-    """Nobody can go back to half a snapshot: it takes no other's place; nor do left-overs of killed
-    builds stay. Files of others do.
-    """
+def test_prune_removes_incomplete_snapshots_first(out: Path, digests: list[str]) -> None:
+    """And temporary files of killed builds; other files stay."""
     (out / "snapshots" / digests[2] / "query.words").unlink()
     (out / "snapshots" / digests[1] / "manifest.json").unlink()
     (out / "snapshots" / "new.part" / "toolkits").mkdir(parents=True)
@@ -320,10 +302,8 @@ def test_prune_takes_what_is_half_first(out: Path, digests: list[str]) -> None:
     assert present(out) == {digests[0], digests[3], "README"}
 
 
-def test_a_prune_that_was_killed_is_done_again(out: Path, digests: list[str]) -> None:
-    """What it had taken out of its place is no snapshot any more; the same one, built again since
-    then, can be removed like any other.
-    """
+def test_killed_prune_is_finished_by_the_next(out: Path, digests: list[str]) -> None:
+    """A snapshot built again in between can be removed, too."""
     killed = out / "snapshots" / f"{digests[0]}.removed.part"
     shutil.copytree(out / "snapshots" / digests[0], killed)
     assert [item.digest for item in retention.list_snapshots(out)] == [*reversed(digests)]
@@ -332,10 +312,9 @@ def test_a_prune_that_was_killed_is_done_again(out: Path, digests: list[str]) ->
     assert present(out) == {digests[3]}
 
 
-def test_prune_removes_nothing_where_none_is_in_force(
+def test_prune_without_current_removes_nothing(
     out: Path, digests: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is wanted is unknown then."""
     (out / "current").unlink()
     for dry in ([], ["--dry-run"]):
         assert "names no snapshot, so none is removed" in refused(
@@ -348,8 +327,8 @@ def test_prune_removes_nothing_where_none_is_in_force(
     assert present(out) == {*digests}
 
 
-def test_who_has_a_snapshot_open_goes_on_reading(out: Path, digests: list[str]) -> None:
-    """Every document that was open before is answered after its snapshot was removed."""
+def test_open_snapshot_survives_prune(out: Path, digests: list[str]) -> None:
+    """Every document can still be read."""
     store = open_build(out)
     retention.switch_current(out, digests[0])
     assert [item.digest for item in retention.prune_snapshots(out, 0).removed] == [
@@ -365,10 +344,8 @@ def test_who_has_a_snapshot_open_goes_on_reading(out: Path, digests: list[str]) 
 # Verify
 
 
-def test_verify_reports_all_that_is_wrong(out: Path, digests: list[str]) -> None:
-    """Every snapshot is verified, or those that are named; a line for each thing that is wrong, and
-    1.
-    """
+def test_verify_reports_all_damage(out: Path, digests: list[str]) -> None:
+    """All snapshots or named ones; a line per problem, and exit code 1."""
     good = run_toolcatalog("snapshots", "verify", "--build", out)
     assert (good.returncode, good.stdout, good.stderr.strip().rpartition("\n")[2]) == (
         0,
@@ -404,10 +381,10 @@ def test_verify_reports_all_that_is_wrong(out: Path, digests: list[str]) -> None
 
 
 @pytest.mark.parametrize("arguments", [["list"], ["use", "ab"], ["prune"], ["verify"]])
-def test_no_build_is_one_sentence(
+def test_missing_build_is_reported(
     arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where nothing was built there is nothing to list or to go back to, and nothing is made."""
+    """Nothing is created."""
     message = refused(capsys, *arguments, "--build", tmp_path / "none")
     assert (
         message

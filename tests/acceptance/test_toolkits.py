@@ -34,7 +34,7 @@ def tool_counts(catalog: ReferenceModel) -> dict[str, int]:
 
 
 def test_list_has_every_toolkit(client: ApiClient, catalog: ReferenceModel) -> None:
-    """Each toolkit has the texts of its file, the number of its tools and its dates."""
+    """With texts, number of tools and dates."""
     page = client.call_ok("toolkits", {"limit": 1000})
     assert (page["total_items"], page["total_pages"], page["current_page"]) == (len(TOOLKITS), 1, 1)
     assert page["next_cursor"] is None
@@ -55,8 +55,7 @@ def test_list_has_every_toolkit(client: ApiClient, catalog: ReferenceModel) -> N
         assert days == [versions[0][:8], versions[-1][:8]]
 
 
-def test_pages_follow_each_other(client: ApiClient) -> None:
-    """The pages of two toolkits together have each toolkit once."""
+def test_pages_have_each_toolkit_once(client: ApiClient) -> None:
     seen, cursor = list[str](), dict[str, str]()
     while True:
         page = client.call_ok("toolkits", {"limit": 2, **cursor})
@@ -68,7 +67,7 @@ def test_pages_follow_each_other(client: ApiClient) -> None:
 
 
 def test_filter_by_category(client: ApiClient) -> None:
-    """A category selects the toolkits that have it; an unknown one selects nothing."""
+    """An unknown category matches nothing."""
     expected = [slug for slug in BY_NAME if "developer-tools" in TOOLKITS[slug]["categories"]]
     assert expected
     assert slugs(client.call_ok("toolkits", {"category": "developer-tools"})) == expected
@@ -98,7 +97,7 @@ def test_managed_by(client: ApiClient, managed_by: str, count: int) -> None:
 
 
 def test_get_toolkit(client: ApiClient, catalog: ReferenceModel) -> None:
-    """A toolkit has its texts and all its versions; `version` selects one of them."""
+    """With texts and all versions; `version` selects one."""
     for slug, toolkit in TOOLKITS.items():
         result = client.call_ok("toolkit", {"slug": slug})
         versions = catalog.toolkits[slug]
@@ -129,8 +128,8 @@ def test_get_toolkit(client: ApiClient, catalog: ReferenceModel) -> None:
         ),
     ],
 )
-def test_unknown_toolkit(client: ApiClient, args: Any, slug: str, fix: str) -> None:
-    """An unknown toolkit or version is 404 with a hint."""
+def test_unknown_toolkit_is_404(client: ApiClient, args: Any, slug: str, fix: str) -> None:
+    """Or an unknown version, with a hint."""
     answer = client.call("toolkit", args)
     assert (answer["status"], answer["error"]) == (404, "NotFoundError")
     error = answer["body"]["error"]
@@ -139,7 +138,7 @@ def test_unknown_toolkit(client: ApiClient, args: Any, slug: str, fix: str) -> N
 
 
 def test_categories(client: ApiClient) -> None:
-    """Every category of a toolkit once, sorted by id, with a readable name."""
+    """Each once, sorted by id, with a readable name."""
     expected = sorted({name for toolkit in TOOLKITS.values() for name in toolkit["categories"]})
     page = client.call_ok("categories")
     assert [item["id"] for item in page["items"]] == expected[:20]
@@ -147,8 +146,7 @@ def test_categories(client: ApiClient) -> None:
     assert all(item["name"][0].isupper() and "-" not in item["name"] for item in page["items"])
 
 
-def test_slugs(client: ApiClient, catalog: ReferenceModel) -> None:
-    """The slugs of all tools, sorted."""
+def test_slugs_are_sorted(client: ApiClient, catalog: ReferenceModel) -> None:
     assert client.call_ok("slugs") == sorted(catalog.tools)
 
 
@@ -158,7 +156,6 @@ def test_limited_key_sees_its_toolkits(
     seen: tuple[str, ...],
     catalog: ReferenceModel,
 ) -> None:
-    """Other toolkits do not exist for a limited key, in no list and under no slug."""
     key = keys["limited"]
     assert set(slugs(client.call_ok("toolkits", key=key))) == set(seen)
     visible = {category for slug in seen for category in TOOLKITS[slug]["categories"]}
@@ -180,8 +177,8 @@ def test_limited_key_sees_its_toolkits(
         ("search=" + "x" * 4001, "search: 4001 characters, at most 4000 are allowed."),
     ],
 )
-def test_invalid_parameter(shipped: Server, query: str, message: str) -> None:
-    """An invalid parameter is 400 and names what is allowed."""
+def test_invalid_parameter_is_400(shipped: Server, query: str, message: str) -> None:
+    """The error lists allowed values."""
     answer = httpx.get(f"{shipped.url}/api/v3/toolkits?{query}", headers={"x-api-key": shipped.key})
     assert (answer.status_code, answer.json()["error"]["message"]) == (400, message)
 
@@ -191,7 +188,7 @@ def test_invalid_parameter(shipped: Server, query: str, message: str) -> None:
 )
 @pytest.mark.parametrize("coding", ["identity", "gzip"])
 def test_conditional_request(shipped: Server, path: str, coding: str) -> None:
-    """Both prefixes answer with one ETag for each coding, and 304 to it."""
+    """Both prefixes have the same ETag per coding, and answer 304."""
     headers = {"x-api-key": shipped.key, "accept-encoding": coding}
     first = httpx.get(f"{shipped.url}/api/v3{path}", headers=headers)
     second = httpx.get(f"{shipped.url}/api/v3.1{path}", headers=headers)

@@ -36,8 +36,8 @@ def environment(tmp_path: Path, proxy: FaultyProxy) -> dict[str, str]:
     }
 
 
-def test_a_profile(environment: dict[str, str], small_build: Path, bucket: str) -> None:
-    """`credential_process`, as SSO and roles, is found by the profile."""
+def test_profile(environment: dict[str, str], small_build: Path, bucket: str) -> None:
+    """With `credential_process`, as for SSO and roles."""
     url = f"s3://{bucket}/profile"
     done = run_toolcatalog(
         "publish", url, "--build", small_build, env={**environment, "AWS_PROFILE": "catalog"}
@@ -45,7 +45,7 @@ def test_a_profile(environment: dict[str, str], small_build: Path, bucket: str) 
     assert done.returncode == 0, done.stderr
 
 
-def test_an_unknown_profile(environment: dict[str, str], small_build: Path, bucket: str) -> None:
+def test_unknown_profile(environment: dict[str, str], small_build: Path, bucket: str) -> None:
     done = run_toolcatalog(
         "publish",
         f"s3://{bucket}/x",

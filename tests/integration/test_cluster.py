@@ -181,12 +181,10 @@ def assert_same(folder: Path, local: Path) -> None:
     assert find_leftovers(folder / "build", folder / "site") == []
 
 
-def test_a_cluster_makes_the_same_bytes(
+def test_cluster_build_gives_the_same_bytes(
     catalog: Path, cluster: Cluster, local: Path, env: Environment, tmp_path: Path
 ) -> None:
-    """Digest, snapshot and site are those of a local build; the workers did it, and nobody is told
-    of anything but the build.
-    """
+    """Digest, snapshot and site equal those of a local build; only the build prints."""
     code, output, complaint = finished(
         building(catalog, tmp_path, env, "--cluster", cluster.address, "--jobs", "1")
     )
@@ -205,12 +203,10 @@ def test_a_cluster_makes_the_same_bytes(
     assert_same(tmp_path, local)
 
 
-def test_workers_killed_midway_cost_nothing(
+def test_killed_workers_do_not_change_the_result(
     catalog: Path, local: Path, env: Environment, tmp_path: Path
 ) -> None:
-    """One while tools are compiled, another while pages are rendered: the same digest, and the same
-    bytes in every file.
-    """
+    """One during compilation, another during rendering."""
     with cluster_of(3, tmp_path / "cluster", env) as cluster:
         process = building(catalog, tmp_path, env, "--cluster", cluster.address)
         for victim, busy_with in zip(
@@ -234,10 +230,8 @@ def test_workers_killed_midway_cost_nothing(
 
 
 @pytest.mark.deep
-def test_no_worker_left_is_one_sentence(catalog: Path, env: Environment, tmp_path: Path) -> None:
-    """When all have gone a build waits for them as long as it was told, and ends; what was built
-    before stays.
-    """
+def test_build_without_workers_ends(catalog: Path, env: Environment, tmp_path: Path) -> None:
+    """After the timeout, with one sentence; the old build stays."""
     with cluster_of(1, tmp_path / "cluster", env) as cluster:
         before = generate_catalog(tmp_path / "before", 3)
         assert finished(building(before, tmp_path, env))[0] == 0
@@ -279,10 +273,7 @@ except UsageError as error:
 
 
 @pytest.mark.deep
-def test_a_scheduler_that_ends_is_one_sentence(
-    catalog: Path, env: Environment, tmp_path: Path
-) -> None:
-    """There is nobody left who knows what was sent."""
+def test_stopped_scheduler_is_reported(catalog: Path, env: Environment, tmp_path: Path) -> None:
     with cluster_of(1, tmp_path / "cluster", env) as cluster:
         process = building(catalog, tmp_path, env, "--no-site", "--cluster", cluster.address)
         wait_until(partial(midway, process, tmp_path))
@@ -298,10 +289,10 @@ def test_a_scheduler_that_ends_is_one_sentence(
         ]
 
 
-def test_an_interrupt_ends_it(
+def test_interrupt_ends_the_build(
     catalog: Path, cluster: Cluster, env: Environment, tmp_path: Path
 ) -> None:
-    """Ctrl-C gives 130 and no more words, and the workers are free for the next build."""
+    """Exit code 130; the workers are free for the next build."""
     arguments = ("--no-site", "--cluster", cluster.address)
     process = building(catalog, tmp_path, env, *arguments)
     wait_until(partial(midway, process, tmp_path))
@@ -312,10 +303,8 @@ def test_an_interrupt_ends_it(
 
 
 @pytest.mark.deep
-def test_an_unfit_worker_is_named(catalog: Path, env: Environment, tmp_path: Path) -> None:
-    """One letter more in one file of its program, or a second thread: it is told by its address,
-    before any work and when it joins later.
-    """
+def test_unfit_worker_is_named(catalog: Path, env: Environment, tmp_path: Path) -> None:
+    """Other program code, or a second thread, at the start and for a worker that joins later."""
     other = tmp_path / "other"
     shutil.copytree(env["PYTHONPATH"], other)
     with (other / "toolcatalog" / "names.py").open("a") as file:
@@ -351,9 +340,7 @@ def test_an_unfit_worker_is_named(catalog: Path, env: Environment, tmp_path: Pat
 def test_folders_that_are_not_shared_are_refused(
     catalog: Path, cluster: Cluster, env: Environment, tmp_path: Path
 ) -> None:
-    """A worker that sees something else at a path, as it would on a machine of its own, is told by
-    it.
-    """
+    """The error names the worker."""
     command = [sys.executable, "-c", ELSEWHERE, str(catalog), cluster.address]
     done = subprocess.run(
         command, capture_output=True, text=True, env=env, cwd=tmp_path, timeout=240, check=True
@@ -401,8 +388,8 @@ for needs in (
         "tcp://scheduler:port",
     ],
 )
-def test_what_is_no_address(address: str) -> None:
-    """It is told before anything is tried."""
+def test_invalid_address_is_refused(address: str) -> None:
+    """Before any connection."""
     with pytest.raises(
         UsageError,
         match=re.escape(
@@ -412,22 +399,21 @@ def test_what_is_no_address(address: str) -> None:
         clusters._security(address, Security())
 
 
-def test_tls_takes_certificates() -> None:
-    """They stand in the library's own configuration."""
+def test_tls_uses_certificates() -> None:
+    """From the configuration of dask."""
     with pytest.raises(UsageError, match=r"under `distributed\.comm\.tls`: there are none"):
         clusters._security("tls://127.0.0.1:8786", Security(tls_ca_file=None))
 
 
-def test_a_scheduler_that_is_not_there(catalog: Path, env: Environment, tmp_path: Path) -> None:
-    """One sentence, soon."""
+def test_unreachable_scheduler_is_reported_soon(
+    catalog: Path, env: Environment, tmp_path: Path
+) -> None:
     sentence = refused(catalog, tmp_path, env, "--cluster", "tcp://127.0.0.1:1", "--no-site")
     assert sentence.startswith("error: No scheduler answers at tcp://127.0.0.1:1 (")
 
 
-def test_without_the_library_it_says_what_to_install(
-    catalog: Path, env: Environment, tmp_path: Path
-) -> None:
-    """The extra `cluster` is named."""
+def test_missing_extra_is_reported(catalog: Path, env: Environment, tmp_path: Path) -> None:
+    """It names the extra `cluster`."""
     (tmp_path / "distributed.py").write_text("raise ImportError")
     poor = {**env, "PYTHONPATH": f"{tmp_path}{os.pathsep}{env['PYTHONPATH']}"}
     assert "run `pip install 'toolcatalog[cluster]'`" in refused(

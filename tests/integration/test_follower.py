@@ -79,10 +79,10 @@ def parts(cache: Path) -> list[str]:
     return [path.name for path in cache.rglob("*.part")]
 
 
-def test_compressed_documents_never_come_from_the_store(
+def test_compressed_documents_are_never_downloaded(
     follower: Follower, publish: Publish, shipped_build: Path, tmp_path: Path
 ) -> None:
-    """A publisher sends none, whatever it has, and a follower compresses what it has verified."""
+    """Publishers do not send them, and followers compress what they verified."""
     build = Path(shutil.copytree(shipped_build, tmp_path / "build", symlinks=True))
     (build / "current" / "tools.deflate").write_bytes(b"forged")
     publish(build)
@@ -97,10 +97,10 @@ def test_compressed_documents_never_come_from_the_store(
     assert gzip.decompress(body) == store.read_document(0)[0]
 
 
-def test_a_snapshot_that_is_in_the_cache_gets_them(
+def test_cached_snapshot_gets_compressed_documents(
     follower: Follower, publish: Publish, shipped_build: Path
 ) -> None:
-    """An older program downloaded it without."""
+    """If an older program downloaded it without."""
     publish(shipped_build)
     follower.poll()
     file = follower.cache / "current" / "tools.deflate"
@@ -110,12 +110,10 @@ def test_a_snapshot_that_is_in_the_cache_gets_them(
     assert file.read_bytes() == before
 
 
-def test_a_follower_has_the_very_files(
+def test_follower_copies_the_files(
     follower: Follower, publish: Publish, shipped_build: Path, changed_build: Path
 ) -> None:
-    """A copy is the snapshot, byte for byte; the next one takes from the store only what changed;
-    back takes nothing.
-    """
+    """Byte for byte; an update downloads only changes, a rollback nothing."""
     first = publish(shipped_build)
     follower.poll()
     assert named(follower.cache) == first
@@ -154,10 +152,9 @@ def test_a_follower_has_the_very_files(
     assert abs(time.time() - follower.last_success) < 60
 
 
-def test_a_pointer_that_stays_costs_one_small_answer(
+def test_unchanged_pointer_costs_one_small_response(
     follower: Follower, publish: Publish, small_build: Path, proxy: FaultyProxy
 ) -> None:
-    """Where nothing is new, the store says so and no more."""
     publish(small_build)
     follower.poll()
     proxy.requests.clear()
@@ -168,7 +165,7 @@ def test_a_pointer_that_stays_costs_one_small_answer(
     ] * 3
 
 
-def test_replicas_follow_by_themselves(
+def test_replicas_follow_independently(
     follower: Follower,
     bucket: str,
     publish: Publish,
@@ -176,7 +173,7 @@ def test_replicas_follow_by_themselves(
     other_build: Path,
     tmp_path: Path,
 ) -> None:
-    """Two of them, in threads, each with a folder of its own: both come to each snapshot."""
+    """Two threads with a folder each."""
     replicas = [follower, Follower(f"s3://{bucket}/p", tmp_path / "other", interval=0.05)]
     for replica in replicas:
         replica.start()
@@ -195,7 +192,7 @@ def test_replicas_follow_by_themselves(
 
 
 @pytest.mark.parametrize("kind", ["cut", "short", "long", "wrong", 500, 404, 403])
-def test_what_is_not_the_snapshot_is_refused(
+def test_wrong_objects_are_refused(
     kind: str | int,
     bucket: str,
     follower: Follower,
@@ -205,8 +202,8 @@ def test_what_is_not_the_snapshot_is_refused(
     proxy: FaultyProxy,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A body cut off, cut short, too long or wrong, and errors: the old snapshot stays, one line
-    says why, and it comes when all is well.
+    """Truncated, too long or changed bodies, and errors: the old snapshot stays, one line says why,
+    and a later attempt succeeds.
     """
     first = publish(small_build)
     follower.poll()
@@ -227,12 +224,10 @@ def test_what_is_not_the_snapshot_is_refused(
     assert named(follower.cache) == second
 
 
-def test_what_is_refused_is_not_fetched_again_and_again(
+def test_failed_download_backs_off(
     follower: Follower, publish: Publish, small_build: Path, proxy: FaultyProxy
 ) -> None:
-    """Between two attempts only the pointer is asked for, and the attempts become rarer; another
-    snapshot is taken at once.
-    """
+    """Meanwhile only the pointer is requested; another snapshot is downloaded at once."""
     publish(small_build)
     proxy.faults = ProxyFaults("wrong")
     follower = Follower(follower._storage.url, follower.cache, interval=60)
@@ -244,10 +239,9 @@ def test_what_is_refused_is_not_fetched_again_and_again(
     assert (follower.snapshots_rejected, len(proxy.requests)) == (1, 10)
 
 
-def test_another_snapshot_ends_the_waiting(
+def test_new_pointer_ends_the_backoff(
     follower: Follower, publish: Publish, small_build: Path, other_build: Path, proxy: FaultyProxy
 ) -> None:
-    """A snapshot that was refused is not waited for when a better one is published."""
     publish(small_build)
     follower = Follower(follower._storage.url, follower.cache, interval=60)
     proxy.faults = ProxyFaults("wrong")
@@ -259,10 +253,9 @@ def test_another_snapshot_ends_the_waiting(
     assert named(follower.cache) == second
 
 
-def test_a_slow_store_is_waited_for(
+def test_slow_store_is_waited_for(
     follower: Follower, publish: Publish, small_build: Path, proxy: FaultyProxy
 ) -> None:
-    """Slow is not wrong."""
     first = publish(small_build)
     proxy.faults = ProxyFaults("slow")
     follower.poll()
@@ -270,7 +263,7 @@ def test_a_slow_store_is_waited_for(
     assert follower.last_error == ""
 
 
-def test_a_store_that_goes_and_comes_back(
+def test_store_outage_and_recovery(
     follower: Follower,
     publish: Publish,
     small_build: Path,
@@ -278,7 +271,7 @@ def test_a_store_that_goes_and_comes_back(
     proxy: FaultyProxy,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Away: what is here is served, and the log says so once. Back: followed again."""
+    """The current snapshot is served, with one log line; then the follower continues."""
     first = publish(small_build)
     follower.poll()
     proxy.stop()
@@ -419,7 +412,7 @@ SPOILT: dict[str, tuple[Callable[[Published], object], str]] = {
 
 
 @pytest.mark.parametrize("how", SPOILT)
-def test_what_is_published_wrongly_is_refused(
+def test_invalid_publication_is_refused(
     how: str,
     follower: Follower,
     publish: Publish,
@@ -428,8 +421,8 @@ def test_what_is_published_wrongly_is_refused(
     s3: str,
     bucket: str,
 ) -> None:
-    """Half a snapshot, a newer format, lists and pointers that lie: refused in a sentence, nothing
-    written elsewhere, the old one stays.
+    """Incomplete snapshots, newer formats, wrong lists and pointers: one sentence, no file
+    elsewhere, and the old snapshot stays.
     """
     first = publish(small_build)
     follower.poll()
@@ -451,8 +444,8 @@ def test_what_is_published_wrongly_is_refused(
     assert (named(follower.cache), follower.last_error) == (first, "")
 
 
-def test_nothing_published_yet_is_said(follower: Follower) -> None:
-    """An empty bucket is no snapshot, and no fault of the machine."""
+def test_empty_store_is_reported(follower: Follower) -> None:
+    """As an empty store, not as an error of the machine."""
     follower.poll()
     assert "Nothing is published in" in follower.last_error
     assert not follower.has_snapshot()
@@ -469,14 +462,14 @@ def files_of_at_most(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_full_disk_costs_one_line(
+def test_full_disk_keeps_the_old_snapshot(
     follower: Follower,
     publish: Publish,
     small_build: Path,
     other_build: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """What does not fit leaves nothing behind, is said once, and the old snapshot stays."""
+    """One log line, no partial files."""
     first = publish(small_build)
     follower.poll()
     publish(other_build)
@@ -489,8 +482,7 @@ def test_a_full_disk_costs_one_line(
     assert named(follower.cache) == first
 
 
-def test_no_room_is_seen_before_anything_is_written(tmp_path: Path) -> None:
-    """A snapshot that is larger than what is free is not begun."""
+def test_free_space_is_checked_first(tmp_path: Path) -> None:
     most, sha256 = 1 << 61, "0" * 64
     download._check_disk_space(tmp_path, {"a": FileInfo(1, sha256)}, most)
     with pytest.raises(
@@ -499,10 +491,10 @@ def test_no_room_is_seen_before_anything_is_written(tmp_path: Path) -> None:
         download._check_disk_space(tmp_path, {"a": FileInfo(1 << 60, sha256)}, most)
 
 
-def test_old_snapshots_go(
+def test_old_snapshots_are_pruned(
     follower: Follower, publish: Publish, small_build: Path, s3: str, bucket: str
 ) -> None:
-    """The three newest stay, and what is known of their chunks."""
+    """The three newest stay, and their chunk lists."""
     digest = publish(small_build)
     follower.poll()
     made = [
@@ -532,7 +524,7 @@ def test_old_snapshots_go(
     assert named(follower.cache) == made[-1]
 
 
-def test_a_damaged_copy_is_fetched_again(
+def test_damaged_copy_is_downloaded_again(
     follower: Follower, publish: Publish, small_build: Path
 ) -> None:
     """A start repairs a cache with a lost or changed file, and does not serve it."""
@@ -547,10 +539,8 @@ def test_a_damaged_copy_is_fetched_again(
     assert named(follower.cache) == first
 
 
-def test_two_servers_share_a_cache(follower: Follower, publish: Publish, small_build: Path) -> None:
-    """Where another process writes to the folder, this one leaves it alone, and has what the other
-    brings.
-    """
+def test_servers_share_a_cache(follower: Follower, publish: Publish, small_build: Path) -> None:
+    """A server waits while another process writes, and uses the result."""
     first = publish(small_build)
     follower.cache.mkdir()
     with files.lock(follower.cache / ".lock"):
@@ -560,8 +550,10 @@ def test_two_servers_share_a_cache(follower: Follower, publish: Publish, small_b
     assert named(follower.cache) == first
 
 
-def test_a_cache_of_ones_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Each address has its folder in the user's cache."""
+def test_default_cache_depends_on_the_address(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In the user's cache folder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     one, other = (
         publish_follower.default_cache("s3://a/b"),
@@ -574,7 +566,7 @@ def test_a_cache_of_ones_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert publish_follower.default_cache("s3://a/b").parent == Path.home() / ".cache/toolcatalog"
 
 
-def test_a_server_follows_a_store(
+def test_server_follows_a_store(
     follower: Follower,
     publish: Publish,
     small_build: Path,
@@ -582,9 +574,7 @@ def test_a_server_follows_a_store(
     proxy: FaultyProxy,
     tmp_path: Path,
 ) -> None:
-    """`serve --from`, with two workers: takes over what is published, goes on while the store is
-    away, and starts while it is.
-    """
+    """`serve --from` with two workers: follows, survives an outage, and starts during one."""
     url, cache = follower._storage.url, tmp_path / "cache"
     (tmp_path / "keys").mkdir()
     first = publish(small_build)
@@ -607,10 +597,10 @@ def test_a_server_follows_a_store(
         wait_until(lambda: ready(server) == first)
 
 
-def test_a_server_waits_for_its_first_snapshot(
+def test_server_waits_for_the_first_snapshot(
     follower: Follower, publish: Publish, small_build: Path, proxy: FaultyProxy, tmp_path: Path
 ) -> None:
-    """Started before anything is published: it is not ready, says why, and serves what comes."""
+    """It is not ready, says why, and serves the snapshot when it comes."""
     with start_server(
         follower._storage.url, tmp_path, "--cache", tmp_path / "cache", env=proxy.env
     ) as server:
@@ -628,8 +618,8 @@ def ready(server: Server) -> str:
     return digest
 
 
-def test_a_server_has_one_source(tmp_path: Path) -> None:
-    """A folder or a store, not both; and an address that is one."""
+def test_server_has_one_source(tmp_path: Path) -> None:
+    """A build or a valid store address."""
     done = run_toolcatalog("serve", "--from", "s3://tools/p", "--build", tmp_path)
     assert done.returncode == 2
     assert "A server has one source" in done.stderr

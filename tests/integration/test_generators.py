@@ -71,7 +71,7 @@ def run(*command: object, cwd: Path, **environment: str) -> str:
     reason="openapi-python-client is not installed: run scripts/apart generators",
 )
 def test_generated_python_client(document: Path, shipped: Server, tmp_path: Path) -> None:
-    """The generator reports nothing that it leaves out, and the client reads this server."""
+    """The generator reports no omissions, and the client works."""
     printed = run(
         "openapi-python-client",
         "generate",
@@ -98,7 +98,7 @@ def test_generated_python_client(document: Path, shipped: Server, tmp_path: Path
     reason="openapi-typescript is not installed: run scripts/install-clients tests/data/generators",
 )
 def test_generated_typescript_types(document: Path, tmp_path: Path) -> None:
-    """The types compile, a program that uses them as well, and a wrong field does not."""
+    """The types compile; a wrong field does not."""
     for path in ("package.json", "program.ts"):
         shutil.copy(NODE_FOLDER / path, tmp_path)
     (tmp_path / "node_modules").symlink_to(NODE_FOLDER / "node_modules")

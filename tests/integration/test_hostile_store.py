@@ -200,12 +200,10 @@ HUGE: dict[str, tuple[Callable[[Store], object], str]] = {
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells memory as Linux does")
 @pytest.mark.parametrize("what", HUGE)
-def test_what_is_huge_costs_little_memory(
+def test_large_listings_need_little_memory(
     what: str, store: Store, small_build: Path, tmp_path: Path
 ) -> None:
-    """Whatever a store lists, a follower takes less than 400 MB more than for a good snapshot, and
-    leaves no file.
-    """
+    """Less than 400 MB more than a good snapshot, and no files."""
     good = f"file://{tmp_path}/good"
     run_successfully("publish", good, "--build", small_build)
     publish, said = HUGE[what]
@@ -233,9 +231,9 @@ def test_what_is_huge_costs_little_memory(
     ]
 
 
-def test_nothing_is_fetched_of_a_snapshot_that_is_too_large(store: Store, tmp_path: Path) -> None:
-    """The files beside the manifest count before the first object is read, those in the folders
-    before the second; the sentence names the flag.
+def test_too_large_snapshot_is_not_downloaded(store: Store, tmp_path: Path) -> None:
+    """Files next to the manifest count before the first request, those in folders before the
+    second; the error names the flag.
     """
     listing = (store.folder / "objects" / store.chunks["files.json"][0][0]).read_bytes()
     beside = sum(said["size"] for said in store.manifest["files"].values())
@@ -266,12 +264,10 @@ ODD: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("what", ODD)
-def test_an_odd_manifest_is_one_line(
+def test_strange_manifest_is_refused(
     what: str, store: Store, follower: Follower, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What a store states and no build writes is refused in one sentence, without a traceback, and
-    the good snapshot stays; looking again costs nothing for a while.
-    """
+    """One sentence without a traceback; the good snapshot stays, and later checks are cheap."""
     before = left(follower.cache)
     slow = Follower(store.url, follower.cache, interval=60)
     store.publish(ODD[what], {}, {})
@@ -288,7 +284,7 @@ def test_an_odd_manifest_is_one_line(
     assert retention.current_digest(follower.cache) == store.digest
 
 
-def test_pruning_goes_on_next_to_an_odd_snapshot(store: Store, follower: Follower) -> None:
+def test_prune_handles_an_invalid_manifest(store: Store, follower: Follower) -> None:
     """A cached snapshot with an invalid manifest counts as incomplete and is removed."""
     folder = follower.cache / "snapshots"
     said = {**store.manifest, "counts": {}}
@@ -309,10 +305,8 @@ def test_pruning_goes_on_next_to_an_odd_snapshot(store: Store, follower: Followe
     assert (done.returncode, done.stdout) == (0, f"{odd}\n")
 
 
-def test_refused_snapshots_are_not_fetched_by_turns(store: Store, tmp_path: Path) -> None:
-    """A pointer that goes back and forth between two bad snapshots has each fetched once, and one
-    that names another at each look has a few fetched.
-    """
+def test_alternating_bad_snapshots_are_limited(store: Store, tmp_path: Path) -> None:
+    """Each of two is downloaded once; of many, a few are."""
     follower = Follower(store.url, tmp_path / "cache", interval=60)
     about = {"title": "", "description": "", "home": "", "repository": ""}
     bad = [
@@ -330,10 +324,8 @@ def test_refused_snapshots_are_not_fetched_by_turns(store: Store, tmp_path: Path
     assert follower.last_error
 
 
-def test_a_good_snapshot_between_does_not_end_a_pause(store: Store, follower: Follower) -> None:
-    """A pointer that goes back and forth between a good snapshot and a bad one has the bad one
-    fetched once.
-    """
+def test_good_snapshot_does_not_reset_the_backoff(store: Store, follower: Follower) -> None:
+    """A pointer alternates between a good and a bad snapshot: the bad one is downloaded once."""
     slow = Follower(store.url, follower.cache, interval=60)
     bad = store.publish({}, {}, {"tools.json": []})
     for digest in [bad, store.digest] * 4:
@@ -343,10 +335,8 @@ def test_a_good_snapshot_between_does_not_end_a_pause(store: Store, follower: Fo
     assert slow.last_error == ""
 
 
-def test_an_object_that_is_too_long_is_no_fault_of_the_network(
-    store: Store, follower: Follower
-) -> None:
-    """Such a snapshot is refused, so its pause grows to an hour and not to a minute."""
+def test_too_long_object_is_a_bad_snapshot(store: Store, follower: Follower) -> None:
+    """Its pause grows to an hour, not to a minute as for network errors."""
     data = os.urandom(100)
     sha256, _ = store.put(data)[0]
     (store.folder / "objects" / sha256).write_bytes(data * 2)
@@ -356,8 +346,8 @@ def test_an_object_that_is_too_long_is_no_fault_of_the_network(
     assert follower.snapshots_rejected == 1
 
 
-def test_folders_in_folders_do_not_fill_the_disk(store: Store, follower: Follower) -> None:
-    """A short listing of empty files in very many folders is refused before one of them is made."""
+def test_nested_folders_do_not_fill_the_disk(store: Store, follower: Follower) -> None:
+    """A short list of empty files in very many folders is refused first."""
     before = left(follower.cache)
     paths = [f"a{number}/{'b/' * 200}c" for number in range(20)]
     listing = encoding.dump_json({path: stated(b"") for path in paths})
@@ -368,12 +358,8 @@ def test_folders_in_folders_do_not_fill_the_disk(store: Store, follower: Followe
     assert left(follower.cache) == before
 
 
-def test_a_list_of_chunks_is_kept_without_what_else_it_has(
-    store: Store, follower: Follower
-) -> None:
-    """Chunks of files that are not of the snapshot are not kept: they would be read again for each
-    fetch.
-    """
+def test_foreign_chunks_are_not_kept(store: Store, follower: Follower) -> None:
+    """Chunk lists are stored without files of other snapshots."""
     more = [[encoding.sha256_hex(b"%d" % number), 1] for number in range(1000)]
     digest = store.publish({}, {}, {"more": more})
     follower.poll()
@@ -422,12 +408,10 @@ UNFIT: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 
 
 @pytest.mark.parametrize("what", UNFIT)
-def test_what_cannot_be_opened_is_never_in_force(
+def test_unopenable_snapshot_is_never_current(
     what: str, store: Store, follower: Follower, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A snapshot whose bytes are those of its manifest, but that no build writes, is refused before
-    `current` names it: a server that starts again would find nothing else.
-    """
+    """Its bytes match its manifest, but it cannot be opened: refused before `current` changes."""
     before = left(follower.cache)
     path, change = UNFIT[what]
     objects = store.folder / "objects"
@@ -443,8 +427,8 @@ def test_what_cannot_be_opened_is_never_in_force(
     assert open_build(follower.cache).digest == store.digest
 
 
-def test_a_set_of_all_numbers_takes_no_memory(store: Store, follower: Follower) -> None:
-    """A set that names more tools than there are, in a few bytes, is refused where it is read."""
+def test_huge_bitmap_needs_no_memory(store: Store, follower: Follower) -> None:
+    """A few bytes that name more tools than exist are refused."""
     objects = store.folder / "objects"
     data = b"".join((objects / sha256).read_bytes() for sha256, _ in store.chunks["query.sets"])
     sets = tables.Table(data)
@@ -461,10 +445,8 @@ def test_a_set_of_all_numbers_takes_no_memory(store: Store, follower: Follower) 
 
 
 @pytest.mark.parametrize("where", ["current.json", "objects", "snapshots"])
-def test_a_pipe_in_a_store_ends_nothing(where: str, store: Store, tmp_path: Path) -> None:
-    """What is no regular file in a folder that is a store is said in one line, and a server that
-    follows it still ends when it is told to.
-    """
+def test_pipe_in_a_store_does_not_block(where: str, store: Store, tmp_path: Path) -> None:
+    """One line reports it, and the server still stops."""
     for path in [store.folder / where, *(store.folder / where).rglob("*")]:
         if path.is_file():
             path.unlink()
@@ -474,10 +456,9 @@ def test_a_pipe_in_a_store_ends_nothing(where: str, store: Store, tmp_path: Path
     assert server.process.returncode == 0
 
 
-def test_a_store_that_does_not_answer_keeps_no_server(
+def test_silent_store_does_not_block_shutdown(
     s3: str, proxy: FaultyProxy, small_build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server that is fetching, and gets no answer, ends when it is told to."""
     for name, value in {**support_s3.CREDENTIALS, "AWS_ENDPOINT_URL": s3}.items():
         monkeypatch.setenv(name, value)
     url = f"s3://{support_s3.create_bucket(s3)}/p"
@@ -490,10 +471,8 @@ def test_a_store_that_does_not_answer_keeps_no_server(
     assert server.process.returncode == 0
 
 
-def test_a_pause_grows_to_an_hour() -> None:
-    """Each failure of a snapshot doubles its pause up to the most, shortened by some chance so that
-    servers do not ask together; a success ends it.
-    """
+def test_backoff_grows_to_an_hour() -> None:
+    """It doubles with jitter, and a success resets it."""
     failures = publish_follower._FailedDownloads(1.5)
     pauses = []
     for _ in range(20):
@@ -547,8 +526,8 @@ def dripping(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
         ended.set()
 
 
-def test_a_store_that_drips_is_given_up(dripping: list[float], follower: Follower) -> None:
-    """An answer that never ends is asked for a few times, then it is an error like any other."""
+def test_endless_response_is_given_up(dripping: list[float], follower: Follower) -> None:
+    """After a few attempts, as for any error."""
     begin = time.monotonic()
     with pytest.raises(StoreError):
         ObjectStorage("s3://bucket/p").read(layout.POINTER, layout.MAX_POINTER_SIZE)
@@ -560,8 +539,8 @@ def test_a_store_that_drips_is_given_up(dripping: list[float], follower: Followe
     assert verify.verify_snapshot(Path(os.path.realpath(follower.cache / "current"))) == []
 
 
-def test_what_a_store_says_moves_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The words of an error come from the store: what is no character to be seen is replaced."""
+def test_store_errors_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control characters are replaced."""
 
     def answer() -> None:
         connection, _ = listener.accept()
@@ -591,8 +570,8 @@ def test_what_a_store_says_moves_no_terminal(monkeypatch: pytest.MonkeyPatch) ->
         (["--from", "{url}", "--max-snapshot-size", "8iB"], "'8iB' is not a size"),
     ],
 )
-def test_a_size_that_is_none_is_said(arguments: list[str], said: str, store: Store) -> None:
-    """A size has a number and a unit, and goes with a store."""
+def test_invalid_size_is_refused(arguments: list[str], said: str, store: Store) -> None:
+    """A size has a number and a unit, and needs a store."""
     done = run_toolcatalog("serve", *(one.format(url=store.url) for one in arguments))
     assert done.returncode == 2
     assert said in done.stderr

@@ -71,8 +71,7 @@ def states(where: Path | RedisKeyStorage) -> dict[str, str]:
         ("rediss+cluster://u:s3cret@a:7000,b", "Redis Cluster at a:7000, b:6379"),
     ],
 )
-def test_an_address_never_shows_its_password(url: str, told: str) -> None:
-    """What is shown is host, port and number."""
+def test_address_is_shown_without_its_password(url: str, told: str) -> None:
     assert str(RedisAddress(url)) == told
     assert "s3cret" not in str(RedisKeyStorage(RedisAddress(url)))
 
@@ -96,8 +95,8 @@ def test_an_address_never_shows_its_password(url: str, told: str) -> None:
         "redis+proxy://a",
     ],
 )
-def test_what_is_no_address(url: str) -> None:
-    """One sentence, without what was typed: it may have a password in it."""
+def test_invalid_address_is_refused(url: str) -> None:
+    """Without repeating it, because it may contain a password."""
     with pytest.raises(UsageError, match=r"^--redis takes redis://host:port, or rediss://"):
         RedisAddress(url)
 
@@ -105,9 +104,9 @@ def test_what_is_no_address(url: str) -> None:
 # The commands
 
 
-def test_the_commands_work_on_redis_as_on_a_file(redis_server: RedisServer, tmp_path: Path) -> None:
-    """Create, list, rotate and revoke; the document is that of a key file, hashes only, under one
-    name; no file is touched.
+def test_key_commands_work_as_with_a_file(redis_server: RedisServer, tmp_path: Path) -> None:
+    """Create, list, rotate and revoke; the document has the format of a key file, and no file is
+    written.
     """
     env = {"TOOLCATALOG_KEYS": str(tmp_path / "keys.json"), "TOOLCATALOG_REDIS": redis_server.url}
     made = run_toolcatalog("keys", "create", "--project", "research", env=env)
@@ -131,7 +130,7 @@ def test_the_commands_work_on_redis_as_on_a_file(redis_server: RedisServer, tmp_
     assert not (tmp_path / "keys.json").exists()
 
 
-def test_a_user_with_few_rights_is_enough(redis_server: RedisServer, tmp_path: Path) -> None:
+def test_documented_user_rights_are_enough(redis_server: RedisServer, tmp_path: Path) -> None:
     """Keys and limits work with the rights that docs/guides/limit-requests.md lists."""
     told = re.search(
         r"ACL SETUSER (toolcatalog .*)",
@@ -159,8 +158,8 @@ def test_a_user_with_few_rights_is_enough(redis_server: RedisServer, tmp_path: P
     assert len(wrong.stderr.splitlines()) == 1
 
 
-def test_commands_at_once_lose_nothing(redis_server: RedisServer) -> None:
-    """Forty changes from eight threads are all there, and each leaves another version."""
+def test_concurrent_changes_lose_nothing(redis_server: RedisServer) -> None:
+    """Forty changes by eight threads, each with its own revision."""
     with ThreadPoolExecutor(8) as pool:
         made = [
             *pool.map(
@@ -177,8 +176,8 @@ def test_commands_at_once_lose_nothing(redis_server: RedisServer) -> None:
 @pytest.mark.parametrize(
     "arguments", [["list"], ["create", "--project", "p"], ["revoke", "key_1"], ["rotate", "key_1"]]
 )
-def test_with_redis_away_a_command_says_so(arguments: list[str]) -> None:
-    """One sentence and 2, within seconds."""
+def test_unavailable_redis_is_reported(arguments: list[str]) -> None:
+    """Within seconds."""
     done = run_toolcatalog(
         "keys", *arguments, "--redis", f"redis://user:s3cret@127.0.0.1:{free_port()}"
     )
@@ -187,10 +186,8 @@ def test_with_redis_away_a_command_says_so(arguments: list[str]) -> None:
     assert "s3cret" not in done.stderr
 
 
-def test_what_is_no_key_document_is_left_alone(redis_server: RedisServer) -> None:
-    """A damaged document, one of a newer format, or another kind of value: refused in a sentence,
-    not written over.
-    """
+def test_invalid_document_is_not_overwritten(redis_server: RedisServer) -> None:
+    """A damaged one, a newer format, or another type of value."""
     for write, what in [
         (["HSET", "toolcatalog:keys", "document", "{", "version", "1"], "is damaged"),
         (
@@ -207,8 +204,7 @@ def test_what_is_no_key_document_is_left_alone(redis_server: RedisServer) -> Non
         assert redis_server.command("DUMP", "toolcatalog:keys") == before
 
 
-def test_rotating_where_there_is_nothing(redis_server: RedisServer) -> None:
-    """There is no document yet: the sentence says how to begin."""
+def test_rotate_without_a_document(redis_server: RedisServer) -> None:
     done = run_toolcatalog("keys", "rotate", "key_1", "--redis", redis_server.url)
     assert done.stderr == (
         f"error: There is no key document in Redis at 127.0.0.1:{redis_server.port}: run "
@@ -216,10 +212,8 @@ def test_rotating_where_there_is_nothing(redis_server: RedisServer) -> None:
     )
 
 
-def test_push_joins_and_brings_nothing_back(redis_server: RedisServer, tmp_path: Path) -> None:
-    """The keys of a file come to those in Redis; what is revoked on either side stays so; a second
-    push changes nothing.
-    """
+def test_push_merges_a_key_file(redis_server: RedisServer, tmp_path: Path) -> None:
+    """Revoked keys stay revoked; a second push changes nothing."""
     file, remote = tmp_path / "keys.json", place(redis_server)
     _, one = api_keys.create(file, "p", None, None)
     _, two = api_keys.create(file, "p", None, None)
@@ -235,9 +229,9 @@ def test_push_joins_and_brings_nothing_back(redis_server: RedisServer, tmp_path:
     assert (missing.returncode, "Missing option '--redis'" in missing.stderr) == (2, True)
 
 
-def test_what_takes_something_back() -> None:
-    """A key that is gone, one that lives longer, one that is good again; not one more key, an
-    earlier end, a revocation.
+def test_backward_changes() -> None:
+    """A removed key, a later end, a revoked key that is active; not a new key, an earlier end or a
+    revocation.
     """
 
     def key(id: str, expires: str | None = None, revoked: str | None = None) -> api_keys.ApiKey:
@@ -293,12 +287,10 @@ def follower(server: RedisServer, file: Path) -> KeySync:
     return following
 
 
-def test_a_change_reaches_the_file_within_two_seconds(
+def test_change_reaches_the_file_within_two_seconds(
     redis_server: RedisServer, tmp_path: Path
 ) -> None:
-    """A new key, a rotation and a revocation; the file has mode 0600 and the keys of Redis, and
-    nobody writes while nothing changes.
-    """
+    """The file is private, and is written only for changes."""
     file = tmp_path / "new" / "keys.json"
     secret, key = api_keys.create(place(redis_server), "p", None, None)
     following = follower(redis_server, file)
@@ -315,12 +307,10 @@ def test_a_change_reaches_the_file_within_two_seconds(
     assert file.stat() == before
 
 
-def test_redis_away_and_back(
+def test_redis_outage_and_recovery(
     redis_server: RedisServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The keys stay, also for a server that starts meanwhile; the log says so once; what was
-    changed after it came back is taken over.
-    """
+    """Keys stay, also for a server that starts meanwhile; one log line; later changes are read."""
     file = tmp_path / "keys.json"
     secret, key = api_keys.create(place(redis_server), "p", None, None)
     following = follower(redis_server, file)
@@ -348,8 +338,8 @@ def test_redis_away_and_back(
     assert api_keys.KeyRing(file).find(secret.encode()) is None
 
 
-def test_a_redis_that_hangs_is_not_waited_for(redis_server: RedisServer, tmp_path: Path) -> None:
-    """It takes connections and answers nothing: a look comes to its end, the keys stay."""
+def test_hanging_redis_times_out(redis_server: RedisServer, tmp_path: Path) -> None:
+    """It accepts connections and never answers."""
     secret, _ = api_keys.create(place(redis_server), "p", None, None)
     following = follower(redis_server, tmp_path / "keys.json")
     redis_server.suspend()
@@ -370,11 +360,11 @@ def refused(caplog: pytest.LogCaptureFixture, file: Path, what: str) -> Iterator
     assert what in told(caplog)[0]
 
 
-def test_nothing_is_taken_over_that_takes_something_back(
+def test_backward_document_is_not_copied(
     redis_server: RedisServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An empty Redis, another one's keys, an older state, garbage: the keys of the file stay, with
-    one line in the log; `push` mends it.
+    """An empty Redis, other keys, an older state or garbage: the file stays, with one log line;
+    `push` repairs Redis.
     """
     file, remote = tmp_path / "keys.json", place(redis_server)
     _, one = api_keys.create(file, "p", None, None)
@@ -410,12 +400,9 @@ def test_nothing_is_taken_over_that_takes_something_back(
         following.sync_once()
 
 
-def test_a_file_that_cannot_be_read_is_not_written_over(
+def test_unreadable_key_file_is_not_overwritten(
     redis_server: RedisServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Garbage in the file, or a folder in its place: it is not known what would be lost, so
-    somebody has to look.
-    """
     file = tmp_path / "keys.json"
     api_keys.create(place(redis_server), "p", None, None)
     file.write_bytes(b"{")
@@ -443,9 +430,9 @@ def pooled(server: RedisServer, rate: Rate = RATE, own: int = 10) -> RedisRateLi
     )
 
 
-def test_all_servers_together_keep_one_rate(redis_server: RedisServer) -> None:
-    """Three processes and sixty connections of each: a hundred requests are within the rate, each
-    key by itself, and all see the same rest.
+def test_servers_share_one_rate(redis_server: RedisServer) -> None:
+    """Three processes with sixty connections each, a hundred requests per key; all see the same
+    remaining number.
     """
 
     async def ask() -> None:
@@ -471,10 +458,8 @@ def test_all_servers_together_keep_one_rate(redis_server: RedisServer) -> None:
     assert all(redis_server.command("PTTL", name) > 0 for name in redis_server.command("KEYS", "*"))
 
 
-def test_the_rule_is_that_of_one_process(redis_server: RedisServer) -> None:
-    """Over a time, at twice the rate, Redis lets through what the memory of one process does, to a
-    few requests.
-    """
+def test_redis_and_memory_allow_the_same_rate(redis_server: RedisServer) -> None:
+    """Over time, at twice the rate."""
 
     async def ask() -> tuple[int, int]:
         end, given, also, alone = time.monotonic() + 2.5, 0, 0, LocalRateLimiter(Rate(40, 1))
@@ -490,10 +475,8 @@ def test_the_rule_is_that_of_one_process(redis_server: RedisServer) -> None:
     assert abs(given - also) <= 20
 
 
-def test_no_window_of_redis_has_more_than_the_rate(redis_server: RedisServer) -> None:
-    """Requests of two servers in bursts, across several windows: no second contains more than the
-    rate, by the clock of whoever asks.
-    """
+def test_no_window_exceeds_the_rate(redis_server: RedisServer) -> None:
+    """Bursts of two servers over several windows, by the clock of a client."""
 
     async def ask() -> list[int]:
         moments = list[int]()
@@ -520,10 +503,10 @@ def test_no_window_of_redis_has_more_than_the_rate(redis_server: RedisServer) ->
         assert last >= len(moments) or moments[last] - start > 1_000_000_000 - slack
 
 
-def test_redis_away_under_load(redis_server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
-    """It is killed, and started again, while requests come: each is answered, none without a limit,
-    and the log has a line for each turn.
-    """
+def test_redis_outage_under_load(
+    redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every request is answered, none without a limit, and each change is logged once."""
 
     async def ask() -> None:
         async with aclosing(pooled(redis_server, Rate(1_000_000, 3600), own=7)) as limits:
@@ -560,12 +543,10 @@ def test_redis_away_under_load(redis_server: RedisServer, caplog: pytest.LogCapt
         asyncio.run(ask())
 
 
-def test_a_redis_that_hangs_holds_a_request_up_once(
+def test_hanging_redis_delays_one_request(
     redis_server: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It takes connections and answers nothing: who asked waits a moment and is counted here, the
-    next do not wait; then it goes on.
-    """
+    """The next ones are counted locally at once."""
 
     async def ask() -> None:
         async with aclosing(pooled(redis_server)) as limits:
@@ -586,10 +567,10 @@ def test_a_redis_that_hangs_holds_a_request_up_once(
     assert len(told(caplog)) == 2
 
 
-def test_a_redis_that_refuses_is_as_one_that_is_away(
+def test_refusing_redis_counts_as_unavailable(
     redis_server: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A password that is asked for: counted here, told once, not once a second."""
+    """A missing password is logged once."""
 
     async def ask() -> None:
         async with aclosing(pooled(redis_server)) as limits:
@@ -603,10 +584,8 @@ def test_a_redis_that_refuses_is_as_one_that_is_away(
     assert "s3cret" not in caplog.text
 
 
-def test_a_clock_of_redis_that_goes_back_locks_no_one_out(redis_server: RedisServer) -> None:
-    """Set back by an hour, what was counted would count for an hour longer; such counts are thrown
-    away. Set back by less than a window, they count on.
-    """
+def test_redis_clock_set_back_locks_nobody_out(redis_server: RedisServer) -> None:
+    """Counts from the future are discarded, unless the step is shorter than a window."""
 
     async def ask() -> None:
         async with aclosing(pooled(redis_server, Rate(3, 1))) as limits:
@@ -625,8 +604,8 @@ def test_a_clock_of_redis_that_goes_back_locks_no_one_out(redis_server: RedisSer
     asyncio.run(ask())
 
 
-def test_without_the_extra_one_sentence_says_what_to_install() -> None:
-    """The package redis is looked for when the address is read, before anything starts."""
+def test_missing_extra_is_reported() -> None:
+    """When the address is parsed."""
     script = (
         "import sys; sys.modules['redis'] = None; from toolcatalog.cli.main import main; "
         "sys.exit(main(['keys', 'list', '--redis', 'redis://h']))"
@@ -646,9 +625,8 @@ def test_without_the_extra_one_sentence_says_what_to_install() -> None:
 def test_servers_share_keys_and_limits(
     redis_server: RedisServer, shipped_build: Path, tmp_path: Path
 ) -> None:
-    """Two servers, one with two workers: a key made in Redis is good at both, its lists count
-    together; a revoked one is refused by both; with Redis killed under load every list is answered
-    200 or 429, the keys stay, and all goes on when it is back.
+    """Two servers, three processes: a new key is valid on both, lists count together, a revoked key
+    is refused by both, also when Redis restarts under load.
     """
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -744,10 +722,10 @@ def without_keys(build: Path, folder: Path, server: RedisServer) -> Iterator[tup
             process.wait(timeout=20)
 
 
-def test_a_server_starts_with_redis_away(
+def test_server_starts_without_redis(
     redis_server: RedisServer, shipped_build: Path, tmp_path: Path
 ) -> None:
-    """Without a key file it answers 401 to all and says so; the keys come when Redis does."""
+    """Without a key file it answers 401 and logs why; the keys come with Redis."""
     redis_server.kill()
     with without_keys(shipped_build, tmp_path, redis_server) as (url, log):
         wait_until(

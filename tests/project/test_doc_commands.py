@@ -73,8 +73,8 @@ def start_server(command: str, port: int) -> str:
     [page for page in PAGES if any(not block.path for block in list_blocks(page))],
     ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
-def test_the_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
-    """All of them succeed, in their order."""
+def test_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
+    """In order, and all succeed."""
     folder = tmp_path / "work"
     folder.mkdir()
     if "<!-- start: empty -->" not in page.read_text():

@@ -23,15 +23,14 @@ DOCS = {
 }
 
 
-def test_the_command_line_reference_is_current() -> None:
-    """docs/reference/cli.md and its pages are what `scripts/cli-reference` writes."""
+def test_cli_reference_is_current() -> None:
+    """docs/reference/cli.md and its pages are the output of `scripts/cli-reference`."""
     command = [sys.executable, str(ROOT / "scripts" / "cli-reference"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_every_option_is_in_the_reference() -> None:
-    """Every command has a page, and the pages name every option."""
+def test_every_option_is_documented() -> None:
     folder = ROOT / "docs" / "reference"
     pages = {path.stem: path.read_text() for path in (folder / "cli").glob("*.md")}
     reference = "".join([(folder / "cli.md").read_text(), *pages.values()])
@@ -41,15 +40,13 @@ def test_every_option_is_in_the_reference() -> None:
 
 
 def test_every_rule_is_documented() -> None:
-    """The reference has every rule with a case in tests/data/rejects, those that need a history,
-    and no other.
-    """
+    """Those with a case in tests/data/rejects or that need a history, and no others."""
     told = re.findall(r"^\| \[`([a-z-]+)`\]", DOCS["docs/reference/rules.md"], re.MULTILINE)
     assert sorted(told) == sorted(rules_shown() | {*DEFAULT_SEVERITIES})
 
 
-def test_every_parameter_is_documented() -> None:
-    """docs/reference/http-api.md names every query parameter of the OpenAPI document."""
+def test_every_query_parameter_is_documented() -> None:
+    """Of the OpenAPI document, in docs/reference/http-api.md."""
     reference = DOCS["docs/reference/http-api.md"]
     operations = [path["get"] for path in openapi.build_document()["paths"].values()]
     names = {
@@ -63,8 +60,7 @@ def test_every_parameter_is_documented() -> None:
     } == set()
 
 
-def test_every_library_has_its_paragraph() -> None:
-    """The decisions say why of every package that the project depends on."""
+def test_every_dependency_has_a_decision() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     groups = [
         project["project"]["dependencies"],
@@ -86,8 +82,7 @@ def heading_anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("name", sorted(DOCS))
-def test_every_link_leads_somewhere(name: str) -> None:
-    """A relative link names a file that exists, and a heading in it."""
+def test_links_and_anchors_exist(name: str) -> None:
     folder = (ROOT / name).parent
     text = re.sub(r"(?ms)^```.*?^```", "", DOCS[name])
     links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
@@ -101,12 +96,12 @@ def test_every_link_leads_somewhere(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(name for name in DOCS if find_test_references(DOCS[name])))
-def test_every_test_that_is_named_is_there(name: str) -> None:
+def test_named_tests_exist(name: str) -> None:
     assert find_missing_tests(DOCS[name]) == []
 
 
-def test_the_accounts_are_whole() -> None:
-    """Each claim on reliability has a test, or a target of the Makefile, a figure and a date."""
+def test_reliability_claims_are_complete() -> None:
+    """Each has a test or make target, a figure and a date."""
     doors = {
         *re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()
     }
@@ -125,14 +120,14 @@ def test_the_accounts_are_whole() -> None:
     ] == []
 
 
-def test_the_version_is_one() -> None:
-    """The package, pyproject.toml and the OpenAPI document name the same version."""
+def test_versions_agree() -> None:
+    """The package, pyproject.toml and the OpenAPI document."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert project == __version__ == openapi.build_document()["info"]["version"]
 
 
 def test_every_fault_has_a_test() -> None:
-    """Each item of docs/evidence/faults.md names one, or says that there is none."""
+    """Or docs/evidence/faults.md says that there is none."""
     found = re.findall(r"(?ms)^- \*\*.*?(?=\n\n)", DOCS["docs/evidence/faults.md"])
     assert len(found) > 10
     assert [

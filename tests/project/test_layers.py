@@ -18,10 +18,8 @@ PYTHON = sorted(
 )
 
 
-def test_imports_go_one_way() -> None:
-    """The contracts in pyproject.toml hold: layers import downwards, and what serves never sees the
-    YAML side.
-    """
+def test_import_contracts_hold() -> None:
+    """As in pyproject.toml."""
     lint_imports = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run(
         [lint_imports, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
@@ -31,13 +29,12 @@ def test_imports_go_one_way() -> None:
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_every_room_says_what_it_is_for(module: Path) -> None:
-    """The first thing in every module is a docstring."""
+def test_every_module_has_a_docstring(module: Path) -> None:
     assert ast.get_docstring(ast.parse(module.read_text()))
 
 
-def test_every_room_is_on_the_map() -> None:
-    """docs/explanation/design.md names every module and folder of the package."""
+def test_every_module_is_documented() -> None:
+    """In docs/explanation/design.md."""
     design = (ROOT / "docs" / "explanation" / "design.md").read_text()
     package = ROOT / "src" / "toolcatalog"
     rooms = {path.stem for path in package.glob("[a-z]*.py")} | {
@@ -54,8 +51,7 @@ def test_every_room_is_on_the_map() -> None:
         ("jsonschema", {"schema_validator", "schema_errors"}),
     ],
 )
-def test_a_library_has_its_room(library: str, rooms: set[str]) -> None:
-    """One outside library, one room: nobody else imports it."""
+def test_library_is_imported_in_one_package_only(library: str, rooms: set[str]) -> None:
     found = {
         path.stem
         for path in MODULES
@@ -73,12 +69,10 @@ def test_a_library_has_its_room(library: str, rooms: set[str]) -> None:
         ("build --no-site --out {folder}", {"jinja2", "jsonschema", "rich"}),
     ],
 )
-def test_what_takes_long_to_load_is_loaded_when_it_is_needed(
+def test_heavy_libraries_are_imported_lazily(
     command: str, without: set[str], tmp_path: Path
 ) -> None:
-    """Help needs no library of a command, and a catalog without faults, in a pipe, none of those
-    that tell of faults and draw.
-    """
+    """Help imports no library of a command; a check without problems imports none for reports."""
     arguments = command.format(folder=tmp_path / "build").split()
     script = (
         "import sys\nfrom toolcatalog.cli.main import main\nassert main(sys.argv[1:]) =="
