@@ -100,7 +100,7 @@ def test_unsupported_fields_are_reported() -> None:
         annotations={"destructiveHint": False, "mood": "bright"},
     )
     (item,) = mcp.import_tools([value], "weather")
-    assert sorted(loss.what for loss in item.losses) == [
+    assert sorted(loss.kind for loss in item.losses) == [
         "`_meta` of a tool",
         "`icons` of a tool",
         "`mood` of annotations",

@@ -56,7 +56,7 @@ def outcome(path: Path) -> dict[str, Any]:
     except UsageError as error:
         return {"refused": str(error).splitlines()}
     notes = [
-        f"{note.subject} {'.'.join(map(str, note.loss.pointer))}: {note.loss.what}"
+        f"{note.subject} {'.'.join(map(str, note.loss.pointer))}: {note.loss.kind}"
         f" ({note.loss.detail})"
         for note in new.notes
     ]
@@ -398,7 +398,7 @@ def test_deep_document_is_read() -> None:
         yaml_writer.to_yaml(operation(responses=answer)),
     ):
         new = writer.build_files(openapi.import_tools(documents.read_document(data, "it")), ())
-        assert "nesting beyond 32 levels" in {note.loss.what for note in new.notes}
+        assert "nesting beyond 32 levels" in {note.loss.kind for note in new.notes}
 
 
 def test_help_has_examples() -> None:

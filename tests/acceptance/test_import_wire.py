@@ -42,7 +42,7 @@ def added(
 
 def told(new: writer.ImportResult) -> list[str]:
     """What the notes say, but for those on made-up names and logos of toolkits."""
-    return [note.loss.what for note in new.notes if not note.subject.startswith("toolkits/")]
+    return [note.loss.kind for note in new.notes if not note.subject.startswith("toolkits/")]
 
 
 def value(new: writer.ImportResult, path: str) -> Any:
@@ -122,7 +122,7 @@ def place(note: writer.ImportNote) -> Place:
     `properties`.
     """
     field, *remaining = note.loss.pointer
-    document = len(remaining) == 1 and ("whole" in note.loss.what or "outputs" in note.loss.what)
+    document = len(remaining) == 1 and ("whole" in note.loss.kind or "outputs" in note.loss.kind)
     return (
         (field, *remaining)
         if document or field not in FIELDS
@@ -164,7 +164,7 @@ def test_import_keeps_all_supported_fields(source: list[dict[str, Any]], importe
         for field in FIELDS:
             previous |= dict(facts(tool[field], (field,)))
             current |= dict(facts({"properties": document[field]}, (field,)))
-        noted = {place(note): note.loss.what for note in notes if note.subject == tool["slug"]}
+        noted = {place(note): note.loss.kind for note in notes if note.subject == tool["slug"]}
         assert {*differences(previous, current, noted)} == noted.keys(), tool["slug"]
 
 
@@ -419,7 +419,7 @@ def test_slugs_are_uppercased_or_refused() -> None:
         "toolkits/github/GITHUB_STAR/00000000_00.yaml"
     ]
     assert new.tools == 1
-    assert [note.subject[:11] for note in new.notes if "left out" in note.loss.what] == [
+    assert [note.subject[:11] for note in new.notes if "left out" in note.loss.kind] == [
         "GITHUB STAR",
         "-X",
         "_X",
@@ -451,7 +451,7 @@ def test_toolkit_file_is_created_from_definitions() -> None:
             "name": "Big Deal 2",
         },
     }
-    assert [(note.subject, note.loss.what) for note in new.notes] == [
+    assert [(note.subject, note.loss.kind) for note in new.notes] == [
         ("A_THREE", "`name` of the toolkit other than the first"),
         ("toolkits/a/toolkit.yaml", "`color`"),
         ("toolkits/a/toolkit.yaml", "`logo` that the catalog refuses"),

@@ -88,10 +88,8 @@ def test_heavy_libraries_are_imported_lazily(
     assert without & {*done.stdout.splitlines()} == set()
 
 
-def test_what_serves_loads_nothing_that_builds() -> None:
-    """Not only by contract: a process that has opened a store and made the application has none of
-    the libraries of a build.
-    """
+def test_server_imports_no_build_libraries() -> None:
+    """A process that opened a store and created the application."""
     script = (
         "import sys, toolcatalog.store.store, toolcatalog.server.app, toolcatalog.keys.api_keys;"
         " print(*sys.modules, sep='\\n')"
@@ -110,10 +108,8 @@ def test_what_serves_loads_nothing_that_builds() -> None:
     } == set()
 
 
-def test_a_build_of_what_has_not_changed_loads_nothing_that_makes(tmp_path: Path) -> None:
-    """Where nothing has changed, nothing is checked, compiled, searched or rendered, so none of
-    that is loaded.
-    """
+def test_unchanged_build_imports_no_pipeline(tmp_path: Path) -> None:
+    """No checker, compiler, index writer or renderer."""
     arguments = ["build", "--out", str(tmp_path / "build"), "--site", str(tmp_path / "site")]
     script = (
         "import sys\nfrom toolcatalog.cli.main import main\nassert main(sys.argv[1:]) =="

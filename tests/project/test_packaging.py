@@ -62,15 +62,14 @@ def unit() -> dict[str, str]:
 
 
 @pytest.mark.skipif(not (BIN / "hadolint").exists(), reason="hadolint is not installed")
-def test_the_containerfile_is_clean() -> None:
-    """hadolint finds nothing in it."""
+def test_containerfile_passes_hadolint() -> None:
     done = run(BIN / "hadolint", DEPLOY / "Containerfile")
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_the_container_names_its_base_by_digest() -> None:
-    """Each image from elsewhere is named by a digest, which is given at the build and has no
-    default: a build without it, or with a tag instead, cannot begin.
+def test_base_images_have_digests() -> None:
+    """Each is a build argument with a digest and without a default, so that a build with a tag
+    fails.
     """
     instructions = container()
     [argument] = [line for line in instructions if line.startswith("ARG ")]
@@ -85,8 +84,8 @@ def test_the_container_names_its_base_by_digest() -> None:
     assert f"skopeo inspect --format '{{{{.Digest}}}}' docker://{tag}\n" in text
 
 
-def test_the_container_runs_without_root_and_has_a_health_check(known: set[str]) -> None:
-    """Not root, a health check, and a command that this program understands."""
+def test_container_runs_without_root_and_has_a_health_check(known: set[str]) -> None:
+    """With a command that the program accepts."""
     instructions = container()
     users = [line for line in instructions if line.startswith("USER ")]
     assert users == ["USER 65532:65532"]
@@ -95,8 +94,8 @@ def test_the_container_runs_without_root_and_has_a_health_check(known: set[str])
     assert flags(command) <= known
 
 
-def test_what_the_container_copies_is_sent_to_its_build() -> None:
-    """`.dockerignore` lets through all that the Containerfile asks for, and it is there."""
+def test_copied_files_are_in_the_build_context() -> None:
+    """`.dockerignore` includes what the Containerfile copies."""
     let = {
         line[1:]
         for line in (ROOT / ".dockerignore").read_text().splitlines()
@@ -112,10 +111,8 @@ def test_what_the_container_copies_is_sent_to_its_build() -> None:
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
-def test_the_unit_is_sound_and_hardened(tmp_path: Path) -> None:
-    """systemd finds nothing wrong with it, and rates what it could do if it were broken into below
-    2 of 10.
-    """
+def test_systemd_unit_is_valid_and_hardened(tmp_path: Path) -> None:
+    """With an exposure level below 2 of 10."""
     text = (DEPLOY / "systemd/toolcatalog.service").read_text()
     file = tmp_path / "toolcatalog.service"
     file.write_text(text.replace("/opt/toolcatalog/bin/", f"{BIN}/"))
@@ -128,10 +125,8 @@ def test_the_unit_is_sound_and_hardened(tmp_path: Path) -> None:
     assert "Overall exposure level" in rated.stdout
 
 
-def test_the_unit_starts_what_there_is(known: set[str]) -> None:
-    """Its command line is one that the program takes, and it is given the time that draining
-    takes.
-    """
+def test_systemd_unit_runs_an_existing_command(known: set[str]) -> None:
+    """With enough time to drain."""
     settings = unit()
     assert flags(settings["ExecStart"]) <= known
     drain = re.search(r"--drain (\d+)", settings["ExecStart"])
@@ -140,17 +135,15 @@ def test_the_unit_starts_what_there_is(known: set[str]) -> None:
     assert settings["KillMode"] == "mixed"
 
 
-def test_the_manifests_are_sound() -> None:
-    """kubernetes-validate holds them against the schemas of Kubernetes, strictly."""
+def test_kubernetes_manifests_are_valid() -> None:
+    """By kubernetes-validate in strict mode."""
     done = run(BIN / "kubernetes-validate", "--strict", DEPLOY / "kubernetes/toolcatalog.yaml")
     assert done.returncode == 0, done.stdout + done.stderr
     assert {*manifests()} == {"Deployment", "Service", "PodDisruptionBudget"}
 
 
-def test_the_pods_are_hardened_and_asked_for_their_health(known: set[str]) -> None:
-    """Probes by what each is for; nothing is written to but what is mounted; one pod stays while
-    others are moved.
-    """
+def test_pods_are_hardened_and_probed(known: set[str]) -> None:
+    """Only mounts are writable, and one pod stays during disruptions."""
     pod = manifests()["Deployment"]["spec"]["template"]
     [server] = pod["spec"]["containers"]
     assert server["readinessProbe"]["httpGet"]["path"] == "/readyz"
@@ -177,8 +170,7 @@ def documents(name: str) -> list[Any]:
     return [*yaml.safe_load_all((DEPLOY / name).read_text())]
 
 
-def test_the_pods_are_scaled() -> None:
-    """Kubernetes accepts the autoscaler, and it scales the Deployment that there is."""
+def test_autoscaler_scales_the_deployment() -> None:
     done = run(BIN / "kubernetes-validate", "--strict", DEPLOY / "kubernetes/autoscaling.yaml")
     assert done.returncode == 0, done.stdout + done.stderr
     [scaler] = documents("kubernetes/autoscaling.yaml")
@@ -188,8 +180,8 @@ def test_the_pods_are_scaled() -> None:
     assert scaler["spec"]["minReplicas"] >= deployment["spec"]["replicas"]
 
 
-def test_the_pods_are_scraped() -> None:
-    """The monitor selects a service of the metrics port, and that service selects the pods."""
+def test_monitor_scrapes_the_pods() -> None:
+    """Through a service of the metrics port."""
     service, monitor = documents("kubernetes/monitoring.yaml")
     pod = manifests()["Deployment"]["spec"]["template"]
     assert pod["metadata"]["labels"].items() >= service["spec"]["selector"].items()
@@ -202,8 +194,8 @@ def test_the_pods_are_scraped() -> None:
     assert monitor["spec"]["endpoints"][0]["port"] == port["name"]
 
 
-def test_compose_starts_what_there_is(known: set[str]) -> None:
-    """The command is one that the program takes, and nothing runs with rights that it needs not."""
+def test_compose_runs_an_existing_command(known: set[str]) -> None:
+    """Without unneeded rights."""
     [compose] = documents("compose.yaml")
     server, redis = compose["services"]["toolcatalog"], compose["services"]["redis"]
     assert server["command"][0] == "serve"
@@ -225,8 +217,8 @@ def exported() -> set[str]:
     return names | {f"{name}_bucket" for name in names if name.endswith("_seconds")}
 
 
-def test_alerts_use_metrics_that_exist(exported: set[str]) -> None:
-    """Each rule has an expression of exported metrics, a severity, a summary and a runbook."""
+def test_alerts_use_exported_metrics(exported: set[str]) -> None:
+    """With a severity, a summary and a runbook."""
     [alerts] = documents("prometheus/alerts.yaml")
     [group] = alerts["groups"]
     for rule in group["rules"]:
@@ -239,8 +231,8 @@ def test_alerts_use_metrics_that_exist(exported: set[str]) -> None:
         assert done.returncode == 0, done.stderr
 
 
-def test_the_dashboard_uses_metrics_that_exist(exported: set[str]) -> None:
-    """Each panel asks for exported metrics, and the panels do not overlap."""
+def test_dashboard_uses_exported_metrics(exported: set[str]) -> None:
+    """And its panels do not overlap."""
     dashboard = json.loads((DEPLOY / "grafana/toolcatalog.json").read_text())
     used = set[str]()
     for panel in dashboard["panels"]:
@@ -291,8 +283,8 @@ SERVER_SCHEMA = {  # what the published schema of 2025-12-11 requires
 }
 
 
-def test_server_json_has_the_form_of_the_registry() -> None:
-    """It has what the schema of the MCP registry requires, and options that there are."""
+def test_server_json_matches_the_registry_schema() -> None:
+    """And its options exist."""
     jsonschema.validate(SERVER_JSON, SERVER_SCHEMA)
     (package,) = SERVER_JSON["packages"]
     options = {argument["name"] for argument in package["packageArguments"] if "name" in argument}
@@ -300,7 +292,7 @@ def test_server_json_has_the_form_of_the_registry() -> None:
 
 
 def test_server_json_names_this_package() -> None:
-    """Its versions are that of the package, and the README has its name, which proves the owner."""
+    """Versions agree, and the README has its name, which proves the owner."""
     (package,) = SERVER_JSON["packages"]
     assert (SERVER_JSON["version"], package["version"]) == (__version__, __version__)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -43,8 +43,8 @@ def bill(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return file.read_bytes()
 
 
-def test_the_bill_names_every_package_of_a_server_with_its_hashes(bill: bytes) -> None:
-    """And nothing else: those of the lock file that the container installs."""
+def test_sbom_lists_server_packages_with_hashes(bill: bytes) -> None:
+    """Exactly those of the container's lock file."""
     said = json.loads(bill)
     assert (said["bomFormat"], said["metadata"]["component"]["name"]) == (
         "CycloneDX",
@@ -65,16 +65,16 @@ def test_the_bill_names_every_package_of_a_server_with_its_hashes(bill: bytes) -
     assert found == expected
 
 
-def test_the_bill_shows_nothing_of_the_machine(bill: bytes) -> None:
-    """No path, no time and no number of its own: whoever makes it again gets the same bytes."""
+def test_sbom_is_reproducible(bill: bytes) -> None:
+    """Without paths, times and serial numbers."""
     assert str(ROOT).encode() not in bill
     assert {"timestamp", "serialNumber"}.isdisjoint(
         {*json.loads(bill), *json.loads(bill)["metadata"]}
     )
 
 
-def test_a_tag_that_is_not_the_version_is_refused() -> None:
-    """Before anything is made."""
+def test_tag_must_match_the_version() -> None:
+    """It is checked before anything is built."""
     done = subprocess.run(
         [ROOT / "scripts" / "release", "v999"],
         capture_output=True,
@@ -88,10 +88,8 @@ def test_a_tag_that_is_not_the_version_is_refused() -> None:
     )
 
 
-def test_what_makes_a_release_may_only_read_and_what_may_write_runs_nothing_of_the_repository() -> (
-    None
-):
-    """So nothing that is built, and no build tool, ever meets what signs and publishes."""
+def test_release_jobs_separate_building_and_signing() -> None:
+    """Build jobs can only read; jobs that can write run no code of the repository."""
     made, published = jobs("release.yaml")["make"], jobs("release.yaml")["publish"]
     assert made["permissions"] == {"contents": "read"}
     assert published["environment"] == "release"
@@ -105,8 +103,8 @@ def test_what_makes_a_release_may_only_read_and_what_may_write_runs_nothing_of_t
     assert [step["run"].split()[0] for step in published["steps"] if "run" in step] == ["gh", "rm"]
 
 
-def test_an_audit_looks_into_every_lock_file_and_takes_nothing_for_granted() -> None:
-    """A package that could not be looked up is a failure: the program alone would let it pass."""
+def test_audit_reads_every_lock_file() -> None:
+    """A package that cannot be looked up is a failure."""
     script = (ROOT / "scripts" / "audit").read_text()
     assert "for lock in requirements/*.txt" in script
     assert {"--strict", "--require-hashes"} <= {*script.split()}

@@ -65,10 +65,8 @@ def installed(distributions: tuple[Path, Path], tmp_path_factory: pytest.TempPat
     return unpacked(distributions[1], folder)
 
 
-def test_the_wheel_is_the_package_and_nothing_else(installed: Path) -> None:
-    """Every file of the package with its bytes, what is no Python too, and neither tests nor
-    anything else beside it.
-    """
+def test_wheel_has_exactly_the_package(installed: Path) -> None:
+    """All files, and no tests."""
     assert sorted(path.name for path in installed.iterdir()) == [
         "toolcatalog",
         f"toolcatalog-{__version__}.dist-info",
@@ -85,8 +83,8 @@ def test_the_wheel_is_the_package_and_nothing_else(installed: Path) -> None:
     assert "py.typed" in inside
 
 
-def test_the_wheel_says_what_it_is(installed: Path) -> None:
-    """Its command, its licence and its extras."""
+def test_wheel_metadata(installed: Path) -> None:
+    """Command, license and extras."""
     about = installed / f"toolcatalog-{__version__}.dist-info"
     assert "toolcatalog = toolcatalog.__main__:main" in (about / "entry_points.txt").read_text()
     assert (about / "licenses" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
@@ -97,12 +95,10 @@ def test_the_wheel_says_what_it_is(installed: Path) -> None:
     } <= {*metadata}
 
 
-def test_the_source_distribution_is_whole(
+def test_source_distribution_is_complete(
     distributions: tuple[Path, Path], installed: Path, tmp_path: Path
 ) -> None:
-    """It holds what is worked with, and nothing that was made; a wheel that is made of it alone is
-    the same wheel.
-    """
+    """Without generated files; a wheel built from it is the same."""
     with tarfile.open(distributions[0]) as archive:
         archive.extractall(tmp_path, filter="data")
     (source,) = tmp_path.iterdir()
@@ -127,12 +123,10 @@ def test_the_source_distribution_is_whole(
     assert below(unpacked(again, tmp_path / "unpacked")) == below(installed)
 
 
-def test_the_wheel_alone_works(
+def test_wheel_works_alone(
     installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In an empty folder, from the wheel's files and no others of ours: a new tool, a build with
-    its site, a server that answers.
-    """
+    """In an empty folder: a new tool, a build with a site, a server."""
     monkeypatch.setenv("PYTHONPATH", str(installed))  # goes before what is installed
     monkeypatch.chdir(tmp_path)
     where = subprocess.run(

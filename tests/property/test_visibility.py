@@ -563,10 +563,10 @@ def check(sides: Sides, seed: int, count: int) -> None:
         (" ".join(SHORT[::-1]), True, ""),  # more terms than are looked up
     ],
 )
-def test_words_of_hidden_tools_crowd_out_no_visible_ones(
+def test_words_of_hidden_tools_do_not_displace_visible_ones(
     text: str, finds: bool, suggests: str, sides: Sides
 ) -> None:
-    """Wherever a few of many words are taken, hidden words are left out before."""
+    """Where a search considers only a few words."""
     request = Request(f"{API}/tools", {"query": text, "sort_by": "slug", "limit": "1000"})
     document, reduced = sides.ask(request)
     compare(request, document, reduced)
@@ -584,10 +584,10 @@ def test_words_of_hidden_tools_crowd_out_no_visible_ones(
         ("toolkit_versions", HIDDEN_ONLY[0], f"Use latest, or one of {VERSIONS[0]}, "),
     ],
 )
-def test_names_of_hidden_things_are_not_suggested(
+def test_hidden_names_are_not_suggested(
     parameter: str, name: str, suggests: str, sides: Sides
 ) -> None:
-    """However many hidden names are like an unknown one, the visible names are suggested."""
+    """However similar they are to an unknown name."""
     request = Request(f"{API}/tools", {parameter: name})
     document, reduced = sides.ask(request)
     assert document == reduced
@@ -595,10 +595,8 @@ def test_names_of_hidden_things_are_not_suggested(
 
 
 @pytest.mark.parametrize("session", ["trs_mixed", "trs_hidden"])
-def test_a_session_with_hidden_toolkits_is_forbidden(session: str, sides: Sides) -> None:
-    """The API and MCP refuse it in the envelope, and an MCP tool in words; neither names what it
-    allows.
-    """
+def test_session_with_hidden_toolkits_is_forbidden(session: str, sides: Sides) -> None:
+    """In the API, MCP and its tools, without naming them."""
     listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     call = {"name": "list_session_tools", "arguments": {"session_id": session}}
     calling = {**listing, "method": "tools/call", "params": call}
@@ -618,12 +616,12 @@ def _named(body: bytes) -> list[str]:
     return [slug for slug in HIDDEN if slug in body.decode()]
 
 
-def test_hidden_toolkits_change_no_answer(sides: Sides) -> None:
-    """Two hundred random requests have the same answers."""
+def test_hidden_toolkits_change_no_response(sides: Sides) -> None:
+    """For 200 random requests."""
     check(sides, 1, 200)
 
 
 @pytest.mark.deep
-def test_hidden_toolkits_change_no_answer_of_very_many(sides: Sides) -> None:
-    """Two thousand random requests have the same answers."""
+def test_hidden_toolkits_change_no_response_of_many(sides: Sides) -> None:
+    """For 2,000 random requests."""
     check(sides, 2, 2000)

@@ -103,9 +103,7 @@ def is_found(out: Path, digest: str) -> bool:
 
 
 def test_damage_to_any_file_is_found(two: Two) -> None:
-    """Files cut off or with a changed bit: each is told by `verify`; some are seen as soon as the
-    snapshot is opened.
-    """
+    """Truncated files and flipped bits, by `verify`, and some on open."""
     folder = retention.snapshot_folder(two.out, two.second)
     number, at_open = (300 if DEEP_PROFILE else 20), 0
     for path, damaged in damages(folder, number):
@@ -137,10 +135,8 @@ def answers(server: Server, client: httpx.Client) -> dict[str, tuple[int, bytes]
 
 
 @pytest.mark.deep
-def test_a_running_server_refuses_each_damaged_snapshot(two: Two, tmp_path: Path) -> None:
-    """A new snapshot with any file damaged is refused in the log, the old one answers on; the whole
-    one is taken over.
-    """
+def test_running_server_refuses_damaged_snapshots(two: Two, tmp_path: Path) -> None:
+    """For each file; it logs that, serves the old one, and loads the repaired one."""
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))
     folder, refused = retention.snapshot_folder(out, two.second), 0
     with start_server(out, tmp_path) as server, httpx.Client() as client:
@@ -160,12 +156,8 @@ def test_a_running_server_refuses_each_damaged_snapshot(two: Two, tmp_path: Path
 
 
 @pytest.mark.deep
-def test_a_server_that_starts_with_damage_answers_right_or_not_at_all(
-    two: Two, tmp_path: Path
-) -> None:
-    """What is not seen at open is met by the questions that it concerns: they are answered 500, all
-    others as ever.
-    """
+def test_server_with_damage_answers_correctly_or_500(two: Two, tmp_path: Path) -> None:
+    """Damage that opening does not find affects only requests that read it."""
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))
     folder, started, faults = retention.snapshot_folder(out, two.first), 0, 0
     served = {path.name for path in folder.iterdir() if path.is_file()}
@@ -189,10 +181,8 @@ def test_a_server_that_starts_with_damage_answers_right_or_not_at_all(
 
 
 @pytest.mark.deep
-def test_a_file_that_becomes_shorter_ends_the_process(two: Two, tmp_path: Path) -> None:
-    """The system's rule for maps: whoever reads what is gone is ended. Nothing wrong is answered
-    before that.
-    """
+def test_truncated_mapped_file_ends_the_process(two: Two, tmp_path: Path) -> None:
+    """By SIGBUS, and no wrong response is sent before."""
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))
     with start_server(out, tmp_path) as server, httpx.Client() as client:
         answers(server, client)
@@ -202,11 +192,8 @@ def test_a_file_that_becomes_shorter_ends_the_process(two: Two, tmp_path: Path) 
         assert server.process.wait(timeout=20) == -signal.SIGBUS
 
 
-def test_damage_under_a_map_is_served_where_it_was_read_before(two: Two, tmp_path: Path) -> None:
-    """A document that was read once is not verified again.
-
-    Tests the warning of docs/guides/troubleshoot.md about writing into files of a snapshot.
-    """
+def test_damage_after_the_first_read_is_served(two: Two, tmp_path: Path) -> None:
+    """A document that was read once is not verified again, as docs/guides/troubleshoot.md warns."""
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))
     folder = retention.snapshot_folder(out, two.first)
     store, tools = open_snapshot(folder), folder / "tools.json"
@@ -241,10 +228,8 @@ def unless_refused(data: bytes, file: Path) -> tuple[api_keys.ApiKey, ...] | Non
         return None
 
 
-def test_no_damaged_key_file_says_anything_else(file: Path) -> None:
-    """Cut off at every length, and with each bit changed: it is refused, or says of every key what
-    it said.
-    """
+def test_damaged_key_file_is_refused_or_unchanged(file: Path) -> None:
+    """Truncated at every length and with each bit flipped."""
     data, good = file.read_bytes(), api_keys.load_keys(file)
     cut = [unless_refused(data[:length], file) for length in range(len(data))]
     bits = [unless_refused(flipped(data, bit), file) for bit in range(8 * len(data))]
@@ -254,8 +239,8 @@ def test_no_damaged_key_file_says_anything_else(file: Path) -> None:
     print(f"{len(cut)} lengths, {len(bits)} bits")
 
 
-def test_a_key_file_of_an_older_program_is_read(file: Path) -> None:
-    """It has no checksum, and gets one with the next change."""
+def test_key_file_without_a_checksum_is_read(file: Path) -> None:
+    """Of an older program; the next change adds one."""
     document = json.loads(file.read_bytes())
     good = api_keys.load_keys(file)
     del document["sha256"]
@@ -266,12 +251,8 @@ def test_a_key_file_of_an_older_program_is_read(file: Path) -> None:
     assert set(json.loads(file.read_bytes())) == {"format", "sha256", "keys"}
 
 
-def test_a_key_file_that_somebody_edited_says_what_to_do(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Blanks may be others; a key that lives longer is told as a change, and is taken where the
-    checksum is taken away too.
-    """
+def test_edited_key_file_is_reported(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """White space may change; a later end needs removing the checksum."""
     document = json.loads(file.read_bytes())
     file.write_text(json.dumps(document))
     assert api_keys.load_keys(file)[0].project == "default"
@@ -348,15 +329,13 @@ def patience(seconds: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_server_does_not_start_with_a_damaged_key_file(
+def test_server_does_not_start_with_a_damaged_key_file(
     damage: Callable[[Path], None],
     file: Path,
     small_build: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """It ends with 2 and one sentence that names the file and says what to do, and waits for
-    nothing.
-    """
+    """Exit code 2 and a sentence with the path and a hint."""
     damage(file)
     with patience(30):
         assert main(["serve", "--build", str(small_build), "--port", "0", "--keys", str(file)]) == 2
@@ -366,15 +345,13 @@ def test_a_server_does_not_start_with_a_damaged_key_file(
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_keys_stay_as_they_were(
+def test_damaged_key_file_keeps_the_current_keys(
     damage: Callable[[Path], None],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Under a server's ring of keys: the good one gets in, the revoked and the unknown do not, the
-    log has one line; a mended file is taken.
-    """
+    """In a running server, with one log line; a repaired file is read."""
     monkeypatch.setattr(api_keys, "_CHECK_INTERVAL", 0.0)  # it looks each time that it is asked
     file = tmp_path / "keys.json"
     good, _ = api_keys.create(file, "default", None, timedelta(days=90))
@@ -404,10 +381,8 @@ def test_keys_stay_as_they_were(
 @pytest.mark.skipif(
     os.geteuid() != 0, reason="only root can become the other user whom the file keeps out"
 )
-def test_a_folder_that_has_become_unreadable(file: Path) -> None:
-    """The same where the file is there and its folder lets nobody in: at the start, and under a
-    ring of keys.
-    """
+def test_unreadable_folder_keeps_the_current_keys(file: Path) -> None:
+    """And a server does not start."""
     program = """\
 import os, sys, logging
 from pathlib import Path
@@ -441,10 +416,8 @@ except Exception as error:
 
 
 @pytest.mark.deep
-def test_a_running_server_lets_no_one_else_in(small_build: Path, tmp_path: Path) -> None:
-    """Over HTTP: after each damage the good key is answered 200, the revoked one and an unknown one
-    401, and the log has one line more.
-    """
+def test_damaged_key_file_lets_nobody_in(small_build: Path, tmp_path: Path) -> None:
+    """Over HTTP: the valid key gets 200, revoked and unknown ones 401."""
     with start_server(small_build, tmp_path) as server, httpx.Client() as client:
         api_keys.create(server.keys_file, "ending", None, timedelta(days=90))
         revoked, key = api_keys.create(server.keys_file, "default", None, None)

@@ -140,8 +140,8 @@ def kill(building: Building, kills: int) -> Iterator[tuple[str, bool]]:
 
 
 @pytest.mark.deep
-def test_two_hundred_builds_are_killed_under_a_server(building: Building, tmp_path: Path) -> None:
-    """A server of the folder answers after each of them, and in the end from the last."""
+def test_two_hundred_killed_builds(building: Building, tmp_path: Path) -> None:
+    """A server answers after each, and finally from the last one."""
     every, olds = {digest for digest, _ in building.clean.values()}, 0
     (tmp_path / "server").mkdir()
     with ExitStack() as stack:
@@ -443,11 +443,9 @@ FEW = [
 @pytest.mark.parametrize(
     ("name", "error"), sorted({*product(COMMANDS, FAULTS), *FEW}) if DEEP_PROFILE else FEW
 )
-def test_a_write_that_fails_is_one_sentence_and_harms_nothing(
-    name: str, error: int, given: Given, tmp_path: Path
-) -> None:
-    """From a step on the disk is full, or read-only, or one step fails; then the same command on a
-    sound disk does what it would have.
+def test_failed_write_is_one_sentence(name: str, error: int, given: Given, tmp_path: Path) -> None:
+    """A full or read-only disk from some step on, or one failing step; then the command succeeds on
+    a good disk.
     """
     steps = spread(steps_of(given, name, error, tmp_path), 20 if DEEP_PROFILE else 2)
     through = [fail(given, name, error, at, tmp_path) for at in steps]
@@ -455,8 +453,8 @@ def test_a_write_that_fails_is_one_sentence_and_harms_nothing(
     assert not all(through)
 
 
-def test_a_file_that_cannot_be_fixed_is_one_sentence(given: Given, tmp_path: Path) -> None:
-    """`check --fix` reports a file that it may not write, and does not change it."""
+def test_check_fix_reports_an_unwritable_file(given: Given, tmp_path: Path) -> None:
+    """And does not change it."""
     given.copied("check --fix", tmp_path)
     before = state_of(tmp_path / "given/catalog")
     ended = given.run(
@@ -517,10 +515,8 @@ REAL = (
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", REAL)
-def test_a_disk_that_is_really_full_or_read_only(name: str, given: Given, tmp_path: Path) -> None:
-    """A disk with room for 0, 1, 2, ... pages more, until the command gets through; and one that is
-    mounted read-only.
-    """
+def test_really_full_or_read_only_disk(name: str, given: Given, tmp_path: Path) -> None:
+    """With 0, 1, 2, ... free pages until the command succeeds, and mounted read-only."""
     place, full, room = tmp_path / "disk", 0, 0
     with disk(place) as remount:
         while True:
@@ -568,8 +564,8 @@ def assert_one_sentence(ended: Outcome) -> None:
 @pytest.mark.parametrize(
     "arguments", [["search", "stories"], *([["explain"], ["--help"]] if DEEP_PROFILE else [])]
 )
-def test_output_on_a_full_disk(arguments: list[str], small_build: Path) -> None:
-    """Standard output on a full disk is no bug but one sentence."""
+def test_standard_output_on_a_full_disk(arguments: list[str], small_build: Path) -> None:
+    """One sentence, not an internal error."""
     command = [
         sys.executable,
         "-m",

@@ -153,7 +153,7 @@ def is_json(data: bytes) -> bool:
 
 
 @pytest.mark.parametrize("room", fuzz_targets.TARGETS)
-def test_whatever_comes_is_taken_or_refused_in_words(room: str) -> None:
+def test_random_inputs_are_accepted_or_refused(room: str) -> None:
     """No input makes a target crash; each result is valid as `support.fuzz_targets` says."""
 
     @settings(
@@ -169,10 +169,8 @@ def test_whatever_comes_is_taken_or_refused_in_words(room: str) -> None:
 
 
 @pytest.mark.parametrize("room", ["keys", "lock", "pointer", "chunks"])
-def test_nothing_in_any_place_is_a_fault(room: str) -> None:
-    """Each odd value in each place of each example, of those rooms that are small enough for all of
-    them.
-    """
+def test_odd_values_in_any_place_are_no_crash(room: str) -> None:
+    """Each in each place of each example of small targets."""
     for data in fuzz_targets.load_examples(room):
         value = json.loads(data)
         for way in ways(value):
@@ -181,18 +179,14 @@ def test_nothing_in_any_place_is_a_fault(room: str) -> None:
 
 
 @pytest.mark.parametrize(("room", "file"), FOUND)
-def test_what_was_found_once_is_no_fault_any_more(room: str, file: Path) -> None:
-    """Every file of the corpus: taken or refused in words, and in time (thrice what is promised, as
-    machines are shared).
-    """
+def test_corpus_is_accepted_or_refused(room: str, file: Path) -> None:
+    """And in three times the allowed time, because machines are shared."""
     assert fuzz_targets.run_target(room, file.read_bytes()) < 3 * fuzz_targets.SECONDS
 
 
 @pytest.mark.parametrize("room", fuzz_targets.TARGETS)
-def test_the_examples_are_taken(room: str) -> None:
-    """At least one example of each room is taken whole: mutations of what is refused at once would
-    show little.
-    """
+def test_examples_are_accepted(room: str) -> None:
+    """At least one per target, so that mutations get past the first check."""
     assert any(taken(room, data) for data in fuzz_targets.load_examples(room))
 
 
@@ -204,8 +198,7 @@ def taken(room: str, data: bytes) -> bool:
     return True
 
 
-def test_without_the_fuzzer_it_says_so() -> None:
-    """A machine that has no wheel of it is told, and that is all."""
+def test_missing_fuzzer_is_reported() -> None:
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")]),

@@ -197,10 +197,9 @@ class Watch:
 
 
 @pytest.mark.parametrize("limited", [False, True])
-def test_no_request_holds_up_others(server: Server, limited: bool) -> None:
-    """Each of them twice on a kept connection, by a key that sees all and by one that is limited:
-    no answer is a fault, no error is large, and the health is told in time. What is slow is tried
-    again: other programs work on this machine, too.
+def test_no_request_blocks_others(server: Server, limited: bool) -> None:
+    """Each twice on a kept connection, with a full and a limited key: no crash, small errors, and a
+    fast health check. Slow ones are repeated, because machines are shared.
     """
     toolkits = ("--toolkit", ",".join(f"kit{n}" for n in range(0, KITS, 2))) if limited else ()
     key = create_key(server.keys_file, *toolkits)
@@ -236,8 +235,8 @@ def measure_seconds(call: Callable[[], object]) -> float:
 
 
 @pytest.mark.parametrize("toolkits", [None, frozenset(f"kit{n}" for n in range(0, KITS, 2))])
-def test_no_list_costs_much(operations: Operations, toolkits: frozenset[str] | None) -> None:
-    """Each of them takes less than 50 ms of a processor, with all tools and with half of them."""
+def test_no_list_is_expensive(operations: Operations, toolkits: frozenset[str] | None) -> None:
+    """Less than 50 ms of CPU time, with all tools and with half of them."""
     key = make_key(toolkits)
     costs = {
         name: measure_seconds(partial(operations.list_tools, key, line.partition("?")[2].encode()))
@@ -248,11 +247,10 @@ def test_no_list_costs_much(operations: Operations, toolkits: frozenset[str] | N
 
 
 @pytest.mark.parametrize("toolkits", [None, frozenset(f"kit{n}" for n in range(0, KITS, 2))])
-def test_an_unknown_slug_costs_little(
-    operations: Operations, toolkits: frozenset[str] | None
-) -> None:
-    """Gets are not limited. Nine of ten slugs, each with a word that is in none before, take less
-    than three short searches.
+def test_unknown_slug_is_cheap(operations: Operations, toolkits: frozenset[str] | None) -> None:
+    """Gets have no rate limit.
+
+    Nine of ten slugs with new words take less time than three short searches.
     """
     find, version = operations._get_view(toolkits).find_tool, ToolParams(None, VersionPins())
     filters = Filters(query="do thing number 7")
@@ -265,8 +263,8 @@ def test_an_unknown_slug_costs_little(
     assert sorted(costs)[len(costs) * 9 // 10] < 3 * measure_seconds(query)
 
 
-def test_no_body_holds_up_others(server: Server) -> None:
-    """Nested as deeply as fits, and with very many arguments, for sessions and for agents."""
+def test_no_body_blocks_others(server: Server) -> None:
+    """Deep nesting and very many arguments, for sessions and MCP."""
     headers = {"x-api-key": server.key, "accept": "application/json, text/event-stream"}
     with httpx.Client(base_url=server.url, headers=headers, timeout=60) as client:
         for body in DEEP:
@@ -286,8 +284,8 @@ def test_no_body_holds_up_others(server: Server) -> None:
             assert min(worst) <= WAIT, body[:80]
 
 
-def test_no_head_holds_up_others(server: Server) -> None:
-    """Headers and paths of sixty thousand characters, many at once, also without a key."""
+def test_no_request_head_blocks_others(server: Server) -> None:
+    """Headers and paths of 60,000 characters, many at once, also without a key."""
     for name, (path, headers) in HEADS.items():
         given = {"x-api-key": server.key, "accept-encoding": "identity", **headers}
 
@@ -302,10 +300,8 @@ def test_no_head_holds_up_others(server: Server) -> None:
         assert min(worst) <= WAIT, name
 
 
-def test_a_long_path_in_the_site_is_not_looked_up(server: Server) -> None:
-    """To resolve thousands of folders takes long, in threads that others wait for: it is refused
-    before, in the time of any other path.
-    """
+def test_long_site_path_is_refused_early(server: Server) -> None:
+    """Resolving thousands of folders would block threads."""
     long, short = (f"{server.url}/{'a/' * count}" for count in (LINE // 2, 2))
     seconds = dict.fromkeys((long, short), 60.0)
     for _ in range(3):
@@ -316,8 +312,8 @@ def test_a_long_path_in_the_site_is_not_looked_up(server: Server) -> None:
     assert seconds[long] < seconds[short] + 0.1
 
 
-def test_a_long_path_is_not_decoded(server: Server) -> None:
-    """Percent signs take longest: of sixty thousand, those are decoded that any path may have."""
+def test_long_path_is_not_decoded(server: Server) -> None:
+    """Percent encoding takes longest; only a valid path length is decoded."""
     long, short = (f"/{'%' * count}" for count in (LINE, LINE // 10))
     seconds = dict.fromkeys((long, short), 60.0)
     with closing(HTTPConnection(server.url.removeprefix("http://"), timeout=60)) as client:

@@ -254,10 +254,8 @@ class Page(HTMLParser):
         self.elements.add(("comment", data))
 
 
-def test_every_field_of_every_kind_of_file_is_hostile() -> None:
-    """The catalog of these tests has each key of each schema, so a field that is new is missed
-    here.
-    """
+def test_every_field_has_a_hostile_text() -> None:
+    """The catalog of these tests has each key of each schema, so new fields are noticed."""
     held = {
         kind: {key for of, value in FILES.values() if of == kind for key in value}
         for kind in SCHEMAS
@@ -294,10 +292,8 @@ MARKDOWN = {
 }
 
 
-def test_no_text_of_a_catalog_becomes_markup_on_any_page(hostile: Path, tmp_path: Path) -> None:
-    """The pages of a hostile catalog have no element, attribute or kind of address that those of a
-    plain one do not have.
-    """
+def test_catalog_texts_never_become_markup(hostile: Path, tmp_path: Path) -> None:
+    """Pages of a hostile catalog have only elements, attributes and URL schemes of a plain one."""
     good = written(tmp_path, plain)
     known = {
         element
@@ -337,12 +333,10 @@ NOTE = (
 )
 
 
-def test_chromium_runs_nothing_that_was_put_into_a_page(
+def test_content_security_policy_blocks_injected_markup(
     hostile: Path, browser: Browser, tmp_path: Path
 ) -> None:
-    """Even where somebody writes into a page, the policy that the server sends lets nothing of it
-    run, and nothing leave.
-    """
+    """In Chromium, even if somebody edits a page."""
     page_file = hostile / "site" / "index.html"
     good = page_file.read_text()
     page_file.write_text(good.replace("</main>", f"{TAMPERED}</main>"))
@@ -401,10 +395,8 @@ def small(folder: Path) -> Path:
     return tool
 
 
-def test_links_in_a_catalog_bring_nothing_in(tmp_path: Path) -> None:
-    """A link to a file, a folder, a device or itself is a problem in one sentence, and none of what
-    it leads to is told or built.
-    """
+def test_symlinks_in_a_catalog_read_nothing(tmp_path: Path) -> None:
+    """To a file, folder, device or itself: one sentence, and no content of the target."""
     tool = small(tmp_path)
     targets = {
         "20250102_00.yaml": tmp_path / "secret.yaml",
@@ -439,10 +431,8 @@ def test_links_in_a_catalog_bring_nothing_in(tmp_path: Path) -> None:
     assert (build.returncode, (tmp_path / "build" / "current").exists()) == (1, False)
 
 
-def test_a_hard_link_is_a_file_that_is_only_read(tmp_path: Path) -> None:
-    """Git keeps no hard links and they look like files, so what one holds is read as any
-    file; nothing writes through it.
-    """
+def test_hard_links_are_read_as_files(tmp_path: Path) -> None:
+    """Git keeps none; nothing writes through them."""
     tool = small(tmp_path)
     os.link(tool, tmp_path / "beside.yaml")
     run_successfully(
@@ -460,10 +450,8 @@ def test_a_hard_link_is_a_file_that_is_only_read(tmp_path: Path) -> None:
 ROUNDS = 4000
 
 
-def test_right_and_wrong_keys_take_the_same_time(tmp_path: Path) -> None:
-    """Unknown, revoked and nearly right keys are looked up as fast as a right one: medians of
-    interleaved tries differ by less than the tries themselves.
-    """
+def test_key_lookup_takes_constant_time(tmp_path: Path) -> None:
+    """Unknown, revoked and almost right keys; the difference of medians is below the noise."""
     file = tmp_path / "keys.json"
     right, key = api_keys.create(file, "default", None, None)
     revoked, gone = api_keys.create(file, "default", None, None)
@@ -497,8 +485,8 @@ def test_right_and_wrong_keys_take_the_same_time(tmp_path: Path) -> None:
 # --- what docs/explanation/security-model.md says
 
 
-def test_the_threat_model_names_tests_that_exist() -> None:
-    """Every threat names a test or says that it is not mitigated; every named test exists."""
+def test_threat_model_names_existing_tests() -> None:
+    """Or says that a threat is not mitigated."""
     folder = ROOT / "docs" / "explanation"
     pages = ("security-model.md", "security-of-operation.md")
     document = "\n".join((folder / page).read_text() for page in pages)
@@ -508,10 +496,8 @@ def test_the_threat_model_names_tests_that_exist() -> None:
     assert [one for one in threats if "::" not in one and "*Not mitigated*" not in one] == []
 
 
-def test_every_package_is_locked_by_hashes() -> None:
-    """Supply chain: each line of a lock file that names a package has at least one SHA-256, and
-    names no address.
-    """
+def test_locked_packages_have_hashes() -> None:
+    """Each line of a lock file has a SHA-256 and no URL."""
     for file in sorted((ROOT / "requirements").glob("*.txt")):
         blocks = re.split(r"\n(?=\S)", re.sub(r"(?m)^ *#.*\n", "", file.read_text()).strip())
         packages = [block for block in blocks if re.match(r"[a-z0-9]", block)]

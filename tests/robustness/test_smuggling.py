@@ -133,7 +133,7 @@ def known(server: Server, connection: socket.socket) -> None:
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["fresh", "known"])
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_has_two_meanings_is_refused(shipped: Server, name: str, is_known: bool) -> None:
+def test_ambiguous_request_is_refused(shipped: Server, name: str, is_known: bool) -> None:
     """The server answers 400, closes the connection and answers no later request."""
     for target in (b"/healthz", TOOL.encode()):
         with connected(shipped) as connection:
@@ -153,10 +153,9 @@ def test_what_has_two_meanings_is_refused(shipped: Server, name: str, is_known: 
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["fresh", "known"])
 @pytest.mark.parametrize("name", WHOLE)
-def test_a_body_that_looks_like_a_request_is_none(
+def test_body_that_looks_like_a_request_is_a_body(
     shipped: Server, name: str, is_known: bool
 ) -> None:
-    """The request is answered, the next one too, and nothing between."""
     with connected(shipped) as connection:
         if is_known:
             known(shipped, connection)
@@ -165,8 +164,7 @@ def test_a_body_that_looks_like_a_request_is_none(
     assert b"smuggled" not in data
 
 
-def test_after_an_upgrade_nothing_is_read(shipped: Server) -> None:
-    """What follows a request for another protocol is of that protocol, which nobody here speaks."""
+def test_bytes_after_an_upgrade_are_ignored(shipped: Server) -> None:
     with connected(shipped) as connection:
         connection.sendall(
             head(b"Connection: Upgrade", b"Upgrade: websocket", b"Content-Length: " + SIZE)
@@ -204,8 +202,9 @@ BREAKS = (
     ],
 )
 @pytest.mark.parametrize("given", BREAKS)
-def test_no_header_makes_another(shipped: Server, place: bytes, given: bytes) -> None:
-    """Whatever stands in a header, the answer has no line of its making."""
+def test_request_headers_cannot_add_response_headers(
+    shipped: Server, place: bytes, given: bytes
+) -> None:
     for target in (TOOL.encode(), b"/nothing", b"/toolkits/github"):
         with connected(shipped) as connection:
             data = received(connection, head(place % given, b"Connection: close", target=target))
@@ -223,10 +222,8 @@ def test_no_header_makes_another(shipped: Server, place: bytes, given: bytes) ->
         b"%ff",
     ],
 )
-def test_no_query_or_path_makes_a_header(shipped: Server, given: bytes) -> None:
-    """A query that finds nothing is told back in a header (`X-Suggested-Query`), a path without its
-    slash in another (`Location`).
-    """
+def test_query_and_path_cannot_add_response_headers(shipped: Server, given: bytes) -> None:
+    """`X-Suggested-Query` and `Location` contain parts of them."""
     targets = [
         b"%b?query=%b" % (LIST.encode(), given),
         b"%b?query=isue+%b" % (LIST.encode(), given),
@@ -253,10 +250,8 @@ def test_no_query_or_path_makes_a_header(shipped: Server, given: bytes) -> None:
         assert all(b":" in line for line in lines[1:])
 
 
-def test_a_host_of_others_leads_nowhere(shipped: Server) -> None:
-    """No answer is made of the `Host`, but the address of the page with its slash, which the client
-    itself has asked for; none may be kept for others.
-    """
+def test_host_header_is_not_trusted(shipped: Server) -> None:
+    """Only the redirect to the URL with a slash uses it, and that is not cached."""
     for target in (
         TOOL.encode(),
         LIST.encode(),
@@ -320,10 +315,8 @@ OUT = (
 @pytest.mark.parametrize(
     "before", ["", "/api/v3/tools", "/api/v3/tool_router/session/trs_support", "/toolkits"]
 )
-def test_no_path_leads_out(shipped: Server, path: str, before: str) -> None:
-    """Neither of the site nor of the API, however it is spelt: there is nothing there, or it is no
-    path at all.
-    """
+def test_paths_cannot_leave_the_root(shipped: Server, path: str, before: str) -> None:
+    """Of the site or the API, for any spelling."""
     target = before + path if path.startswith(("/", "\\")) else path
     with connected(shipped) as connection:
         data = received(
@@ -337,8 +330,7 @@ def test_no_path_leads_out(shipped: Server, path: str, before: str) -> None:
     assert b"root:" not in data
 
 
-def test_links_in_a_site_do_not_lead_out(shipped_build: Path, tmp_path: Path) -> None:
-    """Whoever can put a link into the folder of a site cannot have other files served by it."""
+def test_symlinks_in_a_site_are_not_followed(shipped_build: Path, tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "index.html").write_text("mine")
     (tmp_path / "secret.txt").write_text("a secret")
@@ -380,10 +372,8 @@ def bad(server: Server, revoked: str) -> Iterator[bytes]:
         yield head(target=path.encode())
 
 
-def test_nothing_secret_is_answered_or_written_down(shipped_build: Path, tmp_path: Path) -> None:
-    """A server that was asked many bad things has told no path of its machine, no trace and no key
-    that was not in the question, and its logs have no key.
-    """
+def test_responses_and_logs_reveal_no_secrets(shipped_build: Path, tmp_path: Path) -> None:
+    """No path of the machine, no traceback, and no key."""
     with start_server(
         shipped_build,
         tmp_path,

@@ -54,8 +54,8 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @needs_limits
 @pytest.mark.parametrize("most", [0, 1, 2, 3, 4, 5, 6])
-def test_a_build_does_with_what_it_gets(most: int, catalog: Path, tmp_path: Path) -> None:
-    """With fewer processes than it was told, or none, and never waits for one that cannot come."""
+def test_build_uses_fewer_processes_if_limited(most: int, catalog: Path, tmp_path: Path) -> None:
+    """Or none, and never waits for one that cannot start."""
     done = limited(
         most,
         "build",
@@ -93,10 +93,10 @@ def without_shared_memory() -> list[str]:
     return [*alone, sys.executable, "-m", "toolcatalog"]
 
 
-def test_a_build_does_without_shared_memory(
+def test_build_works_without_shared_memory(
     without_shared_memory: list[str], catalog: Path, tmp_path: Path
 ) -> None:
-    """It holds the locks that processes share."""
+    """Which holds the locks of processes."""
     command = f"build --catalog {catalog} --out {tmp_path}/build --no-site --jobs 2"
     done = subprocess.run(
         [*without_shared_memory, *command.split()],
@@ -109,10 +109,10 @@ def test_a_build_does_without_shared_memory(
     assert done.stdout.strip() == build(catalog, tmp_path / "other", None).digest
 
 
-def test_workers_do_without_shared_memory(
+def test_workers_run_without_shared_memory(
     without_shared_memory: list[str], shipped_build: Path, tmp_path: Path
 ) -> None:
-    """They answer, are told that the end is near, and end."""
+    """They answer and drain."""
     create_key(tmp_path / "keys.json")
     command = (
         f"serve --build {shipped_build} --keys {tmp_path}/keys.json --port 0 --workers 2 "
@@ -138,8 +138,8 @@ def test_workers_do_without_shared_memory(
 
 
 @needs_limits
-def test_a_server_says_so(shipped_build: Path, tmp_path: Path) -> None:
-    """It cannot follow its build without a thread."""
+def test_server_without_threads_reports_it(shipped_build: Path, tmp_path: Path) -> None:
+    """It cannot follow its build."""
     (tmp_path / "keys.json").write_text('{"format": 1, "keys": []}')
     done = limited(
         0, "serve", "--build", shipped_build, "--keys", tmp_path / "keys.json", "--port", 0
@@ -148,21 +148,20 @@ def test_a_server_says_so(shipped_build: Path, tmp_path: Path) -> None:
 
 
 @needs_limits
-def test_a_library_that_gets_no_thread_is_a_sentence(shipped_build: Path, tmp_path: Path) -> None:
-    """The one that sends objects to a store begins its own."""
+def test_object_store_without_threads_is_reported(shipped_build: Path, tmp_path: Path) -> None:
+    """The library starts its own."""
     done = limited(0, "publish", f"file://{tmp_path}/store", "--build", shipped_build)
     assert error_sentence(done).startswith("error: No more threads may be started here")
 
 
-def test_room_is_found_and_left() -> None:
-    """As many as are asked for where nothing limits them, and none of them stays."""
+def test_thread_count_is_measured_and_released() -> None:
     before = threading.active_count()
     assert threads.count_available(5) == 5
     assert threading.active_count() == before
 
 
-def test_a_thread_that_cannot_start_is_a_sentence() -> None:
-    """Of the library's words for it, and what to raise."""
+def test_thread_error_is_one_sentence() -> None:
+    """With the limit to raise."""
     thread = threading.Thread(target=str)
     thread.start()
     with pytest.raises(UsageError, match="No more threads may be started here: raise the limit"):

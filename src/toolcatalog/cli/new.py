@@ -255,9 +255,9 @@ def _find_field_problem(path: str, values: Mapping[str, Any], key: str) -> str:
         )
     finding = next(
         (
-            one
-            for one in scaffold.validate_file(path, scaffold.render_file(path, values))
-            if one.pointer[:1] == (key,)
+            problem
+            for problem in scaffold.validate_file(path, scaffold.render_file(path, values))
+            if problem.pointer[:1] == (key,)
         ),
         None,
     )

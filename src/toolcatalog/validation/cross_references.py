@@ -283,7 +283,7 @@ def check_replacements(catalog: Catalog) -> Iterator[Finding]:
 
 
 def _check_replacements(
-    what: str, deprecated: Iterable[tuple[str, str, str]], slugs: Collection[str]
+    noun: str, deprecated: Iterable[tuple[str, str, str]], slugs: Collection[str]
 ) -> Iterator[Finding]:
     pointer = ("deprecation", "replaced_by")
     for path, slug, replacement in deprecated:
@@ -297,7 +297,7 @@ def _check_replacements(
                 help="name another tool, or remove the line",
             )
         elif replacement and replacement not in slugs:
-            yield _unknown_reference(path, pointer, what, replacement, slugs)
+            yield _unknown_reference(path, pointer, noun, replacement, slugs)
 
 
 def check_auth_config_references(catalog: Catalog) -> Iterator[Finding]:

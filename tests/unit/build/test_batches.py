@@ -20,8 +20,8 @@ FOLDERS = [f"toolkits/kit{number % 7}/KIT{number % 7}_TOOL_{number}" for number 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size=1, max_size=8)
 
 
-def test_a_batch_is_a_run_of_slugs() -> None:
-    """All tools in the order of their slugs, once each, cut into batches of about 64."""
+def test_batch_is_a_run_of_slugs() -> None:
+    """All tools in order, each once, in batches of about 64."""
     found = split_into_batches(FOLDERS)
     assert [folder for batch in found for folder in batch] == sorted(
         FOLDERS, key=lambda folder: folder.rpartition("/")[2]
@@ -34,8 +34,7 @@ def test_a_batch_is_a_run_of_slugs() -> None:
 
 @example_settings(33)
 @given(st.lists(st.tuples(NAMES, NAMES), max_size=30, unique=True), st.randoms())
-def test_order_does_not_matter(names: list[tuple[str, str]], draw: random.Random) -> None:
-    """Whatever the names are and whatever order they are found in."""
+def test_input_order_does_not_matter(names: list[tuple[str, str]], draw: random.Random) -> None:
     folders = [f"toolkits/{toolkit}/{slug}" for toolkit, slug in names]
     shuffled = draw.sample(folders, len(folders))
     assert split_into_batches(shuffled) == split_into_batches(folders)
@@ -44,23 +43,23 @@ def test_order_does_not_matter(names: list[tuple[str, str]], draw: random.Random
     )
 
 
-def test_none_is_very_large() -> None:
-    """What is compiled where one tool has changed is not much more than a batch is on average."""
+def test_batch_size_is_limited() -> None:
+    """So that a changed tool compiles not much more than the average."""
     sizes = [*map(len, split_into_batches(FOLDERS))]
     assert sum(size * size for size in sizes) / sum(sizes) < 1.5 * sum(sizes) / len(sizes)
 
 
 @pytest.mark.parametrize("number", [*range(0, 3000, 97)])
 def test_boundaries_move_only_locally(number: int) -> None:
-    """One tool less changes the batch that had it, and now and then a few beside it."""
+    """A removed tool changes its batch and rarely a few neighbors."""
     whole = {*split_into_batches(FOLDERS)}
     fewer = {*split_into_batches([*FOLDERS[:number], *FOLDERS[number + 1 :]])}
     assert len(whole - fewer) <= 3
     assert len(fewer - whole) <= 3
 
 
-def test_a_tool_that_starts_a_batch() -> None:
-    """Without it, the batch before takes some of its batch; all that do not lie near stay."""
+def test_removing_the_first_tool_of_a_batch() -> None:
+    """The batch before takes some of its tools; distant batches stay."""
     found = split_into_batches(FOLDERS)
     for place in range(1, 20):
         first = found[place][0]
@@ -200,10 +199,8 @@ def marked(rows: list[FolderRow]) -> list[FolderRow]:
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-def test_every_change_is_seen(change: Change, root: Path) -> None:
-    """Whatever happens to the files of a folder, the next look tells what there is now, and so does
-    the one after.
-    """
+def test_every_change_of_a_folder_is_found(change: Change, root: Path) -> None:
+    """In the next listing and the one after."""
     folder = f"toolkits/kit/{change.__name__}"
     rows = seen(root, folder, [])
     assert batches.are_files_unchanged(root, [folder], rows)
@@ -222,10 +219,8 @@ def test_every_change_is_seen(change: Change, root: Path) -> None:
     seen(root, folder, rows)
 
 
-def test_what_has_not_changed_is_not_read(root: Path) -> None:
-    """Of a folder and its files that are as they were noted, the note is taken; a link is always
-    read.
-    """
+def test_unchanged_files_are_not_read(root: Path) -> None:
+    """If the state of the folder and its files is as recorded; symlinks are always read."""
     for name, relied_on in (("still", True), ("links", False)):
         folder = f"toolkits/kit/{name}"
         rows = marked(seen(root, folder, []))
@@ -239,8 +234,8 @@ def test_what_has_not_changed_is_not_read(root: Path) -> None:
         )
 
 
-def test_a_note_of_other_folders_is_none(root: Path) -> None:
-    """One folder more or less, or another order, is a change."""
+def test_record_of_other_folders_is_not_used(root: Path) -> None:
+    """One folder more or less, or another order."""
     still, links = "toolkits/kit/still", "toolkits/kit/links"
     rows = seen(root, still, [])
     assert not batches.are_files_unchanged(root, [], rows)
@@ -249,8 +244,8 @@ def test_a_note_of_other_folders_is_none(root: Path) -> None:
     assert not batches.are_files_unchanged(root, [still], [])
 
 
-def test_a_fresh_file_is_read_every_time(tmp_path: Path) -> None:
-    """What has changed just now may change again without a sign of it."""
+def test_recent_file_is_read_every_time(tmp_path: Path) -> None:
+    """It may change again without a sign."""
     folder = tmp_path / "toolkits/kit/FRESH"
     folder.mkdir(parents=True)
     rows: list[FolderRow] = []
@@ -260,8 +255,8 @@ def test_a_fresh_file_is_read_every_time(tmp_path: Path) -> None:
         assert not batches.are_files_unchanged(tmp_path, ["toolkits/kit/FRESH"], rows)
 
 
-def test_listed_is_the_same_without_reading(root: Path) -> None:
-    """What is to be read by others has no digest yet; all else is as a look gives it."""
+def test_listing_without_digests(root: Path) -> None:
+    """Has no digest for files that others read, and is equal otherwise."""
     folder = "toolkits/kit/still"
     (row,) = batches.list_batch_files(root, [folder]).rows
     (other,) = batches.scan_folders(root, [folder], []).rows

@@ -27,10 +27,8 @@ OLD, NEW, CHAT = (
 TOOLS = (NEW, CHAT, OLD)
 
 
-def test_a_part_of_tools() -> None:
-    """Sorted by slug and version, the newest of each tool apart from the older ones; facts tell of
-    the bytes of each.
-    """
+def test_compiled_batch() -> None:
+    """Sorted by slug and version, the newest apart from older ones; facts have the sizes."""
     part = compiler.compile_tools(TOOLS, make_catalog(*TOOLS).toolkits)
     facts = part.facts
     assert [*zip(facts.slugs, facts.versions, facts.newest, strict=True)] == [
@@ -91,8 +89,8 @@ def task(root: Path, tmp_path: Path) -> Task:
     return task_of(root, tmp_path / "cache")
 
 
-def test_a_sound_batch_is_in_the_cache(task: Task) -> None:
-    """Compiled once, it is found by its files, and its part is that of the records."""
+def test_valid_batch_is_cached(task: Task) -> None:
+    """The key is found by its files, and the entry equals the records."""
     done = compiler.compile_batch(task)
     assert done.entry is not None
     assert (done.checked_files, done.unreadable) == ((), ())
@@ -107,9 +105,9 @@ def test_a_sound_batch_is_in_the_cache(task: Task) -> None:
     ]
 
 
-def test_what_the_key_depends_on(task: Task, root: Path) -> None:
-    """Another program, toolkit, file name or content has another key; the rest of the catalog and
-    empty folders do not matter.
+def test_cache_key_inputs(task: Task, root: Path) -> None:
+    """Another program, toolkit, file name or content; not the rest of the catalog or empty
+    folders.
     """
     files = [
         ("toolkits/kit0/KIT0_DO_0/20250101_00.yaml", "aa"),
@@ -141,10 +139,8 @@ def test_what_the_key_depends_on(task: Task, root: Path) -> None:
     assert len(others | {key}) == 6
 
 
-def test_a_batch_with_problems_leaves_nothing(task: Task, root: Path) -> None:
-    """What is wrong is told of each file, the sound ones come without their parameters, and no part
-    is kept.
-    """
+def test_batch_with_problems_is_not_cached(task: Task, root: Path) -> None:
+    """Problems of each file are returned, valid tools come without parameters."""
     (root / "toolkits/kit0/KIT0_DO_0/20250101_00.yaml").write_text("name: X\n")
     (root / "toolkits/kit0/KIT0_DO_0/stray.txt").write_text("")
     done = compiler.compile_batch(task)
@@ -165,16 +161,16 @@ def test_a_batch_with_problems_leaves_nothing(task: Task, root: Path) -> None:
     assert batches.find_cached((task, None)) is None
 
 
-def test_a_batch_without_its_toolkit_is_not_kept(task: Task) -> None:
-    """A toolkit that is missing or has problems gives its tools no name and logo."""
+def test_batch_without_its_toolkit_is_not_cached(task: Task) -> None:
+    """Without a valid toolkit, tools have no name and logo."""
     done = compiler.compile_batch(replace(task, toolkits={}))
     assert done.entry is None
     assert len(done.checked_files) == 6
     assert not any(one.problems for one in done.checked_files)
 
 
-def test_a_damaged_part_is_made_again(task: Task) -> None:
-    """As long as the files are what they were."""
+def test_damaged_entry_is_rebuilt(task: Task) -> None:
+    """While the files stay the same."""
     entry = compiler.compile_batch(task).entry
     assert entry is not None
     batch = CachedBatch(task, entry)
@@ -218,8 +214,8 @@ def assembled(folder: Path, batched: list[list[ToolVersion]]) -> SnapshotWriter:
         [[OLD, NEW], [make_tool("ZULU", version) for version in ("20250101_00", "20250201_00")]],
     ],
 )
-def test_documents_of_any_parts(batched: list[list[ToolVersion]], tmp_path: Path) -> None:
-    """A JSON array, the newest of each tool first; the columns say where each lies."""
+def test_documents_of_batches(batched: list[list[ToolVersion]], tmp_path: Path) -> None:
+    """A JSON array, the newest of each tool first, and columns with their positions."""
     assembly = assembled(tmp_path, batched)
     ordered = sorted(
         (one for batch in batched for one in batch), key=lambda one: (one.slug, one.version)
@@ -242,8 +238,8 @@ def test_documents_of_any_parts(batched: list[list[ToolVersion]], tmp_path: Path
 
 
 @pytest.mark.parametrize("size", [(1 << 20) - 700, 1 << 20, (3 << 20) + 1])
-def test_large_documents(size: int, tmp_path: Path) -> None:
-    """Older documents of more than a block are copied to the last byte."""
+def test_large_documents_are_copied_completely(size: int, tmp_path: Path) -> None:
+    """Older documents of more than a block."""
     versions = ("20250101_00", "20250201_00", "20250301_00")
     assembled(
         tmp_path,

@@ -41,8 +41,8 @@ def kept(cache: Path, site: Path, groups: dict[str, PageGroupState]) -> Path:
     return file
 
 
-def test_groups_come_as_they_were_kept(cache: Path, tmp_path: Path) -> None:
-    """All at once, and one after another; of another program nothing is taken."""
+def test_page_groups_round_trip(cache: Path, tmp_path: Path) -> None:
+    """All at once and one by one; not from another program version."""
     groups = {"one": noted(2), "other": noted(0)}
     kept(cache, tmp_path, groups)
     assert state.load_site_state(cache, tmp_path, "this program") == SiteState(
@@ -53,8 +53,8 @@ def test_groups_come_as_they_were_kept(cache: Path, tmp_path: Path) -> None:
     assert [*state.iter_site_groups(cache, tmp_path, "another")] == []
 
 
-def test_damage_anywhere_is_as_good_as_nothing(cache: Path, tmp_path: Path) -> None:
-    """Not even the groups before the damage are taken."""
+def test_damaged_state_is_empty(cache: Path, tmp_path: Path) -> None:
+    """Also the groups before the damage."""
     file = kept(cache, tmp_path, {"one": noted(1), "other": noted(1, 1)})
     data = file.read_bytes()
     for place in range(len(data)):
@@ -63,10 +63,8 @@ def test_damage_anywhere_is_as_good_as_nothing(cache: Path, tmp_path: Path) -> N
         assert [*state.iter_site_groups(cache, tmp_path, "this program")] == []
 
 
-def test_to_go_through_the_groups_holds_none(cache: Path, tmp_path: Path) -> None:
-    """Of a million tools they are two hundred megabytes, and the process that looks at the site is
-    there until the build ends.
-    """
+def test_iterating_page_groups_uses_little_memory(cache: Path, tmp_path: Path) -> None:
+    """A million tools have 200 MB of them."""
     file = kept(cache, tmp_path, {str(group): noted(50, group) for group in range(1_000)})
     tracemalloc.start()
     pages = sum(
@@ -96,8 +94,8 @@ NAMES = st.lists(
 )
 
 
-def test_a_batch_comes_back_for_the_rules(tmp_path: Path) -> None:
-    """Its tool versions as far as other files go by them, and the rules that have advice for it."""
+def test_batch_facts_round_trip(tmp_path: Path) -> None:
+    """Tool versions for rules of other files, and rules with findings."""
     facts = {
         ONE: build_cache.dump_rule_facts(FACTS),
         OTHER: build_cache.dump_rule_facts(ToolColumns()),
@@ -124,8 +122,8 @@ def test_a_batch_comes_back_for_the_rules(tmp_path: Path) -> None:
 
 
 @given(scopes=NAMES, tags=NAMES)
-def test_all_names_come_back(scopes: list[str], tags: list[str]) -> None:
-    """Whatever is in them: no scope and no tag holds a comma."""
+def test_names_round_trip(scopes: list[str], tags: list[str]) -> None:
+    """With any characters; scopes and tags contain no commas."""
     facts = ToolColumns(
         toolkits=["a"], slugs=["A_B"], versions=["v"], scopes=[scopes], tags=[tags], replaced=[None]
     )
@@ -144,10 +142,8 @@ def test_all_names_come_back(scopes: list[str], tags: list[str]) -> None:
         lambda data: data * 2,
     ],
 )
-def test_what_is_damaged_is_nothing(damage: object, tmp_path: Path) -> None:
-    """A file that was cut off, changed, emptied or lengthened has no brief that anybody relies on;
-    nor has one that is not there.
-    """
+def test_damaged_facts_are_not_used(damage: object, tmp_path: Path) -> None:
+    """A missing, cut, changed, empty or longer file."""
     assert state.load_rule_facts(tmp_path, PROGRAM) == {}
     state.save_rule_facts(tmp_path, PROGRAM, {ONE: build_cache.dump_rule_facts(FACTS)})
     place = tmp_path / "rule-facts"
@@ -156,8 +152,8 @@ def test_what_is_damaged_is_nothing(damage: object, tmp_path: Path) -> None:
     assert state.load_rule_facts(tmp_path, PROGRAM) == {}
 
 
-def test_cache_entries_come_back_for_the_same_program(tmp_path: Path) -> None:
-    """With all their fields; another program finds none."""
+def test_cache_entries_round_trip_for_the_same_program(tmp_path: Path) -> None:
+    """With all fields; another program version finds none."""
     entries = {
         b'"toolkits/kit/A"': CacheEntry(ONE, True, b'{"kit":"d"}', b'[["toolkits/kit/A",1,[]]]'),
         b'"toolkits/kit/B"': CacheEntry(OTHER, False, b"{}", b"[]"),
@@ -170,8 +166,8 @@ def test_cache_entries_come_back_for_the_same_program(tmp_path: Path) -> None:
     assert state.load_state(tmp_path / "cache", "another program") == state.BuildState()
 
 
-def test_located_findings_come_back_for_the_same_catalog(tmp_path: Path) -> None:
-    """Those of the rules in question; displayed paths start with the name of the catalog."""
+def test_located_findings_round_trip_for_the_same_catalog(tmp_path: Path) -> None:
+    """Of the selected rules; displayed paths start with the name of the catalog."""
     problems = [
         Problem(path=f"catalog/a\t{rule}.yaml", line=1, column=2, rule=rule, message="wrong\nhere")
         for rule in ("secret", "slug-long")

@@ -37,7 +37,7 @@ def one(label: Status = "changed", text: str = "x", **fields: Any) -> Entry:
     return Entry(label, f"toolkits/a/{text}", "a", text, V1, changes=(change,))._replace(**fields)
 
 
-def test_nothing_differs() -> None:
+def test_report_without_differences() -> None:
     assert format_summary(Comparison("a", "b", ())) == "No change."
     assert (
         render_markdown(Comparison("main", "HEAD", ()))
@@ -45,7 +45,7 @@ def test_nothing_differs() -> None:
     )
 
 
-def test_the_numbers_come_first() -> None:
+def test_numbers_come_first() -> None:
     entries = (
         one("not compared", reason="line 3"),
         one("removed"),
@@ -63,10 +63,8 @@ def test_the_numbers_come_first() -> None:
     assert "<details>" not in text
 
 
-def test_much_is_folded_by_toolkit() -> None:
-    """Each toolkit is a part that can be opened, with its own numbers; what is in it is read as
-    Markdown.
-    """
+def test_long_reports_are_folded_by_toolkit() -> None:
+    """Each toolkit is a `details` element with its numbers and Markdown inside."""
     entries = tuple(one(text=f"T_{number}", toolkit=f"kit{number % 3}") for number in range(60))
     text = render_markdown(compare_sides(Side({}, {}, {}), Side({}, {}, {}), extra_entries=entries))
     assert text.count("<details><summary>Toolkit <code>kit") == text.count("\n</details>\n") == 3
@@ -77,10 +75,8 @@ def test_much_is_folded_by_toolkit() -> None:
     assert PARSER.render(text).count("<li><code>T_") == 60
 
 
-def test_it_is_never_too_long() -> None:
-    """GitHub refuses more: what is left out is counted, and every part that was opened is
-    closed.
-    """
+def test_report_length_is_limited() -> None:
+    """For GitHub: omitted entries are counted, open elements are closed."""
     for entries in (
         tuple(one(text=f"T_{number}", toolkit=f"kit{number % 200}") for number in range(3_000)),
         tuple(one(text="x" * 100_000, toolkit=f"kit{number}") for number in range(3_000)),
@@ -137,8 +133,7 @@ def tags(text: str) -> list[str]:
 
 @example_settings(100)
 @given(TEXTS | st.text(max_size=20))
-def test_no_text_becomes_structure(text: str) -> None:
-    """Whatever a catalog says, the Markdown has the shape that it has for a plain word."""
+def test_catalog_texts_add_no_markdown(text: str) -> None:
 
     def content(word: str) -> str:
         old, new = tools(word)
@@ -160,8 +155,8 @@ def test_no_text_becomes_structure(text: str) -> None:
     assert all(char.isprintable() or char == "\n" for char in content(f"z{text}"))
 
 
-def test_as_json() -> None:
-    """The fields that docs/reference/diff.md tells, in values of JSON."""
+def test_json_report() -> None:
+    """With the fields of docs/reference/diff.md."""
     result = compare_sides(
         Side({("a", "A_DO"): [V1]}, {}, {}),
         Side({("a", "A_DO"): [V1, V2]}, {ToolVersionKey("a", "A_DO", V2): Unreadable("no")}, {}),

@@ -39,7 +39,7 @@ def described(
     on, and what is lost.
     """
     found, losses = convert({"type": "object", "properties": {"x": schema}, **(root or {})}, of)
-    return found.get("x"), [("/".join(map(str, loss.pointer[2:])), loss.what) for loss in losses]
+    return found.get("x"), [("/".join(map(str, loss.pointer[2:])), loss.kind) for loss in losses]
 
 
 @pytest.mark.parametrize(
@@ -154,12 +154,8 @@ def described(
         ({"description": "Any value."}, {"description": "Any value.", **ANYTHING}),
     ],
 )
-def test_every_spelling_becomes_the_one_of_the_catalog(
-    schema: Any, expected: dict[str, Any]
-) -> None:
-    """A schema that says nothing special has one description, in the format's spelling, and nothing
-    is lost.
-    """
+def test_equivalent_schemas_have_one_description(schema: Any, expected: dict[str, Any]) -> None:
+    """Without losses."""
     found, losses = described(schema)
     if any(
         "anyOf" in branch or "minLength" in branch or "properties" in branch
@@ -231,19 +227,15 @@ def test_every_spelling_becomes_the_one_of_the_catalog(
         ({"const": 1, "enum": [True]}, {"type": "boolean", "enum": [True]}, [("const", "`const`")]),
     ],
 )
-def test_what_the_format_cannot_say_is_reported(
+def test_unsupported_keywords_are_reported(
     schema: Any, expected: Any, lost: list[tuple[str, str]]
 ) -> None:
-    """What has no place in the format is left out, the rest stays, and there is one loss for each
-    thing left out.
-    """
+    """One loss for each; the rest stays."""
     assert described(schema) == (expected, lost)
 
 
-def test_references_are_written_out() -> None:
-    """`$ref` is replaced by what it leads to, wherever it leads, also through other references and
-    escaped names.
-    """
+def test_references_are_resolved() -> None:
+    """Through other references and escaped names."""
     definitions = {"a/b": {"$ref": "#/definitions/Person"}}
     found, losses = described(
         {"$ref": "#/$defs/a~1b"}, {"$defs": definitions, "definitions": {"Person": PERSON}}
@@ -251,10 +243,8 @@ def test_references_are_written_out() -> None:
     assert (found, losses) == (DESCRIBED_PERSON, [])
 
 
-def test_a_schema_within_itself_is_cut() -> None:
-    """A schema that contains itself is written out once, and where it comes again only its type,
-    title and description stand.
-    """
+def test_recursive_schema_is_cut() -> None:
+    """The inner one has only type, title and description."""
     node = {
         "type": "object",
         "title": "Node",
@@ -269,8 +259,7 @@ def test_a_schema_within_itself_is_cut() -> None:
     assert losses == [("properties/next/$ref", "a schema within itself, cut where it comes again")]
 
 
-def test_siblings_that_share_a_definition_are_not_taken_for_a_circle() -> None:
-    """A definition used in two places, one beside the other, is written out in both."""
+def test_shared_definition_is_not_recursive() -> None:
     found, losses = described(
         {"allOf": [{"$ref": "#/$defs/P"}, {"properties": {"boss": {"$ref": "#/$defs/P"}}}]},
         {"$defs": {"P": PERSON}},
@@ -291,18 +280,14 @@ def test_siblings_that_share_a_definition_are_not_taken_for_a_circle() -> None:
         ("common.yaml#/P", "another document that cannot be read"),
     ],
 )
-def test_a_reference_to_nowhere_is_reported(ref: str, where: str) -> None:
-    """A `$ref` that leads out of its definition, or to no schema, is never fetched: what stands
-    beside it stays.
-    """
+def test_unresolvable_reference_is_reported(ref: str, where: str) -> None:
+    """References out of the definition are never fetched; siblings of `$ref` stay."""
     found, losses = described({"$ref": ref, "type": "string"}, {"$defs": {"P": PERSON}})
     assert (found, losses) == ({"type": "string"}, [("$ref", f"a `$ref` that leads to {where}")])
 
 
-def test_references_that_multiply_end() -> None:
-    """Thirty definitions that each use the next one twice would unfold to a thousand million
-    schemas: it stops, and says so.
-    """
+def test_exponential_references_stop() -> None:
+    """Thirty definitions that each use the next one twice would expand to a billion schemas."""
     definitions = {
         f"d{number}": {
             "type": "object",
@@ -319,16 +304,15 @@ def test_references_that_multiply_end() -> None:
     assert "what follows the first 20,000 schemas of a definition" in {what for _, what in losses}
 
 
-def test_a_reference_may_lead_into_a_list() -> None:
-    """Steps of a reference may be numbers of a list's items."""
+def test_reference_may_contain_list_indexes() -> None:
     found, losses = described(
         {"$ref": "#/$defs/A/anyOf/1"}, {"$defs": {"A": {"anyOf": [{"type": "string"}, PERSON]}}}
     )
     assert (found, losses) == (DESCRIBED_PERSON, [])
 
 
-def test_references_in_a_long_row_end() -> None:
-    """A reference to a reference to a reference is followed, but not a hundred times."""
+def test_long_reference_chains_stop() -> None:
+    """A chain of a hundred is not followed."""
     row = {f"d{number}": {"$ref": f"#/$defs/d{number + 1}"} for number in range(100)} | {
         "d100": PERSON
     }
@@ -338,33 +322,30 @@ def test_references_in_a_long_row_end() -> None:
     ]
 
 
-def test_values_count_as_schemas_do() -> None:
-    """A list of a hundred thousand choices is held once, and not in each of a thousand places: no
-    file could be so large.
-    """
+def test_values_count_towards_the_limit() -> None:
+    """A list of 100,000 choices is not copied to a thousand places."""
     choices = {"type": "string", "enum": [f"choice {number}" for number in range(50_000)]}
     properties = {f"p{number}": {"$ref": "#/$defs/A"} for number in range(1000)}
     found, losses = convert({"properties": properties, "$defs": {"A": choices}}, "input_parameters")
     assert [name for name in found if "enum" in found[name]] == ["p0"]
-    assert {loss.what for loss in losses} == {
+    assert {loss.kind for loss in losses} == {
         "what follows the first 20,000 schemas of a definition"
     }
 
 
-def test_nesting_ends_where_a_file_may_not_be_deeper() -> None:
-    """A schema nested deeper than a catalog file may be is cut there, and what is left fits."""
+def test_nesting_is_cut_at_the_depth_of_a_file() -> None:
     schema: dict[str, Any] = {"type": "string", "examples": [[[["deep"]]]]}
     for _ in range(40):
         schema = {"type": "object", "properties": {"x": schema}}
     found, losses = convert(schema, "input_parameters")
     assert is_storable({"input_parameters": found}, 1)
-    assert [loss.what for loss in losses] == ["nesting beyond 32 levels"]
+    assert [loss.kind for loss in losses] == ["nesting beyond 32 levels"]
     assert losses[0].pointer == ("input_parameters", *["x", "properties"] * 15, "x")
     assert not is_storable({"input_parameters": {"x": {"type": "object", "properties": found}}}, 1)
 
 
 def test_required_of_outputs_is_reported() -> None:
-    """Outputs never carry `required`, at no level: one loss for each list of names."""
+    """At every level, one loss for each list."""
     found, losses = described(PERSON, {"required": ["x"]}, "output_parameters")
     assert found == {
         "type": "object",
@@ -374,10 +355,8 @@ def test_required_of_outputs_is_reported() -> None:
     assert [what for _, what in losses] == ["`required` of outputs"] * 2
 
 
-def test_the_root_keeps_its_properties_alone() -> None:
-    """Of a whole parameters object only properties and required names have a place; also references
-    and parts of it count.
-    """
+def test_root_keeps_only_properties() -> None:
+    """And required names, also from references and `allOf`."""
     root = {
         "title": "Request",
         "description": "D",
@@ -390,7 +369,7 @@ def test_the_root_keeps_its_properties_alone() -> None:
     found, losses = convert(root, "input_parameters")
     required = {"type": "string", "required": True}
     assert found == {"o": {"type": "integer"}, "a": required, "b": required}
-    assert {(loss.pointer[1], loss.what) for loss in losses} == {
+    assert {(loss.pointer[1], loss.kind) for loss in losses} == {
         ("title", "`title` of a schema that is part of one with another `title`"),
         ("title", "`title` of a whole parameters object"),
         ("description", "`description` of a whole parameters object"),
@@ -398,17 +377,15 @@ def test_the_root_keeps_its_properties_alone() -> None:
     }
 
 
-def test_parts_of_the_root_that_disagree_are_reported() -> None:
-    """Where two parts of a root describe one parameter differently, the first counts, the others'
-    further parameters stay, and it is told.
-    """
+def test_conflicting_parts_of_the_root_are_reported() -> None:
+    """The first description of a parameter counts; other parameters of all parts stay."""
     text, number = {"type": "string"}, {"type": "integer"}
     found, losses = convert(
         {"allOf": [{"properties": {"a": text}}, {"properties": {"a": number, "b": number}}]},
         "input_parameters",
     )
     assert found == {"a": text, "b": number}
-    assert [(loss.pointer, loss.what) for loss in losses] == [
+    assert [(loss.pointer, loss.kind) for loss in losses] == [
         (
             ("input_parameters", "properties"),
             "`properties` of a schema that is part of one with another `properties`",
@@ -416,10 +393,8 @@ def test_parts_of_the_root_that_disagree_are_reported() -> None:
     ]
 
 
-def test_what_the_api_serves_is_read_as_well() -> None:
-    """A map of names to descriptions, as the API serves it, gives descriptions that are served the
-    same again.
-    """
+def test_api_parameters_are_read() -> None:
+    """A map of names to descriptions is served the same again."""
     described_by_author: dict[str, dict[str, Any]] = {
         "a": {"type": "string", "description": "A.", "required": True, "examples": ["x"]},
         "type": {
@@ -499,10 +474,10 @@ SCHEMAS = st.recursive(
 @given(
     SCHEMAS, SCHEMAS.filter(lambda schema: "$ref" not in json.dumps(schema)), INSTANCES, INSTANCES
 )
-def test_the_meaning_stays(schema: Any, target: Any, one: Any, other: Any) -> None:
-    """Where nothing is lost, the description accepts exactly the values that the schema does; null
-    alone it may accept in more places.
-    """
+def test_imported_schema_accepts_the_same_values(
+    schema: Any, target: Any, one: Any, other: Any
+) -> None:
+    """Unless a loss is reported; null may be accepted in more places."""
     found, losses = described(schema, {"$defs": {"A": target}})
     assume(found and all(what.startswith("`title`") for _, what in losses))
     before = jsonschema_rs.Draft202012Validator({**schema, "$defs": {"A": target}})

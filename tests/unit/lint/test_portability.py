@@ -27,7 +27,7 @@ def told(item: ToolVersion) -> list[str]:
 @pytest.mark.parametrize(
     ("slug", "unusual"), [("7MAIL_SEND", True), ("-MAIL", True), ("_MAIL", False), ("M7", False)]
 )
-def test_the_first_character_of_a_slug(slug: str, unusual: bool) -> None:
+def test_first_character_of_a_slug(slug: str, unusual: bool) -> None:
     """A letter or `_`."""
     assert told(make_tool(slug)) == (["slug-start"] if unusual else [])
 
@@ -45,8 +45,8 @@ def test_the_first_character_of_a_slug(slug: str, unusual: bool) -> None:
         ("a\n", True),
     ],
 )
-def test_names_of_parameters(name: str, unusual: bool) -> None:
-    """At every level of the inputs, and not of the outputs."""
+def test_parameter_names(name: str, unusual: bool) -> None:
+    """At every level of the inputs, not of the outputs."""
     nested = {
         "type": "object",
         "properties": {
@@ -63,7 +63,7 @@ def nested(levels: int) -> dict[str, Any]:
 
 
 def test_depth() -> None:
-    """Five nested objects, lists between them not counted; told once."""
+    """Five nested objects; lists do not count; reported once."""
     assert told(taking(a=nested(5))) == []
     assert told(taking(a=nested(6), b=nested(7))) == ["nesting-deep"]
     assert told(taking(a={"type": "array", "items": {"type": "array", "items": nested(5)}})) == []
@@ -71,8 +71,8 @@ def test_depth() -> None:
     assert finding.pointer == ("input_parameters", "a", *("properties", "in") * 5)
 
 
-def test_number() -> None:
-    """A hundred named inputs, nested ones counted, values without a name not."""
+def test_number_of_inputs() -> None:
+    """A hundred names at all levels."""
     count = {f"p{number}": {"type": "array", "items": TEXT} for number in range(99)}
     assert told(taking(**count, more={"type": "object", "properties": {}})) == []
     assert told(taking(**count, more={"type": "object", "properties": {"one": TEXT}})) == [
@@ -80,8 +80,8 @@ def test_number() -> None:
     ]
 
 
-def test_size() -> None:
-    """Two thousand tokens of four bytes, the description counted too."""
+def test_definition_size() -> None:
+    """Two thousand tokens of four bytes, with the description."""
     frame = len(b'{"a":{"type":"string","description":""}}')
     fits = make_tool(
         "MAIL_SEND",
@@ -103,7 +103,7 @@ def enum(count: int, kind: str = "string") -> dict[str, Any]:
 
 
 def test_enums() -> None:
-    """250 values in one and 500 in all; strings only, where a type is said."""
+    """250 values in one and 500 in all; only strings for a string type."""
     assert told(taking(a=enum(250), b=enum(250))) == []
     assert told(taking(a=enum(251))) == ["enum-large"]
     assert told(taking(a=enum(250), b=enum(250), c=enum(1))) == ["enum-large"]
@@ -114,8 +114,8 @@ def test_enums() -> None:
     assert told(taking(a={"anyOf": [TEXT], "enum": ["x"]})) == []
 
 
-def test_arrays() -> None:
-    """Each says what it is a list of, also within another."""
+def test_arrays_have_items() -> None:
+    """Also nested ones."""
     assert told(taking(a={"type": "array", "items": {"type": "array"}})) == ["array-items"]
     assert told(taking(a={"type": "array", "items": TEXT})) == []
 
@@ -143,13 +143,13 @@ def test_arrays() -> None:
     ],
 )
 def test_patterns(pattern: str, unusual: str) -> None:
-    """What is escaped or in brackets is no group."""
+    """Escapes and brackets are no groups."""
     results = [*portability.check_patterns(ToolView(taking(a={**TEXT, "pattern": pattern})))]
     assert [unusual in finding.message for finding in results] == ([True] if unusual else [])
 
 
 def test_formats() -> None:
-    """At each place, those of the list pass."""
+    """Supported ones pass at each place."""
     assert told(taking(a={**TEXT, "format": "date-time"}, b={**TEXT, "format": "uri"})) == [
         "format-rare"
     ]

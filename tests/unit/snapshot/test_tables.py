@@ -34,10 +34,8 @@ def packed(values: dict[str, bytes]) -> bytes:
 
 @example_settings(50)
 @given(st.dictionaries(NAMES, st.binary(max_size=30), max_size=40), st.lists(NAMES, max_size=20))
-def test_what_is_packed_is_found(values: dict[str, bytes], others: list[str]) -> None:
-    """Every name has its value and its place, and no other name has any, whatever the names and
-    values are.
-    """
+def test_packed_names_are_found(values: dict[str, bytes], others: list[str]) -> None:
+    """With their value and place; other names are not."""
     opened, names = Table(packed(values)), sorted(values)
     assert len(opened) == len(names)
     for position, name in enumerate(names):

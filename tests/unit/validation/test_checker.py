@@ -41,8 +41,8 @@ def base(tmp_path: Path) -> Path:
     return Path(shutil.copytree(BASE, tmp_path / "catalog"))
 
 
-def test_a_sound_catalog(base: Path) -> None:
-    """Its records, sorted, and how many files were read."""
+def test_valid_catalog(base: Path) -> None:
+    """Its records, sorted, and the number of files."""
     (base / TOOL).write_text(HEAD)
     checked = check_folder(base)
     assert only_errors(checked.problems) == []
@@ -61,9 +61,7 @@ def test_a_sound_catalog(base: Path) -> None:
 
 
 def test_all_files_are_reported_in_order(base: Path) -> None:
-    """Six broken files of six kinds, in three ways of being broken: all are told, sorted by path,
-    line and column.
-    """
+    """Six invalid files of six kinds, sorted by path, line and column."""
     (base / PLACES["catalog"]).write_text("{title: 1, x: 2}")
     (base / PLACES["toolkit"]).write_bytes(b"\xff")
     (base / PLACES["tool"]).write_text("- a\n")
@@ -88,10 +86,8 @@ def test_all_files_are_reported_in_order(base: Path) -> None:
 
 @pytest.mark.parametrize("spoil", ["name: [", "name: 5", "", "- x", "name: x\x00"])
 @pytest.mark.parametrize("kind", PLACES)
-def test_a_broken_file_has_no_follow_ups(kind: str, spoil: str, base: Path) -> None:
-    """Whatever is wrong with one file, nothing is told of those that refer to it: it is there, only
-    not yet sound.
-    """
+def test_invalid_file_causes_no_other_problems(kind: str, spoil: str, base: Path) -> None:
+    """References to it are not reported."""
     (base / PLACES["tool"]).write_text(HEAD)
     (base / PLACES["meta_tool"]).write_text(HEAD)
     if kind != "auth_config":
@@ -108,10 +104,8 @@ def test_a_broken_file_has_no_follow_ups(kind: str, spoil: str, base: Path) -> N
     }
 
 
-def test_the_command_reports_the_same_as_json() -> None:
-    """`check --format json` is one array of the problems with the fields that are promised, alone
-    on standard output; exit code 1.
-    """
+def test_json_format_has_all_problems() -> None:
+    """With the documented fields, and nothing else on standard output; exit code 1."""
     case = CASES / "several" / "broken-toolkit-has-no-follow-ups" / "catalog"
     done = run_toolcatalog("check", "--catalog", case, "--format", "json")
     assert done.returncode == 1
@@ -195,9 +189,7 @@ HEAVY: dict[str, tuple[Callable[[], str], str]] = {
 
 @pytest.mark.parametrize(("text", "path"), HEAVY.values(), ids=HEAVY)
 def test_no_file_takes_long(text: Callable[[], str], path: str, base: Path) -> None:
-    """An eighth of the largest file takes a second or so of computing, not minutes, and what is
-    told of it can be read.
-    """
+    """An eighth of the largest file takes about a second of CPU time, and the report is short."""
     (base / path).write_text(text())
     started = time.process_time()
     problems = check_folder(base).problems
@@ -292,9 +284,7 @@ def checked_with(root: Path, kind: str, data: bytes) -> None:
 @example_settings(50, HealthCheck.too_slow)
 @given(kind=st.sampled_from([*PLACES]), value=values | tools)
 def test_any_value_gives_problems_or_a_catalog(fuzzed: Path, kind: str, value: Any) -> None:
-    """Whatever JSON value a file of any kind holds, there is an answer and no exception; a catalog
-    without problems resolves.
-    """
+    """No exception; a catalog without problems resolves."""
     checked_with(fuzzed, kind, json.dumps(value).encode())
 
 
@@ -305,5 +295,5 @@ def test_any_value_gives_problems_or_a_catalog(fuzzed: Path, kind: str, value: A
     | st.text("namedscriptogyu: -?[]{}&*!|>'\"#%@\n\t 0é", max_size=90).map(str.encode),
 )
 def test_any_bytes_give_problems_or_a_catalog(fuzzed: Path, kind: str, data: bytes) -> None:
-    """The same for bytes that may not even be YAML."""
+    """Even if they are not YAML."""
     checked_with(fuzzed, kind, data)

@@ -57,7 +57,7 @@ def problems(root: Path, text: str) -> list[Problem]:
 
 @pytest.mark.parametrize(("text", "expected"), CASES.values(), ids=CASES)
 def test_fixed(text: str, expected: str, tmp_path: Path) -> None:
-    """Comments, order, line ends and whatever else stays; mending once more changes nothing."""
+    """Comments, order and line ends stay; a second run changes nothing."""
     found = fixes.fix_once(text.encode(), problems(tmp_path, text))
     assert found.data.decode() == expected
     assert found.fix_count == sum(problem.fix is not None for problem in problems(tmp_path, text))
@@ -66,8 +66,8 @@ def test_fixed(text: str, expected: str, tmp_path: Path) -> None:
     assert fixes.fix_once(found.data, again) == fixes.FixResult(found.data, 0, 0)
 
 
-def test_a_line_that_has_changed_is_left_alone(tmp_path: Path) -> None:
-    """Between checking and mending an editor may have written."""
+def test_line_that_changed_is_not_fixed(tmp_path: Path) -> None:
+    """An editor may write between check and fix."""
     found = problems(tmp_path, "name: 5\ndescription: x\n")
     assert fixes.fix_once(b"name: 50\ndescription: x\n", found) == fixes.FixResult(
         b"name: 50\ndescription: x\n", 0, 0
@@ -100,8 +100,7 @@ UNSAFE_CASES = {
 
 
 @pytest.mark.parametrize(("text", "expected"), UNSAFE_CASES.values(), ids=UNSAFE_CASES)
-def test_unsafe_fixes(text: str, expected: str, tmp_path: Path) -> None:
-    """What is probably meant is applied only if the user allows it."""
+def test_unsafe_fixes_need_an_option(text: str, expected: str, tmp_path: Path) -> None:
 
     def find(data: bytes) -> list[Problem]:
         return problems(tmp_path, data.decode())
@@ -126,7 +125,7 @@ def test_unsafe_fixes(text: str, expected: str, tmp_path: Path) -> None:
     ],
 )
 def test_suggested_paths(path: str, suggested: str | None) -> None:
-    """Endings and case only, and only if the result is a path of the catalog."""
+    """Suffix and case only, and only valid paths of the catalog."""
     assert fixes.suggest_path(path) == suggested
 
 
@@ -138,10 +137,8 @@ HIDDEN = (
 )
 
 
-def test_what_hides_behind_another_fault_is_fixed_too(tmp_path: Path) -> None:
-    """Whether a default fits is not asked while its description is no sound one: one run of `--fix`
-    is enough all the same.
-    """
+def test_hidden_problems_are_fixed_in_the_same_run(tmp_path: Path) -> None:
+    """A default is checked only after its description is valid."""
     problems(tmp_path, HIDDEN)
     (tmp_path / "catalog.yaml").write_text("title: Test\n")
     out = tmp_path.parent / f"{tmp_path.name}-build"
@@ -175,7 +172,7 @@ def twice(root: Path, path: str) -> tuple[bytes, bytes]:
 
 @pytest.mark.parametrize("rule", sorted({case.parent.name for case in FIXABLE}))
 def test_fixing_twice_is_fixing_once(rule: str, tmp_path: Path) -> None:
-    """Of every file that shows what a rule finds: what was mended is left alone by the next run."""
+    """For every file of the reject cases."""
     for case in FIXABLE:
         if case.parent.name == rule:
             root = Path(shutil.copytree(case / "catalog", tmp_path / case.name))
@@ -248,7 +245,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_fixing_any_file_twice_is_fixing_it_once(
     value: dict[str, Any], indent: int | None, root: Path
 ) -> None:
-    """Whatever is of the wrong kind in a file, on one line or on many."""
+    """With values of wrong types, on one line or several."""
     (root / TOOL).write_text(json.dumps(value, indent=indent))
     once, again = twice(root, TOOL)
     assert again == once

@@ -79,7 +79,7 @@ def cases(text: str) -> list[ET.Element]:
 # --- GitHub's annotations
 
 
-def test_an_annotation_has_the_place_the_rule_and_what_to_do() -> None:
+def test_annotation_has_place_rule_and_help() -> None:
     [(kind, properties, message)] = commands(reports.render_github([problem(7)], 3))
     assert kind == "error"
     assert properties == {
@@ -98,7 +98,7 @@ def test_an_annotation_has_the_place_the_rule_and_what_to_do() -> None:
     ]
 
 
-def test_each_severity_has_its_kind() -> None:
+def test_severities_map_to_annotation_kinds() -> None:
     found = [problem(severity=severity) for severity in ("note", "warning", "error")]
     assert [kind for kind, *_ in commands(reports.render_github(found, 1))] == [
         "error",
@@ -107,7 +107,7 @@ def test_each_severity_has_its_kind() -> None:
     ]
 
 
-def test_no_more_than_github_shows_and_how_many_more_there_are() -> None:
+def test_annotations_are_limited_with_a_count() -> None:
     found = [
         problem(line, severity)
         for severity, many in (("error", 23), ("warning", 11), ("note", 2))
@@ -120,7 +120,7 @@ def test_no_more_than_github_shows_and_how_many_more_there_are() -> None:
     assert text.splitlines()[-1] == "23 errors, 11 warnings, 2 notes, 5 files read."
 
 
-def test_of_the_same_kind_changed_files_come_first() -> None:
+def test_changed_files_come_first_within_a_severity() -> None:
     found = [problem(1, path=f"catalog/sessions/trs_{number:02}.yaml") for number in range(30)]
     shown = [
         properties["file"]
@@ -131,7 +131,7 @@ def test_of_the_same_kind_changed_files_come_first() -> None:
     assert shown[:3] == [found[20].path, found[29].path, found[0].path]
 
 
-def test_what_a_catalog_says_cannot_start_a_command_of_its_own() -> None:
+def test_catalog_texts_cannot_start_workflow_commands() -> None:
     hostile = problem(
         path="catalog/a,line=1::b\n::error::c.yaml",
         message="100% of\n::stop-commands::x\r::set-env name=a::b",
@@ -147,7 +147,7 @@ def test_what_a_catalog_says_cannot_start_a_command_of_its_own() -> None:
 # --- the summary of a step
 
 
-def test_a_summary_starts_with_counts_and_says_who_acts_next() -> None:
+def test_summary_starts_with_counts_and_the_next_step() -> None:
     first, _, second, *_ = reports.render_summary(
         [problem(1), problem(2, "warning")], 12
     ).splitlines()
@@ -172,11 +172,13 @@ def test_a_summary_starts_with_counts_and_says_who_acts_next() -> None:
         ),
     ],
 )
-def test_who_acts_next(found: list[Problem], changed: Collection[str], said: str) -> None:
+def test_next_step_of_a_pull_request(
+    found: list[Problem], changed: Collection[str], said: str
+) -> None:
     assert said in reports.render_summary(found, 4, changed)
 
 
-def test_a_summary_lists_changed_files_first_and_then_those_with_the_worst() -> None:
+def test_summary_lists_changed_and_worst_files_first() -> None:
     found = [
         problem(severity="note", path="catalog/a"),
         problem(path="catalog/b"),
@@ -192,7 +194,7 @@ def test_a_summary_lists_changed_files_first_and_then_those_with_the_worst() -> 
     ]
 
 
-def test_a_summary_fits_where_github_takes_a_mebibyte() -> None:
+def test_summary_size_is_limited() -> None:
     found = [
         problem(line % 300, path=f"catalog/{line // 300:03}.yaml", message="m" * 480)
         for line in range(30_000)
@@ -203,7 +205,7 @@ def test_a_summary_fits_where_github_takes_a_mebibyte() -> None:
     assert f"There are {30_000 - listed:,} more than are listed here" in text
 
 
-def test_one_file_with_very_many_problems_leaves_room_for_others() -> None:
+def test_file_with_many_problems_leaves_room_for_others() -> None:
     found = [
         *(problem(line, path="catalog/a", message="m" * 500) for line in range(1, 1001)),
         problem(path="catalog/b"),
@@ -221,8 +223,8 @@ def test_one_file_with_very_many_problems_leaves_room_for_others() -> None:
         max_size=4,
     )
 )
-def test_nothing_of_a_catalog_is_markdown_in_a_summary(texts: list[str]) -> None:
-    """Messages and paths cannot add Markdown: the report has two headings, a paragraph, a fence."""
+def test_catalog_texts_add_no_markdown(texts: list[str]) -> None:
+    """The report has two headings, a paragraph and a fence, as CommonMark reads it."""
     path, message, expected, help = texts
     text = reports.render_summary(
         [problem(path=f"catalog/{path}", message=message, expected=expected, help=help)], 1
@@ -239,7 +241,7 @@ def test_nothing_of_a_catalog_is_markdown_in_a_summary(texts: list[str]) -> None
 # --- SARIF
 
 
-def test_a_result_has_its_rule_its_place_and_its_level() -> None:
+def test_sarif_result_has_rule_place_and_level() -> None:
     run = sarif_run(
         [problem(4, "note", rule="a-rule"), problem(2)],
         rules={"reference": reports.RuleDescription("in a line", "# in full", "warning")},
@@ -268,7 +270,7 @@ def test_a_result_has_its_rule_its_place_and_its_level() -> None:
     assert run["columnKind"] == "unicodeCodePoints"
 
 
-def test_a_path_is_a_uri() -> None:
+def test_sarif_path_is_a_uri() -> None:
     run = sarif_run([problem(path="catalog/a b%\u00e9.yaml")])
     assert (
         run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
@@ -276,7 +278,7 @@ def test_a_path_is_a_uri() -> None:
     )
 
 
-def test_a_fingerprint_outlives_a_change_of_lines_and_reports_twins_apart() -> None:
+def test_sarif_fingerprints_ignore_line_numbers_and_are_unique() -> None:
     before, after = (
         [problem(line), problem(line + 1), problem(3, message="another")] for line in (1, 50)
     )
@@ -291,7 +293,7 @@ def test_a_fingerprint_outlives_a_change_of_lines_and_reports_twins_apart() -> N
     assert len({*prints[0]}) == 3
 
 
-def test_code_scanning_is_given_no_more_than_it_takes() -> None:
+def test_sarif_results_are_limited() -> None:
     run = sarif_run(
         [problem(line, path=f"catalog/{line % 7}", severity="warning") for line in range(1, 25_002)]
         + [problem()]
@@ -306,7 +308,7 @@ def test_code_scanning_is_given_no_more_than_it_takes() -> None:
 # --- JUnit
 
 
-def test_a_file_with_an_error_is_a_test_that_fails() -> None:
+def test_junit_file_with_an_error_is_a_failed_test() -> None:
     text = reports.render_junit(
         [problem(5, "warning"), problem(9), problem(1, "note", path="catalog/catalog.yaml")], 10
     )
@@ -323,7 +325,7 @@ def test_a_file_with_an_error_is_a_test_that_fails() -> None:
     assert {**suites.attrib} == {"tests": "3", "failures": "1", "errors": "0", "skipped": "0"}
 
 
-def test_a_catalog_without_problems_is_one_test_that_passes() -> None:
+def test_junit_valid_catalog_is_one_passed_test() -> None:
     [only] = cases(reports.render_junit([], 3))
     assert (only.get("name"), [*only]) == ("3 files without problems", [])
 
@@ -332,7 +334,7 @@ def test_a_catalog_without_problems_is_one_test_that_passes() -> None:
 
 
 @given(st.lists(st.text(max_size=30), min_size=4, max_size=4))
-def test_every_form_can_be_read_whatever_a_catalog_says(texts: list[str]) -> None:
+def test_reports_are_well_formed_for_any_text(texts: list[str]) -> None:
     path, message, expected, help = texts
     found = [
         problem(
@@ -353,7 +355,7 @@ def test_every_form_can_be_read_whatever_a_catalog_says(texts: list[str]) -> Non
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_order_in_which_problems_come_does_not_matter(form: Any) -> None:
+def test_order_of_problems_does_not_matter(form: Any) -> None:
     found = [
         problem(line, severity, path=f"catalog/{line % 3}")
         for line in range(1, 30)
