@@ -232,11 +232,17 @@ def test_toolkit_is_the_longest_matching_slug(begun: Path) -> None:
         ),
         (
             ["toolkit", "slack", "--name", " ", "--logo", "https://a.example"],
-            "--name: the string ` ` does not fit, expected the toolkit's display name.",
+            (
+                "--name: the string ` ` does not fit, expected the toolkit's display name, at "
+                "most 200 characters."
+            ),
         ),
         (
             ["toolkit", "slack", *TOOLKIT[3:], "--category", "a,b"],
-            "--category: the string `a,b` does not fit, expected a name without commas,",
+            (
+                "--category: the string `a,b` does not fit, expected a name of at most 200 "
+                "characters, without commas,"
+            ),
         ),
         (
             ["toolkit", "github"],

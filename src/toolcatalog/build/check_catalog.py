@@ -84,7 +84,7 @@ def check_compiled(
         severities,
     )
     about = checked.catalog.about
-    rules = severity.rules_with_severity(about, severities)
+    rules = severity.rules_with_severities(about.rules, severities)
     located = [
         *_locate_batch_findings(context, compiled, rules),
         *suppressions.locate_unsuppressed_findings(context.paths.catalog, checked.lint_findings),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from toolcatalog.errors import Finding
 from toolcatalog.lint.rule import ToolRule
 from toolcatalog.lint.secret_patterns import SECRET_KINDS, SecretKind
-from toolcatalog.lint.texts import KeywordMatcher, ToolView
+from toolcatalog.lint.views import KeywordMatcher, ToolView
 
 _SHOWN_LENGTH = 8  # characters of a key that a message repeats
 _MIN_DISTINCT_CHARS = 8  # distinct characters: random keys have more

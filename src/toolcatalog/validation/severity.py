@@ -27,7 +27,7 @@ from toolcatalog.catalog.model import (
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding
 from toolcatalog.lint.registry import CATALOG_RULES, TEXT_RULES, TOOL_RULES
 from toolcatalog.lint.rule import HISTORY_SEVERITIES, ToolRule
-from toolcatalog.lint.texts import FileView, ToolView
+from toolcatalog.lint.views import FileView, ToolView
 
 SEVERITIES = ("error", "warning", "note")
 UNUSED_SUPPRESSION, SCHEMA_COMMENT = "ignore-unused", "schema-comment"
@@ -58,11 +58,6 @@ def applies_to_older_versions(rule: str) -> bool:
     A deprecation may still change, and anything dangerous must be removed.
     """
     return rule.startswith("deprecation-") or DEFAULT_SEVERITIES[rule] == "error"
-
-
-def rules_with_severity(about: About, severities: Collection[str]) -> set[str]:
-    """Return the rules with a configurable severity whose effective severity is one of these."""
-    return rules_with_severities(about.rules, severities)
 
 
 def rules_with_severities(overrides: Mapping[str, str], severities: Collection[str]) -> set[str]:

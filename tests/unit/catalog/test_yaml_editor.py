@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from support.paths import SHIPPED_CATALOG
 from toolcatalog.catalog import yaml_reader, yaml_writer
-from toolcatalog.catalog.yaml_editor import UnsafeEdit, remove_key, replace_scalar, set_value
+from toolcatalog.catalog.yaml_editor import UnsafeEdit, remove_key, set_value
 
 FILE = b"""\
 # what this is
@@ -65,43 +65,9 @@ def test_nested_key_has_the_indent_of_its_siblings() -> None:
     assert remove_key(FILE, (*pointer, "type")) == FILE.replace(b"    type: string # short\n", b"")
 
 
-@pytest.mark.parametrize(
-    ("pointer", "value", "previous", "current"),
-    [
-        (("name",), "Do that", b"Do it   #", b"Do that   #"),
-        (("name",), "2025", b"Do it   #", b"'2025'   #"),
-        (("input_parameters", "a", "description"), 'a: "b"', b"'it''s'", b"'a: \"b\"'"),
-        (("input_parameters", "b", "default"), 4, b"default: 3}", b"default: 4}"),
-        (
-            ("input_parameters", "b", "description"),
-            "B, }",
-            b"description: B,",
-            b"description: 'B, }',",
-        ),
-        (
-            ("input_parameters", "b", "description"),
-            "b" * 200,
-            b"description: B,",
-            b'description: "' + b"b" * 200 + b'",',
-        ),
-    ],
-)
-def test_scalar_is_replaced_on_its_line(
-    pointer: tuple[str, ...], value: Any, previous: bytes, current: bytes
-) -> None:
-    """And quoted if necessary."""
-    assert replace_scalar(FILE, pointer, value) == FILE.replace(previous, current)
-
-
-def test_missing_value_is_added() -> None:
-    """An implicit null gets a space and a value."""
-    assert replace_scalar(b"a:\nb: 1\n", ("a",), 2) == b"a: 2\nb: 1\n"
-
-
 def test_list_items_have_an_index() -> None:
     """Also mappings on the line of the dash."""
     listing = b"a:\n- x: 1 # one\n  y: 2\n- x: 3\n"
-    assert replace_scalar(listing, ("a", 1, "x"), 4) == listing.replace(b"3", b"4")
     assert set_value(listing, ("a", 0, "x"), 5) == listing.replace(b"1 # one", b"5")
     assert set_value(listing, ("a", 0, "z"), 6) == listing.replace(b"y: 2\n", b"y: 2\n  z: 6\n")
     assert remove_key(listing, ("a", 0, "y")) == listing.replace(b"  y: 2\n", b"")
@@ -155,16 +121,6 @@ def test_comment_characters_in_quoted_text() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("data", "pointer"),
-    [(b"a: |\n  x\n", ("a",)), (b"a: [1]\n", ("a",)), (b"a: {}\n", ("a",)), (b"a: 1\n", ("b",))],
-)
-def test_multi_line_values_are_not_scalars(data: bytes, pointer: tuple[str, ...]) -> None:
-    """Block scalars, lists and mappings need `put`."""
-    with pytest.raises(UnsafeEdit):
-        replace_scalar(data, pointer, 9)
-
-
 def test_shipped_files_can_be_edited() -> None:
     """Deprecating and undoing restores the bytes of each tool."""
     paths = sorted(SHIPPED_CATALOG.glob("toolkits/*/*/*.yaml"))
@@ -184,14 +140,6 @@ def test_shipped_files_can_be_edited() -> None:
             )
             == without
         )
-        pairs = zip(
-            data.splitlines(),
-            replace_scalar(data, ("name",), "Another name").splitlines(),
-            strict=True,
-        )
-        assert [current for previous, current in pairs if previous != current] == [
-            b"name: Another name"
-        ]
 
 
 KEYS = st.text(

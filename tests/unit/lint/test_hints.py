@@ -5,7 +5,7 @@ import pytest
 from support.models import make_catalog, make_tool
 from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.lint import hints
-from toolcatalog.lint.texts import ToolView
+from toolcatalog.lint.views import ToolView
 
 
 def told(item: ToolVersion) -> list[str]:

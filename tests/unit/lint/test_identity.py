@@ -10,7 +10,7 @@ import pytest
 from support.models import make_catalog, make_tool
 from toolcatalog.catalog.model import ROUTER, Toolkit, ToolVersion
 from toolcatalog.lint import identity, quality
-from toolcatalog.lint.texts import ToolView
+from toolcatalog.lint.views import ToolView
 
 
 def told(item: ToolVersion) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from support.models import make_tool
 from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.lint import portability
-from toolcatalog.lint.texts import ToolView
+from toolcatalog.lint.views import ToolView
 
 TEXT: dict[str, Any] = {"type": "string"}
 

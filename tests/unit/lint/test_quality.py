@@ -14,7 +14,7 @@ from toolcatalog import parameters
 from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.errors import Pointer
 from toolcatalog.lint import quality
-from toolcatalog.lint.texts import ToolView
+from toolcatalog.lint.views import ToolView
 
 NAMES = st.sampled_from(["a", "properties", "items", "anyOf", "type", "b c"])
 DESCRIPTIONS = st.recursive(

@@ -15,7 +15,7 @@ from support.profile import example_settings
 from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.lint import secrets
 from toolcatalog.lint.secret_patterns import SECRET_KINDS
-from toolcatalog.lint.texts import ToolView
+from toolcatalog.lint.views import ToolView
 
 WIRE = SHARED / "data" / "wire-tools.json"
 ALNUM = string.ascii_letters + string.digits

@@ -19,7 +19,7 @@ from toolcatalog.catalog.model import About, Catalog, ToolSummary, ToolVersion
 from toolcatalog.errors import Finding
 from toolcatalog.lint import secrets, security
 from toolcatalog.lint.secret_patterns import SECRET_KINDS
-from toolcatalog.lint.texts import ToolView
+from toolcatalog.lint.views import ToolView
 from toolcatalog.validation import checker
 
 CHECKS = {lint.rule: lint.check for lint in (*security.TOOL_RULES, *secrets.TOOL_RULES)}
