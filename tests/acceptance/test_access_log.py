@@ -1,6 +1,4 @@
-"""The access log: what a line says, that it is one line whoever asks for what, that it follows its
-file, and that no request minds when it fails.
-"""
+"""The access log: the fields and the form of lines, rotation, and write errors."""
 
 import asyncio
 import errno
@@ -55,8 +53,8 @@ def lines(file: Path) -> list[dict[str, Any]]:
     return [json.loads(item) for item in file.read_bytes().split(b"\n")[:-1]]
 
 
-def raw(server: Server, *requests: bytes) -> bytes:
-    """Send bytes on a connection of their own, and read until the server closes."""
+def send_bytes(server: Server, *requests: bytes) -> bytes:
+    """Send bytes on a new connection, and read until the server closes it."""
     host, port = server.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=TIMEOUT) as connection:
         connection.sendall(b"".join(requests))
@@ -100,7 +98,7 @@ def test_line_has_project_and_request_but_no_key(shipped_build: Path, tmp_path: 
         answer.headers["x-request-id"] for answer in answers
     ]
     assert [item["status"] for item in result] == [answer.status_code for answer in answers]
-    assert [item["bytes"] for item in result] == [packed(answer) for answer in answers]
+    assert [item["bytes"] for item in result] == [gzip_body(answer) for answer in answers]
     assert [item["path"] for item in result] == [
         answer.request.url.raw_path.decode() for answer in answers
     ]
@@ -130,7 +128,7 @@ def test_line_has_project_and_request_but_no_key(shipped_build: Path, tmp_path: 
     assert file.stat().st_mode & 0o007 == 0
 
 
-def packed(answer: httpx.Response) -> int:
+def gzip_body(answer: httpx.Response) -> int:
     """Bytes of a body as it came."""
     return 0 if answer.request.method == "HEAD" else answer.num_bytes_downloaded
 
@@ -179,11 +177,11 @@ def test_server_log_never_contains_a_key() -> None:
         "except ValueError:\n"
         "    log.exception('failed')\n"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program, key], capture_output=True, text=True, check=True
     )
-    assert done.stderr.count("tc_[redacted]") == 2
-    assert key[3:12] not in done.stderr
+    assert result.stderr.count("tc_[redacted]") == 2
+    assert key[3:12] not in result.stderr
 
 
 def test_each_request_has_exactly_one_line(shipped_build: Path, tmp_path: Path) -> None:
@@ -205,7 +203,7 @@ def test_each_request_has_exactly_one_line(shipped_build: Path, tmp_path: Path) 
         head = (
             f" HTTP/1.1\r\nHost: a\r\nx-api-key: {server.key}\r\nConnection: close\r\n\r\n".encode()
         )
-        answers = [raw(server, b"GET " + target + head) for target in targets]
+        answers = [send_bytes(server, b"GET " + target + head) for target in targets]
         assert all(answer.startswith(b"HTTP/1.1 ") for answer in answers)
         # which is no request
         names = [answer for answer in answers if b"not HTTP/1.1" not in answer]
@@ -295,7 +293,7 @@ def test_unwritable_log_file_stops_the_start(
     shipped_build: Path, tmp_path: Path, make: Callable[[Path], Path]
 ) -> None:
     """Exit code 2 and one sentence."""
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "serve",
         "--build",
         shipped_build,
@@ -306,9 +304,9 @@ def test_unwritable_log_file_stops_the_start(
         "--access-log",
         make(tmp_path),
     )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "Serving" not in done.stderr
-    assert "--access-log" in done.stderr
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "Serving" not in result.stderr
+    assert "--access-log" in result.stderr
 
 
 def test_full_disk_drops_lines_and_recovers(

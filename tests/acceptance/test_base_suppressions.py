@@ -1,4 +1,4 @@
-"""`check --against`: what protects against a change is not silenced by that change."""
+"""`check --against`: a change cannot suppress the rules that protect against it."""
 
 import json
 from pathlib import Path

@@ -1,6 +1,4 @@
-"""The build: equal input gives equal bytes, a reader sees the old snapshot or the new one whatever
-happens, and problems change nothing.
-"""
+"""`toolcatalog build`: reproducible bytes, atomic updates, and problems that change nothing."""
 
 import json
 import os
@@ -463,9 +461,9 @@ def test_concurrent_build_exits_with_2(catalog: Path, out: Path, site: Path) -> 
     previous = snapshot_state(out, site)
     with files.lock(out / ".lock") as acquired:
         assert acquired
-        done = run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
+        result = run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
     assert (
-        error_sentence(done)
+        error_sentence(result)
         == f"error: Another build is writing to {out}: try again when it is done."
     )
     assert snapshot_state(out, site) == previous
@@ -498,10 +496,10 @@ def test_problems_change_nothing(catalog: Path, out: Path, site: Path) -> None:
     build(catalog, out, site)
     previous = snapshot_state(out / "snapshots", out / "current", site)
     (catalog / "toolkits/clock/CLOCK_NOW/20260101_00.yaml").write_text("nam: Now\n")
-    done = run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
-    assert done.returncode == 1
-    assert "catalog/toolkits/clock/CLOCK_NOW/20260101_00.yaml:1:1" in done.stderr
-    assert "Nothing was built." in done.stderr
+    result = run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
+    assert result.returncode == 1
+    assert "catalog/toolkits/clock/CLOCK_NOW/20260101_00.yaml:1:1" in result.stderr
+    assert "Nothing was built." in result.stderr
     assert snapshot_state(out / "snapshots", out / "current", site) == previous
     assert {path.name for path in out.iterdir()} == {
         "snapshots",
@@ -537,10 +535,10 @@ def test_unwritable_folder_is_reported(
     """Exit code 2, one sentence with the path, and no `current`."""
     (tmp_path / "file").write_text("")
     (tmp_path / "taken/current").mkdir(parents=True)
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "build", "--catalog", catalog, "--out", tmp_path / out_at, "--site", tmp_path / site_at
     )
-    assert sentence.format(tmp_path) in error_sentence(done)
+    assert sentence.format(tmp_path) in error_sentence(result)
     assert not (tmp_path / out_at / "current").is_symlink()
 
 
@@ -552,7 +550,7 @@ def test_full_disk_keeps_the_old_snapshot(catalog: Path, out: Path, site: Path) 
     command = building(catalog, out, site)
     # blocks of 512 or 1024 bytes: less than the manifest
     limited = ["sh", "-c", 'ulimit -f 3 && exec "$@"', "sh", *command]
-    done = subprocess.run(
+    result = subprocess.run(
         limited,
         capture_output=True,
         text=True,
@@ -560,7 +558,7 @@ def test_full_disk_keeps_the_old_snapshot(catalog: Path, out: Path, site: Path) 
         check=False,
         env=environment_without_coverage(),
     )
-    assert "File too large" in error_sentence(done)
+    assert "File too large" in error_sentence(result)
     assert description(out) == "old"
     assert_like_new(catalog, out, site)
     assert description(out) == "new"
@@ -702,34 +700,34 @@ def folder(hundred: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(hundred, tmp_path / "copy", symlinks=True))
 
 
-def without(folder: Path, tools: int) -> None:
-    """Take so many tools out of a catalog."""
+def remove_tools(folder: Path, tools: int) -> None:
+    """Remove tools from a catalog."""
     for tool in sorted((folder / "catalog" / "toolkits").glob("*/KIT*"))[:tools]:
         shutil.rmtree(tool)
 
 
-def built_again(folder: Path, may_lose: int = DEFAULT_MAX_LOSS_PERCENT) -> BuildResult:
-    """What the command builds, by default."""
+def run_build(folder: Path, may_lose: int = DEFAULT_MAX_LOSS_PERCENT) -> BuildResult:
+    """Build with default options and return the result."""
     return build(folder / "catalog", folder / "build", None, max_loss_percent=may_lose)
 
 
 @pytest.mark.parametrize("missing", [9, 10])
 def test_losing_a_tenth_of_the_tools_is_allowed(missing: int, folder: Path) -> None:
-    without(folder, missing)
-    assert built_again(folder).tools == 100 - missing
+    remove_tools(folder, missing)
+    assert run_build(folder).tools == 100 - missing
 
 
 def test_losing_more_tools_needs_allow_shrink(folder: Path) -> None:
     """Exit code 1 and one sentence; snapshot and site do not change without `--allow-shrink`."""
     out, site = folder / "build", folder / "site"
     arguments = ("build", "--catalog", folder / "catalog", "--out", out, "--site", site)
-    without(folder, 11)
+    remove_tools(folder, 11)
     previous = snapshot_state(out / "snapshots", out / "current", site)
     for _ in range(2):  # trying again does not wear it down
-        done = run_toolcatalog(*arguments)
-        assert (done.returncode, done.stdout) == (1, "")
+        result = run_toolcatalog(*arguments)
+        assert (result.returncode, result.stdout) == (1, "")
         assert (
-            done.stderr.strip().rpartition("\n")[2]
+            result.stderr.strip().rpartition("\n")[2]
             == f"error: The catalog has 89 tools, and the build in {out} serves 100: more than 10 %"
             " of them would be gone, so nothing was published. Fix the catalog, or build with "
             "--allow-shrink if this is intended."
@@ -754,8 +752,8 @@ def test_damaged_manifest_blocks_no_build(damage: str, folder: Path) -> None:
             "not counted": b'{"counts":[]}',
         }
         manifest.write_bytes(changed[damage])
-    without(folder, 50)
-    assert built_again(folder).tools == 50
+    remove_tools(folder, 50)
+    assert run_build(folder).tools == 50
 
 
 def test_shrink_guard_works_across_formats(folder: Path) -> None:
@@ -767,20 +765,20 @@ def test_shrink_guard_works_across_formats(folder: Path) -> None:
     manifest.write_bytes(
         encoding.dump_json({"digest": encoding.sha256_hex(encoding.dump_json(text)), **text})
     )
-    without(folder, 50)
+    remove_tools(folder, 50)
     with pytest.raises(ShrunkCatalog):
-        built_again(folder)
+        run_build(folder)
     assert json.loads(manifest.read_bytes())["format"] == 2
 
 
 def test_shrink_guard_compares_with_current(folder: Path) -> None:
     """After a rollback, with the current snapshot and not with the last one built."""
     hundred_tools = (folder / "build/current").readlink().name
-    without(folder, 60)
-    assert built_again(folder, UNLIMITED_LOSS_PERCENT).tools == 40
+    remove_tools(folder, 60)
+    assert run_build(folder, UNLIMITED_LOSS_PERCENT).tools == 40
     retention.switch_current(folder / "build", hundred_tools)
     with pytest.raises(ShrunkCatalog):
-        built_again(folder)
+        run_build(folder)
     assert (folder / "build/current").readlink().name == hundred_tools
 
 
@@ -811,9 +809,9 @@ def test_locked_site_is_reported(catalog: Path, out: Path, site: Path) -> None:
     previous = snapshot_state(out / "snapshots", out / "current", site)
     with files.lock(site / ".lock") as acquired:
         assert acquired
-        done = run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
+        result = run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
         assert (
-            error_sentence(done)
+            error_sentence(result)
             == f"error: Another build is writing to {site}: try again when it is done."
         )
         assert snapshot_state(out / "snapshots", out / "current", site) == previous

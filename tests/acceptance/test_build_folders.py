@@ -1,6 +1,4 @@
-"""Where a build writes: never through a link, never into the catalog, and into a site only when all
-of it is rendered.
-"""
+"""Folders of a build: symlinks and nested folders are refused, and the site is written last."""
 
 import json
 import os
@@ -73,24 +71,24 @@ def test_symlinked_build_folder_is_refused(
         run_successfully("build", *arguments, "--site", tmp_path / "site")
     link(tmp_path / place, outside)
     previous = snapshot_state(outside)
-    done = run_toolcatalog("build", *arguments, "--site", tmp_path / "site")
+    result = run_toolcatalog("build", *arguments, "--site", tmp_path / "site")
     option = "--site" if place.startswith("site") else "--out"
-    assert f"{tmp_path / place} is a symbolic link" in error_sentence(done)
-    assert option in error_sentence(done)
+    assert f"{tmp_path / place} is a symbolic link" in error_sentence(result)
+    assert option in error_sentence(result)
     assert snapshot_state(outside) == previous
     if option == "--out":
-        done = run_toolcatalog("check", "--catalog", catalog, "--cache-dir", tmp_path / "build")
-        assert f"{tmp_path / place} is a symbolic link" in error_sentence(done)
+        result = run_toolcatalog("check", "--catalog", catalog, "--cache-dir", tmp_path / "build")
+        assert f"{tmp_path / place} is a symbolic link" in error_sentence(result)
         assert snapshot_state(outside) == previous
 
 
 @pytest.mark.parametrize("place", ["build/.lock", "site/.lock"])
 def test_symlinked_lock_is_not_followed(place: str, catalog: Path, tmp_path: Path) -> None:
     link(tmp_path / place, tmp_path / "made")
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "build", "--catalog", catalog, "--out", tmp_path / "build", "--site", tmp_path / "site"
     )
-    assert f"Cannot write {tmp_path / place}" in error_sentence(done)
+    assert f"Cannot write {tmp_path / place}" in error_sentence(result)
     assert not (tmp_path / "made").exists()
 
 
@@ -129,10 +127,10 @@ def test_symlinked_page_is_replaced(catalog: Path, outside: Path, tmp_path: Path
 def test_nested_folders_are_refused(out: str, site: str, catalog: Path, tmp_path: Path) -> None:
     """Catalog, build and site must be separate; nothing is written otherwise."""
     previous = snapshot_state(tmp_path)
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "build", "--catalog", "catalog", "--out", out, "--site", site, cwd=tmp_path
     )
-    assert "Name folders next to each other" in error_sentence(done)
+    assert "Name folders next to each other" in error_sentence(result)
     assert snapshot_state(tmp_path) == previous
     assert catalog.is_dir()
 
@@ -148,8 +146,8 @@ def test_checkout_as_site_loses_no_file(tmp_path: Path) -> None:
     (folder / ".generated").write_text(json.dumps(listing))
     (folder / "site").symlink_to(".")
     previous = snapshot_state(folder)
-    done = run_toolcatalog("build", cwd=folder)
-    assert "site is a symbolic link" in error_sentence(done)
+    result = run_toolcatalog("build", cwd=folder)
+    assert "site is a symbolic link" in error_sentence(result)
     now = snapshot_state(folder)
     assert {path: now[path] for path in previous if path != folder} == {
         path: text for path, text in previous.items() if path != folder
@@ -248,11 +246,11 @@ def test_build_reads_no_pipes_or_symlinks(
         (tmp_path / "endless").rename(path)
     if not place.endswith("files.json"):  # it is read where nothing has changed
         add_tool(catalog, "kit0", "KIT0_MORE")
-    done = run_toolcatalog("build", *arguments)
+    result = run_toolcatalog("build", *arguments)
     if place == "site/.generated":
-        assert f"Cannot write {path}" in error_sentence(done)
+        assert f"Cannot write {path}" in error_sentence(result)
     else:
-        assert done.returncode == 0, done.stderr
+        assert result.returncode == 0, result.stderr
     if place.startswith("build/.cache"):
         assert path.is_file()
         assert not path.is_symlink()

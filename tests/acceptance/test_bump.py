@@ -1,4 +1,4 @@
-"""`toolcatalog bump`: the next version of a tool, from the bytes of its newest one."""
+"""`toolcatalog bump`: the next version of a tool, copied from its newest one."""
 
 import shutil
 from datetime import datetime
@@ -34,14 +34,14 @@ def days() -> str:
 def test_bump_copies_the_newest_version(tool: Path) -> None:
     """Byte for byte; standard output has only the path, standard error the next steps."""
     previous = days()
-    done = run_toolcatalog("bump", "A_DO")
-    path = Path(done.stdout.strip())
-    assert done.returncode == 0
+    result = run_toolcatalog("bump", "A_DO")
+    path = Path(result.stdout.strip())
+    assert result.returncode == 0
     assert path.as_posix() in {
         f"catalog/toolkits/a/A_DO/{day}_00.yaml" for day in (previous, days())
     }
     assert path.read_bytes() == OLD
-    assert f"toolcatalog diff A_DO@20250101_03 A_DO@{path.stem}" in done.stderr
+    assert f"toolcatalog diff A_DO@20250101_03 A_DO@{path.stem}" in result.stderr
     assert run_toolcatalog("check", "--format", "concise").returncode == 0
     assert sorted(file.name for file in tool.iterdir()) == [
         "20240101_00.yaml",
@@ -121,11 +121,11 @@ def test_editor_opens_only_at_a_terminal(tool: Path) -> None:
     editor = tool.parents[3] / "editor"
     editor.write_text('#!/bin/sh\necho "name: edited" > "$1"\n')
     editor.chmod(0o755)
-    seen = run_in_terminal(
+    visible_toolkits = run_in_terminal(
         ["bump", "A_DO"], [], tool.parents[3], {"VISUAL": "", "EDITOR": str(editor)}
     )
-    assert seen.code == 0
-    assert (tool / Path(seen.out.strip()).name).read_text() == "name: edited\n"
+    assert visible_toolkits.code == 0
+    assert (tool / Path(visible_toolkits.out.strip()).name).read_text() == "name: edited\n"
     assert (
         run_toolcatalog(
             "bump", "A_DO", "--version", "29990101_00", env={"EDITOR": str(editor)}
@@ -159,5 +159,5 @@ def test_completion_offers_slugs(tool: Path) -> None:
             "COMP_WORDS": f"toolcatalog bump {typed_so_far}",
             "COMP_CWORD": "2",
         }
-        done = run_toolcatalog(env=environment, cwd=tool.parents[3])
-        assert done.stdout.strip() == (f"plain,{offered}" if offered else "")
+        result = run_toolcatalog(env=environment, cwd=tool.parents[3])
+        assert result.stdout.strip() == (f"plain,{offered}" if offered else "")

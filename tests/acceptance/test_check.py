@@ -1,4 +1,4 @@
-"""`toolcatalog check`: what is shown, in which form, what is mended, and how it ends."""
+"""`toolcatalog check`: its report, formats, fixes, cache and exit codes."""
 
 import json
 import shutil
@@ -29,19 +29,19 @@ def catalog(tmp_path: Path) -> Path:
 
 
 def rules(catalog: Path, *arguments: object) -> list[tuple[str, str]]:
-    done = run_toolcatalog("check", "--catalog", catalog, "--format", "json", *arguments)
-    return [(problem["rule"], problem["severity"]) for problem in json.loads(done.stdout)]
+    result = run_toolcatalog("check", "--catalog", catalog, "--format", "json", *arguments)
+    return [(problem["rule"], problem["severity"]) for problem in json.loads(result.stdout)]
 
 
 def test_warnings_do_not_fail(catalog: Path) -> None:
     """Exit code 0, or 1 with `--strict`."""
     (catalog / TOOL).write_text(EMPTY)
-    done = run_toolcatalog("check", "--catalog", catalog)
-    assert done.returncode == 0
+    result = run_toolcatalog("check", "--catalog", catalog)
+    assert result.returncode == 0
     assert (
-        f"catalog/{TOOL}:2:14: warning[description-empty] the description is empty" in done.stdout
+        f"catalog/{TOOL}:2:14: warning[description-empty] the description is empty" in result.stdout
     )
-    assert "1 warning in 1 file, of 10 files read." in done.stdout
+    assert "1 warning in 1 file, of 10 files read." in result.stdout
     assert run_toolcatalog("check", "--catalog", catalog, "--strict").returncode == 1
 
 
@@ -51,10 +51,10 @@ def test_build_succeeds_with_warnings(catalog: Path, tmp_path: Path) -> None:
     paths = ("--catalog", catalog, "--out", tmp_path / "build", "--no-site")
     run_successfully("build", *paths)
     (catalog / "catalog.yaml").write_text("title: Base\nrules: {description-empty: error}\n")
-    done = run_toolcatalog("build", *paths)
-    assert done.returncode == 1
-    assert "error[description-empty]" in done.stderr
-    assert "Nothing was built." in done.stderr
+    result = run_toolcatalog("build", *paths)
+    assert result.returncode == 1
+    assert "error[description-empty]" in result.stderr
+    assert "Nothing was built." in result.stderr
 
 
 def test_catalog_sets_severities(catalog: Path) -> None:
@@ -101,21 +101,21 @@ def test_paths_limit_the_report(catalog: Path) -> None:
     (catalog / TOOL).write_text(WRONG)
     for location in (catalog / TOOL, catalog / "toolkits" / "mail", catalog):
         assert rules(catalog, location) == [("wrong-type", "error")]
-    done = run_toolcatalog("check", "--catalog", catalog, catalog / "sessions")
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "No problems in 10 files. 1 elsewhere in the catalog." in done.stderr
-    done = run_toolcatalog("check", "--catalog", catalog, catalog.parent)
-    assert done.returncode == 2
-    assert "is not in" in done.stderr
+    result = run_toolcatalog("check", "--catalog", catalog, catalog / "sessions")
+    assert (result.returncode, result.stdout) == (0, "")
+    assert "No problems in 10 files. 1 elsewhere in the catalog." in result.stderr
+    result = run_toolcatalog("check", "--catalog", catalog, catalog.parent)
+    assert result.returncode == 2
+    assert "is not in" in result.stderr
 
 
 def test_fix(catalog: Path) -> None:
     """Problems with one right answer are fixed, others reported; a second run changes nothing."""
     (catalog / TOOL).write_text(f"{WRONG}tagz: []\n")
-    done = run_toolcatalog("check", "--catalog", catalog, "--fix")
-    assert done.returncode == 1
-    assert f"Fixed 1 problem in 1 file: catalog/{TOOL}" in done.stderr
-    assert "unknown-key" in done.stdout
+    result = run_toolcatalog("check", "--catalog", catalog, "--fix")
+    assert result.returncode == 1
+    assert f"Fixed 1 problem in 1 file: catalog/{TOOL}" in result.stderr
+    assert "unknown-key" in result.stdout
     mended = (catalog / TOOL).read_text()
     assert mended == f"{WRONG}tagz: []\n".replace("5", '"5"', 1)
     assert "Fixed" not in run_toolcatalog("check", "--catalog", catalog, "--fix").stderr
@@ -135,10 +135,10 @@ def test_unsafe_fixes(catalog: Path) -> None:
     before = run_toolcatalog("check", "--catalog", catalog, "--fix")
     assert before.returncode == 1
     assert (folder / "20250202_00.yml").exists()
-    done = run_toolcatalog("check", "--catalog", catalog, "--fix", "--unsafe")
-    assert "catalog.yml stays: catalog.yaml is there already." in done.stderr
-    assert "Renamed toolkits/Parcels/toolkit.yml to toolkits/parcels/toolkit.yaml" in done.stderr
-    assert "Fixed 2 problems in 2 files" in done.stderr
+    result = run_toolcatalog("check", "--catalog", catalog, "--fix", "--unsafe")
+    assert "catalog.yml stays: catalog.yaml is there already." in result.stderr
+    assert "Renamed toolkits/Parcels/toolkit.yml to toolkits/parcels/toolkit.yaml" in result.stderr
+    assert "Fixed 2 problems in 2 files" in result.stderr
     assert not folder.parent.exists()
     home = catalog / "toolkits/parcels"
     assert (home / "toolkit.yaml").read_text() == "name: Parcels\ncategories: [post]\n"
@@ -154,9 +154,9 @@ def test_fix_that_does_not_help_is_not_written(catalog: Path) -> None:
     """In quotes the number is a string, but still no value of the enum."""
     text = f"{EMPTY}input_parameters: {{a: {{type: string, enum: [x], default: 5}}}}\n"
     (catalog / TOOL).write_text(text)
-    done = run_toolcatalog("check", "--catalog", catalog, "--fix")
-    assert done.returncode == 1
-    assert "Fixed" not in done.stderr
+    result = run_toolcatalog("check", "--catalog", catalog, "--fix")
+    assert result.returncode == 1
+    assert "Fixed" not in result.stderr
     assert (catalog / TOOL).read_text() == text
 
 
@@ -170,7 +170,7 @@ def test_github_format(catalog: Path, tmp_path: Path) -> None:
     catalog.rename(nested)
     (nested / TOOL).write_text(WRONG)
     summary = tmp_path / "summary.md"
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "check",
         "--catalog",
         nested,
@@ -178,8 +178,8 @@ def test_github_format(catalog: Path, tmp_path: Path) -> None:
         "github",
         env={"GITHUB_STEP_SUMMARY": str(summary)},
     )
-    assert done.returncode == 1
-    assert done.stdout.startswith(f"::error file=data/catalog/{TOOL},line=1,")
+    assert result.returncode == 1
+    assert result.stdout.startswith(f"::error file=data/catalog/{TOOL},line=1,")
     assert "1 error, 10 files read" in summary.read_text()
 
 
@@ -217,31 +217,31 @@ def test_cache_is_next_to_the_catalog(catalog: Path) -> None:
 def test_cached_report_is_used_only_if_nothing_changed(catalog: Path) -> None:
     """A tool, a file next to the tools, the options or the path of the catalog."""
     (catalog / TOOL).write_text(EMPTY)
-    expected = succeed_with(catalog)
+    expected = run_check(catalog)
     assert "description-empty" in expected
-    assert succeed_with(catalog) == expected
-    assert "description-empty" not in succeed_with(catalog, "--min-severity", "error")
-    assert succeed_with(catalog) == expected
+    assert run_check(catalog) == expected
+    assert "description-empty" not in run_check(catalog, "--min-severity", "error")
+    assert run_check(catalog) == expected
     moved = catalog.rename(catalog.with_name("moved"))
-    assert succeed_with(moved) == expected.replace("catalog/toolkits", "moved/toolkits")
+    assert run_check(moved) == expected.replace("catalog/toolkits", "moved/toolkits")
     (moved / "catalog.yaml").write_text("title: Base\nrules: {description-empty: 'off'}\n")
-    assert "description-empty" not in succeed_with(moved)
+    assert "description-empty" not in run_check(moved)
     (moved / "catalog.yaml").write_text("title: Base\n")
-    assert "description-empty" in succeed_with(moved)
+    assert "description-empty" in run_check(moved)
     (moved / TOOL).write_text(
         EMPTY.replace("''", "Send a message to somebody, now or at a time that is given.")
     )
-    assert "description-empty" not in succeed_with(moved)
+    assert "description-empty" not in run_check(moved)
     (moved / TOOL).write_text(WRONG)
     for _ in range(2):
         assert ("wrong-type", "error") in rules(moved)
 
 
-def succeed_with(catalog: Path, *arguments: object) -> str:
-    """What a check says that finds no errors."""
-    done = run_toolcatalog("check", "--catalog", catalog, "--format", "concise", *arguments)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def run_check(catalog: Path, *arguments: object) -> str:
+    """Return the output of a check without errors."""
+    result = run_toolcatalog("check", "--catalog", catalog, "--format", "concise", *arguments)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 def test_read_only_folder_disables_the_cache(catalog: Path) -> None:
@@ -277,6 +277,6 @@ def test_ten_thousand_problems_print_within_seconds(catalog: Path) -> None:
         folder = catalog / "toolkits" / "mail" / f"MAIL_{number}"
         folder.mkdir()
         (folder / "20250101_00.yaml").write_text(f"{EMPTY}{keys}")
-    done = run_toolcatalog("check", "--catalog", catalog)
-    assert done.returncode == 1
-    assert "\n10,000 errors, 1 warning in 21 files, of 29 files read." in done.stdout
+    result = run_toolcatalog("check", "--catalog", catalog)
+    assert result.returncode == 1
+    assert "\n10,000 errors, 1 warning in 21 files, of 29 files read." in result.stdout

@@ -1,6 +1,4 @@
-"""The command line: exit codes, one sentence for a mistake, nothing but the answer on standard
-output, and a clean end.
-"""
+"""The command line: exit codes, errors in one sentence, and clean standard output."""
 
 import json
 import os
@@ -85,17 +83,19 @@ def test_exit_code_0_for_a_good_catalog(catalog: Path, tmp_path: Path) -> None:
 def test_exit_code_1_for_problems(faulty: Path, tmp_path: Path) -> None:
     """All problems are shown with place, rule and source line; nothing is built; no traceback."""
     for command in (["check"], ["build", "--out", tmp_path / "build", "--site", tmp_path / "site"]):
-        done = run_toolcatalog(*command, "--catalog", faulty)
-        assert done.returncode == 1
+        result = run_toolcatalog(*command, "--catalog", faulty)
+        assert result.returncode == 1
         shown, other = (
-            (done.stdout, done.stderr) if command == ["check"] else (done.stderr, done.stdout)
+            (result.stdout, result.stderr)
+            if command == ["check"]
+            else (result.stderr, result.stdout)
         )
         assert "error" not in other
         assert "catalog/toolkits/a/A_DO/20250101_00.yaml:3:1: error[unknown-key]" in shown
         assert "catalog/toolkits/a/A_DO/20250101_00.yaml:4:9: error[wrong-type]" in shown
         assert " 3 | colour: red\n   | ^^^^^^\n" in shown
         assert "2 errors in 1 file, of 3 files read." in shown
-        assert "Traceback" not in done.stderr
+        assert "Traceback" not in result.stderr
     assert not (tmp_path / "build" / "snapshots").exists()
     assert not (tmp_path / "build" / "current").is_symlink()
     assert not (tmp_path / "site").exists()
@@ -259,12 +259,12 @@ def test_exit_code_3_for_a_bug(catalog: Path, tmp_path: Path) -> None:
         ["build", "--catalog", catalog, "--out", tmp_path / "build"],
         ["serve", "--build", tmp_path / "build"],
     ):
-        done = run_toolcatalog(
+        result = run_toolcatalog(
             *command, env={"PYTHONPATH": str(tmp_path / "installed")}, cwd=tmp_path
         )
-        assert (done.returncode, done.stdout) == (3, "")
-        assert "RuntimeError: broken installation" in done.stderr
-        assert done.stderr.splitlines()[-1].startswith(
+        assert (result.returncode, result.stdout) == (3, "")
+        assert "RuntimeError: broken installation" in result.stderr
+        assert result.stderr.splitlines()[-1].startswith(
             "error: This is a bug in toolcatalog, not your mistake. Please report it"
         )
     assert not (tmp_path / "build" / "snapshots").exists()
@@ -335,20 +335,20 @@ def test_standard_output_has_only_the_key(tmp_path: Path) -> None:
 def test_standard_output_has_only_the_digest(catalog: Path, tmp_path: Path) -> None:
     """`build` prints the digest of `build/current`."""
     for text in ("Built 1 tool in", "Nothing has changed: 1 tool in"):
-        done = run_toolcatalog(
+        result = run_toolcatalog(
             "build", "--catalog", catalog, "--out", tmp_path / "build", "--site", tmp_path / "site"
         )
-        assert re.fullmatch(r"[0-9a-f]{64}\n", done.stdout)
-        assert (tmp_path / "build" / "current").readlink().name == done.stdout.strip()
-        assert text in done.stderr
+        assert re.fullmatch(r"[0-9a-f]{64}\n", result.stdout)
+        assert (tmp_path / "build" / "current").readlink().name == result.stdout.strip()
+        assert text in result.stderr
 
 
 def test_problems_as_json(faulty: Path) -> None:
     """An array of objects with seven fields, and nothing else on standard output."""
-    done = run_toolcatalog("check", "--catalog", faulty, "--format", "json")
-    assert done.returncode == 1
+    process = run_toolcatalog("check", "--catalog", faulty, "--format", "json")
+    assert process.returncode == 1
     path = "catalog/toolkits/a/A_DO/20250101_00.yaml"
-    result = json.loads(done.stdout)
+    result = json.loads(process.stdout)
     assert [[*problem] for problem in result] == [
         ["path", "line", "column", "rule", "severity", "message", "help"]
     ] * 2
@@ -373,10 +373,10 @@ def test_no_problems_as_json_are_an_empty_array(catalog: Path) -> None:
 
 def test_concise_format_has_a_line_per_problem(faulty: Path) -> None:
     """In the form that editors parse."""
-    done = run_toolcatalog("check", "--catalog", faulty, "--format", "concise")
+    result = run_toolcatalog("check", "--catalog", faulty, "--format", "concise")
     assert [
         re.match(r"catalog/toolkits/a/A_DO/20250101_00\.yaml:\d:\d: [a-z-]+: .", line) is not None
-        for line in done.stdout.splitlines()
+        for line in result.stdout.splitlines()
     ] == [True, True]
 
 
@@ -389,9 +389,11 @@ def test_no_colors_in_a_pipe(faulty: Path, tmp_path: Path) -> None:
         ["biuld"],
         ["keys", "list", "--keys", tmp_path / "keys.json"],
     ):
-        done = run_toolcatalog(*arguments, env={"TERM": "xterm-256color", "COLORTERM": "truecolor"})
-        assert "\x1b" not in done.stdout + done.stderr
-        assert done.stdout + done.stderr
+        result = run_toolcatalog(
+            *arguments, env={"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        )
+        assert "\x1b" not in result.stdout + result.stderr
+        assert result.stdout + result.stderr
 
 
 @pytest.mark.parametrize(("extra", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
@@ -423,15 +425,15 @@ def _read(terminal: int) -> bytes:
 
 def test_errors_are_not_wrapped(tmp_path: Path) -> None:
     """Even on a narrow terminal, so that they can be copied and searched for."""
-    done = run_toolcatalog("check", "--catalog", tmp_path / "none", env={"COLUMNS": "20"})
-    assert done.stderr.count("\n") == 1
+    result = run_toolcatalog("check", "--catalog", tmp_path / "none", env={"COLUMNS": "20"})
+    assert result.stderr.count("\n") == 1
 
 
 def test_closed_pipe_is_no_error() -> None:
     """As in `... | head -1`."""
     reading, writing = os.pipe()
     os.close(reading)
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "toolcatalog", "completion", "bash"],
         stdout=writing,
         stderr=subprocess.PIPE,
@@ -440,7 +442,7 @@ def test_closed_pipe_is_no_error() -> None:
         check=False,
     )
     os.close(writing)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 # Help
@@ -491,9 +493,9 @@ def test_help_imports_no_command(tmp_path: Path) -> None:
     """`--help` works even if dependencies of the commands are broken."""
     for name in ("jinja2", "starlette", "uvicorn", "jsonschema", "pyroaring", "yaml"):
         (tmp_path / f"{name}.py").write_text("raise RuntimeError('loaded')\n")
-    done = run_toolcatalog("--help", env={"PYTHONPATH": str(tmp_path)})
-    assert (done.returncode, done.stderr) == (0, "")
-    assert all(name in done.stdout for (name, *extra) in COMMANDS if not extra)
+    result = run_toolcatalog("--help", env={"PYTHONPATH": str(tmp_path)})
+    assert (result.returncode, result.stderr) == (0, "")
+    assert all(name in result.stdout for (name, *extra) in COMMANDS if not extra)
 
 
 def test_module_script_and_function_are_the_same_program() -> None:
@@ -531,14 +533,14 @@ def test_completion_in_bash(typed: list[str], offered: list[str]) -> None:
         $(complete -p toolcatalog | sed 's/.*-F \\([^ ]*\\) .*/\\1/') toolcatalog
         printf '%s\\n' "${{COMPREPLY[@]}}"
     """
-    done = subprocess.run(
+    result = subprocess.run(
         [bash, "-c", script],
         capture_output=True,
         text=True,
         env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"},
         check=False,
     )
-    assert (sorted(done.stdout.split()), done.stderr) == (offered, "")
+    assert (sorted(result.stdout.split()), result.stderr) == (offered, "")
 
 
 @pytest.mark.parametrize(
@@ -662,13 +664,15 @@ def test_search_prints_the_best_match_first(shipped_build: Path) -> None:
     """Slugs and names on standard output, the number of matches on standard error; in the order of
     the API.
     """
-    done = run_toolcatalog("search", "refund", "a customer", "--build", shipped_build, "--limit", 2)
-    assert (done.returncode, [line.split()[0] for line in done.stdout.splitlines()][:1]) == (
+    result = run_toolcatalog(
+        "search", "refund", "a customer", "--build", shipped_build, "--limit", 2
+    )
+    assert (result.returncode, [line.split()[0] for line in result.stdout.splitlines()][:1]) == (
         0,
         ["STRIPE_CREATE_REFUND"],
     )
-    assert len(done.stdout.splitlines()) == 2
-    assert re.fullmatch(r"\d+ tools found, the first 2 shown.\n", done.stderr)
+    assert len(result.stdout.splitlines()) == 2
+    assert re.fullmatch(r"\d+ tools found, the first 2 shown.\n", result.stderr)
     narrowed = run_toolcatalog(
         "search",
         "create",
@@ -686,13 +690,13 @@ def test_search_prints_the_best_match_first(shipped_build: Path) -> None:
 
 def test_search_explains_scores(shipped_build: Path) -> None:
     """The points of each word by field, as text and as JSON."""
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "search", "create an issue on github", "--build", shipped_build, "--limit", 1, "--explain"
     )
-    lines = [line.split() for line in done.stdout.splitlines() if line]
+    lines = [line.split() for line in result.stdout.splitlines() if line]
     assert lines[0][0] == "GITHUB_CREATE_ISSUE"
     assert {line[0] for line in lines[1:-1]} >= {"github", "create", "issue"}
-    assert (lines[-1][0], "100% covered" in done.stdout) == ("score", True)
+    assert (lines[-1][0], "100% covered" in result.stdout) == ("score", True)
     output = json.loads(
         run_toolcatalog(
             "search",
@@ -714,9 +718,9 @@ def test_search_explains_scores(shipped_build: Path) -> None:
 
 def test_search_without_a_match_exits_with_1(shipped_build: Path, tmp_path: Path) -> None:
     """With a hint; unusable input exits with 2 and one sentence."""
-    done = run_toolcatalog("search", "mesagges", "--build", shipped_build, "--toolkit", "stripe")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "Nothing found for 'mesagges'. Did you mean: message\n"
+    result = run_toolcatalog("search", "mesagges", "--build", shipped_build, "--toolkit", "stripe")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == "Nothing found for 'mesagges'. Did you mean: message\n"
     assert (
         run_toolcatalog("search", "zzzzqq", "--build", shipped_build).stderr
         == "Nothing found for 'zzzzqq'. Try other words.\n"

@@ -1,6 +1,4 @@
-"""The room `server.protocol`: no client holds a connection, or memory, longer than it does
-something with it. Sockets on a real event loop.
-"""
+"""Tests of `server.protocol`: limits on slow, idle and large clients, with real sockets."""
 
 import asyncio
 import re
@@ -33,17 +31,17 @@ LONG = "/api/v3/tools?limit=1000"
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-class Hasty(LimitedProtocol):
-    """One that looks often."""
+class FrequentChecks(LimitedProtocol):
+    """A protocol that checks its timeouts often."""
 
     check_interval = 0.2
 
 
 @asynccontextmanager
-async def hasty(
+async def checking_server(
     build: Path, server: Server
 ) -> AsyncIterator[tuple[Callable[[], Awaitable[Stream]], ServerState]]:
-    """A server in this process that looks often: what connects to it, and what it knows of its
+    """A server in this process that checks timeouts often; returns a connect function and its
     connections.
     """
     live = AppState(KeyRing(server.keys_file), open_build(build))
@@ -58,34 +56,36 @@ async def hasty(
     config.load()
     state = ServerState()
     listening = await asyncio.get_running_loop().create_server(
-        lambda: Hasty(config, state, {}), "127.0.0.1", 0
+        lambda: FrequentChecks(config, state, {}), "127.0.0.1", 0
     )
     address = listening.sockets[0].getsockname()
     yield (lambda: asyncio.open_connection(*address)), state
     listening.close()
 
 
-def ended(build: Path, server: Server, data_sent: bytes, repeated: bytes = b"") -> bytes:
-    """What a client gets that sends this, then `repeated` every tenth of a second, until its
-    connection is closed.
+def read_until_closed(
+    build: Path, server: Server, data_sent: bytes, repeated: bytes = b""
+) -> bytes:
+    """Send data, then `repeated` every tenth of a second, and return what arrives until the server
+    closes.
     """
 
     async def client() -> bytes:
-        async with hasty(build, server) as (connect, state):
+        async with checking_server(build, server) as (connect, state):
             reader, writer = await connect()
             writer.write(data_sent)
             sending = asyncio.create_task(_trickle(writer, repeated))
             result = await asyncio.wait_for(reader.read(), 30)
             sending.cancel()
             writer.close()
-            await _until(lambda: not state.connections and not state.tasks)
+            await _wait_until(lambda: not state.connections and not state.tasks)
             return result
 
     return asyncio.run(client())
 
 
-def flood(connection: socket.socket, part: bytes) -> None:
-    """Send this without end."""
+def send_forever(connection: socket.socket, part: bytes) -> None:
+    """Send data again and again."""
     for _ in range(100_000):
         connection.sendall(part)
 
@@ -96,7 +96,7 @@ async def _trickle(writer: asyncio.StreamWriter, repeated: bytes) -> None:
         writer.write(repeated)
 
 
-async def _until(holds: Callable[[], bool]) -> None:
+async def _wait_until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
         while not holds():
             await asyncio.sleep(0.02)
@@ -109,7 +109,9 @@ def test_slow_request_head_is_refused(
     """A head that stops, or arrives byte by byte, gets an error response, and the connection
     closes.
     """
-    result = ended(shipped_build, shipped, b"GET /healthz HTTP/1.1\r\nHost: a", repeated)
+    result = read_until_closed(
+        shipped_build, shipped, b"GET /healthz HTTP/1.1\r\nHost: a", repeated
+    )
     assert result.startswith(b"HTTP/1.1 408 ")
     assert b'"slug":"request_timeout"' in result
 
@@ -118,21 +120,21 @@ def test_excess_connection_is_refused(
     shipped: Server, shipped_build: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With an error response; when another one closes, there is room again."""
-    monkeypatch.setattr(Hasty, "check_interval", 60.0)
-    monkeypatch.setattr(Hasty, "connection_limit", ConnectionLimit(2))
+    monkeypatch.setattr(FrequentChecks, "check_interval", 60.0)
+    monkeypatch.setattr(FrequentChecks, "connection_limit", ConnectionLimit(2))
 
     async def client() -> tuple[bytes, bytes]:
-        async with hasty(shipped_build, shipped) as (connect, state):
+        async with checking_server(shipped_build, shipped) as (connect, state):
             streams = [await connect() for _ in range(3)]
             rejected = await streams[2][0].read()
             streams[0][1].close()
-            await _until(lambda: len(state.connections) == 1)
+            await _wait_until(lambda: len(state.connections) == 1)
             streams.append(await connect())
             streams[3][1].write(request(shipped, "/healthz"))
             answered = await streams[3][0].readline()
             for _, writer in streams:
                 writer.close()
-            await _until(lambda: not state.connections)
+            await _wait_until(lambda: not state.connections)
             return rejected, answered
 
     rejected, answered = asyncio.run(client())
@@ -201,7 +203,7 @@ def test_server_needs_a_minimum_of_descriptors(shipped_build: Path, tmp_path: Pa
         f"{sys.executable} -m toolcatalog serve --build {shipped_build} --keys {tmp_path}/keys.json"
         " --port 0"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", f"ulimit -n 40 && exec {command}"],
         capture_output=True,
         text=True,
@@ -209,20 +211,22 @@ def test_server_needs_a_minimum_of_descriptors(shipped_build: Path, tmp_path: Pa
         timeout=TIMEOUT,
     )
     invalid = "This process may have 40 files open, and a server needs 64 for itself"
-    assert (done.returncode, done.stderr) == (
+    assert (result.returncode, result.stderr) == (
         2,
         f"error: {invalid}: allow more (`ulimit -n`, in a systemd unit `LimitNOFILE`).\n",
     )
 
 
 def test_silent_connection_is_closed(shipped: Server, shipped_build: Path) -> None:
-    assert ended(shipped_build, shipped, b"") == b""
+    assert read_until_closed(shipped_build, shipped, b"") == b""
 
 
 @pytest.mark.parametrize("repeated", [b"", b" "])
 def test_slow_body_is_refused(shipped: Server, shipped_build: Path, repeated: bytes) -> None:
     assert (
-        ended(shipped_build, shipped, request(shipped, SESSION, "Content-Length: 9000"), repeated)
+        read_until_closed(
+            shipped_build, shipped, request(shipped, SESSION, "Content-Length: 9000"), repeated
+        )
         == b""
     )
 
@@ -231,7 +235,7 @@ def test_slow_body_is_refused(shipped: Server, shipped_build: Path, repeated: by
 def test_missing_body_closes_the_connection_after_the_response(
     shipped: Server, shipped_build: Path, repeated: bytes
 ) -> None:
-    result = ended(
+    result = read_until_closed(
         shipped_build, shipped, request(shipped, "/healthz", "Transfer-Encoding: chunked"), repeated
     )
     assert result.startswith(b"HTTP/1.1 200 ")
@@ -241,16 +245,16 @@ def test_client_that_reads_nothing_is_disconnected(shipped: Server, shipped_buil
     """The server drops the unsent response."""
 
     async def client() -> None:
-        async with hasty(shipped_build, shipped) as (connect, state):
+        async with checking_server(shipped_build, shipped) as (connect, state):
             reader, writer = await connect()
             writer.transport.pause_reading()  # type: ignore[attr-defined]
             writer.write(request(shipped, LONG) * 40)
-            await _until(
+            await _wait_until(
                 lambda: any(
                     connection.transport.get_write_buffer_size() for connection in state.connections
                 )
             )
-            await _until(lambda: not state.connections and not state.tasks)
+            await _wait_until(lambda: not state.connections and not state.tasks)
             writer.close()
             assert reader
 
@@ -261,7 +265,7 @@ def test_slow_reader_gets_all_bytes(shipped: Server, shipped_build: Path) -> Non
     """Also of several responses."""
 
     async def client() -> bytes:
-        async with hasty(shipped_build, shipped) as (connect, _):
+        async with checking_server(shipped_build, shipped) as (connect, _):
             reader, writer = await connect()
             writer.write(
                 request(shipped, LONG) * 20 + request(shipped, "/healthz", "Connection: close")
@@ -281,7 +285,7 @@ def test_slow_reader_gets_all_bytes(shipped: Server, shipped_build: Path) -> Non
 def test_busy_connections_are_not_closed(shipped: Server, shipped_build: Path) -> None:
 
     async def client() -> None:
-        async with hasty(shipped_build, shipped) as (connect, _):
+        async with checking_server(shipped_build, shipped) as (connect, _):
             reader, writer = await connect()
             for number in range(20):
                 writer.write(
@@ -305,7 +309,7 @@ def test_large_request_head_is_refused(shipped: Server, part: bytes) -> None:
     with connected(shipped) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nx: ")
         with pytest.raises(OSError, match=r"reset|pipe"):
-            flood(connection, part)
+            send_forever(connection, part)
 
 
 def test_client_can_read_the_error_for_a_large_head(shipped: Server) -> None:
@@ -326,7 +330,7 @@ def test_unread_body_is_discarded_up_to_a_limit(shipped: Server) -> None:
         connection.sendall(request(shipped, "/healthz", "Transfer-Encoding: chunked"))
         chunk = b"10000\r\n" + b"a" * 65536 + b"\r\n"
         with pytest.raises(OSError, match=r"reset|pipe"):
-            flood(connection, chunk)
+            send_forever(connection, chunk)
 
 
 def test_invalid_http_gets_an_error_response(shipped: Server) -> None:

@@ -213,15 +213,13 @@ def test_list_with_several_pins(client: ApiClient, catalog: ReferenceModel) -> N
 # Filters
 
 
-def filtered(
+def assert_filtered(
     client: ApiClient,
     newest: list[ReferenceVersion],
     args: Args,
     keep: Callable[[ReferenceVersion], bool],
 ) -> None:
-    """A list narrowed by these arguments holds just the tools to keep, and there are some, but not
-    all.
-    """
+    """Check that a filtered list has exactly the expected tools: some, but not all."""
     expected = [entry.slug for entry in newest if keep(entry)]
     assert 0 < len(expected) < len(newest), args
     page = client.call_ok("tools", {**args, **ALL})
@@ -233,14 +231,14 @@ def test_filter_by_toolkit(
 ) -> None:
     """One slug, or several separated by commas."""
     for toolkit in catalog.toolkits:
-        filtered(
+        assert_filtered(
             client,
             newest,
             {"toolkit_slug": toolkit},
             lambda entry, toolkit=toolkit: entry.toolkit == toolkit,  # type: ignore[misc]
         )
     several = sorted(catalog.toolkits)[1:9:3]
-    filtered(
+    assert_filtered(
         client, newest, {"toolkit_slug": ",".join(several)}, lambda entry: entry.toolkit in several
     )
 
@@ -253,14 +251,14 @@ def test_filter_by_tags_and_scopes(
     existing = sorted({word for entry in newest for word in getattr(entry, parameter)})
     assert len(existing) > 30
     for word in existing:
-        filtered(
+        assert_filtered(
             client,
             newest,
             {parameter: [word]},
             lambda entry, word=word: word in getattr(entry, parameter),  # type: ignore[misc]
         )
     items = existing[::7]
-    filtered(
+    assert_filtered(
         client,
         newest,
         {parameter: [*items, "no such word"]},
@@ -281,7 +279,7 @@ def test_filter_by_auth_config_ids(
     """As a list or separated by commas."""
     assert len(catalog.configs) > 1
     for id, config in catalog.configs.items():
-        filtered(
+        assert_filtered(
             client,
             newest,
             {"auth_config_ids": [id]},
@@ -289,7 +287,7 @@ def test_filter_by_auth_config_ids(
         )
     several = sorted(catalog.configs)[:3]
     for ids in (several, ",".join(several)):
-        filtered(
+        assert_filtered(
             client,
             newest,
             {"auth_config_ids": ids},
@@ -309,9 +307,11 @@ def test_filter_by_important_and_deprecated(
     client: ApiClient, newest: list[ReferenceVersion]
 ) -> None:
     """`important` filters only as "true"; deprecated tools are left out only on request."""
-    filtered(client, newest, {"important": "true"}, lambda entry: "important" in entry.tags)
-    filtered(client, newest, {"include_deprecated": False}, lambda entry: not entry.deprecated)
-    filtered(
+    assert_filtered(client, newest, {"important": "true"}, lambda entry: "important" in entry.tags)
+    assert_filtered(
+        client, newest, {"include_deprecated": False}, lambda entry: not entry.deprecated
+    )
+    assert_filtered(
         client,
         newest,
         {"important": "true", "toolkit_slug": "github"},
@@ -326,7 +326,7 @@ def test_filters_combine_with_and(
 ) -> None:
     """In the version that the pins select."""
     args = {"toolkit_slug": "github,slack", "tags": ["readOnlyHint"], "include_deprecated": False}
-    filtered(
+    assert_filtered(
         client,
         newest,
         args,
@@ -730,16 +730,14 @@ ERRORS: list[tuple[str, Args, str, tuple[str, int, str], list[str]]] = [
 
 
 @pytest.fixture(scope="session")
-def known(
-    catalog: ReferenceModel, sessions: dict[str, Any], seen: tuple[str, ...]
+def catalog_names(
+    catalog: ReferenceModel, sessions: dict[str, Any], visible_toolkits: tuple[str, ...]
 ) -> dict[str, str]:
-    """Names of the catalog for those in brackets in the table above; what is hidden, the limited
-    key may not see.
-    """
+    """Names for the placeholders of the table above; the limited key may not see hidden ones."""
     config, toolkit = next(
         (id, config["toolkit"])
         for id, config in catalog.configs.items()
-        if config["toolkit"] not in seen
+        if config["toolkit"] not in visible_toolkits
     )
     tool = next(slug for slug, entries in catalog.tools.items() if entries[0].toolkit == toolkit)
     return {
@@ -758,7 +756,7 @@ def known(
 def test_errors_map_to_client_exceptions(
     client: ApiClient,
     keys: dict[str, str | None],
-    known: dict[str, str],
+    catalog_names: dict[str, str],
     op: str,
     args: Args,
     who: str,
@@ -767,17 +765,17 @@ def test_errors_map_to_client_exceptions(
 ) -> None:
     """With the whole error body: a line per problem, and a fix."""
     text = json.dumps(args)
-    for bracket, name in known.items():
+    for bracket, name in catalog_names.items():
         text = text.replace(bracket, name)
     answer = client.call(op, json.loads(text), key=keys[who])
     name, status, slug = raised
     assert (answer.get("error"), answer.get("status")) == (name, status), answer
-    enveloped(answer, status, slug, lines)
+    assert_error_body(answer, status, slug, lines)
 
 
-def enveloped(answer: Any, status: int, slug: str, lines: list[str]) -> None:
-    """What was raised carries the error envelope, all seven fields of it; each of its lines begins
-    as said, in any order.
+def assert_error_body(answer: Any, status: int, slug: str, lines: list[str]) -> None:
+    """Check that an exception has all seven fields of the error body, and these lines in
+    any order.
     """
     assert set(answer["body"]) == {"error"}
     error = answer["body"]["error"]
@@ -830,11 +828,11 @@ def test_limited_key_sees_only_its_toolkits(
     client: ApiClient,
     newest: list[ReferenceVersion],
     keys: dict[str, str | None],
-    seen: tuple[str, ...],
+    visible_toolkits: tuple[str, ...],
 ) -> None:
     """Other tools look as if they did not exist."""
-    expected = [entry for entry in newest if entry.toolkit in seen]
-    hidden = [entry for entry in newest if entry.toolkit not in seen]
+    expected = [entry for entry in newest if entry.toolkit in visible_toolkits]
+    hidden = [entry for entry in newest if entry.toolkit not in visible_toolkits]
     assert got(client.call_ok("tools", dict(ALL), key=keys["limited"])) == slugs(expected)
     assert client.call_ok(
         "tool", {"tool_slug": expected[0].slug}, key=keys["limited"]

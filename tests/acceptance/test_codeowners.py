@@ -1,4 +1,4 @@
-"""Who GitHub asks to review what: `toolcatalog codeowners`, and what it takes for an owner."""
+"""`toolcatalog codeowners`: the reviewers of each toolkit."""
 
 from pathlib import Path
 
@@ -89,9 +89,9 @@ def test_command_prints_lines_and_checks_a_file(tmp_path: Path) -> None:
 
 def test_invalid_toolkit_prints_nothing(tmp_path: Path) -> None:
     catalog(tmp_path, "[1]")
-    done = run_toolcatalog("codeowners", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "catalog/toolkits/github/toolkit.yaml:3:10" in done.stderr
+    result = run_toolcatalog("codeowners", cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "catalog/toolkits/github/toolkit.yaml:3:10" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_invalid_toolkit_prints_nothing(tmp_path: Path) -> None:
 def test_unusable_folder_is_reported(folder: str, text: str, tmp_path: Path) -> None:
     location = tmp_path / "here"
     (location / "a b").mkdir(parents=True)
-    done = run_toolcatalog("codeowners", "--catalog", folder, cwd=location)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert text in done.stderr
+    result = run_toolcatalog("codeowners", "--catalog", folder, cwd=location)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert text in result.stderr
 
 
 def test_codeowners_of_this_repository_is_current() -> None:

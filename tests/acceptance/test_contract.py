@@ -1,6 +1,4 @@
-"""The contract: the OpenAPI document and the server say the same, whatever is sent, by
-schemathesis; and each answer that the document names does come.
-"""
+"""The OpenAPI document matches the server: schemathesis, and a test for each response."""
 
 import asyncio
 import json
@@ -45,8 +43,10 @@ def limited(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> It
         yield server
 
 
-def try_all(server: Server, folder: Path, key: str | None, phases: str, maximum: int) -> None:
-    """Let schemathesis try the server by its document, with all checks, and with this key."""
+def run_schemathesis(
+    server: Server, folder: Path, key: str | None, phases: str, maximum: int
+) -> None:
+    """Run schemathesis with all checks against the server, with this key."""
     (folder / "schemathesis.toml").write_text(SETTINGS)
     command = [
         sys.executable,
@@ -71,38 +71,40 @@ def try_all(server: Server, folder: Path, key: str | None, phases: str, maximum:
     command += ["--header", f"x-api-key: {key}"] if key else []
     paths = os.pathsep.join(filter(None, [str(ROOT / "tests"), os.environ.get("PYTHONPATH")]))
     env = {**os.environ, "SCHEMATHESIS_HOOKS": "support.schemathesis_hooks", "PYTHONPATH": paths}
-    done = subprocess.run(
+    result = subprocess.run(
         command, cwd=folder, env=env, capture_output=True, text=True, timeout=1200, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{19 if DEEP_PROFILE else 12} selected" in done.stdout, done.stdout
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert f"{19 if DEEP_PROFILE else 12} selected" in result.stdout, result.stdout
     assert "Traceback" not in server.log.read_text()
 
 
 def test_responses_match_openapi_with_a_key(shipped: Server, tmp_path: Path) -> None:
     """For valid and invalid requests."""
-    try_all(shipped, tmp_path, shipped.key, "coverage,fuzzing", 2)
+    run_schemathesis(shipped, tmp_path, shipped.key, "coverage,fuzzing", 2)
 
 
 def test_responses_match_openapi_without_a_key(shipped: Server, tmp_path: Path) -> None:
-    try_all(shipped, tmp_path, None, "fuzzing", 2)
+    run_schemathesis(shipped, tmp_path, None, "fuzzing", 2)
 
 
 @pytest.mark.deep
 def test_responses_match_openapi_with_a_limited_key(shipped: Server, tmp_path: Path) -> None:
     key = create_key(shipped.keys_file, "--toolkit", "slack")
-    until(f"{shipped.url}/api/v3/tools?limit=1", 200, {"x-api-key": key})
-    try_all(shipped, tmp_path, key, "fuzzing", 2)
+    wait_for_status(f"{shipped.url}/api/v3/tools?limit=1", 200, {"x-api-key": key})
+    run_schemathesis(shipped, tmp_path, key, "fuzzing", 2)
 
 
 @pytest.mark.deep
 def test_responses_match_openapi_beyond_the_rate_limit(limited: Server, tmp_path: Path) -> None:
-    try_all(limited, tmp_path, limited.key, "fuzzing", 2)
-    until(f"{limited.url}/api/v3/tools", 429, {"x-api-key": limited.key})
+    run_schemathesis(limited, tmp_path, limited.key, "fuzzing", 2)
+    wait_for_status(f"{limited.url}/api/v3/tools", 429, {"x-api-key": limited.key})
 
 
-def until(url: str, status: int, headers: Mapping[str, str] | None = None) -> httpx.Response:
-    """The first answer with this status."""
+def wait_for_status(
+    url: str, status: int, headers: Mapping[str, str] | None = None
+) -> httpx.Response:
+    """Return the first response with this status."""
     end = time.monotonic() + 30
     while (result := httpx.get(url, headers=headers)).status_code != status:
         assert time.monotonic() < end, result.text
@@ -113,8 +115,8 @@ def until(url: str, status: int, headers: Mapping[str, str] | None = None) -> ht
 # Each answer that the document names
 
 
-class Asked(NamedTuple):
-    """A request: where, with which key (None: none), and its body."""
+class ContractRequest(NamedTuple):
+    """A request: method, path, key (None: without) and body."""
 
     path: str
     key: str | None = "all"
@@ -139,44 +141,44 @@ SERVERS, SERVER_VERSIONS, SERVER = (
 )
 LISTS = (LIST, SLUGS, TOOLKITS, CATEGORIES, SERVERS)
 PLAIN = {
-    (TOOL, 200): Asked("/api/v3/tools/GITHUB_CREATE_ISSUE"),
-    (TOOL, 400): Asked("/api/v3/tools/GITHUB_CREATE_ISSUE?version=no"),
-    (TOOL, 401): Asked("/api/v3/tools/GITHUB_CREATE_ISSUE", key=None),
-    (TOOL, 404): Asked("/api/v3/tools/GITHUB_CREATE_NOTHING"),
-    (LIST, 200): Asked("/api/v3/tools?limit=2"),
-    (LIST, 400): Asked("/api/v3/tools?limit=0"),
-    (LIST, 401): Asked("/api/v3/tools", key=None),
-    (LIST, 403): Asked("/api/v3/tools?toolkit_slug=github", key="slack"),
-    (LIST, 404): Asked("/api/v3/tools?toolkit_slug=nothing"),
-    (SLUGS, 200): Asked(SLUGS),
-    (SLUGS, 401): Asked(SLUGS, key=None),
-    (TOOLKITS, 200): Asked("/api/v3/toolkits?limit=2"),
-    (TOOLKITS, 400): Asked("/api/v3/toolkits?sort_by=size"),
-    (TOOLKITS, 401): Asked(TOOLKITS, key=None),
-    (CATEGORIES, 200): Asked(CATEGORIES),
-    (CATEGORIES, 400): Asked("/api/v3/toolkits/categories?cursor=x"),
-    (CATEGORIES, 401): Asked(CATEGORIES, key=None),
-    (TOOLKIT, 200): Asked("/api/v3/toolkits/github"),
-    (TOOLKIT, 400): Asked("/api/v3/toolkits/github?version=no"),
-    (TOOLKIT, 401): Asked("/api/v3/toolkits/github", key=None),
-    (TOOLKIT, 404): Asked("/api/v3/toolkits/github", key="slack"),
-    (SERVERS, 200): Asked("/v0.1/servers?limit=1"),
-    (SERVERS, 400): Asked("/v0.1/servers?updated_since=yesterday"),
-    (SERVERS, 401): Asked(SERVERS, key=None),
-    (SERVER_VERSIONS, 200): Asked("/v0.1/servers/com.stripe%2Fmcp/versions"),
-    (SERVER_VERSIONS, 401): Asked("/v0.1/servers/com.stripe%2Fmcp/versions", key=None),
-    (SERVER_VERSIONS, 404): Asked("/v0.1/servers/com.stripe%2Fmcp/versions", key="slack"),
-    (SERVER, 200): Asked("/v0.1/servers/com.stripe%2Fmcp/versions/latest"),
-    (SERVER, 401): Asked("/v0.1/servers/com.stripe%2Fmcp/versions/latest", key=None),
-    (SERVER, 404): Asked("/v0.1/servers/com.stripe%2Fmcp/versions/9.9"),
-    (SESSION, 200): Asked("/api/v3/tool_router/session/trs_playground/tools?limit=1"),
-    (SESSION, 400): Asked("/api/v3/tool_router/session/trs_playground/tools", body=b"[]"),
-    (SESSION, 401): Asked("/api/v3/tool_router/session/trs_playground/tools", key=None),
-    (SESSION, 403): Asked("/api/v3/tool_router/session/trs_open_data/tools"),
-    (SESSION, 404): Asked("/api/v3/tool_router/session/trs_nothing/tools"),
-    ("/healthz", 200): Asked("/healthz", key=None),
-    ("/readyz", 200): Asked("/readyz", key=None),
-    ("/openapi.json", 200): Asked("/openapi.json", key=None),
+    (TOOL, 200): ContractRequest("/api/v3/tools/GITHUB_CREATE_ISSUE"),
+    (TOOL, 400): ContractRequest("/api/v3/tools/GITHUB_CREATE_ISSUE?version=no"),
+    (TOOL, 401): ContractRequest("/api/v3/tools/GITHUB_CREATE_ISSUE", key=None),
+    (TOOL, 404): ContractRequest("/api/v3/tools/GITHUB_CREATE_NOTHING"),
+    (LIST, 200): ContractRequest("/api/v3/tools?limit=2"),
+    (LIST, 400): ContractRequest("/api/v3/tools?limit=0"),
+    (LIST, 401): ContractRequest("/api/v3/tools", key=None),
+    (LIST, 403): ContractRequest("/api/v3/tools?toolkit_slug=github", key="slack"),
+    (LIST, 404): ContractRequest("/api/v3/tools?toolkit_slug=nothing"),
+    (SLUGS, 200): ContractRequest(SLUGS),
+    (SLUGS, 401): ContractRequest(SLUGS, key=None),
+    (TOOLKITS, 200): ContractRequest("/api/v3/toolkits?limit=2"),
+    (TOOLKITS, 400): ContractRequest("/api/v3/toolkits?sort_by=size"),
+    (TOOLKITS, 401): ContractRequest(TOOLKITS, key=None),
+    (CATEGORIES, 200): ContractRequest(CATEGORIES),
+    (CATEGORIES, 400): ContractRequest("/api/v3/toolkits/categories?cursor=x"),
+    (CATEGORIES, 401): ContractRequest(CATEGORIES, key=None),
+    (TOOLKIT, 200): ContractRequest("/api/v3/toolkits/github"),
+    (TOOLKIT, 400): ContractRequest("/api/v3/toolkits/github?version=no"),
+    (TOOLKIT, 401): ContractRequest("/api/v3/toolkits/github", key=None),
+    (TOOLKIT, 404): ContractRequest("/api/v3/toolkits/github", key="slack"),
+    (SERVERS, 200): ContractRequest("/v0.1/servers?limit=1"),
+    (SERVERS, 400): ContractRequest("/v0.1/servers?updated_since=yesterday"),
+    (SERVERS, 401): ContractRequest(SERVERS, key=None),
+    (SERVER_VERSIONS, 200): ContractRequest("/v0.1/servers/com.stripe%2Fmcp/versions"),
+    (SERVER_VERSIONS, 401): ContractRequest("/v0.1/servers/com.stripe%2Fmcp/versions", key=None),
+    (SERVER_VERSIONS, 404): ContractRequest("/v0.1/servers/com.stripe%2Fmcp/versions", key="slack"),
+    (SERVER, 200): ContractRequest("/v0.1/servers/com.stripe%2Fmcp/versions/latest"),
+    (SERVER, 401): ContractRequest("/v0.1/servers/com.stripe%2Fmcp/versions/latest", key=None),
+    (SERVER, 404): ContractRequest("/v0.1/servers/com.stripe%2Fmcp/versions/9.9"),
+    (SESSION, 200): ContractRequest("/api/v3/tool_router/session/trs_playground/tools?limit=1"),
+    (SESSION, 400): ContractRequest("/api/v3/tool_router/session/trs_playground/tools", body=b"[]"),
+    (SESSION, 401): ContractRequest("/api/v3/tool_router/session/trs_playground/tools", key=None),
+    (SESSION, 403): ContractRequest("/api/v3/tool_router/session/trs_open_data/tools"),
+    (SESSION, 404): ContractRequest("/api/v3/tool_router/session/trs_nothing/tools"),
+    ("/healthz", 200): ContractRequest("/healthz", key=None),
+    ("/readyz", 200): ContractRequest("/readyz", key=None),
+    ("/openapi.json", 200): ContractRequest("/openapi.json", key=None),
 }
 ELSEWHERE = {  # by tests of their own, below
     *(
@@ -224,7 +226,7 @@ def test_response_matches_its_schema(
 def slack_key(shipped: Server) -> str:
     """A key that sees toolkit slack alone."""
     key = create_key(shipped.keys_file, "--toolkit", "slack")
-    until(f"{shipped.url}/api/v3/tools?limit=1", 200, {"x-api-key": key})
+    wait_for_status(f"{shipped.url}/api/v3/tools?limit=1", 200, {"x-api-key": key})
     return key
 
 
@@ -233,7 +235,7 @@ def slack_key(shipped: Server) -> str:
 def test_rate_limit_response_matches_its_schema(limited: Server, path: str, prefix: str) -> None:
     """429 with the documented headers."""
     path = path.replace("/api/v3", prefix)
-    answer = until(f"{limited.url}{path}", 429, {"x-api-key": limited.key})
+    answer = wait_for_status(f"{limited.url}{path}", 429, {"x-api-key": limited.key})
     JUDGE(answer)
     assert {*JUDGE.document["components"]["responses"]["RateLimited"]["headers"]} <= {
         _titled(name) for name in answer.headers
@@ -249,9 +251,9 @@ def _titled(name: str) -> str:
 def test_readyz_is_503_during_shutdown(shipped_build: Path, tmp_path: Path) -> None:
     """Other routes still work."""
     with start_server(shipped_build, tmp_path, "--drain", "60") as server:
-        until(f"{server.url}/readyz", 200)
+        wait_for_status(f"{server.url}/readyz", 200)
         server.process.terminate()
-        JUDGE(until(f"{server.url}/readyz", 503))
+        JUDGE(wait_for_status(f"{server.url}/readyz", 503))
         assert httpx.get(f"{server.url}/healthz").status_code == 200
 
 

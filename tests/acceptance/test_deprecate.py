@@ -1,6 +1,4 @@
-"""`toolcatalog deprecate`: the one thing of a published version that may change, and nothing else
-does.
-"""
+"""`toolcatalog deprecate`: it changes only the deprecation of a version."""
 
 import shutil
 from datetime import datetime
@@ -42,13 +40,13 @@ def test_deprecate_writes_all_fields(tool: Path) -> None:
     """At the place of the format; the command prints the path, mentions older versions, and `check`
     passes.
     """
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "deprecate", "A_DO", "--replaced-by", "A_OTHER", "--reason", "It: is old.", *DATES
     )
-    assert (done.returncode, done.stdout) == (0, "catalog/toolkits/a/A_DO/20250101_00.yaml\n")
+    assert (result.returncode, result.stdout) == (0, "catalog/toolkits/a/A_DO/20250101_00.yaml\n")
     assert (
         "1 older version is as before, for anyone who has pinned one: --all-versions deprecates "
-        "those too." in done.stderr
+        "those too." in result.stderr
     )
     block = (
         b"deprecation:\n  reason: 'It: is old.'\n  since: '2025-10-27'\n  sunset: '2026-06-30'\n "

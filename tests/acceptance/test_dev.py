@@ -1,4 +1,4 @@
-"""`toolcatalog dev`: the site follows the catalog, and tells what is wrong with it."""
+"""`toolcatalog dev`: the site follows the catalog and shows its problems."""
 
 import json
 import os
@@ -148,7 +148,7 @@ def test_used_port_is_reported_before_the_build(tmp_path: Path) -> None:
         used.listen()
         port = used.getsockname()[1]
         catalog = generate_catalog(tmp_path / "catalog", 1)
-        done = run_toolcatalog(
+        result = run_toolcatalog(
             "dev",
             "--catalog",
             catalog,
@@ -159,13 +159,13 @@ def test_used_port_is_reported_before_the_build(tmp_path: Path) -> None:
             "--port",
             port,
         )
-    assert done.returncode == 2
-    assert f"Cannot listen on 127.0.0.1:{port} (the port is in use)" in done.stderr
+    assert result.returncode == 2
+    assert f"Cannot listen on 127.0.0.1:{port} (the port is in use)" in result.stderr
     assert not (tmp_path / "build").exists()
 
 
 def test_missing_catalog_is_reported(tmp_path: Path) -> None:
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "dev",
         "--catalog",
         tmp_path / "none",
@@ -176,5 +176,5 @@ def test_missing_catalog_is_reported(tmp_path: Path) -> None:
         "--port",
         0,
     )
-    assert done.returncode == 2
-    assert "none" in done.stderr
+    assert result.returncode == 2
+    assert "none" in result.stderr

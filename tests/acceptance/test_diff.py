@@ -1,6 +1,4 @@
-"""`toolcatalog diff`, as it is run: versions, revisions and builds, told apart; three formats;
-nothing but the difference on standard output.
-"""
+"""`toolcatalog diff`: versions, revisions and builds, in three formats."""
 
 import json
 import os
@@ -46,8 +44,8 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return out
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """The one sentence of a command that cannot be done; nothing on standard output."""
+def run_refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Return the one sentence of a command that fails; standard output is empty."""
     assert main(["diff", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -63,9 +61,9 @@ def test_working_tree_against_a_revision(catalog: Path) -> None:
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     write_tool(catalog, "A_SEE").unlink()
     write_tool(catalog, "A_NEW", text=TOOL)
-    done = run_toolcatalog("diff", "main", cwd=catalog.parent)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == (
+    result = run_toolcatalog("diff", "main", cwd=catalog.parent)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == (
         "a\n"
         "  A_SEE  removed\n"
         "    breaking  tool  was removed\n"
@@ -127,7 +125,7 @@ def test_incomparable_tools_are_counted(catalog: Path, capsys: pytest.CaptureFix
 def test_catalog_missing_in_the_revision(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (catalog.parent / "other").mkdir()
     assert (
-        refused(capsys, "main", "HEAD", "--catalog", "other")
+        run_refused(capsys, "main", "HEAD", "--catalog", "other")
         == "There is no catalog at other in main or HEAD: name its folder with --catalog.\n"
     )
 
@@ -176,16 +174,16 @@ def test_two_versions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_incomparable_versions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
-        refused(capsys, "A_DO@20200101_00", "A_DO")
+        run_refused(capsys, "A_DO@20200101_00", "A_DO")
         == "A_DO has no version 20200101_00: it has 20250101_00.\n"
     )
-    assert refused(capsys, "A_DO", "A_SEE").startswith("A_DO and A_SEE are two tools: ")
+    assert run_refused(capsys, "A_DO", "A_SEE").startswith("A_DO and A_SEE are two tools: ")
     assert (
-        refused(capsys, "A_DO")
+        run_refused(capsys, "A_DO")
         == "A_DO has one version only, 20250101_00: there is none to compare it with.\n"
     )
     write_tool(catalog, "A_DO", "20260101_00", TOOL + "colour: red\n")
-    assert "A_DO/20260101_00.yaml cannot be compared (line 3: " in refused(capsys, "A_DO")
+    assert "A_DO/20260101_00.yaml cannot be compared (line 3: " in run_refused(capsys, "A_DO")
 
 
 # Builds
@@ -222,7 +220,7 @@ def test_two_builds(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "A_DO  version 20260101_00 removed\n    breaking  version  was removed" in run(
         capsys, "new", "old"
     )
-    assert refused(capsys, "old") == "old is a build: name the build to compare it with, too.\n"
+    assert run_refused(capsys, "old") == "old is a build: name the build to compare it with, too.\n"
 
 
 def test_damaged_build_is_refused(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -232,17 +230,17 @@ def test_damaged_build_is_refused(catalog: Path, capsys: pytest.CaptureFixture[s
     index = Path("new/current/toolkits/a/20260101_00.json")
     data = index.read_bytes()
     index.write_bytes(data.replace(b"Does it.", b"Does IT."))
-    assert "toolkits/a/20260101_00.json has other bytes than were written" in refused(
+    assert "toolkits/a/20260101_00.json has other bytes than were written" in run_refused(
         capsys, "old", "new"
     )
     index.unlink()
-    assert "(toolkits/a/20260101_00.json: No such file or directory)" in refused(
+    assert "(toolkits/a/20260101_00.json: No such file or directory)" in run_refused(
         capsys, "old", "new"
     )
     index.write_bytes(data)
     manifest = Path("new/current") / MANIFEST
     manifest.write_bytes(manifest.read_bytes().replace(b'"format":4', b'"format":3'))
-    assert "has format 3, this program reads 4" in refused(capsys, "old", "new")
+    assert "has format 3, this program reads 4" in run_refused(capsys, "old", "new")
 
 
 # Telling them apart
@@ -254,12 +252,12 @@ def test_unknown_target_error_lists_attempts(capsys: pytest.CaptureFixture[str])
         "cannot be compared: no version of a tool (as SLUG@VERSION), no folder of a"
         " build, and no git revision. "
     )
-    assert refused(capsys, "nope").startswith(f"nope {tried}Git knows no revision `nope` in ")
-    assert refused(capsys, "main", "B_DO@").startswith(f"B_DO@ {tried}")
-    assert refused(capsys, "--", "-x").startswith(f"-x {tried}")
-    assert refused(capsys, "main", "").startswith(f"An empty name {tried}")
+    assert run_refused(capsys, "nope").startswith(f"nope {tried}Git knows no revision `nope` in ")
+    assert run_refused(capsys, "main", "B_DO@").startswith(f"B_DO@ {tried}")
+    assert run_refused(capsys, "--", "-x").startswith(f"-x {tried}")
+    assert run_refused(capsys, "main", "").startswith(f"An empty name {tried}")
     assert (
-        refused(capsys, "main", "A_DO")
+        run_refused(capsys, "main", "A_DO")
         == "main is a git revision, A_DO is a tool: name two of one kind.\n"
     )
 
@@ -273,7 +271,7 @@ def test_outside_of_a_repository(
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     monkeypatch.chdir(tmp_path)
     assert "is new and required" in run(capsys, "A_DO")
-    assert refused(capsys, "main").endswith(
+    assert run_refused(capsys, "main").endswith(
         "catalog is in no git repository, so it has no revisions: name one that is with --catalog,"
         " or `git init`.\n"
     )
@@ -285,10 +283,10 @@ def test_ambiguous_name_is_refused(catalog: Path, capsys: pytest.CaptureFixture[
     run_git(catalog.parent, "branch", "build")
     run_git(catalog.parent, "branch", "A_DO")
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
-    assert refused(capsys, "build", "build").startswith(
+    assert run_refused(capsys, "build", "build").startswith(
         "build is a build and a git revision: say `SLUG@` "
     )
-    assert refused(capsys, "A_DO").startswith("A_DO is a tool and a git revision: say `SLUG@` ")
+    assert run_refused(capsys, "A_DO").startswith("A_DO is a tool and a git revision: say `SLUG@` ")
     for item in (
         ("./build", "build"),
         ("build", "main"),

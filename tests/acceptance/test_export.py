@@ -1,6 +1,4 @@
-"""`toolcatalog export`: which tools, in which order, on standard output and nothing else; and what
-the site has beside it.
-"""
+"""`toolcatalog export`: the selection and order of tools, and the same files in the site."""
 
 import json
 import subprocess
@@ -93,10 +91,10 @@ def test_deferred_tools(shipped_build: Path) -> None:
     assert search == {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
     plain = exported(shipped_build, "anthropic", "--toolkit", "slack")
     assert tools == [{**tool, "defer_loading": True} for tool in plain]
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "export", "openai", "SLACK_SEND_MESSAGE", "--defer", "--build", shipped_build
     )
-    assert (done.returncode, "use it with `anthropic`" in done.stderr) == (2, True)
+    assert (result.returncode, "use it with `anthropic`" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("output_format", definitions.FORMATS)
@@ -147,15 +145,17 @@ def test_export_of_versions(arguments: list[str], expected: list[str], small: Pa
 
 def test_skipped_tools_are_reported(small: Path) -> None:
     """They set the exit code; shortened names are reported only."""
-    done = run_toolcatalog("export", "anthropic", "--toolkit", "a", "--build", small)
+    result = run_toolcatalog("export", "anthropic", "--toolkit", "a", "--build", small)
     shortened = f"{LONG[:55]}_"
-    names = [name(item) for item in json.loads(done.stdout)]
-    assert (done.returncode, names[:2], names[2][:56]) == (1, ["A_DO", "A_NEW"], shortened)
-    assert done.stderr.splitlines() == [
+    names = [name(item) for item in json.loads(result.stdout)]
+    assert (result.returncode, names[:2], names[2][:56]) == (1, ["A_DO", "A_NEW"], shortened)
+    assert result.stderr.splitlines() == [
         "A_TOP is left out: anthropic refuses the name of its argument '$top'.",
         f"{names[2]} is the name of {LONG}: anthropic takes names of 64 characters.",
     ]
-    assert (small.parent / "site" / "toolkits" / "a" / "anthropic.json").read_text() == done.stdout
+    assert (
+        small.parent / "site" / "toolkits" / "a" / "anthropic.json"
+    ).read_text() == result.stdout
     assert (small.parent / "site" / "toolkits" / "b" / "anthropic.json").read_text() == "[]\n"
 
 
@@ -182,15 +182,15 @@ def test_wrong_usage_is_reported(arguments: list[str], sentence: str, small: Pat
     """Exit code 2, and nothing on standard output."""
     if "\x00" in arguments:
         arguments.remove("\x00")  # no shell can hand it over
-    done = run_toolcatalog("export", *arguments, "--build", small)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert sentence in done.stderr
-    assert "Traceback" not in done.stderr
+    result = run_toolcatalog("export", *arguments, "--build", small)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert sentence in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_all_unknown_names_are_reported_at_once(small: Path) -> None:
-    done = run_toolcatalog("export", "mcp", "A_DI", "B_DO", "--toolkit", "c", "--build", small)
-    assert [line.removeprefix("error: ")[:28] for line in done.stderr.splitlines()] == [
+    result = run_toolcatalog("export", "mcp", "A_DI", "B_DO", "--toolkit", "c", "--build", small)
+    assert [line.removeprefix("error: ")[:28] for line in result.stderr.splitlines()] == [
         "There is no toolkit c.",
         "There is no tool A_DI (did y",
         "There is no tool B_DO (did y",
@@ -221,7 +221,7 @@ def test_mcp_client_reads_the_export(shipped_build: Path, tmp_path: Path) -> Non
         str(tmp_path / "tools.json"),
         "50",
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout)["tools"] == json.loads(text)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert json.loads(result.stdout)["tools"] == json.loads(text)
     assert len(json.loads(text)) >= 140

@@ -1,6 +1,4 @@
-"""Git at the edge: what is read, what is said where it cannot be, and that nothing that a
-repository names is run.
-"""
+"""Reading git: revisions and working trees, errors, and no execution of foreign programs."""
 
 import os
 import shutil

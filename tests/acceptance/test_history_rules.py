@@ -1,6 +1,4 @@
-"""The rules of history, each with real git repositories: what is told, of which file, and what
-passes.
-"""
+"""The history rules, each with a real git repository."""
 
 from pathlib import Path
 
@@ -35,12 +33,12 @@ def catalog(tmp_path: Path) -> Path:
     return result
 
 
-def found(catalog: Path, today: str = TODAY) -> list[Finding]:
+def find_problems(catalog: Path, today: str = TODAY) -> list[Finding]:
     return check_against_revision(catalog, "HEAD", today).findings
 
 
 def rules(catalog: Path, today: str = TODAY) -> list[tuple[str, str]]:
-    return [(finding.rule, finding.path) for finding in found(catalog, today)]
+    return [(finding.rule, finding.path) for finding in find_problems(catalog, today)]
 
 
 def deprecated(sunset: str) -> str:
@@ -68,7 +66,7 @@ def deprecated(sunset: str) -> str:
 )
 def test_changed_published_version_is_an_error(catalog: Path, text: str, message: str) -> None:
     write_tool(catalog, "A_DO", text=text)
-    (finding,) = found(catalog)
+    (finding,) = find_problems(catalog)
     assert (finding.rule, finding.path) == ("history-version-changed", A_DO)
     assert message in finding.message
     assert "deprecation" not in finding.message
@@ -87,14 +85,14 @@ def test_parameter_order_is_part_of_a_version(catalog: Path, tmp_path: Path, fie
     for names in (("a", "b", "z", "y"), ("b", "a", "y", "z")):
         write_tool(catalog, "A_DO", "20250202_00", text % names)
         assert rules(catalog) == [("history-version-changed", "toolkits/a/A_DO/20250202_00.yaml")]
-        (finding,) = found(catalog)
+        (finding,) = find_problems(catalog)
         assert "in another order" in finding.message
         assert finding.pointer == (field,)
 
 
 def test_finding_points_at_the_changed_field(catalog: Path) -> None:
     write_tool(catalog, "A_DO", text=NEEDY)
-    (finding,) = found(catalog)
+    (finding,) = find_problems(catalog)
     assert (finding.pointer, finding.at_key) == (("input_parameters",), True)
 
 
@@ -132,7 +130,7 @@ def test_no_auth_of_a_toolkit_changes_its_tools(
     toolkit.write_text(text + previous)
     commit(tmp_path)
     toolkit.write_text(text + current)
-    found_ = found(catalog)
+    found_ = find_problems(catalog)
     if ("true" in previous) == ("true" in current):
         assert found_ == []
     else:
@@ -177,7 +175,7 @@ def test_changed_published_meta_tool_is_an_error(
 ) -> None:
     """Sessions serve it, so a change needs a new version."""
     meta.write_text(text)
-    (finding,) = found(catalog)
+    (finding,) = find_problems(catalog)
     assert (finding.rule, finding.path) == ("history-version-changed", META)
     assert message in finding.message
     assert "deprecation" not in finding.message
@@ -236,7 +234,7 @@ def test_new_version_with_a_past_sunset_is_an_error(catalog: Path) -> None:
 
 def test_lower_version_number_is_an_error(catalog: Path) -> None:
     write_tool(catalog, "A_DO", "20241231_99", TOOL)
-    (finding,) = found(catalog)
+    (finding,) = find_problems(catalog)
     assert (finding.rule, finding.path) == (
         "history-version-back",
         "toolkits/a/A_DO/20241231_99.yaml",
@@ -253,7 +251,7 @@ def test_higher_version_number_is_accepted(catalog: Path) -> None:
 def test_breaking_version_needs_a_sunset(catalog: Path) -> None:
     """A deprecation without `sunset` does not say how long the old version stays."""
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
-    (finding,) = found(catalog)
+    (finding,) = find_problems(catalog)
     assert (finding.rule, finding.path, finding.pointer) == (
         "history-breaking",
         NEW,
@@ -305,7 +303,7 @@ def test_removal_needs_a_past_sunset(tmp_path: Path, label: str, sunset: str, pa
 
 def test_removal_without_deprecation_is_an_error(catalog: Path) -> None:
     write_tool(catalog, "A_DO").unlink()
-    (finding,) = found(catalog)
+    (finding,) = find_problems(catalog)
     assert finding.message == "the tool `A_DO` was removed, and no `sunset` had announced that"
     assert f"git checkout HEAD -- {A_DO}" in finding.help
     run_git(catalog, "checkout", "HEAD", "--", A_DO)  # as the help says
@@ -332,7 +330,7 @@ def test_removed_toolkit_is_reported_once(catalog: Path) -> None:
         file.unlink()
     assert rules(catalog) == [("history-tool-removed", A_DO), ("history-tool-removed", A_SEE)]
     (catalog / "toolkits" / "a" / "toolkit.yaml").unlink()
-    (finding,) = found(catalog)
+    (finding,) = find_problems(catalog)
     assert finding.rule == "history-toolkit-removed"
     assert "2 of its tools, `A_DO` first," in finding.message
 
@@ -346,7 +344,7 @@ def test_invalid_base_cannot_be_compared(catalog: Path, tmp_path: Path) -> None:
     commit(tmp_path)
     write_tool(catalog, "A_DO", text=TOOL)
     write_tool(catalog, "A_SEE", "20260101_00", TOOL)
-    found_ = {finding.path: finding for finding in found(catalog)}
+    found_ = {finding.path: finding for finding in find_problems(catalog)}
     assert "before: line 3: " in found_[A_DO].message
     assert {finding.rule for finding in found_.values()} == {"history-not-compared"}
 

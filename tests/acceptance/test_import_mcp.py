@@ -1,6 +1,4 @@
-"""`import mcp`: what an MCP server lists becomes catalog files, from a file or from a live server
-of the official SDK.
-"""
+"""`import mcp`: tools of an MCP server to catalog files, from a file or a live server."""
 
 import contextlib
 import importlib.util
@@ -232,7 +230,7 @@ def test_imported_file_passes_check(tmp_path: Path) -> None:
     """A second import changes nothing."""
     (tmp_path / "tools.json").write_text(json.dumps({"tools": [FORECAST, tool("other")]}))
     for text in ("2 new", "0 new"):
-        done = run_toolcatalog(
+        result = run_toolcatalog(
             "import",
             "mcp",
             tmp_path / "tools.json",
@@ -241,8 +239,8 @@ def test_imported_file_passes_check(tmp_path: Path) -> None:
             "--toolkit",
             "weather",
         )
-        assert (done.returncode, done.stdout) == (0, "")
-        assert text in done.stderr
+        assert (result.returncode, result.stdout) == (0, "")
+        assert text in result.stderr
     assert [
         problem
         for problem in checker.check_folder(tmp_path / "catalog").problems
@@ -273,12 +271,12 @@ def test_export_and_import_round_trip(shipped_build: Path, tmp_path: Path) -> No
 
 def live(tmp_path: Path, *command: object, seconds: float = 60) -> tuple[int, str]:
     """Import from a command: the exit code, and what is told."""
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "import", "mcp", "--catalog", tmp_path / "catalog", "--timeout", seconds, "--", *command
     )
-    assert done.stdout == ""
-    assert "Traceback" not in done.stderr
-    return done.returncode, done.stderr
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    return result.returncode, result.stderr
 
 
 def test_live_server_is_imported(tmp_path: Path) -> None:
@@ -375,11 +373,11 @@ def test_missing_extra_is_reported(tmp_path: Path) -> None:
     (tmp_path / "mcp.py").write_text("raise ImportError\n")
     (tmp_path / "tools.json").write_text(json.dumps([FORECAST]))
     env = {"PYTHONPATH": str(tmp_path)}
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "import", "mcp", "--catalog", tmp_path / "catalog", "--", sys.executable, "-V", env=env
     )
-    assert (done.returncode, "pip install 'toolcatalog[mcp]'" in done.stderr) == (2, True)
-    done = run_toolcatalog(
+    assert (result.returncode, "pip install 'toolcatalog[mcp]'" in result.stderr) == (2, True)
+    result = run_toolcatalog(
         "import",
         "mcp",
         tmp_path / "tools.json",
@@ -389,7 +387,7 @@ def test_missing_extra_is_reported(tmp_path: Path) -> None:
         tmp_path / "catalog",
         env=env,
     )
-    assert done.returncode == 0
+    assert result.returncode == 0
 
 
 REMOTE = {"type": "streamable-http", "url": "https://mcp.example.com/mcp"}
@@ -465,8 +463,8 @@ def exported(folder: Path, toolkit: str) -> list[dict[str, Any]]:
 def test_published_server_is_imported(module: str, toolkit: str, slug: str, tmp_path: Path) -> None:
     """Its slugs have no repeated words; the files pass `check` and keep the hints."""
     require_server(module)
-    code, said = live(tmp_path, sys.executable, "-m", module)
-    assert code == 0, said
+    code, output = live(tmp_path, sys.executable, "-m", module)
+    assert code == 0, output
     home = tmp_path / "catalog" / "toolkits" / toolkit
     assert (home / slug).is_dir()
     assert "logo" not in (home / "toolkit.yaml").read_text()
@@ -488,11 +486,11 @@ def test_executable_file_is_a_command_after_dashes(tmp_path: Path) -> None:
     script = tmp_path / "server"
     script.write_text(f"#!/bin/sh\nexec {sys.executable} {SERVER} {tmp_path / 'tools.json'}\n")
     script.chmod(0o700)
-    code, said = live(tmp_path, script)
-    assert (code, "Imported 1 tool " in said) == (0, True), said
-    done = run_toolcatalog("import", "mcp", script, "--catalog", tmp_path / "other")
-    assert done.returncode == 2
-    assert f"To start it as a server, write it after `--`: import mcp -- {script}" in done.stderr
+    code, output = live(tmp_path, script)
+    assert (code, "Imported 1 tool " in output) == (0, True), output
+    result = run_toolcatalog("import", "mcp", script, "--catalog", tmp_path / "other")
+    assert result.returncode == 2
+    assert f"To start it as a server, write it after `--`: import mcp -- {script}" in result.stderr
 
 
 # Over HTTP
@@ -507,28 +505,28 @@ def http_server(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 def over_http(server: Server, catalog: Path, *options: object) -> tuple[int, str]:
     """Import from the server: the exit code, and what is told."""
-    done = run_toolcatalog("import", "mcp", f"{server.url}/mcp", "--catalog", catalog, *options)
-    assert done.stdout == ""
-    assert "Traceback" not in done.stderr
-    return done.returncode, done.stderr
+    result = run_toolcatalog("import", "mcp", f"{server.url}/mcp", "--catalog", catalog, *options)
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    return result.returncode, result.stderr
 
 
 @pytest.mark.parametrize("header", ["x-api-key: {}", "Authorization: Bearer {}"])
 def test_server_over_http(http_server: Server, header: str, tmp_path: Path) -> None:
     """With streamable HTTP and the given headers."""
     key = header.format(http_server.key)
-    code, said = over_http(http_server, tmp_path / "catalog", "--header", key)
-    assert (code, "Imported" in said) == (0, True), said
+    code, output = over_http(http_server, tmp_path / "catalog", "--header", key)
+    assert (code, "Imported" in output) == (0, True), output
     (toolkit,) = (tmp_path / "catalog" / "toolkits").iterdir()
     assert len([*toolkit.glob("*/00000000_00.yaml")]) >= 3
 
 
 def test_http_server_that_refuses_is_reported(http_server: Server, tmp_path: Path) -> None:
     """Without a key, or with an invalid header."""
-    code, said = over_http(http_server, tmp_path / "catalog")
-    assert (code, "give a key with --header" in said) == (2, True), said
-    code, said = over_http(http_server, tmp_path / "catalog", "--header", "nonsense")
-    assert (code, "--header needs the form `Name: value`" in said) == (2, True), said
+    code, output = over_http(http_server, tmp_path / "catalog")
+    assert (code, "give a key with --header" in output) == (2, True), output
+    code, output = over_http(http_server, tmp_path / "catalog", "--header", "nonsense")
+    assert (code, "--header needs the form `Name: value`" in output) == (2, True), output
     assert not (tmp_path / "catalog").exists()
 
 
@@ -546,9 +544,9 @@ def test_http_server_that_refuses_is_reported(http_server: Server, tmp_path: Pat
 )
 def test_unsupported_urls_are_refused(arguments: list[str], sentence: str, tmp_path: Path) -> None:
     """One sentence each, and nothing is sent to another host."""
-    done = run_toolcatalog("import", "mcp", *arguments, "--catalog", tmp_path / "catalog")
-    assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
-    assert "Traceback" not in done.stderr
+    result = run_toolcatalog("import", "mcp", *arguments, "--catalog", tmp_path / "catalog")
+    assert (result.returncode, sentence in result.stderr) == (2, True), result.stderr
+    assert "Traceback" not in result.stderr
 
 
 class _HostileHandler(BaseHTTPRequestHandler):
@@ -597,7 +595,7 @@ def test_hostile_http_server_is_harmless(
 ) -> None:
     """Its texts have no terminal escapes and no lines of their own, and memory is limited."""
     catalog = tmp_path / "catalog"
-    done = run_toolcatalog("import", "mcp", f"{hostile_server}/{path}", "--catalog", catalog)
-    assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
-    assert "\x1b" not in done.stderr
-    assert done.stderr.count("\n") == 1
+    result = run_toolcatalog("import", "mcp", f"{hostile_server}/{path}", "--catalog", catalog)
+    assert (result.returncode, sentence in result.stderr) == (2, True), result.stderr
+    assert "\x1b" not in result.stderr
+    assert result.stderr.count("\n") == 1

@@ -36,8 +36,10 @@ REAL = {
 SMALL: dict[str, Any] = {"openapi": "3.0.0", "info": {"title": "Small"}, "security": []}
 
 
-def added(document: Any, *, present: tuple[str, ...] = (), **options: Any) -> writer.ImportResult:
-    """The additions that a document's value makes."""
+def import_document(
+    document: Any, *, present: tuple[str, ...] = (), **options: Any
+) -> writer.ImportResult:
+    """Import the value of a document."""
     source = documents.SourceDocument("it.yaml", document, b"")
     return writer.build_files(openapi.import_tools(source, **options), present)
 
@@ -47,8 +49,8 @@ def operation(**extra: Any) -> dict[str, Any]:
     return {**SMALL, "paths": {"/do": {"get": {"operationId": "do", "responses": {}, **extra}}}}
 
 
-def outcome(path: Path) -> dict[str, Any]:
-    """What becomes of a case: files and notes, or the sentences that refuse it."""
+def import_case(path: Path) -> dict[str, Any]:
+    """Return the files and notes of a case, or the sentences that refuse it."""
     try:
         new = writer.build_files(
             openapi.import_tools(documents.read_document(path.read_bytes(), path.name)), ()
@@ -74,7 +76,7 @@ def expected(path: Path) -> Path:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
 def test_documents_give_the_expected_files(path: Path, tmp_path: Path) -> None:
     """Every file and note, for every order of keys; the files pass `check`."""
-    result = outcome(path)
+    result = import_case(path)
     assert json.dumps(result) == json.dumps(
         yaml_reader.parse_fast(expected(path).read_bytes(), documents.MAX_DEPTH)
     )
@@ -97,12 +99,12 @@ def reordered(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in DOCUMENTS if "files" in outcome(path)], ids=lambda path: path.stem
+    "path", [path for path in DOCUMENTS if "files" in import_case(path)], ids=lambda path: path.stem
 )
 def test_key_order_of_a_document_does_not_matter(path: Path) -> None:
     """Except for the key order of the files."""
     value = documents.read_document(path.read_bytes(), path.name).value
-    item, other = added(value).files, added(reordered(value)).files
+    item, other = import_document(value).files, import_document(reordered(value)).files
     assert {name: yaml_reader.parse_fast(data) for name, data in item.items()} == {
         name: yaml_reader.parse_fast(data) for name, data in other.items()
     }
@@ -170,7 +172,7 @@ def test_real_documents_give_valid_catalogs(name: str, tmp_path: Path) -> None:
 def test_other_documents_are_refused(document: Any, sentence: str) -> None:
     """Another kind of document, or one without operations."""
     with pytest.raises(UsageError) as error:
-        added(document)
+        import_document(document)
     assert str(error.value) == sentence
 
 
@@ -180,7 +182,7 @@ def test_reading_stops_after_a_thousand_problems() -> None:
         parameters=[{"name": f"p{number}", "in": "query"} for number in range(3_000)]
     )
     with pytest.raises(UsageError) as error:
-        added(document)
+        import_document(document)
     assert str(error.value).endswith("... and 991 more like these.")
 
 
@@ -191,7 +193,7 @@ def test_thousands_of_empty_operations_are_refused() -> None:
         "paths": {f"/do{number}": {"get": {"responses": {}}} for number in range(2_049)},
     }
     with pytest.raises(UsageError, match="There are 2,049 tools here"):
-        added(document)
+        import_document(document)
     assert next(
         iter(openapi.import_tools(documents.SourceDocument("it", document, b" " * 2_049 * 512)))
     ).slug.endswith("_GET_DO0")
@@ -200,7 +202,9 @@ def test_thousands_of_empty_operations_are_refused() -> None:
 def test_toolkit_flags_override_the_document() -> None:
     """--toolkit, --name and --logo; only for a new toolkit."""
     document = operation()
-    new = added(document, toolkit="other-kit", name="Other", logo="https://example.com/logo.png")
+    new = import_document(
+        document, toolkit="other-kit", name="Other", logo="https://example.com/logo.png"
+    )
     assert [*new.files] == [
         "toolkits/other-kit/OTHER_KIT_DO/00000000_00.yaml",
         "toolkits/other-kit/toolkit.yaml",
@@ -212,7 +216,7 @@ def test_toolkit_flags_override_the_document() -> None:
     }
     assert (
         "toolkits/small/toolkit.yaml"
-        not in added(document, present=("toolkits/small/toolkit.yaml",)).files
+        not in import_document(document, present=("toolkits/small/toolkit.yaml",)).files
     )
 
 
@@ -253,8 +257,8 @@ WHOLE = [
 ]
 
 
-def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The way to every value within a JSON value."""
+def list_pointers(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the pointer of every value in a JSON value."""
     for key, inner in (
         value.items()
         if isinstance(value, dict)
@@ -263,13 +267,15 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         else ()
     ):
         yield (*at, key)
-        yield from places(inner, (*at, key))
+        yield from list_pointers(inner, (*at, key))
 
 
 @example_settings(100, *HealthCheck)
 @given(
     st.sampled_from(WHOLE).flatmap(
-        lambda full_value: st.tuples(st.just(full_value), st.sampled_from([*places(full_value)]))
+        lambda full_value: st.tuples(
+            st.just(full_value), st.sampled_from([*list_pointers(full_value)])
+        )
     ),
     ANYTHING,
 )
@@ -283,7 +289,7 @@ def test_mutated_documents_are_imported_or_refused(
         around = around[step]
     around[last] = anything
     try:
-        new = added(document)
+        new = import_document(document)
     except UsageError:
         return
     for path, data in new.files.items():
@@ -306,7 +312,7 @@ def test_mutated_documents_are_imported_or_refused(
 def test_invalid_flags_are_refused(flag: str, value: str) -> None:
     """Such as a logo or name that no toolkit can have."""
     with pytest.raises(UsageError, match=f"^--{flag}: the string `{value}`"):
-        added(
+        import_document(
             operation(), name=value if flag == "name" else "", logo=value if flag == "logo" else ""
         )
 
@@ -331,7 +337,7 @@ def test_exponential_references_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
     paths = {f"/{number}": {"get": {"responses": answer}} for number in range(100)}
     openapi_of = {**SMALL, "components": {"schemas": row}, "paths": paths}
     with pytest.raises(UsageError, match=r"unfolds to more than 30,000 schemas"):
-        added(openapi_of)
+        import_document(openapi_of)
 
 
 @pytest.mark.parametrize(
@@ -409,4 +415,4 @@ def test_help_has_examples() -> None:
 
 if __name__ == "__main__":
     for document in DOCUMENTS:
-        expected(document).write_bytes(yaml_writer.to_yaml(outcome(document)))
+        expected(document).write_bytes(yaml_writer.to_yaml(import_case(document)))

@@ -1,4 +1,4 @@
-"""`import wire`: tool definitions of an API become catalog files, and come out of our API again."""
+"""`import wire`: tool definitions of an API to catalog files, and back through our API."""
 
 import json
 import subprocess
@@ -32,16 +32,16 @@ def definition(slug: str = "GITHUB_STAR", **extra: Any) -> dict[str, Any]:
     return {"slug": slug, "name": "Star", "description": "Star a repository.", **extra}
 
 
-def added(
+def import_definitions(
     *definitions: Any, present: tuple[str, ...] = (), toolkit: str = "", version: str = ""
 ) -> writer.ImportResult:
-    """The additions to a catalog whose files are at the paths `present`."""
+    """Import definitions into a catalog with files at the paths `present`."""
     options = writer.ImportOptions(toolkit=toolkit, version=version)
     return writer.build_files(wire.import_tools([*definitions]), present, options)
 
 
-def told(new: writer.ImportResult) -> list[str]:
-    """What the notes say, but for those on made-up names and logos of toolkits."""
+def note_kinds(new: writer.ImportResult) -> list[str]:
+    """Return the kinds of notes, except those about generated names and logos of toolkits."""
     return [note.loss.kind for note in new.notes if not note.subject.startswith("toolkits/")]
 
 
@@ -67,17 +67,17 @@ def imported(source: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFact
     """A folder with the catalog made of them, and its build."""
     assert len(source) == 930
     folder = tmp_path_factory.mktemp("wire")
-    done = run_toolcatalog("import", "wire", WIRE, "--catalog", folder / "catalog")
-    assert (done.returncode, done.stdout) == (0, "")
-    (folder / "said").write_text(done.stderr)
+    result = run_toolcatalog("import", "wire", WIRE, "--catalog", folder / "catalog")
+    assert (result.returncode, result.stdout) == (0, "")
+    (folder / "said").write_text(result.stderr)
     run_successfully(
         "build", "--catalog", folder / "catalog", "--out", folder / "build", "--no-site"
     )
     return folder
 
 
-def served(build: Path) -> dict[str, dict[str, Any]]:
-    """The documents of a build by slug: the very bytes that the API answers."""
+def served_documents(build: Path) -> dict[str, dict[str, Any]]:
+    """Return the documents of a build by slug."""
     return {
         slug: json.loads(document)
         for slug, document in read_newest_documents(build / "current").items()
@@ -117,8 +117,8 @@ def facts(schema: Mapping[str, Any], at: Place) -> Iterator[tuple[Place, Any]]:
             yield (*at, key), fields
 
 
-def place(note: writer.ImportNote) -> Place:
-    """The place of a note in the words of `facts`, which has a tool's parameters under
+def note_place(note: writer.ImportNote) -> Place:
+    """Return the place of a note in the form of `facts`, which has parameters under
     `properties`.
     """
     field, *remaining = note.loss.pointer
@@ -153,7 +153,7 @@ def differences(
 
 def test_import_keeps_all_supported_fields(source: list[dict[str, Any]], imported: Path) -> None:
     """The served documents of 930 tools differ from the source only as the notes say."""
-    documents, notes = served(imported / "build"), added(*source).notes
+    documents, notes = served_documents(imported / "build"), import_definitions(*source).notes
     assert documents.keys() == {tool["slug"] for tool in source}
     for tool in source:
         document = documents[tool["slug"]]
@@ -164,16 +164,16 @@ def test_import_keeps_all_supported_fields(source: list[dict[str, Any]], importe
         for field in FIELDS:
             previous |= dict(facts(tool[field], (field,)))
             current |= dict(facts({"properties": document[field]}, (field,)))
-        noted = {place(note): note.loss.kind for note in notes if note.subject == tool["slug"]}
+        noted = {note_place(note): note.loss.kind for note in notes if note.subject == tool["slug"]}
         assert {*differences(previous, current, noted)} == noted.keys(), tool["slug"]
 
 
 def test_second_import_changes_nothing(imported: Path) -> None:
-    done = run_toolcatalog("import", "wire", WIRE, "--catalog", imported / "catalog")
-    assert done.returncode == 0
+    result = run_toolcatalog("import", "wire", WIRE, "--catalog", imported / "catalog")
+    assert result.returncode == 0
     assert (
         f"Imported 930 tools into {imported / 'catalog'}: 0 new, 0 in a new version, 930 unchanged."
-        in done.stderr
+        in result.stderr
     )
     assert len([path for path in imported.rglob("*.yaml") if path.is_file()]) == 930 + 3 + 1
 
@@ -193,23 +193,23 @@ def test_summary_counts_each_kind_of_loss(imported: Path) -> None:
 
 
 def test_own_api_pages_are_imported_without_loss(shipped_build: Path, tmp_path: Path) -> None:
-    previous = served(shipped_build)
+    previous = served_documents(shipped_build)
     (tmp_path / "page.json").write_text(
         json.dumps({"items": [*previous.values()], "next_cursor": None})
     )
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "import", "wire", tmp_path / "page.json", "--catalog", tmp_path / "catalog"
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     assert {
         line.partition("; first: ")[0].split("  ")[-1]
-        for line in done.stderr.splitlines()
+        for line in result.stderr.splitlines()
         if "; first: " in line
     } <= {OTHER_VERSIONS}
     run_successfully(
         "build", "--catalog", tmp_path / "catalog", "--out", tmp_path / "build", "--no-site"
     )
-    repeated = served(tmp_path / "build")
+    repeated = served_documents(tmp_path / "build")
     assert repeated.keys() == previous.keys()
     for slug, document in previous.items():
         alone = {"available_versions": [document["version"]]}
@@ -225,7 +225,7 @@ def test_own_api_pages_are_imported_without_loss(shipped_build: Path, tmp_path: 
 
 def test_complete_definition_gives_three_files() -> None:
     """The files of the tool, its toolkit and the catalog."""
-    new = added(
+    new = import_definitions(
         definition(
             toolkit={"slug": "github", "name": "GitHub", "logo": LOGO},
             version="20251027_00",
@@ -306,7 +306,7 @@ def test_toolkit_selection_order(
     item = definition(slug, toolkit={"slug": toolkit} if toolkit else None)
     assert (
         f"toolkits/{expected}/{slug}/00000000_00.yaml"
-        in added(item, present=present, toolkit=option).files
+        in import_definitions(item, present=present, toolkit=option).files
     )
 
 
@@ -323,9 +323,9 @@ def test_toolkit_selection_order(
 )
 def test_version_selection_order(text: Any, option: str, expected: str, missing: list[str]) -> None:
     """--version, then the definition, then the version of undated tools."""
-    new = added(definition(version=text), version=option)
+    new = import_definitions(definition(version=text), version=option)
     assert f"toolkits/github/GITHUB_STAR/{expected}.yaml" in new.files
-    assert told(new) == missing
+    assert note_kinds(new) == missing
 
 
 @pytest.mark.parametrize(
@@ -359,10 +359,10 @@ def test_only_invalid_values_are_left_out(
     extra: dict[str, Any], remaining: dict[str, Any], missing: list[str]
 ) -> None:
     """With a note; the rest of the tool stays."""
-    new = added(definition(**extra))
+    new = import_definitions(definition(**extra))
     expected = {"name": "Star", "description": "Star a repository.", **remaining}
     assert value(new, "toolkits/github/GITHUB_STAR/00000000_00.yaml") == expected
-    assert told(new) == missing
+    assert note_kinds(new) == missing
 
 
 @pytest.mark.parametrize(
@@ -400,15 +400,17 @@ def test_misfit_values_are_removed_not_changed(
     schema: dict[str, Any], remaining: dict[str, Any]
 ) -> None:
     """Examples, defaults, enum values and limits that do not fit, each with a note."""
-    new = added(definition(input_parameters={"type": "object", "properties": {"p": schema}}))
+    new = import_definitions(
+        definition(input_parameters={"type": "object", "properties": {"p": schema}})
+    )
     result = value(new, "toolkits/github/GITHUB_STAR/00000000_00.yaml")["input_parameters"]["p"]
     assert result == remaining
-    assert bool(told(new)) is (remaining != schema)
+    assert bool(note_kinds(new)) is (remaining != schema)
 
 
 def test_slugs_are_uppercased_or_refused() -> None:
     """A lowercase slug is converted; a tool with an impossible one is left out with a note."""
-    new = added(
+    new = import_definitions(
         definition("github_star"),
         definition("GITHUB STAR"),
         definition("-X"),
@@ -425,7 +427,7 @@ def test_slugs_are_uppercased_or_refused() -> None:
         "_X",
         "X" * 11,
     ]
-    assert "a slug that is in capitals now" in told(new)
+    assert "a slug that is in capitals now" in note_kinds(new)
 
 
 def test_toolkit_file_is_created_from_definitions() -> None:
@@ -440,7 +442,7 @@ def test_toolkit_file_is_created_from_definitions() -> None:
         definition("BIG_DEAL_ONE", toolkit={"slug": "big-deal_2"}),
         definition("C_ONE", toolkit={"slug": "c", "name": "C", "logo": LOGO}),
     ]
-    new = added(*tools, present=("catalog.yaml", "toolkits/c/toolkit.yaml"))
+    new = import_definitions(*tools, present=("catalog.yaml", "toolkits/c/toolkit.yaml"))
     description = {path: value(new, path) for path in new.files if path.endswith("toolkit.yaml")}
     assert description == {
         "toolkits/a/toolkit.yaml": {
@@ -461,14 +463,14 @@ def test_toolkit_file_is_created_from_definitions() -> None:
 
 def test_tool_with_an_oversized_file_is_left_out() -> None:
     """More than 1 MiB; its toolkit is not created."""
-    new = added(definition(description="x" * 1024 * 1024))
+    new = import_definitions(definition(description="x" * 1024 * 1024))
     assert [*new.files] == ["catalog.yaml"]
-    assert told(new) == ["a tool left out: its file would be larger than 1 MiB"]
+    assert note_kinds(new) == ["a tool left out: its file would be larger than 1 MiB"]
 
 
 def test_tool_with_too_many_values_is_left_out() -> None:
     """A catalog file has a limit of values; a long text is one value."""
-    new = added(
+    new = import_definitions(
         definition(
             input_parameters={
                 "type": "object",
@@ -477,8 +479,8 @@ def test_tool_with_too_many_values_is_left_out() -> None:
         )
     )
     assert [*new.files] == ["catalog.yaml"]
-    assert told(new) == ["a tool left out: its file would have more than 20,000 values"]
-    assert len(added(definition(description="a, b: " * 20_000)).files) == 3
+    assert note_kinds(new) == ["a tool left out: its file would have more than 20,000 values"]
+    assert len(import_definitions(definition(description="a, b: " * 20_000)).files) == 3
 
 
 def test_tool_with_too_many_examples_is_left_out_at_once() -> None:
@@ -488,8 +490,10 @@ def test_tool_with_too_many_examples_is_left_out_at_once() -> None:
         "properties": {"a": {"type": "string", "examples": [*range(20_000)]}},
     }
     there = "toolkits/github/GITHUB_STAR/20250101_00.yaml"
-    new = added(definition(input_parameters=count), definition("GITHUB_FORK"), present=(there,))
-    assert told(new)[0] == "a tool left out: its file would have more than 20,000 values"
+    new = import_definitions(
+        definition(input_parameters=count), definition("GITHUB_FORK"), present=(there,)
+    )
+    assert note_kinds(new)[0] == "a tool left out: its file would have more than 20,000 values"
     assert new.missing == ()
 
 
@@ -628,13 +632,13 @@ def test_conflicting_tools_are_refused(
     """A slug is one tool of the catalog, and a version one definition."""
     present = ("toolkits/y/X_B/20250101_00.yaml", "meta_tools/META/20250101_00.yaml")
     with pytest.raises(UsageError) as error:
-        added(*definitions, present=present, **options)
+        import_definitions(*definitions, present=present, **options)
     assert str(error.value) == sentence
 
 
 def test_repeated_definition_is_one_tool() -> None:
     """Overlapping pages are harmless."""
-    assert added(definition(), definition()).tools == 1
+    assert import_definitions(definition(), definition()).tools == 1
 
 
 # The command.
@@ -683,7 +687,7 @@ def test_standard_input_is_read(tmp_path: Path) -> None:
         "--catalog",
         str(tmp_path / "catalog"),
     ]
-    done = subprocess.run(
+    result = subprocess.run(
         command,
         input=json.dumps([definition(), definition("\x1b[31mX")]),
         capture_output=True,
@@ -691,8 +695,8 @@ def test_standard_input_is_read(tmp_path: Path) -> None:
         check=True,
     )
     assert (tmp_path / "catalog/toolkits/github/GITHUB_STAR/00000000_00.yaml").exists()
-    assert "a tool left out for its slug" in done.stderr
-    assert "\x1b" not in done.stderr
+    assert "a tool left out for its slug" in result.stderr
+    assert "\x1b" not in result.stderr
 
 
 def test_published_file_is_never_overwritten(tmp_path: Path) -> None:
@@ -703,7 +707,7 @@ def test_published_file_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "catalog/toolkits/github/GITHUB_STAR").mkdir(parents=True)
     there = tmp_path / "catalog/toolkits/github/GITHUB_STAR/00000000_00.yaml"
     there.write_text("name: Star\n")
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "import",
         "wire",
         tmp_path / "tools.json",
@@ -712,10 +716,10 @@ def test_published_file_is_never_overwritten(tmp_path: Path) -> None:
         "--version",
         "00000000_00",
     )
-    assert done.returncode == 2
+    assert result.returncode == 2
     assert (
         f"{there} is there and differs: a published version does not change, so give a new one with"
-        " --version." in done.stderr
+        " --version." in result.stderr
     )
     assert [path for path in (tmp_path / "catalog").rglob("*") if path.is_file()] == [there]
     run_successfully(

@@ -1,4 +1,4 @@
-"""930 real definitions, imported, built, served, and read by the real clients."""
+"""930 real definitions, imported, built, served, and read by real clients."""
 
 from collections.abc import Iterator
 from pathlib import Path

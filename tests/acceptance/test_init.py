@@ -24,9 +24,9 @@ def folder(tmp_path: Path) -> Path:
 
 def test_init_prints_files_and_the_next_step(tmp_path: Path) -> None:
     """All files except schemas on standard output."""
-    done = run_toolcatalog("init", tmp_path / "my-tools")
-    assert done.returncode == 0
-    printed = [Path(line).relative_to(tmp_path / "my-tools") for line in done.stdout.splitlines()]
+    result = run_toolcatalog("init", tmp_path / "my-tools")
+    assert result.returncode == 0
+    printed = [Path(line).relative_to(tmp_path / "my-tools") for line in result.stdout.splitlines()]
     assert {str(path) for path in printed} >= {
         "README.md",
         ".gitignore",
@@ -35,14 +35,14 @@ def test_init_prints_files_and_the_next_step(tmp_path: Path) -> None:
         "catalog/toolkits/example/toolkit.yaml",
     }
     assert all((tmp_path / "my-tools" / path).is_file() for path in printed)
-    assert "toolcatalog check" in done.stderr
+    assert "toolcatalog check" in result.stderr
     assert (tmp_path / "my-tools/README.md").read_text().startswith("# My Tools\n")
 
 
 def test_new_catalog_has_no_findings(folder: Path) -> None:
     """Not even notes."""
-    done = run_toolcatalog("check", "--catalog", folder / "catalog", "--min-severity", "note")
-    assert (done.returncode, done.stdout) == (0, "")
+    result = run_toolcatalog("check", "--catalog", folder / "catalog", "--min-severity", "note")
+    assert (result.returncode, result.stdout) == (0, "")
 
 
 def test_new_catalog_is_served(folder: Path, tmp_path: Path) -> None:
@@ -85,22 +85,22 @@ def test_gitignore_excludes_builds_and_keys(folder: Path) -> None:
 
 @pytest.mark.skipif(not ZIZMOR.exists(), reason="zizmor is not installed")
 def test_workflow_passes_its_auditor(folder: Path) -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         [ZIZMOR, "--offline", "--format", "json", folder / ".github/workflows/catalog.yaml"],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert json.loads(done.stdout) == [], done.stdout
+    assert json.loads(result.stdout) == [], result.stdout
 
 
 def test_folder_with_only_git_is_accepted(tmp_path: Path) -> None:
     """After `git init`; the title can be set."""
     (tmp_path / ".git").mkdir()
-    done = run_toolcatalog("init", "--title", "Our tools", cwd=tmp_path)
-    assert done.returncode == 0
+    result = run_toolcatalog("init", "--title", "Our tools", cwd=tmp_path)
+    assert result.returncode == 0
     assert "title: Our tools" in (tmp_path / "catalog/catalog.yaml").read_text()
-    assert "cd " not in done.stderr
+    assert "cd " not in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_existing_files_are_not_changed(name: str, sentence: str, tmp_path: Path
     (tmp_path / "full").mkdir()
     (tmp_path / "full/x").write_text("mine")
     (tmp_path / "file").write_text("mine")
-    done = run_toolcatalog("init", tmp_path / name)
-    assert done.returncode == 2
-    assert sentence in error_sentence(done)
+    result = run_toolcatalog("init", tmp_path / name)
+    assert result.returncode == 2
+    assert sentence in error_sentence(result)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "full", "x"]
 
 
@@ -123,6 +123,6 @@ def test_symlink_is_not_followed(tmp_path: Path) -> None:
     run_successfully("init", tmp_path / "here")
     shutil.rmtree(tmp_path / "here")
     (tmp_path / "here").symlink_to(tmp_path / "outside" / "gone")
-    done = run_toolcatalog("init", tmp_path / "here")
-    assert done.returncode == 2
+    result = run_toolcatalog("init", tmp_path / "here")
+    assert result.returncode == 2
     assert [*(tmp_path / "outside").iterdir()] == []

@@ -1,6 +1,4 @@
-"""The room `keys` and its command: what stands in the key file, who may read it, and what happens
-to it in other hands.
-"""
+"""API keys and `toolcatalog keys`: the key file, its permissions, and damage."""
 
 import functools
 import hashlib
@@ -38,8 +36,8 @@ def state(file: Path, id: str) -> str:
     return next(key.state(datetime.now(UTC)) for key in api_keys.load_keys(file) if key.id == id)
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """The one line on standard error of a command that exits with 2 and prints nothing else."""
+def run_refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """Return the only line of a command that exits with 2."""
     assert main([*map(str, arguments)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -118,9 +116,9 @@ def test_list_as_json_has_all_fields(tmp_path: Path) -> None:
 def test_unknown_toolkit_is_a_warning(tmp_path: Path, shipped_build: Path) -> None:
     """A later build may have it; without a build there is no check."""
     command = ("keys", "create", "--project", "p", "--toolkit", "github,slak", "--keys")
-    done = run_toolcatalog(*command, tmp_path / "keys.json", "--build", shipped_build)
-    assert (done.returncode, len(done.stdout)) == (0, 40)
-    assert done.stderr.startswith(
+    result = run_toolcatalog(*command, tmp_path / "keys.json", "--build", shipped_build)
+    assert (result.returncode, len(result.stdout)) == (0, 40)
+    assert result.stderr.startswith(
         "warning: There is no toolkit slak (did you mean slack?). The key is created anyway."
     )
     assert "warning" not in run_toolcatalog(*command, tmp_path / "keys.json", cwd=tmp_path).stderr
@@ -129,10 +127,10 @@ def test_unknown_toolkit_is_a_warning(tmp_path: Path, shipped_build: Path) -> No
 def test_only_the_hash_is_stored(tmp_path: Path) -> None:
     """SHA-256 and the last four characters; the secret is printed once."""
     file = tmp_path / "keys.json"
-    done = run_toolcatalog("keys", "create", "--project", "default", "--keys", file)
-    secret = done.stdout.removesuffix("\n")
+    result = run_toolcatalog("keys", "create", "--project", "default", "--keys", file)
+    secret = result.stdout.removesuffix("\n")
     assert re.fullmatch(KEY, secret)
-    assert secret not in done.stderr
+    assert secret not in result.stderr
     assert (
         json.loads(file.read_bytes())["keys"][0]["sha256"]
         == hashlib.sha256(secret.encode()).hexdigest()
@@ -295,7 +293,7 @@ def test_damaged_key_file_is_reported_and_kept(
         ["rotate", "key_1"],
         ["revoke", "key_1"],
     ):
-        assert refused(capsys, "keys", *command, "--keys", file) == expected
+        assert run_refused(capsys, "keys", *command, "--keys", file) == expected
     assert file.read_bytes() == content
 
 
@@ -306,7 +304,7 @@ def test_other_format_is_reported_as_such(
     file = tmp_path / "keys.json"
     file.write_text('{"format": 2, "keys": []}')
     assert (
-        refused(capsys, "keys", "list", "--keys", file)
+        run_refused(capsys, "keys", "list", "--keys", file)
         == f"error: The key file {file} has format 2, this program reads 1."
     )
 
@@ -316,7 +314,7 @@ def test_missing_key_file_is_reported(tmp_path: Path, capsys: pytest.CaptureFixt
     file = tmp_path / "keys.json"
     for command in (["list"], ["rotate", "key_1"], ["revoke", "key_1"]):
         assert (
-            refused(capsys, "keys", *command, "--keys", file)
+            run_refused(capsys, "keys", *command, "--keys", file)
             == f"error: There is no key file {file}: run `toolcatalog keys create --project default"
             f" --keys {file}`."
         )
@@ -333,7 +331,7 @@ def test_unusable_key_file_path_is_reported(
         ["rotate", "key_1"],
         ["revoke", "key_1"],
     ):
-        line = refused(capsys, "keys", *command, "--keys", tmp_path / "file" / "keys.json")
+        line = run_refused(capsys, "keys", *command, "--keys", tmp_path / "file" / "keys.json")
         assert re.search(
             r"cannot be (read|written) \((Not a directory|File exists)\): move what is in its way,"
             r" or name another with --keys\.",
@@ -357,16 +355,17 @@ def test_key_file_of_another_user_is_reported() -> None:
             "import os, sys; from toolcatalog.cli import rich_output, keys; from"
             " toolcatalog.cli.main import main; os.setuid(65534); sys.exit(main(sys.argv[1:]))"
         )
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-c", program, "keys", "list", "--keys", str(file)],
             capture_output=True,
             text=True,
             check=False,
             env=environment_without_coverage(),
         )
-        assert (done.returncode, done.stdout) == (2, "")
+        assert (result.returncode, result.stdout) == (2, "")
         assert (
-            done.stderr == f"error: The key file {file} cannot be read (Permission denied): fix its"
+            result.stderr
+            == f"error: The key file {file} cannot be read (Permission denied): fix its"
             " permissions, or name another with --keys.\n"
         )
 
@@ -474,11 +473,11 @@ def test_unusable_key_cannot_be_rotated_or_revoked(
     api_keys.revoke(file, revoked.id)
     previous = file.read_bytes()
     assert (
-        refused(capsys, "keys", command, "key_nope", "--keys", file)
+        run_refused(capsys, "keys", command, "key_nope", "--keys", file)
         == f"error: There is no key key_nope in {file}: see `toolcatalog keys list`."
     )
     for key, label in ((expired, "expired"), (revoked, "revoked")):
-        assert refused(capsys, "keys", command, key.id, "--keys", file) == (
+        assert run_refused(capsys, "keys", command, key.id, "--keys", file) == (
             f"error: Key {key.id} is {label}: create a new one with `toolcatalog keys create`."
         )
     assert file.read_bytes() == previous
@@ -564,8 +563,8 @@ def test_toolkit_option_ignores_blanks_and_repetition(tmp_path: Path) -> None:
     assert api_keys.load_keys(file)[0].toolkits == ("slack", "github")
 
 
-def found(ring: api_keys.KeyRing, secret: str, within: float = 1.0) -> bool:
-    """Whether the ring knows a key; asked until it does, at most for a second."""
+def wait_for_key(ring: api_keys.KeyRing, secret: str, within: float = 1.0) -> bool:
+    """Return whether the ring finds a key within a second."""
     deadline = time.monotonic() + within
     while (existing := ring.find(secret.encode())) is None and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -579,7 +578,7 @@ def test_running_server_keeps_keys_of_a_damaged_file(
     file = tmp_path / "keys.json"
     first, _ = api_keys.create(file, "p", None, None)
     ring = api_keys.KeyRing(file)
-    assert found(ring, first)
+    assert wait_for_key(ring, first)
     document = file.read_bytes()
     with caplog.at_level(logging.INFO):
         for damage in (b"{", b"", None):
@@ -591,8 +590,8 @@ def test_running_server_keeps_keys_of_a_damaged_file(
     assert len(caplog.messages) == 3  # once for each change, not for each request
     file.write_bytes(document)
     second, _ = api_keys.create(file, "p", None, None)
-    assert found(ring, second)
-    assert found(ring, first)
+    assert wait_for_key(ring, second)
+    assert wait_for_key(ring, first)
     assert first not in caplog.text
 
 
@@ -616,7 +615,7 @@ def test_folder_in_place_of_the_key_file(tmp_path: Path, caplog: pytest.LogCaptu
     file.rmdir()
     (tmp_path / "away").rename(file)
     second, _ = api_keys.create(file, "p", None, None)
-    assert found(ring, second)
+    assert wait_for_key(ring, second)
 
 
 def test_key_ring_without_a_file_is_empty(tmp_path: Path) -> None:
@@ -624,7 +623,7 @@ def test_key_ring_without_a_file_is_empty(tmp_path: Path) -> None:
     ring = api_keys.KeyRing(tmp_path / "keys.json")
     assert ring.find(b"") is None
     secret, _ = api_keys.create(tmp_path / "keys.json", "p", None, None)
-    assert found(ring, secret)
+    assert wait_for_key(ring, secret)
     for other in (b"", secret[:-1].encode(), secret.encode() + b"x", b"\xff", "é".encode()):
         assert ring.find(other) is None
 

@@ -1,4 +1,4 @@
-"""Links in a catalog: no command that changes it writes through one."""
+"""Symbolic links in a catalog: no command writes through them."""
 
 import json
 from collections.abc import Sequence

@@ -1,6 +1,4 @@
-"""`toolcatalog lock` and `verify`: an application finds out when a tool is not what it was,
-whichever way it looks.
-"""
+"""`toolcatalog lock` and `verify`: changes of locked tools are found in every source."""
 
 import hashlib
 import json
@@ -46,7 +44,7 @@ ANY = LockedTool("20250101_00", f"sha256:{'0' * 64}")
 
 
 @dataclass(frozen=True)
-class Place:
+class Workspace:
     """A catalog, its build, and a lock of its tools, in one folder."""
 
     folder: Path
@@ -71,15 +69,15 @@ class Place:
 
     def run(self, *arguments: object, env: Mapping[str, str] | None = None) -> tuple[int, str, str]:
         """Run a command there: exit code, standard output, standard error."""
-        done = run_toolcatalog(*arguments, cwd=self.folder, env=env)
-        assert "Traceback" not in done.stderr
-        return done.returncode, done.stdout, done.stderr
+        result = run_toolcatalog(*arguments, cwd=self.folder, env=env)
+        assert "Traceback" not in result.stderr
+        return result.returncode, result.stdout, result.stderr
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that each test has a copy of."""
-    location = Place(tmp_path_factory.mktemp("locking"))
+def template_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that each test copies."""
+    location = Workspace(tmp_path_factory.mktemp("locking"))
     for path, text in FILES.items():
         (location.folder / "catalog" / path).parent.mkdir(parents=True, exist_ok=True)
         (location.folder / "catalog" / path).write_text(text)
@@ -89,10 +87,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(built: Path, tmp_path: Path) -> Place:
+def workspace(template_folder: Path, tmp_path: Path) -> Workspace:
     """A folder with a catalog, its build and a lock."""
-    shutil.copytree(built, tmp_path / "place", symlinks=True)
-    return Place(tmp_path / "place")
+    shutil.copytree(template_folder, tmp_path / "place", symlinks=True)
+    return Workspace(tmp_path / "place")
 
 
 # Digests
@@ -236,37 +234,37 @@ def test_removed_tool_or_version_is_an_error(found: MissingReason, rule: str) ->
 # Lock
 
 
-def test_named_tools_are_added_and_updated(place: Place) -> None:
+def test_named_tools_are_added_and_updated(workspace: Workspace) -> None:
     """Others stay; each change is printed."""
-    previous = place.lock
+    previous = workspace.lock
     assert {slug: entry["version"] for slug, entry in previous.items()} == dict.fromkeys(
         SLUGS, "20250101_00"
     )
-    assert place.run("lock", "A_GO") == (
+    assert workspace.run("lock", "A_GO") == (
         0,
         "",
         "A_GO: unchanged, 20250101_00\n3 tools in toolcatalog.lock.\n",
     )
-    assert place.run("lock", "A_DO") == (
+    assert workspace.run("lock", "A_DO") == (
         0,
         "",
         "A_DO: 20250101_00 -> 20260101_00\n3 tools in toolcatalog.lock.\n",
     )
-    assert {**place.lock, "A_DO": previous["A_DO"]} == previous
-    place.change("toolkits/a/A_NEW/20250101_00.yaml", TOOL)
-    code, _, text = place.run("lock", "--toolkit", "a")
-    assert (code, "A_NEW: added, 20250101_00" in text, sorted(place.lock)) == (
+    assert {**workspace.lock, "A_DO": previous["A_DO"]} == previous
+    workspace.change("toolkits/a/A_NEW/20250101_00.yaml", TOOL)
+    code, _, text = workspace.run("lock", "--toolkit", "a")
+    assert (code, "A_NEW: added, 20250101_00" in text, sorted(workspace.lock)) == (
         0,
         True,
         sorted([*SLUGS, "A_NEW"]),
     )
 
 
-def test_all_entries_are_updated_without_names(place: Place) -> None:
+def test_all_entries_are_updated_without_names(workspace: Workspace) -> None:
     """No new tools are added."""
-    place.change("toolkits/a/A_NEW/20250101_00.yaml", TOOL)
-    code, _, text = place.run("lock")
-    assert (code, text.splitlines()[0], sorted(place.lock)) == (
+    workspace.change("toolkits/a/A_NEW/20250101_00.yaml", TOOL)
+    code, _, text = workspace.run("lock")
+    assert (code, text.splitlines()[0], sorted(workspace.lock)) == (
         0,
         "A_DO: 20250101_00 -> 20260101_00",
         [*SLUGS],
@@ -274,35 +272,35 @@ def test_all_entries_are_updated_without_names(place: Place) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["A_DO"], ["--toolkit", "a"]])
-def test_changed_definition_is_not_locked_again(arguments: list[str], place: Place) -> None:
+def test_changed_definition_is_not_locked_again(arguments: list[str], workspace: Workspace) -> None:
     """Even if there is a newer version: nothing is written until the entry is removed."""
-    place.change(
+    workspace.change(
         "toolkits/a/A_DO/20250101_00.yaml", TOOL.replace("Does it", "Does it, and sends a copy")
     )
-    previous = place.lock
-    code, _, text = place.run("lock", *arguments)
-    assert (code, "A_DO: Version 20250101_00 does not match the lock" in text, place.lock) == (
+    previous = workspace.lock
+    code, _, text = workspace.run("lock", *arguments)
+    assert (code, "A_DO: Version 20250101_00 does not match the lock" in text, workspace.lock) == (
         1,
         True,
         previous,
     )
-    file = place.folder / "toolcatalog.lock"
+    file = workspace.folder / "toolcatalog.lock"
     file.write_bytes(
         lockfile.dump(
             {slug: LockedTool(**entry) for slug, entry in previous.items() if slug != "A_DO"}
         )
     )
-    assert place.run("lock", "A_DO")[0] == 0
+    assert workspace.run("lock", "A_DO")[0] == 0
 
 
-def test_removed_tool_stops_the_update(place: Place) -> None:
+def test_removed_tool_stops_the_update(workspace: Workspace) -> None:
     """A removed version does not, because there is a newer one."""
-    place.change("toolkits/a/A_DO/20250101_00.yaml", None)
-    assert place.run("lock")[0] == 0
-    previous = place.lock
-    place.change("toolkits/a/A_GO", None)
-    code, _, text = place.run("lock")
-    assert (code, "A_GO: There is no such tool any more." in text, place.lock) == (
+    workspace.change("toolkits/a/A_DO/20250101_00.yaml", None)
+    assert workspace.run("lock")[0] == 0
+    previous = workspace.lock
+    workspace.change("toolkits/a/A_GO", None)
+    code, _, text = workspace.run("lock")
+    assert (code, "A_GO: There is no such tool any more." in text, workspace.lock) == (
         1,
         True,
         previous,
@@ -320,9 +318,11 @@ def test_removed_tool_stops_the_update(place: Place) -> None:
         (["A_DO", "--lock", "catalog/catalog.yaml/x"], "Cannot"),
     ],
 )
-def test_impossible_lock_is_reported(arguments: list[str], sentence: str, place: Place) -> None:
+def test_impossible_lock_is_reported(
+    arguments: list[str], sentence: str, workspace: Workspace
+) -> None:
     """Exit code 2 and one sentence."""
-    code, out, text = place.run("lock", *arguments)
+    code, out, text = workspace.run("lock", *arguments)
     assert (code, out, sentence in text) == (2, "", True), text
 
 
@@ -330,21 +330,21 @@ def test_impossible_lock_is_reported(arguments: list[str], sentence: str, place:
 
 
 @pytest.fixture
-def served(place: Place) -> Iterator[Server]:
-    """A server of the place's build, as it is when the test asks for it."""
-    with start_server(place.folder / "build", place.folder) as server:
+def run_server(workspace: Workspace) -> Iterator[Server]:
+    """Run a server of the workspace's build."""
+    with start_server(workspace.folder / "build", workspace.folder) as server:
         yield server
 
 
 def test_digests_are_the_same_from_all_sources(
-    place: Place, served: Server, shipped_build: Path, shipped: Server
+    workspace: Workspace, run_server: Server, shipped_build: Path, shipped: Server
 ) -> None:
     """A build, its catalog and its server."""
-    env = {"TOOLCATALOG_KEY": served.key}
-    for source in (["--build", "build"], ["--catalog", "catalog"], ["--url", served.url]):
-        code, out, text = place.run("lock", "--check", *source, "--format", "json", env=env)
+    env = {"TOOLCATALOG_KEY": run_server.key}
+    for source in (["--build", "build"], ["--catalog", "catalog"], ["--url", run_server.url]):
+        code, out, text = workspace.run("lock", "--check", *source, "--format", "json", env=env)
         assert (code, json.loads(out)) == (0, []), text
-    file = place.folder / "shipped.lock"
+    file = workspace.folder / "shipped.lock"
     run_successfully(
         "lock",
         "--toolkit",
@@ -363,7 +363,7 @@ def test_digests_are_the_same_from_all_sources(
         ("--catalog", SHIPPED_CATALOG),
         ("--url", f"{shipped.url}/"),
     ):
-        code, out, text = place.run(
+        code, out, text = workspace.run(
             "lock", "--check", "--lock", file, flag, location, "--format", "json", env=env
         )
         assert code == 0, text
@@ -373,15 +373,15 @@ def test_digests_are_the_same_from_all_sources(
 
 
 @pytest.mark.parametrize("how", ["build", "catalog", "url"])
-def test_changes_are_found(how: str, place: Place) -> None:
+def test_changes_are_found(how: str, workspace: Workspace) -> None:
     """A changed definition, a removed version or tool; a deprecation is a note."""
-    place.change(
+    workspace.change(
         "toolkits/a/A_STAY/20250101_00.yaml",
         TOOL + "input_parameters: {x: {type: number, default: 2.0}}\n",
     )
-    place.change("toolkits/a/A_DO/20250101_00.yaml", None)
-    place.change("toolkits/a/A_GO", None)
-    assert verified(place, how) == (
+    workspace.change("toolkits/a/A_DO/20250101_00.yaml", None)
+    workspace.change("toolkits/a/A_GO", None)
+    assert verified(workspace, how) == (
         1,
         {"A_DO": "version-gone", "A_GO": "tool-gone", "A_STAY": "changed"},
     )
@@ -395,97 +395,97 @@ STAY = "toolkits/a/A_STAY/20250101_00.yaml"
 
 
 @pytest.mark.parametrize("how", ["build", "catalog", "url"])
-def test_changed_parameter_order_is_found(how: str, place: Place) -> None:
-    place.change(STAY, TOOL + TWO % ("x", "y"))
-    (place.folder / "toolcatalog.lock").unlink()
-    assert place.run("lock", "A_STAY")[0] == 0
-    assert verified(place, how) == (0, {})
-    place.change(STAY, TOOL + TWO % ("y", "x"))
-    assert verified(place, how) == (1, {"A_STAY": "changed"})
+def test_changed_parameter_order_is_found(how: str, workspace: Workspace) -> None:
+    workspace.change(STAY, TOOL + TWO % ("x", "y"))
+    (workspace.folder / "toolcatalog.lock").unlink()
+    assert workspace.run("lock", "A_STAY")[0] == 0
+    assert verified(workspace, how) == (0, {})
+    workspace.change(STAY, TOOL + TWO % ("y", "x"))
+    assert verified(workspace, how) == (1, {"A_STAY": "changed"})
 
 
-def old_lock(place: Place, **versions: str) -> None:
+def old_lock(workspace: Workspace, **versions: str) -> None:
     """A lock file of format 1 with these tools of the build."""
-    look = open_build_source(place.folder / "build")
+    look = open_build_source(workspace.folder / "build")
     tools = {}
     for slug, version in versions.items():
         document = dict(look(slug, version))  # type: ignore[arg-type]
         entry = lockfile.lock_tool(document, is_sorted=True)
         tools[slug] = {"version": entry.version, "digest": entry.digest}
-    (place.folder / "toolcatalog.lock").write_text(json.dumps({"format": 1, "tools": tools}))
+    (workspace.folder / "toolcatalog.lock").write_text(json.dumps({"format": 1, "tools": tools}))
 
 
-def test_format_1_is_verified_by_its_own_digests(place: Place) -> None:
+def test_format_1_is_verified_by_its_own_digests(workspace: Workspace) -> None:
     """They ignore order, and `verify` says so."""
-    place.change(STAY, TOOL + TWO % ("x", "y"))
-    old_lock(place, A_STAY="20250101_00", A_GO="20250101_00")
-    place.change(STAY, TOOL + TWO % ("y", "x"))
-    code, _, text = place.run("lock", "--check")
+    workspace.change(STAY, TOOL + TWO % ("x", "y"))
+    old_lock(workspace, A_STAY="20250101_00", A_GO="20250101_00")
+    workspace.change(STAY, TOOL + TWO % ("y", "x"))
+    code, _, text = workspace.run("lock", "--check")
     assert code == 0
     assert "has format 1, which ignores the order of parameters" in text
     assert "`toolcatalog lock A_GO@20250101_00` writes it in format 2" in text
-    place.change(STAY, TOOL + TWO % ("y", "z"))
-    assert verified(place, "build") == (1, {"A_STAY": "changed"})
+    workspace.change(STAY, TOOL + TWO % ("y", "z"))
+    assert verified(workspace, "build") == (1, {"A_STAY": "changed"})
 
 
-def test_format_1_is_upgraded_if_unchanged(place: Place) -> None:
+def test_format_1_is_upgraded_if_unchanged(workspace: Workspace) -> None:
     """All entries keep their versions; a change or a removed version stops it."""
-    file, versions = place.folder / "toolcatalog.lock", {"A_DO": "20250101_00"}
-    old_lock(place, A_STAY="20250101_00", **versions)
+    file, versions = workspace.folder / "toolcatalog.lock", {"A_DO": "20250101_00"}
+    old_lock(workspace, A_STAY="20250101_00", **versions)
     previous = file.read_bytes()
-    place.change(STAY, TOOL + TWO % ("x", "y"))
-    assert place.run("lock", "A_GO")[0] == 1
+    workspace.change(STAY, TOOL + TWO % ("x", "y"))
+    assert workspace.run("lock", "A_GO")[0] == 1
     assert file.read_bytes() == previous
-    place.change(STAY, FILES[STAY])
-    place.change("toolkits/a/A_DO/20250101_00.yaml", None)
-    code, _, text = place.run("lock", "A_GO")
+    workspace.change(STAY, FILES[STAY])
+    workspace.change("toolkits/a/A_DO/20250101_00.yaml", None)
+    code, _, text = workspace.run("lock", "A_GO")
     assert code == 1
     assert "A_DO: Version 20250101_00 is no longer there" in text
     assert file.read_bytes() == previous
-    place.change("toolkits/a/A_DO/20250101_00.yaml", FILES["toolkits/a/A_DO/20250101_00.yaml"])
-    code, _, text = place.run("lock", "A_STAY@20250101_00")
+    workspace.change("toolkits/a/A_DO/20250101_00.yaml", FILES["toolkits/a/A_DO/20250101_00.yaml"])
+    code, _, text = workspace.run("lock", "A_STAY@20250101_00")
     assert code == 0
     assert "A_STAY: unchanged, 20250101_00" in text
     assert "had format 1" in text
-    look = open_build_source(place.folder / "build")
+    look = open_build_source(workspace.folder / "build")
     assert lockfile.load(file.read_bytes(), "lock") == {
         slug: lockfile.lock_tool(dict(look(slug, "20250101_00")))  # type: ignore[arg-type]
         for slug in ("A_DO", "A_STAY")
     }
 
 
-def test_format_1_is_updated_without_names(place: Place) -> None:
+def test_format_1_is_updated_without_names(workspace: Workspace) -> None:
     """Each entry goes to its newest version, also from a removed one."""
-    old_lock(place, A_DO="20250101_00")
-    place.change("toolkits/a/A_DO/20250101_00.yaml", None)
-    code, _, text = place.run("lock")
+    old_lock(workspace, A_DO="20250101_00")
+    workspace.change("toolkits/a/A_DO/20250101_00.yaml", None)
+    code, _, text = workspace.run("lock")
     assert code == 0, text
-    assert place.lock["A_DO"]["version"] == "20260101_00"
-    assert json.loads((place.folder / "toolcatalog.lock").read_bytes())["format"] == 2
+    assert workspace.lock["A_DO"]["version"] == "20260101_00"
+    assert json.loads((workspace.folder / "toolcatalog.lock").read_bytes())["format"] == 2
 
 
 @pytest.mark.parametrize("how", ["build", "catalog", "url"])
-def test_allowed_changes_are_no_error(how: str, place: Place) -> None:
+def test_allowed_changes_are_no_error(how: str, workspace: Workspace) -> None:
     """A deprecation, and the toolkit's name and logo."""
-    place.change(
+    workspace.change(
         "toolkits/a/A_STAY/20250101_00.yaml",
         FILES["toolkits/a/A_STAY/20250101_00.yaml"] + "deprecation: {reason: Old.}\n",
     )
-    place.change("toolkits/a/toolkit.yaml", KIT.replace("A\n", "B\n") + "description: More.\n")
-    assert verified(place, how) == (0, {"A_STAY": "deprecated"})
+    workspace.change("toolkits/a/toolkit.yaml", KIT.replace("A\n", "B\n") + "description: More.\n")
+    assert verified(workspace, how) == (0, {"A_STAY": "deprecated"})
 
 
-def test_no_auth_is_part_of_a_definition(place: Place) -> None:
+def test_no_auth_is_part_of_a_definition(workspace: Workspace) -> None:
     """Also if it comes from the toolkit."""
-    place.change("toolkits/a/toolkit.yaml", KIT + "no_auth: true\n")
-    assert verified(place, "build") == (1, dict.fromkeys(SLUGS, "changed"))
+    workspace.change("toolkits/a/toolkit.yaml", KIT + "no_auth: true\n")
+    assert verified(workspace, "build") == (1, dict.fromkeys(SLUGS, "changed"))
 
 
-def verified(place: Place, how: str) -> tuple[int, dict[str, str]]:
+def verified(workspace: Workspace, how: str) -> tuple[int, dict[str, str]]:
     """The exit code of `verify` against a source, and the rule by which each tool is told."""
-    with start_server(place.folder / "build", place.folder) as server:
+    with start_server(workspace.folder / "build", workspace.folder) as server:
         source = {"build": "build", "catalog": "catalog", "url": server.url}[how]
-        code, out, _ = place.run(
+        code, out, _ = workspace.run(
             "lock",
             "--check",
             f"--{how}",
@@ -497,10 +497,10 @@ def verified(place: Place, how: str) -> tuple[int, dict[str, str]]:
     return code, {item["slug"]: item["rule"] for item in json.loads(out)}
 
 
-def test_report_for_people(place: Place) -> None:
+def test_report_for_people(workspace: Workspace) -> None:
     """A line per problem with a hint on standard output, the summary on standard error."""
-    place.change("toolkits/a/A_GO", None)
-    code, out, text = place.run("lock", "--check")
+    workspace.change("toolkits/a/A_GO", None)
+    code, out, text = workspace.run("lock", "--check")
     assert code == 1
     assert "error[tool-gone] A_GO: There is no such tool any more.\n  help: " in out
     assert text.endswith("3 tools verified: 1 changed or gone.\n")
@@ -522,29 +522,32 @@ def test_report_for_people(place: Place) -> None:
         (["--url", "http://192.0.2.1"], "would get the API key unencrypted"),
     ],
 )
-def test_unverifiable_lock_is_an_error(arguments: list[str], sentence: str, place: Place) -> None:
+def test_unverifiable_lock_is_an_error(
+    arguments: list[str], sentence: str, workspace: Workspace
+) -> None:
     """Exit code 2 and one sentence."""
-    (place.folder / "empty.lock").write_bytes(lockfile.dump({}))
-    code, out, text = place.run("lock", "--check", *arguments, env={"TOOLCATALOG_KEY": "k"})
+    (workspace.folder / "empty.lock").write_bytes(lockfile.dump({}))
+    code, out, text = workspace.run("lock", "--check", *arguments, env={"TOOLCATALOG_KEY": "k"})
     assert (code, out, sentence in text) == (2, "", True), text
 
 
-def test_catalog_with_problems_cannot_be_verified(place: Place) -> None:
+def test_catalog_with_problems_cannot_be_verified(workspace: Workspace) -> None:
     """Only problems in locked tools count."""
-    (place.folder / "catalog/toolkits/a/A_DO/20260101_00.yaml").write_text("name: [\n")
-    assert place.run("lock", "--check", "--catalog", "catalog")[0] == 0
-    (place.folder / "catalog/toolkits/a/A_DO/20250101_00.yaml").write_text("name: [\n")
-    code, out, text = place.run("lock", "--check", "--catalog", "catalog")
+    (workspace.folder / "catalog/toolkits/a/A_DO/20260101_00.yaml").write_text("name: [\n")
+    assert workspace.run("lock", "--check", "--catalog", "catalog")[0] == 0
+    (workspace.folder / "catalog/toolkits/a/A_DO/20250101_00.yaml").write_text("name: [\n")
+    code, out, text = workspace.run("lock", "--check", "--catalog", "catalog")
     assert (code, out, "A_DO/20250101_00.yaml has problems" in text) == (2, "", True)
 
 
-def test_api_key_is_checked(place: Place, served: Server) -> None:
+def test_api_key_is_checked(workspace: Workspace, run_server: Server) -> None:
     """Missing and wrong keys are reported; tools that a key may not see count as removed."""
-    key = create_key(served.keys_file, "--project", "other", "--toolkit", "b")
+    key = create_key(run_server.keys_file, "--project", "other", "--toolkit", "b")
     # it holds within a second
     wait_until(
         lambda: (
-            httpx.get(f"{served.url}/api/v3/tools", headers={"x-api-key": key}).status_code == 200
+            httpx.get(f"{run_server.url}/api/v3/tools", headers={"x-api-key": key}).status_code
+            == 200
         )
     )
     for with_key, code, sentence in (
@@ -553,8 +556,8 @@ def test_api_key_is_checked(place: Place, served: Server) -> None:
         (key, 1, "tool-gone"),
         ("a\nb", 2, "characters"),
     ):
-        result, out, text = place.run(
-            "lock", "--check", "--url", served.url, env={"TOOLCATALOG_KEY": with_key}
+        result, out, text = workspace.run(
+            "lock", "--check", "--url", run_server.url, env={"TOOLCATALOG_KEY": with_key}
         )
         assert (result, sentence in out + text) == (code, True), text
 
@@ -603,12 +606,12 @@ NOT_FOUND = b'{"error": {"slug": "%s", "message": "no"}}'
     ],
 )
 def test_unexpected_server_responses_are_refused(
-    status: int, body: bytes, code: int, sentence: str, place: Place
+    status: int, body: bytes, code: int, sentence: str, workspace: Workspace
 ) -> None:
     """Only a tool or a 404 of the API counts; redirects are not followed."""
-    (place.folder / "one.lock").write_bytes(lockfile.dump({"A_DO": ANY}))
-    with answering(status, body) as (url, request):
-        result, out, text = place.run(
+    (workspace.folder / "one.lock").write_bytes(lockfile.dump({"A_DO": ANY}))
+    with stub_server(status, body) as (url, request):
+        result, out, text = workspace.run(
             "lock",
             "--check",
             "--lock",
@@ -622,10 +625,8 @@ def test_unexpected_server_responses_are_refused(
 
 
 @contextmanager
-def answering(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
-    """A server that answers everything so (status 0: hangs up), its address, and what it was
-    asked.
-    """
+def stub_server(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
+    """Run a server that always responds like this (status 0: closes the connection)."""
     request: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):

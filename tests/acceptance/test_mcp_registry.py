@@ -1,4 +1,4 @@
-"""The MCP servers that toolkits name, as hosts ask a registry of MCP for them."""
+"""The MCP registry API: the servers of toolkits."""
 
 import json
 from collections.abc import Iterator
@@ -160,14 +160,14 @@ def test_filters(server: Server, query: str, expected: list[str]) -> None:
 
 
 def test_pages_contain_each_server_once(server: Server) -> None:
-    seen, cursor = list[str](), ""
+    visible_toolkits, cursor = list[str](), ""
     while True:
         answer = ask(server, f"?limit=3&cursor={cursor}")
-        seen += names(answer)
+        visible_toolkits += names(answer)
         cursor = answer.json()["metadata"].get("nextCursor", "")
         if not cursor:
             break
-    assert seen == EVERY
+    assert visible_toolkits == EVERY
 
 
 @pytest.mark.parametrize("name", ["com.example%2Falpha", "com.example/alpha"])
@@ -177,11 +177,11 @@ def test_one_server(server: Server, name: str, version: str) -> None:
     every = {item["server"]["name"]: item for item in ask(server, "").json()["servers"]}
     url = f"{server.url}/v0.1/servers/{name}/versions"
     headers = {"x-api-key": server.key}
-    found = httpx.get(f"{url}/{version}", headers=headers)
-    assert found.json() == every["com.example/alpha"]
-    assert httpx.get(url, headers=headers).json()["servers"] == [found.json()]
+    result = httpx.get(f"{url}/{version}", headers=headers)
+    assert result.json() == every["com.example/alpha"]
+    assert httpx.get(url, headers=headers).json()["servers"] == [result.json()]
     again = httpx.get(
-        f"{url}/{version}", headers={**headers, "if-none-match": found.headers["etag"]}
+        f"{url}/{version}", headers={**headers, "if-none-match": result.headers["etag"]}
     )
     assert again.status_code == 304
 
@@ -247,8 +247,8 @@ def test_invalid_server_field_is_reported(
     }
     (catalog / "toolkits/alpha/toolkit.yaml").write_text('{"name": "Alpha"}')
     (catalog / "toolkits/delta/toolkit.yaml").write_text(json.dumps(about))
-    done = run_toolcatalog("check", "--catalog", catalog)
-    assert done.returncode == 1
-    assert "toolkits/delta/toolkit.yaml:1:" in done.stdout
-    assert f"error[{rule}]" in done.stdout
-    assert words in done.stdout
+    result = run_toolcatalog("check", "--catalog", catalog)
+    assert result.returncode == 1
+    assert "toolkits/delta/toolkit.yaml:1:" in result.stdout
+    assert f"error[{rule}]" in result.stdout
+    assert words in result.stdout

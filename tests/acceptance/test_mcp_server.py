@@ -1,6 +1,4 @@
-"""The catalog as a server of MCP, over standard input and output and over HTTP: asked by the SDK's
-own client, and by raw messages.
-"""
+"""The MCP server, over stdio and HTTP, with the SDK's client and with raw messages."""
 
 import json
 import os
@@ -48,8 +46,8 @@ PATIENCE = 60.0  # seconds
 Talk = Callable[[Client], Awaitable[None]]
 
 
-async def until(happens: Callable[[], Awaitable[object]]) -> None:
-    """Wait until something is so."""
+async def wait_until(happens: Callable[[], Awaitable[object]]) -> None:
+    """Wait until a condition is true."""
     end = time.monotonic() + PATIENCE
     while not await happens():
         assert time.monotonic() < end
@@ -73,21 +71,23 @@ async def listed(client: Client) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def all_seen(shipped_build: Path) -> CatalogAccess:
-    """The shipped catalog, whole."""
+def shipped_access(shipped_build: Path) -> CatalogAccess:
+    """Access to the whole shipped catalog."""
     return CatalogAccess(open_build(shipped_build))
 
 
-def said(seen: CatalogAccess, name: str, session: str = "", **arguments: Any) -> CallResult:
-    """The answer to a call of a tool that there is."""
-    result = tools.call_tool(seen, name, arguments, session)
+def call_text(
+    visible_toolkits: CatalogAccess, name: str, session: str = "", **arguments: Any
+) -> CallResult:
+    """Return the text that a tool call returns."""
+    result = tools.call_tool(visible_toolkits, name, arguments, session)
     assert result
     return result
 
 
-def value(seen: CatalogAccess, name: str, **arguments: Any) -> dict[str, Any]:
+def value(visible_toolkits: CatalogAccess, name: str, **arguments: Any) -> dict[str, Any]:
     """The answer to a call that goes well; it is what the tool promises."""
-    result = said(seen, name, **arguments).value
+    result = call_text(visible_toolkits, name, **arguments).value
     assert result is not None
     jsonschema.validate(
         result,
@@ -96,9 +96,9 @@ def value(seen: CatalogAccess, name: str, **arguments: Any) -> dict[str, Any]:
     return result
 
 
-def test_search_result_is_short(all_seen: CatalogAccess) -> None:
+def test_search_result_is_short(shipped_access: CatalogAccess) -> None:
     """What is needed to choose; text and structured content agree."""
-    result = said(all_seen, "search_tools", query="create an issue", limit=3)
+    result = call_text(shipped_access, "search_tools", query="create an issue", limit=3)
     assert result.value
     assert len(result.value["tools"]) == 3 < result.value["total"]
     for tool, line in zip(result.value["tools"], result.text.splitlines()[1:], strict=True):
@@ -107,50 +107,52 @@ def test_search_result_is_short(all_seen: CatalogAccess) -> None:
     assert len(result.text) < 600
 
 
-def test_search_marks_deprecated_tools(all_seen: CatalogAccess) -> None:
-    document = next(tool for tool in documents(all_seen) if tool["is_deprecated"])
-    result = said(all_seen, "search_tools", query=document["slug"], limit=1)
+def test_search_marks_deprecated_tools(shipped_access: CatalogAccess) -> None:
+    document = next(tool for tool in documents(shipped_access) if tool["is_deprecated"])
+    result = call_text(shipped_access, "search_tools", query=document["slug"], limit=1)
     assert result.value
     assert result.value["tools"][0]["deprecated"] is True
     assert f"{document['slug']} ({document['version']}, deprecated) " in result.text
 
 
-def documents(seen: CatalogAccess) -> list[dict[str, Any]]:
+def documents(visible_toolkits: CatalogAccess) -> list[dict[str, Any]]:
     """The newest version of every tool."""
     results = [
-        seen.store.get_tool(slug)
-        for toolkit in seen.store.list_toolkits()
-        for slug in slugs(seen, toolkit)
+        visible_toolkits.store.get_tool(slug)
+        for toolkit in visible_toolkits.store.list_toolkits()
+        for slug in slugs(visible_toolkits, toolkit)
     ]
     return [
-        json.loads(bytes(seen.store.read_document(tool.tool_id(tool.versions[-1]))[0]))
+        json.loads(bytes(visible_toolkits.store.read_document(tool.tool_id(tool.versions[-1]))[0]))
         for tool in results
         if tool
     ]
 
 
-def slugs(seen: CatalogAccess, toolkit: str) -> list[str]:
+def slugs(visible_toolkits: CatalogAccess, toolkit: str) -> list[str]:
     """The tools of a toolkit."""
     return [
         path.name
         for path in (SHIPPED_CATALOG / "toolkits" / toolkit).iterdir()
-        if seen.store.get_tool(path.name)
+        if visible_toolkits.store.get_tool(path.name)
     ]
 
 
-def test_search_in_one_toolkit(all_seen: CatalogAccess) -> None:
+def test_search_in_one_toolkit(shipped_access: CatalogAccess) -> None:
     """Empty arguments, null and whole floats work as in the API."""
-    result = value(all_seen, "search_tools", query="send a message", toolkit="slack")
+    result = value(shipped_access, "search_tools", query="send a message", toolkit="slack")
     assert {tool["toolkit"] for tool in result["tools"]} == {"slack"}
-    everywhere = value(all_seen, "search_tools", query="send a message", toolkit="", limit=None)
-    assert everywhere == value(all_seen, "search_tools", query=" send a message ", limit=10.0)
+    everywhere = value(
+        shipped_access, "search_tools", query="send a message", toolkit="", limit=None
+    )
+    assert everywhere == value(shipped_access, "search_tools", query=" send a message ", limit=10.0)
     assert len({tool["toolkit"] for tool in everywhere["tools"]}) > 1
 
 
-def test_search_without_matches_suggests_a_query(all_seen: CatalogAccess) -> None:
+def test_search_without_matches_suggests_a_query(shipped_access: CatalogAccess) -> None:
     """The list is empty and it is no error."""
-    assert value(all_seen, "search_tools", query="zzzzqqqq")["tools"] == []
-    result = said(all_seen, "search_tools", query="calednar")
+    assert value(shipped_access, "search_tools", query="zzzzqqqq")["tools"] == []
+    result = call_text(shipped_access, "search_tools", query="calednar")
     assert result.value
     if not result.value["tools"]:
         assert result.value["suggestion"] in result.text
@@ -167,49 +169,51 @@ def test_hidden_characters_are_escaped_in_lists(tmp_path: Path) -> None:
     # else there would be no build
     metadata.write_text(f"{metadata.read_text()}rules:\n  hidden-character: off\n")
     build(catalog, tmp_path / "build", None)
-    result = said(CatalogAccess(open_build(tmp_path / "build")), "search_tools", query="thing")
+    result = call_text(CatalogAccess(open_build(tmp_path / "build")), "search_tools", query="thing")
     assert result.value
     assert result.value["tools"][0]["name"] == "Do U+202E it FAKE_TOOL (1) x: y"
     assert len(result.text.splitlines()) == 2
 
 
-def test_get_tool_returns_the_whole_document(all_seen: CatalogAccess) -> None:
+def test_get_tool_returns_the_whole_document(shipped_access: CatalogAccess) -> None:
     """As text and structured content, in the given version."""
-    entry = all_seen.store.get_tool("GITHUB_CREATE_ISSUE")
+    entry = shipped_access.store.get_tool("GITHUB_CREATE_ISSUE")
     assert entry
     for version in (*entry.versions, "latest"):
-        result = said(all_seen, "get_tool", slug="GITHUB_CREATE_ISSUE", version=version)
+        result = call_text(shipped_access, "get_tool", slug="GITHUB_CREATE_ISSUE", version=version)
         assert result.value
         assert json.loads(result.text) == result.value
         assert result.value["version"] == (entry.versions[-1] if version == "latest" else version)
-    assert value(all_seen, "get_tool", slug="GITHUB_CREATE_ISSUE") == result.value
+    assert value(shipped_access, "get_tool", slug="GITHUB_CREATE_ISSUE") == result.value
 
 
-def test_toolkits_are_listed_in_pages(all_seen: CatalogAccess) -> None:
+def test_toolkits_are_listed_in_pages(shipped_access: CatalogAccess) -> None:
     """Each once, in order, with its number of tools."""
     results: list[dict[str, Any]] = []
     current = ""
     while True:
-        page = value(all_seen, "list_toolkits", limit=4, **({"after": current} if current else {}))
+        page = value(
+            shipped_access, "list_toolkits", limit=4, **({"after": current} if current else {})
+        )
         results += page["toolkits"]
         if "next" not in page:
             break
         current = page["next"]
-    assert [result["slug"] for result in results] == all_seen.store.list_toolkits()
-    assert {result["slug"]: result["tools"] for result in results} == all_seen.store.count_labels(
-        "toolkit"
-    )
-    assert value(all_seen, "list_toolkits")["toolkits"] == results
+    assert [result["slug"] for result in results] == shipped_access.store.list_toolkits()
+    assert {
+        result["slug"]: result["tools"] for result in results
+    } == shipped_access.store.count_labels("toolkit")
+    assert value(shipped_access, "list_toolkits")["toolkits"] == results
 
 
-def test_session_tools_equal_the_export(all_seen: CatalogAccess, shipped_build: Path) -> None:
+def test_session_tools_equal_the_export(shipped_access: CatalogAccess, shipped_build: Path) -> None:
     """By a tool call and in the tool list."""
     exported = json.loads(
         run_successfully("export", "mcp", "--session", SESSION, "--build", shipped_build)
     )
-    assert value(all_seen, "list_session_tools", session_id=SESSION) == {"tools": exported}
-    assert tools.list_definitions(all_seen, SESSION) == [*tools.TOOL_DEFINITIONS, *exported]
-    assert tools.list_definitions(all_seen) == [*tools.TOOL_DEFINITIONS]
+    assert value(shipped_access, "list_session_tools", session_id=SESSION) == {"tools": exported}
+    assert tools.list_definitions(shipped_access, SESSION) == [*tools.TOOL_DEFINITIONS, *exported]
+    assert tools.list_definitions(shipped_access) == [*tools.TOOL_DEFINITIONS]
 
 
 @pytest.mark.parametrize(
@@ -271,39 +275,43 @@ def test_session_tools_equal_the_export(all_seen: CatalogAccess, shipped_build: 
     ],
 )
 def test_invalid_argument_is_a_short_error(
-    all_seen: CatalogAccess, name: str, arguments: dict[str, Any], sentence: str
+    shipped_access: CatalogAccess, name: str, arguments: dict[str, Any], sentence: str
 ) -> None:
     """A model can correct it."""
-    result = said(all_seen, name, **arguments)
+    result = call_text(shipped_access, name, **arguments)
     assert result.value is None
     assert sentence in result.text
     assert len(result.text) < 400
 
 
-def test_all_invalid_arguments_are_reported(all_seen: CatalogAccess) -> None:
-    assert len(said(all_seen, "search_tools", limit=0, more=1).text.splitlines()) == 3
+def test_all_invalid_arguments_are_reported(shipped_access: CatalogAccess) -> None:
+    assert len(call_text(shipped_access, "search_tools", limit=0, more=1).text.splitlines()) == 3
 
 
 def test_limited_key_cannot_see_other_tools(shipped_build: Path) -> None:
     """In search, get, lists and suggestions."""
-    seen = CatalogAccess(open_build(shipped_build), ("slack",), "default")
+    visible_toolkits = CatalogAccess(open_build(shipped_build), ("slack",), "default")
     assert {
         tool["toolkit"]
-        for tool in value(seen, "search_tools", query="create an issue", limit=50)["tools"]
+        for tool in value(visible_toolkits, "search_tools", query="create an issue", limit=50)[
+            "tools"
+        ]
     } <= {"slack"}
-    assert [item["slug"] for item in value(seen, "list_toolkits")["toolkits"]] == ["slack"]
+    assert [item["slug"] for item in value(visible_toolkits, "list_toolkits")["toolkits"]] == [
+        "slack"
+    ]
     assert (
-        said(seen, "get_tool", slug="GITHUB_CREATE_ISSUE").text
+        call_text(visible_toolkits, "get_tool", slug="GITHUB_CREATE_ISSUE").text
         == "There is no tool GITHUB_CREATE_ISSUE. Find tools with search_tools."
     )
-    assert said(seen, "search_tools", query="a", toolkit="github").text.startswith(
+    assert call_text(visible_toolkits, "search_tools", query="a", toolkit="github").text.startswith(
         "This key's project may not use toolkit github."
     )
-    assert said(
-        seen._replace(project=None), "search_tools", query="a", toolkit="github"
+    assert call_text(
+        visible_toolkits._replace(project=None), "search_tools", query="a", toolkit="github"
     ).text.startswith("That toolkit is not among")
-    assert tools.call_tool(seen, "GITHUB_CREATE_ISSUE", {}) is None
-    assert said(seen, "list_session_tools", session_id=FOREIGN).text.startswith(
+    assert tools.call_tool(visible_toolkits, "GITHUB_CREATE_ISSUE", {}) is None
+    assert call_text(visible_toolkits, "list_session_tools", session_id=FOREIGN).text.startswith(
         "trs_support_desk belongs to another project."
     )
 
@@ -311,11 +319,11 @@ def test_limited_key_cannot_see_other_tools(shipped_build: Path) -> None:
 # The server of the SDK, without any transport
 
 
-def in_process(seen: CatalogAccess, talk: Talk) -> None:
+def in_process(visible_toolkits: CatalogAccess, talk: Talk) -> None:
     """A conversation of the SDK's client with our server in the same process."""
 
     async def converse() -> None:
-        async with Client(protocol.create_server(lambda: seen), cache=None) as client:
+        async with Client(protocol.create_server(lambda: visible_toolkits), cache=None) as client:
             await talk(client)
 
     anyio.run(converse)
@@ -348,19 +356,19 @@ def test_semantic_search_runs_in_a_thread(tmp_path: Path) -> None:
     if not model_files.is_installed():
         pytest.skip("the extra `semantic` is not installed")
     build(generate_catalog(tmp_path / "catalog", 6), tmp_path / "build", None, semantic=True)
-    seen = CatalogAccess(open_build(tmp_path / "build"))
-    assert seen.store.has_semantic_search
+    visible_toolkits = CatalogAccess(open_build(tmp_path / "build"))
+    assert visible_toolkits.store.has_semantic_search
 
     async def talk(client: Client) -> None:
         for query in ("thing number 4", "x" * 2000, "  ", ""):
-            expected = said(seen, "search_tools", query=query)
+            expected = call_text(visible_toolkits, "search_tools", query=query)
             assert await call(client, "search_tools", query=query) == (
                 expected.value is not None,
                 expected.text,
                 expected.value,
             )
 
-    in_process(seen, talk)
+    in_process(visible_toolkits, talk)
 
 
 # Over HTTP
@@ -501,11 +509,11 @@ def test_keys_over_http(server: Server) -> None:
         rejected = post(server, key, path=f"/mcp?session={SESSION}", headers=headers)
         assert (rejected.status_code, rejected.json()["error"]["slug"]) == (401, "unauthorized")
 
-    async def never(_: Client) -> None:
+    async def never_changes(_: Client) -> None:
         raise AssertionError
 
     with pytest.raises(BaseExceptionGroup) as error:
-        over_http(server, never, {"x-api-key": "tc_no"})
+        over_http(server, never_changes, {"x-api-key": "tc_no"})
     assert error.value.split(AssertionError)[0] is None
 
 
@@ -695,7 +703,7 @@ def test_reload_keeps_the_client_connected(two: tuple[Path, str], tmp_path: Path
         async def is_new() -> bool:
             return await toolkit_name(client) == "GitHub again"
 
-        await until(is_new)
+        await wait_until(is_new)
 
     with start_server(folder, tmp_path, "--mcp") as server:
         previous = post(server).headers["x-catalog-snapshot"]
@@ -723,7 +731,7 @@ def test_client_is_notified_of_changes(two: tuple[Path, str], tmp_path: Path, se
             async def is_new() -> bool:
                 return await toolkit_name(client) == "GitHub again"
 
-            await until(is_new)
+            await wait_until(is_new)
             with pytest.raises(TimeoutError), anyio.fail_after(3):
                 await anext(changes)
 
@@ -885,14 +893,14 @@ def test_new_build_over_stdio(two: tuple[Path, str], tmp_path: Path) -> None:
         async def is_gone() -> bool:
             return await listed(client) == OWN
 
-        await until(is_gone)
+        await wait_until(is_gone)
         assert await toolkit_name(client) == "GitHub again"
         files.replace_symlink(folder / "current", f"snapshots/{third.name}")
 
         async def is_refused() -> bool:
             return "is refused" in (tmp_path / "log").read_text()
 
-        await until(is_refused)
+        await wait_until(is_refused)
         assert await toolkit_name(client) == "GitHub again"
 
     log = over_stdio(talk, tmp_path / "log", "mcp", "--build", folder, "--session", SESSION)
@@ -1013,15 +1021,15 @@ def test_standard_output_has_only_messages(shipped_build: Path) -> None:
     ],
 )
 def test_wrong_usage_exits_with_2(shipped_build: Path, arguments: list[str], sentence: str) -> None:
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "mcp", *(() if "--build" in arguments else ("--build", shipped_build)), *arguments
     )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert sentence in done.stderr
+    assert (result.returncode, result.stdout) == (2, "")
+    assert sentence in result.stderr
 
 
 @pytest.mark.parametrize("command", [["mcp"], ["serve", "--mcp", "--port", "0"]])
 def test_missing_extra_is_reported(command: list[str], tmp_path: Path, shipped_build: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['mcp'] = None\n")
-    done = run_toolcatalog(*command, "--build", shipped_build, env={"PYTHONPATH": str(tmp_path)})
-    assert (done.returncode, "pip install 'toolcatalog[mcp]'" in done.stderr) == (2, True)
+    result = run_toolcatalog(*command, "--build", shipped_build, env={"PYTHONPATH": str(tmp_path)})
+    assert (result.returncode, "pip install 'toolcatalog[mcp]'" in result.stderr) == (2, True)

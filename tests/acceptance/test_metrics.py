@@ -1,6 +1,4 @@
-"""What a server tells of itself: counts that equal what was asked, over one process or several,
-whoever dies meanwhile; and who may read them.
-"""
+"""Metrics: counts over several processes, and who may read them."""
 
 import os
 import re
@@ -174,19 +172,19 @@ def test_workers_are_added_up(shipped_build: Path, tmp_path: Path) -> None:
         os.kill(min(pids), signal.SIGKILL)
         wait_until(
             lambda: (
-                never_back(previous, now := metrics.scrape(url))
+                assert_monotonic(previous, now := metrics.scrape(url))
                 and now[metrics.sample("processes")] == 3
                 and min(pids) not in worker_pids(server)
             )
         )
         previous, pids = metrics.scrape(url), worker_pids(server)
-        request = added(request, send(server, server.key, 2))
+        request = added_counts(request, send(server, server.key, 2))
         for pid in pids:
             # at once: who ends in good order leaves all that was counted
             os.kill(pid, signal.SIGTERM)
         wait_until(
             lambda: (
-                never_back(previous, now := metrics.scrape(url))
+                assert_monotonic(previous, now := metrics.scrape(url))
                 and now[metrics.sample("processes")] == 3
                 and not pids & worker_pids(server)
             )
@@ -194,17 +192,17 @@ def test_workers_are_added_up(shipped_build: Path, tmp_path: Path) -> None:
         assert requests(metrics.scrape(url)) == request
 
 
-def never_back(
+def assert_monotonic(
     previous: Mapping[metrics.Sample, float], now: Mapping[metrics.Sample, float]
 ) -> bool:
-    """No counter is smaller than it was, nor gone."""
+    """Check that no counter decreases or disappears."""
     counters = [name for name in previous if re.search("_(total|bucket|count|sum)$", name[0])]
     assert len(counters) > 20
     assert [name for name in counters if now[name] < previous[name]] == []
     return True
 
 
-def added(
+def added_counts(
     a: Mapping[tuple[str, str], int], b: Mapping[tuple[str, str], int]
 ) -> dict[tuple[str, str], int]:
     return {name: a[name] + b[name] for name in a}
@@ -329,10 +327,10 @@ def test_metrics_addresses() -> None:
 
 @pytest.mark.parametrize("address", ["9100", "192.0.2.1:80"])
 def test_unusable_metrics_address_stops_the_start(shipped_build: Path, address: str) -> None:
-    done = run_toolcatalog("serve", "--build", shipped_build, "--port", "0", "--metrics", address)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "Serving" not in done.stderr
-    assert address in done.stderr
+    result = run_toolcatalog("serve", "--build", shipped_build, "--port", "0", "--metrics", address)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "Serving" not in result.stderr
+    assert address in result.stderr
 
 
 def test_bucket_bounds_are_inclusive() -> None:
@@ -358,7 +356,7 @@ def test_bucket_bounds_are_inclusive() -> None:
     )
 
 
-def counted(key: str, times: int, process: int = 1) -> CounterValues:
+def sample_counts(key: str, times: int, process: int = 1) -> CounterValues:
     """Some counts."""
     tallies = Counters()
     for _ in range(times):
@@ -370,7 +368,7 @@ def counted(key: str, times: int, process: int = 1) -> CounterValues:
 
 
 def test_counts_of_processes_are_added() -> None:
-    both = sum_values([counted("a", 2, 1), counted("b", 3, 2)])
+    both = sum_values([sample_counts("a", 2, 1), sample_counts("b", 3, 2)])
     assert both.requests["200 /a"][-1] == 1.25
     assert sum(both.requests["200 /a"][:-1]) == 5
     assert both.keys == {"a": 2, "b": 3}
@@ -383,31 +381,31 @@ def test_counts_of_dead_workers_are_added_once(tmp_path: Path) -> None:
     """Even if interrupted or repeated."""
     for process, times in ((11, 2), (12, 5)):
         write(tmp_path, process, times)
-    assert summed(tmp_path) == (7, 2)
+    assert sum_counts(tmp_path) == (7, 2)
     page = next(tmp_path.glob("12-*.page"))
     content = page.read_bytes()
     workers.fold_ended(tmp_path, {11})
-    assert summed(tmp_path) == (7, 1)
+    assert sum_counts(tmp_path) == (7, 1)
     page.write_bytes(content)  # as if it had been read before it went
-    assert summed(tmp_path) == (7, 1)
+    assert sum_counts(tmp_path) == (7, 1)
     workers.fold_ended(tmp_path, {11})
     workers.fold_ended(tmp_path, {11})
-    assert summed(tmp_path) == (7, 1)
+    assert sum_counts(tmp_path) == (7, 1)
     workers.fold_ended(tmp_path, set())
-    assert summed(tmp_path) == (7, 0)
+    assert sum_counts(tmp_path) == (7, 0)
     assert [path.name for path in tmp_path.iterdir()] == ["past.json"]
 
 
 def write(folder: Path, process: int, times: int) -> None:
     """A page as another process would write it."""
-    page = workers.WorkerPage(folder, lambda: counted("a", times, process))
+    page = workers.WorkerPage(folder, lambda: sample_counts("a", times, process))
     page.write()
     result = next(folder.glob(f"{os.getpid()}-*.page"))
     result.rename(folder / result.name.replace(f"{os.getpid()}-", f"{process}-"))
 
 
-def summed(folder: Path) -> tuple[int, int]:
-    """Requests, and processes."""
+def sum_counts(folder: Path) -> tuple[int, int]:
+    """Return the numbers of requests and of processes."""
     result = sum_values(workers.read_all_counts(folder))
     return result.keys["a"], len(result.workers)
 
@@ -465,22 +463,22 @@ def test_unwritable_counter_file_is_logged_once(
     folder = tmp_path / "pages"
     folder.mkdir()
     times = 1
-    page = workers.WorkerPage(folder, lambda: counted("a", times))
+    page = workers.WorkerPage(folder, lambda: sample_counts("a", times))
     away = folder.rename(tmp_path / "away")
     times = 4
     page.write()
     page.write()
     away.rename(folder)
     assert caplog.text.count("cannot be written") == 1
-    assert summed(folder)[0] == 1
+    assert sum_counts(folder)[0] == 1
     page.write()
-    assert summed(folder)[0] == 4
+    assert sum_counts(folder)[0] == 4
 
 
 def test_documented_metrics_exist() -> None:
     """In docs/reference/metrics.md."""
     output = (ROOT / "docs/reference/metrics.md").read_text()
-    text = prometheus.render_metrics(lambda: [counted("a", 1, os.getpid())], "").body.decode()
+    text = prometheus.render_metrics(lambda: [sample_counts("a", 1, os.getpid())], "").body.decode()
     names = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
     assert len(names) == 15
     assert {name for name in names if f"`{name}`" not in output} == set()

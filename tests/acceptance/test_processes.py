@@ -1,6 +1,4 @@
-"""The room `system.processes`: work shared among processes that end with their build, however it
-ends.
-"""
+"""Tests of `system.processes`: shared work, and processes that end with their build."""
 
 import multiprocessing
 import os
@@ -108,8 +106,8 @@ def test_killed_worker_is_reported(many: Path, snapshot: dict[str, bytes], tmp_p
             result = workers(process)
             os.kill(result[victim], signal.SIGKILL)
             output, complaint = process.communicate(timeout=60)
-        done = subprocess.CompletedProcess(process.args, process.returncode, output, complaint)
-        assert error_sentence(done).startswith(
+        completed = subprocess.CompletedProcess(process.args, process.returncode, output, complaint)
+        assert error_sentence(completed).startswith(
             "error: A worker process was killed, probably out of memory: the last good build is"
             " untouched."
         )
@@ -212,24 +210,24 @@ def test_interrupt_during_process_start_is_not_lost(when: str, many: Path, tmp_p
         "3",
     ]
     env = os.environ | {"PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(
+    result = subprocess.run(
         [*map(str, command)], env=env, capture_output=True, text=True, check=False, timeout=60
     )
-    assert (done.returncode, "Traceback" in done.stderr) == (130, False), done.stderr
+    assert (result.returncode, "Traceback" in result.stderr) == (130, False), result.stderr
     assert not (tmp_path / "build" / "current").exists()
 
 
 @pytest.mark.parametrize("other_threads", [0, 1])
 def test_interrupted_start_leaves_no_process(other_threads: int) -> None:
     """Processes are joined before the program exits; another thread may receive the signal."""
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, str(other_threads)],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert (done.stdout.split(), done.stderr) == ([str(1 + other_threads)] * 2, "")
+    assert (result.stdout.split(), result.stderr) == ([str(1 + other_threads)] * 2, "")
 
 
 INTERRUPTED = """
@@ -250,10 +248,10 @@ for begin in lambda crew: crew.map(abs, range(40)), lambda crew: crew.background
 
 def test_second_interrupt_waits_for_processes() -> None:
     """Python would not stop them, and wait for them forever."""
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", TWICE], capture_output=True, text=True, timeout=60, check=False
     )
-    assert (done.stdout.split(), done.stderr) == (["1"], "")
+    assert (result.stdout.split(), result.stderr) == (["1"], "")
 
 
 TWICE = """
@@ -277,14 +275,14 @@ def test_results_have_the_order_of_the_tasks() -> None:
     """For any duration of tasks; without tasks, no process starts."""
     tasks = [*range(40)]
     for jobs in (1, 2):
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-c", ORDER, str(jobs)],
             capture_output=True,
             text=True,
             timeout=60,
             check=True,
         )
-        assert done.stdout.split() == [str(-task) for task in tasks] + ["[]", "[]"]
+        assert result.stdout.split() == [str(-task) for task in tasks] + ["[]", "[]"]
 
 
 ORDER = """
@@ -318,16 +316,16 @@ def test_few_tasks_are_shared_by_two_processes() -> None:
     with WorkerPool(2) as crew:
         crew.background.start()
         beside = crew.background.submit(os.getpid)()
-        done = [*crew.map(told, [3, 1, 1, 1])]
-        assert [number for number, _ in done] == [3, 1, 1, 1]
-        assert {process for _, process in done} == {os.getpid(), beside}
-        assert done[0][1] == os.getpid()
-        assert done[-1][1] == beside
-        assert [*crew.map(told, [])] == []
+        result = [*crew.map(delayed_number, [3, 1, 1, 1])]
+        assert [number for number, _ in result] == [3, 1, 1, 1]
+        assert {process for _, process in result} == {os.getpid(), beside}
+        assert result[0][1] == os.getpid()
+        assert result[-1][1] == beside
+        assert [*crew.map(delayed_number, [])] == []
 
 
-def told(number: int) -> tuple[int, int]:
-    """A number, after so many moments, and the process that gives it."""
+def delayed_number(number: int) -> tuple[int, int]:
+    """Return a number and the process id after a delay."""
     time.sleep(0.05 * number)
     return number, os.getpid()
 
@@ -337,12 +335,12 @@ def test_few_tasks_do_not_wait_for_a_busy_process() -> None:
     with WorkerPool(2) as crew:
         crew.background.start()
         other = crew.background.submit(partial(time.sleep, 1))
-        here = [process == os.getpid() for _, process in crew.map(told, [0] * 6)]
+        here = [process == os.getpid() for _, process in crew.map(delayed_number, [0] * 6)]
         assert here == sorted(here, reverse=True)
         assert here.count(False) <= 2  # none where the process starts slowly
         assert other() is None
         with pytest.raises(OSError, match="No space left"):
-            [*crew.map(slowly, [1, 2, 3])]
+            [*crew.map(slow_task, [1, 2, 3])]
 
 
 def test_released_process_starts_again(
@@ -358,16 +356,16 @@ def test_released_process_starts_again(
         monkeypatch.setitem(globals(), "PATIENCE", 7.0)
         crew.background.start()
         assert crew.background.submit(os.getpid)() not in (first, os.getpid())
-        assert crew.background.submit(patience)() == 7.0
+        assert crew.background.submit(read_timeout)() == 7.0
 
 
-def patience() -> float:
+def read_timeout() -> float:
     """What is held where this is asked."""
     return PATIENCE
 
 
-def slowly(number: int) -> int:
-    """Work that takes a moment, and that cannot be done for 3."""
+def slow_task(number: int) -> int:
+    """Return the number after a moment, or fail for 3."""
     time.sleep(0.1)
     if number == 3:
         raise OSError(28, "No space left on device")
@@ -376,7 +374,7 @@ def slowly(number: int) -> int:
 
 def test_processes_are_joined_after_a_failure() -> None:
     with pytest.raises(OSError, match="No space left"), WorkerPool(2) as crew:
-        sorted(crew.map(slowly, range(30)))
+        sorted(crew.map(slow_task, range(30)))
     assert multiprocessing.active_children() == []
 
 
@@ -386,10 +384,10 @@ def test_processes_are_joined_after_a_failure() -> None:
 )
 def test_free_memory_returns_to_the_system() -> None:
     """Even if a later allocation is still used."""
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", HOLES], capture_output=True, text=True, timeout=60, check=True
     )
-    previous, current = map(int, done.stdout.split())
+    previous, current = map(int, result.stdout.split())
     assert previous - current > 80_000_000
 
 

@@ -1,6 +1,4 @@
-"""The protocol answers requests in any packets: kept alive, pipelined or torn. Bytes on a socket of
-a real server.
-"""
+"""HTTP on a socket: keep-alive, pipelined and split requests."""
 
 import socket
 from typing import Any

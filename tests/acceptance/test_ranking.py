@@ -1,6 +1,4 @@
-"""The room `search.ranking`, through a store and a server: the right tool comes first, and whatever
-is asked is answered.
-"""
+"""Tests of `search.ranking` through a store and a server."""
 
 import random
 from pathlib import Path
@@ -26,13 +24,13 @@ def store(shipped_build: Path) -> Store:
     return open_build(shipped_build)
 
 
-def found(
+def search_slugs(
     store: Store,
     query: str,
     filters: Filters = Filters(),  # noqa: B008 - it is immutable
     pins: VersionPins = VersionPins(),  # noqa: B008 - both are immutable
 ) -> list[str]:
-    """The slugs that a query finds, best first."""
+    """Return the slugs that a query finds, best first."""
     matching = store.search(filters._replace(query=query), pins)
     numbers = store.select_page(matching, "relevance", True, 0, len(matching.tool_ids))
     return [orjson.loads(store.read_document(int(number))[0])["slug"] for number in numbers]
@@ -41,19 +39,21 @@ def found(
 @pytest.mark.parametrize(("query", "slug"), FIRST)
 def test_expected_tool_is_first(store: Store, query: str, slug: str) -> None:
     """For the queries of tests/data/first.tsv: sentences, keywords, typos, slugs and names."""
-    assert found(store, query)[0] == slug
+    assert search_slugs(store, query)[0] == slug
 
 
 def test_one_matching_word_is_enough(store: Store) -> None:
     """Words that no tool contains do not change the result."""
-    items = found(store, "refund")
-    assert {*items} <= {*found(store, "could the quizzaciously glockenspiel refund zzyzx please")}
+    items = search_slugs(store, "refund")
+    assert {*items} <= {
+        *search_slugs(store, "could the quizzaciously glockenspiel refund zzyzx please")
+    }
 
 
 def test_correctly_spelled_word_is_not_corrected(store: Store) -> None:
     """`change` differs from `charge` by a letter, and matches only its own forms."""
-    assert found(store, "charge") == found(store, "charges")
-    assert "STRIPE_CREATE_CHARGE" not in found(store, "change")
+    assert search_slugs(store, "charge") == search_slugs(store, "charges")
+    assert "STRIPE_CREATE_CHARGE" not in search_slugs(store, "change")
 
 
 def test_correction_has_a_length_limit(tmp_path: Path) -> None:
@@ -66,29 +66,31 @@ def test_correction_has_a_length_limit(tmp_path: Path) -> None:
     store = open_build(tmp_path / "build")
     misspelled = [f"{word[:-1]}q" for word in words]
     slugs = [f"KIT0_{word.upper()}" for word in words]
-    assert {*found(store, " ".join(misspelled))} == {*slugs[:2]}
-    assert {*found(store, " ".join(misspelled[::-1]))} == {*slugs[3:]}
+    assert {*search_slugs(store, " ".join(misspelled))} == {*slugs[:2]}
+    assert {*search_slugs(store, " ".join(misspelled[::-1]))} == {*slugs[3:]}
 
 
 def test_queries_with_two_intents_find_both(store: Store) -> None:
-    both = found(store, "Get the weather forecast for Oslo. Then send an email with it to Anna.")
+    both = search_slugs(
+        store, "Get the weather forecast for Oslo. Then send an email with it to Anna."
+    )
     assert {"OPENMETEO_GET_FORECAST", "GMAIL_SEND_EMAIL"} <= {*both[:4]}
 
 
 def test_filters_and_pins_apply_before_ranking(store: Store) -> None:
     """Excluded tools are neither found nor counted."""
     assert (
-        found(store, "create an issue on github", Filters(toolkits=["linear"]))[0]
+        search_slugs(store, "create an issue on github", Filters(toolkits=["linear"]))[0]
         == "LINEAR_CREATE_ISSUE"
     )
     assert {
-        slug.partition("_")[0] for slug in found(store, "issue", Filters(toolkits=["jira"]))
+        slug.partition("_")[0] for slug in search_slugs(store, "issue", Filters(toolkits=["jira"]))
     } == {"JIRA"}
     pins = VersionPins(default="20240101_00")
     assert (
-        {*found(store, "message", pins=pins)}
-        <= {*found(store, "", pins=pins)}
-        < {*found(store, "")}
+        {*search_slugs(store, "message", pins=pins)}
+        <= {*search_slugs(store, "", pins=pins)}
+        < {*search_slugs(store, "")}
     )
 
 

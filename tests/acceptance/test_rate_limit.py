@@ -1,6 +1,4 @@
-"""The room `server.rate_limit`: what is within a rate, what is told of it, and that no clock lets
-anybody in or locks anybody out.
-"""
+"""Tests of `server.rate_limit`: the limit, its headers, and changes of the clock."""
 
 import asyncio
 import re
@@ -35,8 +33,8 @@ class Clock:
         return round(self.now * 1e9)
 
 
-def within(counts: LocalRateLimiter, times: int, id: str = "key_a") -> int:
-    """How many of so many requests at once are within the rate."""
+def count_allowed(counts: LocalRateLimiter, times: int, id: str = "key_a") -> int:
+    """Return how many of these simultaneous requests are allowed."""
     return sum(counts.count(id).is_allowed for _ in range(times))
 
 
@@ -80,8 +78,8 @@ def test_invalid_rate_is_refused(text: str) -> None:
 def test_each_key_has_its_own_limit() -> None:
     """A hundred requests at once for each."""
     counts = LocalRateLimiter(Rate(100, 60), Clock())
-    assert within(counts, 250) == 100
-    assert within(counts, 250, "key_b") == 100
+    assert count_allowed(counts, 250) == 100
+    assert count_allowed(counts, 250, "key_b") == 100
 
 
 @pytest.mark.parametrize("seconds", [1, 60, 3600])
@@ -93,13 +91,13 @@ def test_constant_load_gets_the_rate(seconds: int) -> None:
         clock.now += seconds / 400
         if counts.count("key_a").is_allowed:
             moments.append(clock())
-    assert most_in_a_window(moments, seconds) == 100
+    assert max_in_window(moments, seconds) == 100
     assert 970 <= len(moments) <= 1000
 
 
-def most_in_a_window(moments: list[int], seconds: int) -> int:
-    """How many of these moments (in nanoseconds) lie at most in any so many seconds, both ends
-    included.
+def max_in_window(moments: list[int], seconds: int) -> int:
+    """Return the largest number of times (in nanoseconds) in any window of this length, with both
+    ends.
     """
     length = seconds * 1_000_000_000
     return max(
@@ -129,7 +127,7 @@ def test_no_window_exceeds_the_rate(amount: int, seconds: int, pauses: list[int]
             if standing.is_allowed:
                 moments.append(now)
             assert 0 <= standing.remaining < amount or not standing.is_allowed
-    assert most_in_a_window(moments, seconds) <= amount
+    assert max_in_window(moments, seconds) <= amount
     assert len(counts._slices["key_a"]._counts) <= 101
 
 
@@ -143,7 +141,7 @@ def test_one_per_hour() -> None:
             if counts.count("key_a").is_allowed:
                 moments.append(clock())
             clock.now += 1
-        assert most_in_a_window(moments, 3600) == 1
+        assert max_in_window(moments, 3600) == 1
         assert len(moments) >= 3
 
 
@@ -159,9 +157,9 @@ def test_load_below_the_rate_is_never_refused() -> None:
 def test_refused_requests_do_not_count() -> None:
     clock = Clock()
     counts = LocalRateLimiter(Rate(10, 60), clock)
-    within(counts, 10_000)
+    count_allowed(counts, 10_000)
     clock.now += 120
-    assert within(counts, 10) == 10
+    assert count_allowed(counts, 10) == 10
 
 
 @pytest.mark.parametrize("rate", [Rate(1, 1), Rate(3, 1), Rate(100, 60), Rate(7, 3600)])
@@ -213,7 +211,7 @@ def test_clock_changes_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     started = time.monotonic()
     for jump in (0, -86_400, 86_400):
         monkeypatch.setattr(time, "time", lambda jump=jump: real() + jump)
-        value = within(counts, 20)
+        value = count_allowed(counts, 20)
         assert value <= 5 * (2 + time.monotonic() - started)
         assert not counts.count("key_a").is_allowed
     end = time.monotonic() + 30
@@ -227,7 +225,7 @@ def test_workers_divide_the_rate(amount: int, workers: int) -> None:
     """Into whole requests."""
     share = Rate(amount, 60).divide(workers)
     all_values = [LocalRateLimiter(share, Clock()) for _ in range(workers)]
-    assert amount - workers < sum(within(counts, amount) for counts in all_values) <= amount
+    assert amount - workers < sum(count_allowed(counts, amount) for counts in all_values) <= amount
 
 
 # The server
@@ -260,7 +258,7 @@ def client_of(server: Server) -> httpx.Client:
 def test_lists_count_and_other_requests_do_not(limited: Server) -> None:
     """200, 304 and 400, GET and HEAD, both prefixes; no get, session, or request with a bad key."""
     with client_of(limited) as client:
-        until_known(client)
+        wait_for_key(client)
         first = client.get(LIST)
         match = re.search("r=([0-9]+)", first.headers["ratelimit"])
         assert match
@@ -337,8 +335,8 @@ def test_each_list_counts_once(shipped_build: Path, tmp_path: Path) -> None:
     assert lookups.hits + lookups.misses == 5
 
 
-def until_known(client: httpx.Client) -> None:
-    """Wait until the server has read the client's key; a get is not counted."""
+def wait_for_key(client: httpx.Client) -> None:
+    """Wait until the server has read the client's key; a get does not count."""
     end = time.monotonic() + 30
     while client.get(ONE).status_code == 401:
         assert time.monotonic() < end
@@ -348,7 +346,7 @@ def until_known(client: httpx.Client) -> None:
 def test_keys_do_not_share_a_limit(limited: Server) -> None:
     for _ in range(2):
         with client_of(limited) as client:
-            until_known(client)
+            wait_for_key(client)
             assert [client.get(f"{LIST}?limit=1").status_code for _ in range(9)] == [200] * 6 + [
                 429
             ] * 3
@@ -399,6 +397,6 @@ def test_invalid_options_exit_with_2(
     shipped_build: Path, arguments: list[str], sentence: str
 ) -> None:
     """Before the server listens."""
-    done = run_toolcatalog("serve", "--build", shipped_build, "--port", "0", *arguments)
-    assert done.returncode == 2
-    assert sentence in done.stderr
+    result = run_toolcatalog("serve", "--build", shipped_build, "--port", "0", *arguments)
+    assert result.returncode == 2
+    assert sentence in result.stderr

@@ -13,7 +13,7 @@ import pytest
 
 from support.command import run_toolcatalog
 from support.paths import ROOT
-from support.rejects import BASE, HEAD, TOOL, rules_shown
+from support.rejects import BASE, HEAD, TOOL, list_rules
 from toolcatalog.cli.main import cli
 from toolcatalog.errors import UsageError
 from toolcatalog.validation import rule_pages
@@ -44,7 +44,7 @@ def test_every_rule_has_a_page_and_every_page_a_rule() -> None:
     assert (
         sorted(rule_pages.rule_ids())
         == sorted(PAGES)
-        == sorted(rules_shown() | {*DEFAULT_SEVERITIES})
+        == sorted(list_rules() | {*DEFAULT_SEVERITIES})
     )
 
 
@@ -136,14 +136,14 @@ def test_examples_are_true(rule: str, heading: str, tmp_path: Path) -> None:
         (catalog / path).parent.mkdir(parents=True, exist_ok=True)
         (catalog / path).write_text(text)
 
-    results = {rule for _, rule in told(catalog, rule) - told(BASE, rule)}
+    results = {rule for _, rule in find_problems(catalog, rule) - find_problems(BASE, rule)}
 
     assert results == ({rule} if heading == "## Wrong" else set())
 
 
-def told(catalog: Path, rule: str) -> set[tuple[str, str]]:
-    """What a check says by this rule, and all errors but those of files that an example names and
-    does not show.
+def find_problems(catalog: Path, rule: str) -> set[tuple[str, str]]:
+    """Return the findings of a rule, and all errors except those of files that an example does not
+    show.
     """
     apart = {*rule_pages.GROUPS["Between files"]} - {rule}
     return {
@@ -174,8 +174,12 @@ def test_unknown_rule_suggests_the_nearest() -> None:
 
 def test_explain_prints_a_page_or_all_rules() -> None:
     """Plain text on standard output; an unknown rule exits with 2."""
-    done = run_toolcatalog("explain", "reference")
-    assert (done.returncode, done.stdout, done.stderr) == (0, rule_pages.load_page("reference"), "")
+    result = run_toolcatalog("explain", "reference")
+    assert (result.returncode, result.stdout, result.stderr) == (
+        0,
+        rule_pages.load_page("reference"),
+        "",
+    )
     lines = run_toolcatalog("explain").stdout.splitlines()
     rows = [line.split(maxsplit=2) for line in lines if line.startswith("  ")]
     assert rows == [

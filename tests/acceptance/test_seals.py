@@ -1,4 +1,4 @@
-"""A build's cache and a site's list of pages that somebody else wrote: both are worthless.
+"""Forged build caches and page lists of other users are not used.
 
 "Elsewhere" is another user's cache folder: files are forged with the code of this program under
 one secret, and the commands run under another.
@@ -40,7 +40,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path) -> dict[str, str]:
+def other_user(tmp_path: Path) -> dict[str, str]:
     """The environment of another user."""
     return {"XDG_CACHE_HOME": str(tmp_path / "elsewhere")}
 
@@ -64,7 +64,7 @@ def key_of(task: Task) -> str:
     return batches.compute_key(task, batches.scan_folders(task.root, task.folders, []).files)
 
 
-def test_foreign_cache_entry_is_not_used(tmp_path: Path, elsewhere: dict[str, str]) -> None:
+def test_foreign_cache_entry_is_not_used(tmp_path: Path, other_user: dict[str, str]) -> None:
     """An entry with the right key and other content is made again."""
     catalog, out = generate_catalog(tmp_path / "catalog", 3), tmp_path / "build"
     build(catalog, out, None)
@@ -77,13 +77,13 @@ def test_foreign_cache_entry_is_not_used(tmp_path: Path, elsewhere: dict[str, st
     build_cache.save_batch(cache, key_of(task), forged)
     build(catalog, tmp_path / "clean", None)
     arguments = ("--catalog", catalog)
-    run_successfully("check", *arguments, "--cache-dir", out, env=elsewhere)
-    run_successfully("build", *arguments, "--out", out, "--no-site", env=elsewhere)
+    run_successfully("check", *arguments, "--cache-dir", out, env=other_user)
+    run_successfully("build", *arguments, "--out", out, "--no-site", env=other_user)
     assert not any(WORDS[:15] in data for data in read_tree(out / "current").values())
     assert read_tree(out / "current") == read_tree(tmp_path / "clean/current")
 
 
-def test_foreign_cache_hides_no_problem(tmp_path: Path, elsewhere: dict[str, str]) -> None:
+def test_foreign_cache_hides_no_problem(tmp_path: Path, other_user: dict[str, str]) -> None:
     """A result of a valid file under the key of a broken one."""
     catalog, out = generate_catalog(tmp_path / "catalog", 3), tmp_path / "build"
     arguments = ("check", "--catalog", catalog, "--cache-dir", out)
@@ -97,8 +97,8 @@ def test_foreign_cache_hides_no_problem(tmp_path: Path, elsewhere: dict[str, str
     file.write_text(file.read_text() + "unknown: key\n")
     build_cache.save_batch(out / ".cache", key_of(tasks_of(catalog, out)[0]), part)
     run_successfully(*arguments)  # whoever forged it is deceived: this forgery would work
-    done = run_toolcatalog(*arguments, env=elsewhere)
-    assert (done.returncode, "unknown-key" in done.stdout + done.stderr) == (1, True)
+    result = run_toolcatalog(*arguments, env=other_user)
+    assert (result.returncode, "unknown-key" in result.stdout + result.stderr) == (1, True)
 
 
 def test_foreign_check_report_is_not_used(tmp_path: Path, home: Path) -> None:
@@ -172,13 +172,13 @@ def test_secret_inside_the_checkout_is_refused(
     arguments = [command, "--catalog", catalog, option, tmp_path / "repo/build"]
     arguments += ["--no-site"] if command == "build" else []
     for folder in (tmp_path / place, tmp_path / "link"):
-        done = run_toolcatalog(*arguments, env={"XDG_CACHE_HOME": str(folder)})
+        result = run_toolcatalog(*arguments, env={"XDG_CACHE_HOME": str(folder)})
         if place == "cache":
-            assert done.returncode == 0, done.stderr
+            assert result.returncode == 0, result.stderr
             assert (folder / "toolcatalog/cache-secret").is_file()
         else:
-            assert done.returncode == 2
-            assert "set XDG_CACHE_HOME to a folder outside of it" in done.stderr
+            assert result.returncode == 2
+            assert "set XDG_CACHE_HOME to a folder outside of it" in result.stderr
             assert not (tmp_path / "repo/build").exists()
             assert not (folder / "toolcatalog").exists()
 
@@ -203,18 +203,18 @@ def test_no_cache_without_a_place_for_the_secret(
     assert not Path("/nowhere").exists() or os.environ.get("HOME") == "/nowhere"
 
 
-def test_foreign_page_list_removes_nothing(tmp_path: Path, elsewhere: dict[str, str]) -> None:
+def test_foreign_page_list_removes_nothing(tmp_path: Path, other_user: dict[str, str]) -> None:
     """Old pages of another user's build stay; the command says so and writes its own list."""
     catalog = generate_catalog(tmp_path / "catalog", 20)
     arguments = ("build", "--catalog", catalog, "--out", tmp_path / "build")
     site = tmp_path / "site"
     run_successfully(*arguments, "--site", site)
     shutil.rmtree(catalog / "toolkits/kit0/KIT0_DO_0")
-    done = run_toolcatalog(*arguments, "--site", site, env=elsewhere)
-    assert done.returncode == 0, done.stderr
-    assert "pages that are no longer built" in done.stderr
+    result = run_toolcatalog(*arguments, "--site", site, env=other_user)
+    assert result.returncode == 0, result.stderr
+    assert "pages that are no longer built" in result.stderr
     assert (site / "tools/KIT0_DO_0/index.html").is_file()
     shutil.rmtree(catalog / "toolkits/kit0/KIT0_DO_3")
-    done = run_toolcatalog(*arguments, "--site", site, env=elsewhere)
-    assert "no longer made" not in done.stderr
+    result = run_toolcatalog(*arguments, "--site", site, env=other_user)
+    assert "no longer made" not in result.stderr
     assert not (site / "tools/KIT0_DO_3").exists()

@@ -1,6 +1,4 @@
-"""The rooms `search.encoder` and `search.vectors`, with the real model: tools are found whose words
-are not in the query, and words still count.
-"""
+"""Tests of `search.encoder` and `search.vectors` with the real model."""
 
 import shutil
 import sys
@@ -40,18 +38,18 @@ pytestmark = pytest.mark.xdist_group("meaning")  # to build it takes seconds, an
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def build_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("semantic") / "build"
     build(SHIPPED_CATALOG, out, None, semantic=True)
     return out
 
 
 @pytest.fixture(scope="module")
-def store(built: Path) -> Store:
-    return open_build(built)
+def store(build_store: Path) -> Store:
+    return open_build(build_store)
 
 
-def found(store: Store, query: str, filters: Filters = Filters()) -> list[str]:  # noqa: B008
+def search_slugs(store: Store, query: str, filters: Filters = Filters()) -> list[str]:  # noqa: B008
     matching = store.search(filters._replace(query=query), VersionPins())
     numbers = store.select_page(matching, "relevance", True, 0, len(matching.tool_ids))
     return [orjson.loads(store.read_document(int(number))[0])["slug"] for number in numbers]
@@ -59,18 +57,18 @@ def found(store: Store, query: str, filters: Filters = Filters()) -> list[str]: 
 
 @pytest.mark.parametrize(("query", "slug"), OBLIQUE)
 def test_synonyms_are_found(store: Store, query: str, slug: str) -> None:
-    assert slug in found(store, query)[:3]
+    assert slug in search_slugs(store, query)[:3]
 
 
 def test_exact_words_and_slugs_come_first(store: Store) -> None:
     """A query that is similar to nothing finds nothing."""
-    assert found(store, "GITHUB_CREATE_ISSUE")[0] == "GITHUB_CREATE_ISSUE"
-    assert found(store, "githb isue")[0].startswith("GITHUB_")
-    assert found(store, " ... ") == []
+    assert search_slugs(store, "GITHUB_CREATE_ISSUE")[0] == "GITHUB_CREATE_ISSUE"
+    assert search_slugs(store, "githb isue")[0].startswith("GITHUB_")
+    assert search_slugs(store, " ... ") == []
 
 
 def test_filters_apply_before_similarity(store: Store) -> None:
-    items = found(store, "give the buyer their money back", Filters(toolkits=("github",)))
+    items = search_slugs(store, "give the buyer their money back", Filters(toolkits=("github",)))
     assert items
     assert all(slug.startswith("GITHUB_") for slug in items)
 
@@ -126,8 +124,8 @@ def test_equal_catalogs_give_equal_bytes(tmp_path: Path) -> None:
     )
 
 
-def test_damaged_vectors_are_found_on_open(built: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(built, tmp_path / "build", symlinks=True)
+def test_damaged_vectors_are_found_on_open(build_store: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(build_store, tmp_path / "build", symlinks=True)
     file = folder / "current" / snapshot_format.VECTORS
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
@@ -137,15 +135,15 @@ def test_damaged_vectors_are_found_on_open(built: Path, tmp_path: Path) -> None:
 
 
 def test_search_falls_back_to_words_without_the_extra(
-    built: Path, shipped_build: Path, monkeypatch: pytest.MonkeyPatch
+    build_store: Path, shipped_build: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)  # as Python marks what cannot be imported
-    without, plain = open_build(built), open_build(shipped_build)
+    without, plain = open_build(build_store), open_build(shipped_build)
     assert without.is_model_missing
     assert not plain.is_model_missing
     assert not without.has_semantic_search
     for query in ("give the buyer their money back", "create an issue"):
-        assert found(without, query) == found(plain, query)
+        assert search_slugs(without, query) == search_slugs(plain, query)
 
 
 def test_build_without_the_extra_is_reported(
@@ -157,9 +155,15 @@ def test_build_without_the_extra_is_reported(
     assert not (tmp_path / "build").exists()
 
 
-def test_command_line_search(built: Path) -> None:
+def test_command_line_search(build_store: Path) -> None:
     text = run_successfully(
-        "search", "give the buyer their money back", "--build", built, "--explain", "--limit", 1
+        "search",
+        "give the buyer their money back",
+        "--build",
+        build_store,
+        "--explain",
+        "--limit",
+        1,
     )
     assert text.startswith("STRIPE_CREATE_REFUND")
     assert "meaning" in text
@@ -168,7 +172,7 @@ def test_command_line_search(built: Path) -> None:
             "search",
             "give the buyer their money back",
             "--build",
-            built,
+            build_store,
             "--format",
             "json",
             "--limit",
@@ -180,10 +184,12 @@ def test_command_line_search(built: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def server(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, str]]:
+def server(
+    build_store: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Server, str]]:
     folder = tmp_path_factory.mktemp("serving")
     key = create_key(folder / "keys.json")
-    with start_server(built, folder, "--keys", str(folder / "keys.json")) as server:
+    with start_server(build_store, folder, "--keys", str(folder / "keys.json")) as server:
         yield server, key
 
 
@@ -197,9 +203,9 @@ def test_http_search_has_the_same_order(
         answers = [client.get(LIST, params={"query": query, "limit": 5}) for _ in range(3)]
         assert len({answer.content for answer in answers}) == 1
         answer = answers[0].json()
-        assert [tool["slug"] for tool in answer["items"]] == found(store, query)[:5]
+        assert [tool["slug"] for tool in answer["items"]] == search_slugs(store, query)[:5]
         assert slug in [tool["slug"] for tool in answer["items"]]
-        assert answer["total_items"] == len(found(store, query))
+        assert answer["total_items"] == len(search_slugs(store, query))
         assert client.get(f"{LIST}/{slug}").status_code == 200
 
 

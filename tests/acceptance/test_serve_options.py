@@ -96,18 +96,18 @@ def test_used_socket_is_an_error(shipped_build: Path, unix_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as used:
         used.bind(str(unix_path))
         used.listen()
-        done = run_toolcatalog("serve", "--build", shipped_build, "--uds", unix_path)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert f"error: Cannot listen on {unix_path} (a server uses it" in done.stderr
+        result = run_toolcatalog("serve", "--build", shipped_build, "--uds", unix_path)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert f"error: Cannot listen on {unix_path} (a server uses it" in result.stderr
         assert unix_path.is_socket()
 
 
 def test_file_is_not_replaced_by_a_socket(shipped_build: Path, tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("important")
-    done = run_toolcatalog("serve", "--build", shipped_build, "--uds", file)
-    assert (done.returncode, file.read_text()) == (2, "important")
-    assert "--uds" in done.stderr
+    result = run_toolcatalog("serve", "--build", shipped_build, "--uds", file)
+    assert (result.returncode, file.read_text()) == (2, "important")
+    assert "--uds" in result.stderr
 
 
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_UNIX])
@@ -144,16 +144,16 @@ def test_inherited_socket(
 def test_invalid_options(
     arguments: list[str], message: str, shipped_build: Path, tmp_path: Path
 ) -> None:
-    done = run_toolcatalog("serve", "--build", shipped_build, *arguments, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert message in done.stderr
+    result = run_toolcatalog("serve", "--build", shipped_build, *arguments, cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert message in result.stderr
 
 
 def test_inherited_socket_must_listen(shipped_build: Path) -> None:
     with socket.socket() as idle:
         number = str(idle.fileno())
         command = [sys.executable, "-m", "toolcatalog", "serve", "--build", str(shipped_build)]
-        done = subprocess.run(
+        result = subprocess.run(
             [*command, "--fd", number],
             pass_fds=[idle.fileno()],
             capture_output=True,
@@ -161,8 +161,8 @@ def test_inherited_socket_must_listen(shipped_build: Path) -> None:
             timeout=60,
             check=False,
         )
-    assert done.returncode == 2
-    assert "is a socket that does not listen" in done.stderr
+    assert result.returncode == 2
+    assert "is a socket that does not listen" in result.stderr
 
 
 def test_root_path(shipped_build: Path, tmp_path: Path) -> None:

@@ -93,9 +93,9 @@ def error(response: httpx.Response, status: int, slug: str) -> dict[str, Any]:
     return results
 
 
-def raw(server: Server, request: bytes) -> tuple[int, dict[str, str], bytes]:
-    """Send these very bytes and read until the server closes: status, headers in lower case, and
-    what comes after them.
+def send_bytes(server: Server, request: bytes) -> tuple[int, dict[str, str], bytes]:
+    """Send bytes and read until the server closes; return status, headers in lower case,
+    and body.
     """
     host, port = server.url.removeprefix("http://").split(":")
     answer = b""
@@ -462,7 +462,7 @@ def test_valid_request_id_is_echoed(client: httpx.Client, given: str) -> None:
 )
 def test_invalid_request_id_is_replaced(shipped: Server, given: str) -> None:
     """Empty, long, or with spaces or special characters."""
-    status, headers, body = raw(shipped, get("/nothing", f"X-Request-Id: {given}"))
+    status, headers, body = send_bytes(shipped, get("/nothing", f"X-Request-Id: {given}"))
     assert status == 404
     assert re.fullmatch(r"[0-9a-f]{32}", headers["x-request-id"])
     assert json.loads(body)["error"]["request_id"] == headers["x-request-id"]
@@ -566,20 +566,23 @@ def test_head_is_get_without_a_body(shipped: Server, path: str, encoding: str) -
     request = get(
         path, f"x-api-key: {shipped.key}", "X-Request-Id: same", f"Accept-Encoding: {encoding}"
     )
-    status, headers, body = raw(shipped, request)
-    head_status, head_headers, head_body = raw(shipped, b"HEAD" + request[3:])
+    status, headers, body = send_bytes(shipped, request)
+    head_status, head_headers, head_body = send_bytes(shipped, b"HEAD" + request[3:])
     assert int(headers["content-length"]) == len(body) > 0
     assert head_body == b""
-    assert (head_status, without(head_headers, "date")) == (status, without(headers, "date"))
+    assert (head_status, without_headers(head_headers, "date")) == (
+        status,
+        without_headers(headers, "date"),
+    )
 
 
-def without(headers: Mapping[str, str], *names: str) -> dict[str, str]:
-    """The headers but these."""
+def without_headers(headers: Mapping[str, str], *names: str) -> dict[str, str]:
+    """Return the headers without these."""
     return {name: value for name, value in headers.items() if name not in names}
 
 
 def test_head_of_a_page_has_no_body(shipped: Server) -> None:
-    status, headers, body = raw(shipped, b"HEAD" + get("/")[3:])
+    status, headers, body = send_bytes(shipped, b"HEAD" + get("/")[3:])
     assert (status, body) == (200, b"")
     assert headers["content-type"] == "text/html; charset=utf-8"
 
@@ -603,10 +606,10 @@ def test_head_of_a_page_has_no_body(shipped: Server) -> None:
 @pytest.mark.parametrize("path", [LIST, SESSION, "/openapi.json", "/"])
 def test_gzip_on_request(shipped: Server, path: str, header: str) -> None:
     """It unpacks to the plain bytes and has `Vary`."""
-    status, headers, body = raw(
+    status, headers, body = send_bytes(
         shipped, get(path, f"x-api-key: {shipped.key}", f"Accept-Encoding: {header}")
     )
-    plain = raw(shipped, get(path, f"x-api-key: {shipped.key}"))[2]
+    plain = send_bytes(shipped, get(path, f"x-api-key: {shipped.key}"))[2]
     assert (status, headers["content-encoding"]) == (200, "gzip")
     assert "Accept-Encoding" in headers["vary"]
     assert gzip.decompress(body if "content-length" in headers else unchunked(body)) == plain
@@ -640,7 +643,7 @@ def unchunked(body: bytes) -> bytes:
 )
 def test_no_gzip_unless_requested(shipped: Server, headers: tuple[str, ...]) -> None:
     """Without the header, with another coding, or with `q=0`."""
-    status, answered, body = raw(shipped, get(LIST, f"x-api-key: {shipped.key}", *headers))
+    status, answered, body = send_bytes(shipped, get(LIST, f"x-api-key: {shipped.key}", *headers))
     assert status == 200
     assert "content-encoding" not in answered
     assert json.loads(body)["current_page"] == 1
@@ -829,7 +832,7 @@ def test_v3_1_equals_v3(client: httpx.Client, path: str, key: bool) -> None:
         client.get(path.replace("/api/v3", "/api/v3.1"), headers=headers),
     )
     assert new.status_code == old.status_code
-    assert without(new.headers, "date", "content-length") == without(
+    assert without_headers(new.headers, "date", "content-length") == without_headers(
         old.headers, "date", "content-length"
     )
     assert new.content.replace(b"/api/v3.1", b"/api/v3") == old.content
@@ -1083,7 +1086,7 @@ def test_page_without_a_slash_is_redirected(shipped: Server, path: str) -> None:
 )
 def test_only_site_pages_are_served(shipped: Server, path: str) -> None:
     """No spelling of a path leads out of the site, or to the page list."""
-    status, headers, body = raw(shipped, get(path))
+    status, headers, body = send_bytes(shipped, get(path))
     assert (status, json.loads(body)["error"]["slug"]) == (404, "route_not_found")
     assert headers["content-type"] == "application/json"
 
@@ -1113,7 +1116,7 @@ def test_all_invalid_keys_get_the_same_response(client: httpx.Client, shipped: S
     ):
         response = client.get(LIST, headers=[(b"x-api-key", key.encode("latin-1"))])
         bodies.add(json.dumps({**error(response, 401, "unauthorized"), "request_id": ""}))
-        assert without(response.headers, "date", "x-request-id", "x-catalog-snapshot") == {
+        assert without_headers(response.headers, "date", "x-request-id", "x-catalog-snapshot") == {
             "cache-control": "no-store",
             "content-length": response.headers["content-length"],
             "content-type": "application/json",
@@ -1181,8 +1184,8 @@ def test_limited_key_sees_only_its_toolkits(
     """Other tools are 404 and missing in lists and counts."""
     everything = client.get(LIST, params={"limit": 1000}).json()
     of_slack = [item for item in everything["items"] if item["toolkit"]["slug"] == "slack"]
-    seen = client.get(LIST, params={"limit": 1000}, headers=slack_only).json()
-    assert (seen["items"], seen["total_items"]) == (of_slack, len(of_slack))
+    visible_toolkits = client.get(LIST, params={"limit": 1000}, headers=slack_only).json()
+    assert (visible_toolkits["items"], visible_toolkits["total_items"]) == (of_slack, len(of_slack))
     assert 0 < len(of_slack) < everything["total_items"]
     assert client.get("/api/v3/tools/SLACK_SEND_MESSAGE", headers=slack_only).status_code == 200
     hidden, absent = (

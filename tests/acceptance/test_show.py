@@ -1,6 +1,4 @@
-"""`toolcatalog show`: a tool or a toolkit of a build, as text, as the very document, or as
-Markdown.
-"""
+"""`toolcatalog show`: a tool or toolkit as text, JSON and Markdown."""
 
 import json
 import os

@@ -1,6 +1,4 @@
-"""Every page of the site as it is written: each link, source and anchor leads somewhere, and the
-page keeps the rules of all pages.
-"""
+"""Links of the site: every target exists."""
 
 import re
 from collections import Counter

@@ -1,6 +1,4 @@
-"""How much a reader has to load: every page of a tool, the script and the style, compressed as a
-host would send them.
-"""
+"""Size limits of pages, scripts and styles."""
 
 import gzip
 from pathlib import Path

@@ -1,6 +1,4 @@
-"""`toolcatalog snapshots`: what there is, going back and forward, removing what is old; what is not
-whole is never put in force.
-"""
+"""`toolcatalog snapshots`: list, use, prune and verify."""
 
 import json
 import os
@@ -29,16 +27,14 @@ def describe(folder: Path, text: str) -> None:
     )
 
 
-def said(out: Path) -> str:
-    """What that tool says of itself in the snapshot in force."""
+def read_description(out: Path) -> str:
+    """Return the description of the tool in the current snapshot."""
     return str(json.loads(read_newest_documents(out / "current")["CLOCK_NOW"])["description"])
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
-    """A folder with a catalog and a build that has four snapshots, an hour between each, and their
-    digests, oldest first.
-    """
+def four_snapshots(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A folder with a catalog and a build with four snapshots, an hour apart, and their digests."""
     folder = tmp_path_factory.mktemp("made")
     shutil.copytree(HISTORY, folder / "catalog")
     digests = []
@@ -51,23 +47,23 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
 
 
 @pytest.fixture
-def out(made: tuple[Path, list[str]], tmp_path: Path) -> Path:
+def out(four_snapshots: tuple[Path, list[str]], tmp_path: Path) -> Path:
     """A copy of that build."""
-    shutil.copytree(made[0] / "catalog", tmp_path / "catalog")
-    return Path(shutil.copytree(made[0] / "build", tmp_path / "build", symlinks=True))
+    shutil.copytree(four_snapshots[0] / "catalog", tmp_path / "catalog")
+    return Path(shutil.copytree(four_snapshots[0] / "build", tmp_path / "build", symlinks=True))
 
 
 @pytest.fixture
-def digests(made: tuple[Path, list[str]]) -> list[str]:
-    return made[1]
+def digests(four_snapshots: tuple[Path, list[str]]) -> list[str]:
+    return four_snapshots[1]
 
 
 def present(out: Path) -> set[str]:
     return {path.name for path in (out / "snapshots").iterdir()}
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """The one sentence of a command that exits with 2; nothing is in force that was not before."""
+def run_refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """Return the one sentence of a command that exits with 2 and leaves `current` unchanged."""
     capsys.readouterr()
     assert main(["snapshots", *map(str, arguments)]) == 2
     out, err = capsys.readouterr()
@@ -132,9 +128,9 @@ def test_list_includes_invalid_snapshots(out: Path, digests: list[str]) -> None:
     )
     (out / "snapshots" / ("f" * 64)).write_text("")
     (out / "snapshots" / "new.part").mkdir()
-    done = run_toolcatalog("snapshots", "list", "--build", out)
+    result = run_toolcatalog("snapshots", "list", "--build", out)
     states = {
-        line.split()[0]: line.partition("kB")[2].strip() for line in done.stdout.splitlines()[1:]
+        line.split()[0]: line.partition("kB")[2].strip() for line in result.stdout.splitlines()[1:]
     }
     expected = [
         (digests[0], "half"),
@@ -144,13 +140,13 @@ def test_list_includes_invalid_snapshots(out: Path, digests: list[str]) -> None:
         ("f" * 64, "half"),
     ]
     assert states == {digest[:12]: state for digest, state in expected}
-    assert done.returncode == 0
-    assert "(query.words is missing): build again, or use another one." in done.stderr
+    assert result.returncode == 0
+    assert "(query.words is missing): build again, or use another one." in result.stderr
     assert (
         f"has format {snapshot_format.FORMAT + 1}, this program reads {snapshot_format.FORMAT}: it"
-        " is of a newer toolcatalog: upgrade" in done.stderr
+        " is of a newer toolcatalog: upgrade" in result.stderr
     )
-    assert len(done.stderr.splitlines()) == 4
+    assert len(result.stderr.splitlines()) == 4
 
 
 def test_digests_are_abbreviated_uniquely(
@@ -167,7 +163,7 @@ def test_digests_are_abbreviated_uniquely(
     both = ", ".join(sorted([twin[:21], digests[0][:21]]))
     assert (
         f"Several snapshots start with '{twin[:14]}': {both}. Write more of its digest."
-        in refused(capsys, "use", twin[:14], "--build", out)
+        in run_refused(capsys, "use", twin[:14], "--build", out)
     )
 
 
@@ -176,14 +172,14 @@ def test_digests_are_abbreviated_uniquely(
 
 def test_use_switches_back_and_forward(out: Path, digests: list[str]) -> None:
     """It prints both digests, and `current` changes at once."""
-    done = run_toolcatalog("snapshots", "use", digests[0][:12], "--build", out)
-    assert (done.returncode, done.stdout) == (0, f"{digests[0]}\n")
-    assert f"was {digests[3][:12]}, and is {digests[0][:12]} now" in done.stderr
-    assert "To roll the site back too, revert the catalog in git" in done.stderr
+    result = run_toolcatalog("snapshots", "use", digests[0][:12], "--build", out)
+    assert (result.returncode, result.stdout) == (0, f"{digests[0]}\n")
+    assert f"was {digests[3][:12]}, and is {digests[0][:12]} now" in result.stderr
+    assert "To roll the site back too, revert the catalog in git" in result.stderr
     assert (out / "current").readlink() == Path("snapshots") / digests[0]
-    assert said(out) == "one"
+    assert read_description(out) == "one"
     assert retention.switch_current(out, digests[2].upper()) == (digests[0], digests[2])
-    assert said(out) == "three"
+    assert read_description(out) == "three"
     assert open_build(out).digest == digests[2]
     repeated = run_toolcatalog("snapshots", "use", digests[2], "--build", out)
     assert (repeated.returncode, repeated.stdout) == (0, f"{digests[2]}\n")
@@ -196,9 +192,9 @@ def test_build_after_a_rollback_restores_the_newest(out: Path, digests: list[str
     assert build(catalog, out, site).changed is False
     assert build(catalog, out, site).changed is False
     retention.switch_current(out, digests[1])
-    assert said(out) == "two"
+    assert read_description(out) == "two"
     built = build(catalog, out, site)
-    assert (built.changed, built.digest, said(out)) == (True, digests[3], "four")
+    assert (built.changed, built.digest, read_description(out)) == (True, digests[3], "four")
     assert present(out) == {*digests}
     assert build(catalog, out, site).changed is False
 
@@ -221,7 +217,7 @@ def test_invalid_snapshot_cannot_be_used(
     else:
         shutil.rmtree(folder)
         folder.symlink_to(digests[1])
-    message = refused(capsys, "use", digests[0], "--build", out)
+    message = run_refused(capsys, "use", digests[0], "--build", out)
     expected = {
         "a byte": (
             "is incomplete or damaged (tools.json has other bytes than were written), and "
@@ -233,7 +229,7 @@ def test_invalid_snapshot_cannot_be_used(
         "a link out": "is a symbolic link, and a build writes to plain folders only",
     }
     assert expected[invalid] in message
-    assert said(out) == "four"
+    assert read_description(out) == "four"
 
 
 def test_unknown_digest_suggests_the_nearest(
@@ -242,11 +238,11 @@ def test_unknown_digest_suggests_the_nearest(
     slip = digests[1][:5] + ("0" if digests[1][5] != "0" else "1") + digests[1][6:12]
     assert (
         f"starts with '{slip}': did you mean {digests[1][:12]}? `toolcatalog snapshots list`"
-        in refused(capsys, "use", slip, "--build", out)
+        in run_refused(capsys, "use", slip, "--build", out)
     )
-    assert "did you mean" not in refused(capsys, "use", "zzzz", "--build", out)
-    assert "Several snapshots start with ''" in refused(capsys, "use", "", "--build", out)
-    assert "starts with '../current'" in refused(capsys, "verify", "../current", "--build", out)
+    assert "did you mean" not in run_refused(capsys, "use", "zzzz", "--build", out)
+    assert "Several snapshots start with ''" in run_refused(capsys, "use", "", "--build", out)
+    assert "starts with '../current'" in run_refused(capsys, "verify", "../current", "--build", out)
 
 
 def test_running_build_blocks_use_and_prune(
@@ -256,13 +252,13 @@ def test_running_build_blocks_use_and_prune(
     with files.lock(out / ".lock") as acquired:
         assert acquired
         for arguments in (["use", digests[0]], ["prune", "--keep", "0"]):
-            assert f"Another build is writing to {out}: try again" in refused(
+            assert f"Another build is writing to {out}: try again" in run_refused(
                 capsys, *arguments, "--build", out
             )
         assert main(["snapshots", "list", "--build", str(out)]) == 0
         assert main(["snapshots", "verify", "--build", str(out)]) == 0
     assert present(out) == {*digests}
-    assert said(out) == "four"
+    assert read_description(out) == "four"
 
 
 # Prune
@@ -273,12 +269,12 @@ def test_prune_keeps_the_newest_and_the_current(out: Path, digests: list[str]) -
     retention.switch_current(out, digests[0])
     would = run_toolcatalog("snapshots", "prune", "--keep", 1, "--dry-run", "--build", out)
     assert present(out) == {*digests}
-    done = run_toolcatalog("snapshots", "prune", "--keep", 1, "--build", out)
-    assert would.stdout == done.stdout == f"{digests[2]}\n{digests[1]}\n"
+    result = run_toolcatalog("snapshots", "prune", "--keep", 1, "--build", out)
+    assert would.stdout == result.stdout == f"{digests[2]}\n{digests[1]}\n"
     assert would.stderr.startswith("Would remove 2 snapshots (")
-    assert done.stderr.startswith("Removed 2 snapshots (")
+    assert result.stderr.startswith("Removed 2 snapshots (")
     assert present(out) == {digests[0], digests[3]}
-    assert said(out) == "one"
+    assert read_description(out) == "one"
 
 
 def test_prune_keeps_three_others_by_default(out: Path, digests: list[str]) -> None:
@@ -296,9 +292,9 @@ def test_prune_removes_incomplete_snapshots_first(out: Path, digests: list[str])
     (out / "snapshots" / digests[1] / "manifest.json").unlink()
     (out / "snapshots" / "new.part" / "toolkits").mkdir(parents=True)
     (out / "snapshots" / "README").write_text("")
-    done = run_toolcatalog("snapshots", "prune", "--keep", 1, "--build", out)
-    assert {*done.stdout.split()} == {digests[1], digests[2]}
-    assert ", and what 1 killed builds had left" in done.stderr
+    result = run_toolcatalog("snapshots", "prune", "--keep", 1, "--build", out)
+    assert {*result.stdout.split()} == {digests[1], digests[2]}
+    assert ", and what 1 killed builds had left" in result.stderr
     assert present(out) == {digests[0], digests[3], "README"}
 
 
@@ -317,11 +313,11 @@ def test_prune_without_current_removes_nothing(
 ) -> None:
     (out / "current").unlink()
     for dry in ([], ["--dry-run"]):
-        assert "names no snapshot, so none is removed" in refused(
+        assert "names no snapshot, so none is removed" in run_refused(
             capsys, "prune", "--keep", "0", *dry, "--build", out
         )
     (out / "current").symlink_to("snapshots/" + "0" * 64)
-    assert "names no snapshot, so none is removed" in refused(
+    assert "names no snapshot, so none is removed" in run_refused(
         capsys, "prune", "--keep", "0", "--build", out
     )
     assert present(out) == {*digests}
@@ -359,9 +355,9 @@ def test_verify_reports_all_damage(out: Path, digests: list[str]) -> None:
     manifest.write_bytes(
         manifest.read_bytes().replace(b'"format":%d' % snapshot_format.FORMAT, b'"format":9')
     )
-    done = run_toolcatalog("snapshots", "verify", "--build", out)
-    lines = [line for line in done.stderr.splitlines() if not line.startswith("Verifying")]
-    assert (done.returncode, done.stdout) == (1, "")
+    result = run_toolcatalog("snapshots", "verify", "--build", out)
+    lines = [line for line in result.stderr.splitlines() if not line.startswith("Verifying")]
+    assert (result.returncode, result.stdout) == (1, "")
     assert {line.partition(":")[0] for line in lines[:-1]} == {
         digest[:12] for digest in digests[:3]
     }
@@ -385,7 +381,7 @@ def test_missing_build_is_reported(
     arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nothing is created."""
-    message = refused(capsys, *arguments, "--build", tmp_path / "none")
+    message = run_refused(capsys, *arguments, "--build", tmp_path / "none")
     assert (
         message
         == f"error: There is no finished build in {tmp_path}/none: run `toolcatalog build`, or name"

@@ -1,6 +1,4 @@
-"""How problems look: the source line, the caret below its place, colours only where somebody sees
-them.
-"""
+"""Problems at a terminal: source lines, carets and colors."""
 
 import os
 import pty
@@ -170,8 +168,8 @@ def test_no_color_disables_colors(broken: Path) -> None:
 
 
 def test_pipe_gets_plain_text_on_standard_error(broken: Path) -> None:
-    done = run_toolcatalog("check", "--catalog", broken)
-    assert done.returncode == 1
-    assert "\x1b" not in done.stdout
-    assert " 1 | titel: xxx" in done.stdout
-    assert done.stdout.endswith("2 errors in 1 file, of 1 file read.\n")
+    result = run_toolcatalog("check", "--catalog", broken)
+    assert result.returncode == 1
+    assert "\x1b" not in result.stdout
+    assert " 1 | titel: xxx" in result.stdout
+    assert result.stdout.endswith("2 errors in 1 file, of 1 file read.\n")

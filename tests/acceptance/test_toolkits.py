@@ -1,4 +1,4 @@
-"""Toolkits, categories and slugs through the unmodified client libraries.
+"""The toolkits, categories and slugs of the API.
 
 The files of the shipped catalog say what each answer must contain.
 """
@@ -56,14 +56,14 @@ def test_list_has_every_toolkit(client: ApiClient, catalog: ReferenceModel) -> N
 
 
 def test_pages_have_each_toolkit_once(client: ApiClient) -> None:
-    seen, cursor = list[str](), dict[str, str]()
+    visible_toolkits, cursor = list[str](), dict[str, str]()
     while True:
         page = client.call_ok("toolkits", {"limit": 2, **cursor})
-        seen += slugs(page)
+        visible_toolkits += slugs(page)
         if page["next_cursor"] is None:
             break
         cursor = {"cursor": page["next_cursor"]}
-    assert seen == BY_NAME
+    assert visible_toolkits == BY_NAME
 
 
 def test_filter_by_category(client: ApiClient) -> None:
@@ -84,8 +84,8 @@ def test_search(client: ApiClient, search: str) -> None:
 def test_sort_by_usage(client: ApiClient, catalog: ReferenceModel) -> None:
     """A toolkit with more tools comes first."""
     counts = tool_counts(catalog)
-    found = slugs(client.call_ok("toolkits", {"sort_by": "usage", "limit": 1000}))
-    assert found == sorted(BY_NAME, key=lambda slug: -counts[slug])
+    result = slugs(client.call_ok("toolkits", {"sort_by": "usage", "limit": 1000}))
+    assert result == sorted(BY_NAME, key=lambda slug: -counts[slug])
 
 
 @pytest.mark.parametrize(
@@ -153,18 +153,18 @@ def test_slugs_are_sorted(client: ApiClient, catalog: ReferenceModel) -> None:
 def test_limited_key_sees_its_toolkits(
     client: ApiClient,
     keys: dict[str, str | None],
-    seen: tuple[str, ...],
+    visible_toolkits: tuple[str, ...],
     catalog: ReferenceModel,
 ) -> None:
     key = keys["limited"]
-    assert set(slugs(client.call_ok("toolkits", key=key))) == set(seen)
-    visible = {category for slug in seen for category in TOOLKITS[slug]["categories"]}
+    assert set(slugs(client.call_ok("toolkits", key=key))) == set(visible_toolkits)
+    visible = {category for slug in visible_toolkits for category in TOOLKITS[slug]["categories"]}
     page = client.call_ok("categories", key=key)
     assert {item["id"] for item in page["items"]} == visible
     assert client.call_ok("slugs", key=key) == sorted(
-        slug for slug, versions in catalog.tools.items() if versions[-1].toolkit in seen
+        slug for slug, versions in catalog.tools.items() if versions[-1].toolkit in visible_toolkits
     )
-    hidden = next(slug for slug in TOOLKITS if slug not in seen)
+    hidden = next(slug for slug in TOOLKITS if slug not in visible_toolkits)
     assert client.call("toolkit", {"slug": hidden}, key=key)["status"] == 404
 
 

@@ -87,8 +87,8 @@ def cluster_of(workers: int, folder: Path, env: Environment) -> Iterator[Cluster
     """A cluster of so many workers on free ports of this machine."""
     folder.mkdir()
     with ExitStack() as stack:
-        found = Cluster(folder, env, stack)
-        told = folder / "scheduler.json"
+        result = Cluster(folder, env, stack)
+        output = folder / "scheduler.json"
         free = (
             "--host",
             "127.0.0.1",
@@ -98,12 +98,12 @@ def cluster_of(workers: int, folder: Path, env: Environment) -> Iterator[Cluster
             "127.0.0.1:0",
             "--no-dashboard",
         )
-        found.scheduler = found.start("scheduler", *free, "--scheduler-file", told)
-        wait_until(lambda: told.exists() and told.read_text().endswith("}"))
-        found.address = json.loads(told.read_text())["address"]
+        result.scheduler = result.start("scheduler", *free, "--scheduler-file", output)
+        wait_until(lambda: output.exists() and output.read_text().endswith("}"))
+        result.address = json.loads(output.read_text())["address"]
         for _ in range(workers):
-            found.join()
-        yield found
+            result.join()
+        yield result
 
 
 @pytest.fixture(scope="module")
@@ -132,8 +132,8 @@ def local(catalog: Path, env: Environment, tmp_path_factory: pytest.TempPathFact
     changed.
     """
     folder = tmp_path_factory.mktemp("local")
-    done = building(catalog, folder, env)
-    assert finished(done)[0] == 0
+    result = building(catalog, folder, env)
+    assert finished(result)[0] == 0
     return folder
 
 
@@ -142,8 +142,8 @@ def cluster(env: Environment, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """A scheduler and two workers, of a user with another secret. Not to be changed."""
     folder = tmp_path_factory.mktemp("cluster")
     theirs = {**env, "XDG_CACHE_HOME": str(folder / "home")}
-    with cluster_of(2, folder / "cluster", theirs) as found:
-        yield found
+    with cluster_of(2, folder / "cluster", theirs) as result:
+        yield result
 
 
 def building(
@@ -161,10 +161,8 @@ def finished(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
     return process.returncode, output, complaint
 
 
-def refused(catalog: Path, folder: Path, env: Environment, *arguments: str) -> str:
-    """The one sentence of a build that cannot be done; nothing is current, and nothing left in the
-    way of the next one.
-    """
+def run_refused(catalog: Path, folder: Path, env: Environment, *arguments: str) -> str:
+    """Return the one sentence of a build that fails and leaves nothing behind."""
     process = building(catalog, folder, env, *arguments)
     code, output, complaint = finished(process)
     last = complaint.splitlines()[-1] if complaint else ""
@@ -175,9 +173,9 @@ def refused(catalog: Path, folder: Path, env: Environment, *arguments: str) -> s
 def assert_same(folder: Path, local: Path) -> None:
     """Snapshot and site are there to the byte, and not a file more."""
     for part in ("build/current", "site"):
-        found, wanted = read_tree(folder / part), read_tree(local / part)
-        assert found.keys() == wanted.keys()
-        assert found == wanted
+        result, wanted = read_tree(folder / part), read_tree(local / part)
+        assert result.keys() == wanted.keys()
+        assert result == wanted
     assert find_leftovers(folder / "build", folder / "site") == []
 
 
@@ -312,7 +310,7 @@ def test_unfit_worker_is_named(catalog: Path, env: Environment, tmp_path: Path) 
     with cluster_of(1, tmp_path / "cluster", env) as cluster:
         arguments = ("--no-site", "--cluster", cluster.address)
         cluster.join("--nthreads", 2)
-        assert "it works with 2 threads (start it with --nthreads 1)" in refused(
+        assert "it works with 2 threads (start it with --nthreads 1)" in run_refused(
             catalog, tmp_path, env, *arguments
         )
         cluster.workers[1].kill()
@@ -327,7 +325,7 @@ def test_unfit_worker_is_named(catalog: Path, env: Environment, tmp_path: Path) 
             "Python or library"
         )
         assert complaint.splitlines()[-1].startswith(late)
-        sentence = refused(catalog, tmp_path, env, *arguments)
+        sentence = run_refused(catalog, tmp_path, env, *arguments)
         assert sentence.startswith(
             "error: 1 of 1 workers cannot take part in this build; tcp://127.0.0.1:"
         )
@@ -342,10 +340,10 @@ def test_folders_that_are_not_shared_are_refused(
 ) -> None:
     """The error names the worker."""
     command = [sys.executable, "-c", ELSEWHERE, str(catalog), cluster.address]
-    done = subprocess.run(
+    result = subprocess.run(
         command, capture_output=True, text=True, env=env, cwd=tmp_path, timeout=240, check=True
     )
-    missing, copied, read_only = done.stdout.splitlines()
+    missing, copied, read_only = result.stdout.splitlines()
     assert "2 of 2 workers cannot take part in this build; tcp://127.0.0.1:" in missing
     assert f"it does not see {catalog / 'nowhere'}, or sees something else there" in missing
     assert f"it does not see {catalog / 'toolkits'}, or sees something else there" in copied
@@ -408,7 +406,7 @@ def test_tls_uses_certificates() -> None:
 def test_unreachable_scheduler_is_reported_soon(
     catalog: Path, env: Environment, tmp_path: Path
 ) -> None:
-    sentence = refused(catalog, tmp_path, env, "--cluster", "tcp://127.0.0.1:1", "--no-site")
+    sentence = run_refused(catalog, tmp_path, env, "--cluster", "tcp://127.0.0.1:1", "--no-site")
     assert sentence.startswith("error: No scheduler answers at tcp://127.0.0.1:1 (")
 
 
@@ -416,6 +414,6 @@ def test_missing_extra_is_reported(catalog: Path, env: Environment, tmp_path: Pa
     """It names the extra `cluster`."""
     (tmp_path / "distributed.py").write_text("raise ImportError")
     poor = {**env, "PYTHONPATH": f"{tmp_path}{os.pathsep}{env['PYTHONPATH']}"}
-    assert "run `pip install 'toolcatalog[cluster]'`" in refused(
+    assert "run `pip install 'toolcatalog[cluster]'`" in run_refused(
         catalog, tmp_path, poor, "--cluster", "tcp://127.0.0.1:1"
     )

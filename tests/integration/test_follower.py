@@ -347,12 +347,12 @@ class Published:
         )
         self.point(layout.render_pointer("1" * 64))
 
-    def without_a_file(self) -> None:
-        """Put a list of chunks in which a file is not named."""
+    def put_incomplete_list(self) -> None:
+        """Replace a chunk list by one that lacks a file."""
         del self.files["query.sets"]
         self.list({})
 
-    def without_a_chunk(self) -> None:
+    def remove_chunk(self) -> None:
         """Remove a chunk."""
         support_s3.remove_object(
             self.s3, f"{self.bucket}/p/objects/{self.files['tools.json'][0][0]}"
@@ -397,7 +397,7 @@ SPOILT: dict[str, tuple[Callable[[Published], object], str]] = {
         lambda it: support_s3.remove_object(it.s3, f"{it.folder}/chunks.json"),
         "is not there",
     ),
-    "a chunk is gone": (Published.without_a_chunk, "is not in s3://"),
+    "a chunk is gone": (Published.remove_chunk, "is not in s3://"),
     "chunks of another file": (
         lambda it: it.list({"tools.json": it.files["query.sets"]}),
         "The list of chunks does not make tools.json",
@@ -406,7 +406,7 @@ SPOILT: dict[str, tuple[Callable[[Published], object], str]] = {
         lambda it: it.list({"tools.json": it.files["tools.json"] * 1000}),
         "The list of chunks does not make tools.json",
     ),
-    "a file less": (Published.without_a_file, "The list of chunks does not make query.sets"),
+    "a file less": (Published.put_incomplete_list, "The list of chunks does not make query.sets"),
     "leads elsewhere": (lambda it: it.list({"../../elsewhere": []}), "leads elsewhere"),
 }
 
@@ -426,12 +426,12 @@ def test_invalid_publication_is_refused(
     """
     first = publish(small_build)
     follower.poll()
-    spoil, said = SPOILT[how]
+    spoil, output = SPOILT[how]
     spoil(Published(s3, bucket, publish(other_build)))
     # else what changed little would need none of what is wrong
     shutil.rmtree(follower.cache / "chunks")
     follower.poll()
-    assert said in follower.last_error
+    assert output in follower.last_error
     assert named(follower.cache) == first
     assert parts(follower.cache) == []
     assert sorted(path.name for path in follower.cache.iterdir()) == [
@@ -452,8 +452,8 @@ def test_empty_store_is_reported(follower: Follower) -> None:
 
 
 @contextlib.contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """As on a disk that is full: no file becomes larger."""
+def limit_file_size(size: int) -> Iterator[None]:
+    """Limit the size of files, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -473,7 +473,7 @@ def test_full_disk_keeps_the_old_snapshot(
     first = publish(small_build)
     follower.poll()
     publish(other_build)
-    with caplog.at_level(logging.WARNING), files_of_at_most(2_000):
+    with caplog.at_level(logging.WARNING), limit_file_size(2_000):
         for _ in range(5):
             follower.poll()
     assert "Cannot write to" in caplog.text
@@ -620,9 +620,9 @@ def ready(server: Server) -> str:
 
 def test_server_has_one_source(tmp_path: Path) -> None:
     """A build or a valid store address."""
-    done = run_toolcatalog("serve", "--from", "s3://tools/p", "--build", tmp_path)
-    assert done.returncode == 2
-    assert "A server has one source" in done.stderr
-    done = run_toolcatalog("serve", "--from", "tools/p")
-    assert done.returncode == 2
-    assert "is not the URL of an object store" in done.stderr
+    result = run_toolcatalog("serve", "--from", "s3://tools/p", "--build", tmp_path)
+    assert result.returncode == 2
+    assert "A server has one source" in result.stderr
+    result = run_toolcatalog("serve", "--from", "tools/p")
+    assert result.returncode == 2
+    assert "is not the URL of an object store" in result.stderr

@@ -53,7 +53,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(*command: object, cwd: Path, **environment: str) -> str:
     """Run a command that must succeed; return what it prints."""
-    done = subprocess.run(
+    result = subprocess.run(
         [*map(str, command)],
         cwd=cwd,
         env={"PATH": f"{GENERATORS}:{Path(sys.executable).parent}:/usr/bin:/bin", **environment},
@@ -62,8 +62,8 @@ def run(*command: object, cwd: Path, **environment: str) -> str:
         timeout=300,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout + result.stderr
 
 
 @pytest.mark.skipif(

@@ -78,13 +78,13 @@ class Store:
         self, changes: dict[str, Any], files: dict[str, Any], chunks: dict[str, Any] | bytes
     ) -> str:
         """Publish a snapshot whose manifest, files of it or chunks are others; its digest."""
-        said = {name: value for name, value in self.manifest.items() if name != "digest"}
-        said["about"] = {**said["about"], "title": "other"}
-        said = {**said, "files": {**said["files"], **files}, **changes}
-        digest = encoding.sha256_hex(encoding.dump_json(said))
+        output = {name: value for name, value in self.manifest.items() if name != "digest"}
+        output["about"] = {**output["about"], "title": "other"}
+        output = {**output, "files": {**output["files"], **files}, **changes}
+        digest = encoding.sha256_hex(encoding.dump_json(output))
         at = self.folder / "snapshots" / digest
         at.mkdir(exist_ok=True)
-        (at / "manifest.json").write_bytes(encoding.dump_json({"digest": digest, **said}))
+        (at / "manifest.json").write_bytes(encoding.dump_json({"digest": digest, **output}))
         if isinstance(chunks, dict):
             listed = {"format": layout.LAYOUT_FORMAT, "files": {**self.chunks, **chunks}}
             chunks = encoding.dump_json(listed)
@@ -107,14 +107,14 @@ def store(small_build: Path, tmp_path: Path) -> Store:
 @pytest.fixture
 def follower(store: Store, tmp_path: Path) -> Follower:
     """Has followed that store once, and found it good."""
-    found = Follower(store.url, tmp_path / "cache", interval=0.05)
-    found.poll()
-    assert found.last_error == ""
-    return found
+    result = Follower(store.url, tmp_path / "cache", interval=0.05)
+    result.poll()
+    assert result.last_error == ""
+    return result
 
 
-def left(cache: Path) -> list[str]:
-    """All that is in a cache, but within the snapshots."""
+def list_cache(cache: Path) -> list[str]:
+    """Return all paths of a cache outside of its snapshots."""
     return sorted(
         path.relative_to(cache).as_posix() for depth in ("*", "*/*") for path in cache.glob(depth)
     )
@@ -127,8 +127,8 @@ def stated(data: bytes) -> dict[str, Any]:
 
 def many_times(store: Store, path: str, chunk: int, times: int) -> None:
     """Publish a file that is one chunk, many times."""
-    said = {"size": chunk * times, "sha256": "0" * 64}
-    store.publish({}, {path: said}, {path: store.put(bytes(chunk), chunk) * times})
+    output = {"size": chunk * times, "sha256": "0" * 64}
+    store.publish({}, {path: output}, {path: store.put(bytes(chunk), chunk) * times})
 
 
 def huge_listing(store: Store, data: bytes) -> None:
@@ -206,21 +206,21 @@ def test_large_listings_need_little_memory(
     """Less than 400 MB more than a good snapshot, and no files."""
     good = f"file://{tmp_path}/good"
     run_successfully("publish", good, "--build", small_build)
-    publish, said = HUGE[what]
+    publish, output = HUGE[what]
     publish(store)
     cache = tmp_path / "cache"
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", _FOLLOWS, good, store.url, str(cache)],
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    peak, error = done.stdout.splitlines()
-    assert said in error
+    assert result.returncode == 0, result.stderr
+    peak, error = result.stdout.splitlines()
+    assert output in error
     assert int(peak) < 400
-    assert left(cache) == [
+    assert list_cache(cache) == [
         ".lock",
         "chunks",
         f"chunks/{store.digest}.json",
@@ -236,8 +236,8 @@ def test_too_large_snapshot_is_not_downloaded(store: Store, tmp_path: Path) -> N
     second; the error names the flag.
     """
     listing = (store.folder / "objects" / store.chunks["files.json"][0][0]).read_bytes()
-    beside = sum(said["size"] for said in store.manifest["files"].values())
-    deep = sum(said.size for said in snapshot_format.parse_file_list(listing).values())
+    beside = sum(output["size"] for output in store.manifest["files"].values())
+    deep = sum(output.size for output in snapshot_format.parse_file_list(listing).values())
     for most, kept in ((beside - 1, ()), (beside + deep - 1, store.chunks["files.json"])):
         for chunk in (store.folder / "objects").iterdir():
             if chunk.name not in {sha256 for sha256, _ in kept}:
@@ -245,7 +245,7 @@ def test_too_large_snapshot_is_not_downloaded(store: Store, tmp_path: Path) -> N
         follower = Follower(store.url, tmp_path / "cache", max_size=most)
         follower.poll()
         assert f"and {most:,} are allowed: raise --max-snapshot-size" in follower.last_error
-        assert left(follower.cache) == [".lock", "snapshots"]
+        assert list_cache(follower.cache) == [".lock", "snapshots"]
         for chunk in tmp_path.glob("[0-9a-f]*"):
             chunk.rename(store.folder / "objects" / chunk.name)
     follower = Follower(store.url, tmp_path / "cache", max_size=beside + deep)
@@ -268,7 +268,7 @@ def test_strange_manifest_is_refused(
     what: str, store: Store, follower: Follower, caplog: pytest.LogCaptureFixture
 ) -> None:
     """One sentence without a traceback; the good snapshot stays, and later checks are cheap."""
-    before = left(follower.cache)
+    before = list_cache(follower.cache)
     slow = Follower(store.url, follower.cache, interval=60)
     store.publish(ODD[what], {}, {})
     with caplog.at_level(logging.INFO):
@@ -280,29 +280,29 @@ def test_strange_manifest_is_refused(
     assert lines[0].isprintable()
     assert not any(one.exc_info for one in caplog.records)
     assert slow.snapshots_rejected == 1
-    assert left(follower.cache) == before
+    assert list_cache(follower.cache) == before
     assert retention.current_digest(follower.cache) == store.digest
 
 
 def test_prune_handles_an_invalid_manifest(store: Store, follower: Follower) -> None:
     """A cached snapshot with an invalid manifest counts as incomplete and is removed."""
     folder = follower.cache / "snapshots"
-    said = {**store.manifest, "counts": {}}
-    del said["digest"]
-    odd = encoding.sha256_hex(encoding.dump_json(said))
+    output = {**store.manifest, "counts": {}}
+    del output["digest"]
+    odd = encoding.sha256_hex(encoding.dump_json(output))
     (folder / odd).mkdir()
-    (folder / odd / "manifest.json").write_bytes(encoding.dump_json({"digest": odd, **said}))
-    done = run_toolcatalog("snapshots", "list", "--build", follower.cache)
-    assert done.returncode == 0, done.stderr
-    assert f"{odd[:12]}" in done.stdout
-    assert "is damaged" in done.stderr
+    (folder / odd / "manifest.json").write_bytes(encoding.dump_json({"digest": odd, **output}))
+    result = run_toolcatalog("snapshots", "list", "--build", follower.cache)
+    assert result.returncode == 0, result.stderr
+    assert f"{odd[:12]}" in result.stdout
+    assert "is damaged" in result.stderr
     other = store.publish({}, {}, {})
     follower.poll()
     assert follower.last_error == ""
     assert {path.name for path in folder.iterdir()} == {store.digest, other}
     (folder / odd).mkdir()
-    done = run_toolcatalog("snapshots", "prune", "--build", follower.cache)
-    assert (done.returncode, done.stdout) == (0, f"{odd}\n")
+    result = run_toolcatalog("snapshots", "prune", "--build", follower.cache)
+    assert (result.returncode, result.stdout) == (0, f"{odd}\n")
 
 
 def test_alternating_bad_snapshots_are_limited(store: Store, tmp_path: Path) -> None:
@@ -348,14 +348,14 @@ def test_too_long_object_is_a_bad_snapshot(store: Store, follower: Follower) -> 
 
 def test_nested_folders_do_not_fill_the_disk(store: Store, follower: Follower) -> None:
     """A short list of empty files in very many folders is refused first."""
-    before = left(follower.cache)
+    before = list_cache(follower.cache)
     paths = [f"a{number}/{'b/' * 200}c" for number in range(20)]
     listing = encoding.dump_json({path: stated(b"") for path in paths})
-    said = {"files.json": store.put(listing), **{path: [] for path in paths}}
-    store.publish({}, {"files.json": stated(listing)}, said)
+    output = {"files.json": store.put(listing), **{path: [] for path in paths}}
+    store.publish({}, {"files.json": stated(listing)}, output)
     follower.poll()
     assert "files.json is not the one that was written" in follower.last_error
-    assert left(follower.cache) == before
+    assert list_cache(follower.cache) == before
 
 
 def test_foreign_chunks_are_not_kept(store: Store, follower: Follower) -> None:
@@ -412,7 +412,7 @@ def test_unopenable_snapshot_is_never_current(
     what: str, store: Store, follower: Follower, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its bytes match its manifest, but it cannot be opened: refused before `current` changes."""
-    before = left(follower.cache)
+    before = list_cache(follower.cache)
     path, change = UNFIT[what]
     objects = store.folder / "objects"
     data = b"".join((objects / sha256).read_bytes() for sha256, _ in store.chunks[path])
@@ -423,7 +423,7 @@ def test_unopenable_snapshot_is_never_current(
     assert "publish to file://" in follower.last_error
     assert follower.snapshots_rejected == 1
     assert not any(one.exc_info for one in caplog.records)
-    assert left(follower.cache) == before
+    assert list_cache(follower.cache) == before
     assert open_build(follower.cache).digest == store.digest
 
 
@@ -572,6 +572,6 @@ def test_store_errors_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_invalid_size_is_refused(arguments: list[str], said: str, store: Store) -> None:
     """A size has a number and a unit, and needs a store."""
-    done = run_toolcatalog("serve", *(one.format(url=store.url) for one in arguments))
-    assert done.returncode == 2
-    assert said in done.stderr
+    result = run_toolcatalog("serve", *(one.format(url=store.url) for one in arguments))
+    assert result.returncode == 2
+    assert said in result.stderr

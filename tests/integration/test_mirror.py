@@ -144,10 +144,10 @@ def right(live: httpx.Client, path: str, **more: Any) -> bytes:
 
 def pages(get: Callable[..., bytes], client: httpx.Client, **parameters: Any) -> list[bytes]:
     """Every page of a list, followed by its cursors from the first to the last."""
-    found = [get(client, "/tools", params=parameters)]
-    while cursor := json.loads(found[-1])["next_cursor"]:
-        found.append(get(client, "/tools", params={**parameters, "cursor": cursor}))
-    return found
+    result = [get(client, "/tools", params=parameters)]
+    while cursor := json.loads(result[-1])["next_cursor"]:
+        result.append(get(client, "/tools", params={**parameters, "cursor": cursor}))
+    return result
 
 
 # The same as the live server
@@ -177,11 +177,11 @@ def test_every_tool_and_version(host: httpx.Client, live: httpx.Client) -> None:
 )
 def test_every_list(host: httpx.Client, live: httpx.Client, limit: dict[str, Any]) -> None:
     """All tools and each toolkit, by `next_cursor` to the end."""
-    found = pages(whole, host, **limit)
-    assert found == pages(right, live, **limit)
-    assert len(found) == (1 if limit.get("limit") in (1000, 9999) else 7)
+    result = pages(whole, host, **limit)
+    assert result == pages(right, live, **limit)
+    assert len(result) == (1 if limit.get("limit") in (1000, 9999) else 7)
     for toolkit in {
-        item["toolkit"]["slug"] for page in found for item in json.loads(page)["items"]
+        item["toolkit"]["slug"] for page in result for item in json.loads(page)["items"]
     }:
         assert pages(whole, host, toolkit_slug=toolkit, **limit) == pages(
             right, live, toolkit_slug=toolkit, **limit
@@ -383,12 +383,12 @@ def test_real_clients(
             )["version"]
             != expected["version"]
         )
-        found: list[Any] = []
+        result: list[Any] = []
         cursor = None
-        while found == [] or cursor:
+        while result == [] or cursor:
             page = client.call_ok("tools", {"cursor": cursor} if cursor else {})
-            found, cursor = [*found, *page["items"]], page["next_cursor"]
-        assert found == live.get("/api/v3/tools?limit=1000").json()["items"]
+            result, cursor = [*result, *page["items"]], page["next_cursor"]
+        assert result == live.get("/api/v3/tools?limit=1000").json()["items"]
         assert (
             client.call_ok("tools", {"toolkit_slug": "github", "limit": 1000})
             == live.get("/api/v3/tools?toolkit_slug=github&limit=1000").json()
@@ -517,9 +517,9 @@ def test_unknown_path_is_404(host: httpx.Client, path: str, slug: str) -> None:
 @needs_nginx
 def test_error_file_has_the_same_body(host: httpx.Client, all_of_it: Path) -> None:
     """`404.json` and the response of nginx differ only in the request id."""
-    file, said = json.loads((all_of_it / "404.json").read_bytes()), host.get("/x").json()
+    file, output = json.loads((all_of_it / "404.json").read_bytes()), host.get("/x").json()
     assert {*file["error"]} == FIELDS
-    assert {**file["error"], "request_id": ""} == {**said["error"], "request_id": ""}
+    assert {**file["error"], "request_id": ""} == {**output["error"], "request_id": ""}
 
 
 @needs_nginx
@@ -610,7 +610,7 @@ def test_switching_trees_fails_no_request(three_builds: list[Path], tmp_path: Pa
     """Under load, each response is complete and of the snapshot that it names, while `current`
     moves twenty times.
     """
-    to, done = tmp_path / "mirror", threading.Event()
+    to, result = tmp_path / "mirror", threading.Event()
     letters = {
         mirrored(build, to).name[:64]: letter
         for build, letter in zip(three_builds[:2], "AB", strict=True)
@@ -619,7 +619,7 @@ def test_switching_trees_fails_no_request(three_builds: list[Path], tmp_path: Pa
 
     def ask() -> None:
         with httpx.Client(base_url=url) as host:
-            while not done.is_set():
+            while not result.is_set():
                 answer = host.get("/api/v3/tools/CHESS_MOVE")
                 letter = (
                     answer.json()["description"][-2] if answer.status_code == 200 else answer.text
@@ -639,7 +639,7 @@ def test_switching_trees_fails_no_request(three_builds: list[Path], tmp_path: Pa
                     assert asking.is_alive()
                     assert time.monotonic() < deadline
         finally:
-            done.set()
+            result.set()
             asking.join()
     assert {*seen} == {(200, "A", "A"), (200, "B", "B")}
 
@@ -696,7 +696,7 @@ def test_interrupted_command_keeps_the_current_tree(
     """The next command cleans up."""
 
     @contextmanager
-    def until_the_lists(label: str, _: int) -> Iterator[Any]:
+    def wait_for_lists(label: str, _: int) -> Iterator[Any]:
         if label == "Mirroring lists":
             raise KeyboardInterrupt
         yield lambda _: None
@@ -706,7 +706,7 @@ def test_interrupted_command_keeps_the_current_tree(
     before = contents(first)
     store = open_build(three_builds[1])
     with pytest.raises(KeyboardInterrupt):
-        update_mirror(store, to, MirrorSelection(None, ()), NOW, until_the_lists)
+        update_mirror(store, to, MirrorSelection(None, ()), NOW, wait_for_lists)
     assert (to / "current").resolve() == first.resolve()
     assert contents(first) == before
     (left_over,) = trees(to) - {first}
@@ -818,13 +818,13 @@ def test_only_selected_sessions_are_mirrored(shipped_build: Path, tmp_path: Path
 def test_public_access_warning(shipped_build: Path, tmp_path: Path) -> None:
     """On standard error; standard output has only the tree."""
     for first in ("Mirrored all toolkits", "Nothing has changed: all toolkits"):
-        done = run_toolcatalog("mirror", tmp_path / "mirror", "--build", shipped_build)
-        assert (done.returncode, done.stdout) == (
+        result = run_toolcatalog("mirror", tmp_path / "mirror", "--build", shipped_build)
+        assert (result.returncode, result.stdout) == (
             0,
             f"{(tmp_path / 'mirror' / 'current').readlink()}\n",
         )
-        assert f"\n{first} and 0 sessions" in done.stderr
-        assert done.stderr.endswith(
+        assert f"\n{first} and 0 sessions" in result.stderr
+        assert result.stderr.endswith(
             "It needs no key: anyone who reaches its host can read all of it.\n"
         )
 
@@ -847,15 +847,15 @@ def test_public_access_warning(shipped_build: Path, tmp_path: Path) -> None:
 def test_wrong_usage_exits_with_2(
     shipped_build: Path, tmp_path: Path, arguments: list[str], said: str
 ) -> None:
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "mirror",
         tmp_path / "mirror",
         "--build",
         shipped_build,
         *(one.format(folder=tmp_path) for one in arguments),
     )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+    assert (result.returncode, result.stdout) == (2, "")
+    assert said in result.stderr
     assert not (tmp_path / "mirror").exists()
 
 
@@ -863,19 +863,19 @@ def test_other_folders_are_refused(three_builds: list[Path], tmp_path: Path) -> 
     """Above all a build folder, which has the same names in it."""
     shutil.copytree(three_builds[0], tmp_path / "build", symlinks=True)
     before = sorted(path for path in (tmp_path / "build").rglob("*"))
-    done = run_toolcatalog("mirror", tmp_path / "build", "--build", tmp_path / "build")
-    assert done.returncode == 2
-    assert "which no mirror created: name an empty folder" in done.stderr
+    result = run_toolcatalog("mirror", tmp_path / "build", "--build", tmp_path / "build")
+    assert result.returncode == 2
+    assert "which no mirror created: name an empty folder" in result.stderr
     assert sorted(path for path in (tmp_path / "build").rglob("*")) == before
 
 
 def test_unwritable_folder_is_reported(three_builds: list[Path], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    done = run_toolcatalog("mirror", tmp_path / "file" / "mirror", "--build", three_builds[0])
-    assert done.returncode == 2
+    result = run_toolcatalog("mirror", tmp_path / "file" / "mirror", "--build", three_builds[0])
+    assert result.returncode == 2
     assert re.search(
         r"error: Cannot write .*/file.* \(Not a directory\): move what is in its way, or name",
-        done.stderr,
+        result.stderr,
     )
 
 
@@ -884,8 +884,8 @@ def test_concurrent_command_is_refused(three_builds: list[Path], tmp_path: Path)
 
     @contextmanager
     def meanwhile(_: str, __: int) -> Iterator[Any]:
-        done = run_toolcatalog("mirror", to, "--build", three_builds[1])
-        assert (done.returncode, "Another command is writing to" in done.stderr) == (2, True)
+        result = run_toolcatalog("mirror", to, "--build", three_builds[1])
+        assert (result.returncode, "Another command is writing to" in result.stderr) == (2, True)
         yield lambda _: None
 
     update_mirror(open_build(three_builds[0]), to, MirrorSelection(None, ()), NOW, meanwhile)

@@ -29,11 +29,11 @@ def bucket(s3: str) -> str:
 def test_publish_twice(small_build: Path, s3: str, proxy: FaultyProxy, bucket: str) -> None:
     """All files and each chunk once, the pointer last; the second run sends nothing."""
     url = f"s3://{bucket}/some/where"
-    done = run_toolcatalog("publish", url, "--build", small_build, env=proxy.env)
+    result = run_toolcatalog("publish", url, "--build", small_build, env=proxy.env)
     digest = (small_build / "current").readlink().name
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == f"{digest}\n"
-    assert "Sent " in done.stderr
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == f"{digest}\n"
+    assert "Sent " in result.stderr
     puts = [one.path for one in proxy.requests_of("PUT")]
     assert len(puts) == len({*puts})
     assert puts[-1] == f"/{bucket}/some/where/current.json"
@@ -57,12 +57,12 @@ def test_publish_twice(small_build: Path, s3: str, proxy: FaultyProxy, bucket: s
 def test_cache_headers(small_build: Path, s3: str, proxy: FaultyProxy, bucket: str) -> None:
     """Objects with a digest are immutable; the pointer is revalidated."""
     run_successfully("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
-    said = {
+    output = {
         one.path: support_s3.get_object(s3, one.path[1:]).headers["cache-control"]
         for one in proxy.requests_of("PUT")
     }
-    assert said.pop(f"/{bucket}/current.json") == "no-cache"
-    assert {*said.values()} == {"public, max-age=31536000, immutable"}
+    assert output.pop(f"/{bucket}/current.json") == "no-cache"
+    assert {*output.values()} == {"public, max-age=31536000, immutable"}
 
 
 def test_only_changes_are_uploaded(
@@ -171,17 +171,17 @@ def test_incomplete_build_is_not_published(
     shutil.copytree(small_build, tmp_path / "build", symlinks=True)
     file = tmp_path / "build/current/tools.json"
     file.write_bytes(file.read_bytes()[:-2] + b" ]")
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "publish", f"s3://{bucket}", "--build", tmp_path / "build", env=proxy.env
     )
-    assert done.returncode == 2
-    assert "tools.json has other bytes than were written" in done.stderr
+    assert result.returncode == 2
+    assert "tools.json has other bytes than were written" in result.stderr
     (tmp_path / "build/current/manifest.json").unlink()
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "publish", f"s3://{bucket}", "--build", tmp_path / "build", env=proxy.env
     )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "There is no finished build" in done.stderr
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "There is no finished build" in result.stderr
     assert proxy.requests == []
 
 
@@ -219,22 +219,22 @@ def test_invalid_address_is_refused(
 def test_unreachable_store_is_reported(small_build: Path, proxy: FaultyProxy, bucket: str) -> None:
     """Also plain http without permission; with a hint."""
     proxy.faults = ProxyFaults(403, where="/")
-    done = run_toolcatalog("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
-    assert done.returncode == 2
-    assert "refuses these credentials" in done.stderr
-    done = run_toolcatalog(
+    result = run_toolcatalog("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
+    assert result.returncode == 2
+    assert "refuses these credentials" in result.stderr
+    result = run_toolcatalog(
         "publish",
         f"s3://{bucket}",
         "--build",
         small_build,
         env={**proxy.env, "AWS_ALLOW_HTTP": "false"},
     )
-    assert done.returncode == 2
-    assert "AWS_ALLOW_HTTP=true" in done.stderr
+    assert result.returncode == 2
+    assert "AWS_ALLOW_HTTP=true" in result.stderr
     proxy.stop()
-    done = run_toolcatalog("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
-    assert done.returncode == 2
-    assert "error sending request" in done.stderr
+    result = run_toolcatalog("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
+    assert result.returncode == 2
+    assert "error sending request" in result.stderr
 
 
 def test_chunk_list_has_file_order(small_build: Path, tmp_path: Path) -> None:
@@ -269,9 +269,9 @@ def test_unused_files_are_removed(small_build: Path, other_build: Path, tmp_path
     store, url = tmp_path / "store", f"file://{tmp_path}/store"
     first = run_successfully("publish", url, "--build", small_build).strip()
     of_first = {path.name for path in (store / "objects").iterdir()}
-    done = run_toolcatalog("publish", url, "--build", other_build, "--keep", "0")
-    assert "Removed 0 snapshots, 0 objects, 0 bytes" in done.stderr  # all is young
-    second = done.stdout.strip()
+    result = run_toolcatalog("publish", url, "--build", other_build, "--keep", "0")
+    assert "Removed 0 snapshots, 0 objects, 0 bytes" in result.stderr  # all is young
+    second = result.stdout.strip()
     age(store)
     assert (
         "Removed 0 snapshots, 0 objects"
@@ -308,8 +308,8 @@ def test_old_unused_chunks_are_sent_again(
     run_successfully("publish", url, "--build", other_build)
     age(store)
     assert "Nothing to send:" in run_toolcatalog("publish", url, "--build", other_build).stderr
-    done = run_toolcatalog("publish", url, "--build", small_build)
-    assert "Sent " in done.stderr
+    result = run_toolcatalog("publish", url, "--build", small_build)
+    assert "Sent " in result.stderr
     young = {
         path.name
         for path in (store / "objects").iterdir()
@@ -317,7 +317,7 @@ def test_old_unused_chunks_are_sent_again(
     }
     assert young
     chunks = layout.parse_chunk_list(
-        (store / f"snapshots/{done.stdout.strip()}/chunks.json").read_bytes()
+        (store / f"snapshots/{result.stdout.strip()}/chunks.json").read_bytes()
     )
     assert young < {chunk.sha256 for some in chunks.values() for chunk in some}
 
@@ -332,9 +332,9 @@ def test_damaged_chunk_list_blocks_removal(
     (store / f"snapshots/{first}/chunks.json").write_bytes(b"{}")
     age(store)
     before = {path.name for path in store.rglob("*")}
-    done = run_toolcatalog("publish", url, "--build", other_build, "--keep", "1")
-    assert done.returncode == 2
-    assert "chunks.json is damaged" in done.stderr
+    result = run_toolcatalog("publish", url, "--build", other_build, "--keep", "1")
+    assert result.returncode == 2
+    assert "chunks.json is damaged" in result.stderr
     assert {path.name for path in store.rglob("*")} == before
 
 
@@ -344,12 +344,12 @@ def test_missing_extra_is_reported(tmp_path: Path) -> None:
         "from toolcatalog.cli.main import main\n"
         "sys.exit(main(sys.argv[1:]))"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script, "publish", f"file://{tmp_path}"],
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
     )
-    assert done.returncode == 2
-    assert "pip install 'toolcatalog[s3]'" in done.stderr
+    assert result.returncode == 2
+    assert "pip install 'toolcatalog[s3]'" in result.stderr

@@ -43,8 +43,8 @@ DAY = timedelta(days=1)
 RATE = Rate(100, 60)
 
 
-def place(server: RedisServer) -> RedisKeyStorage:
-    """Where the keys are in this Redis."""
+def redis_storage(server: RedisServer) -> RedisKeyStorage:
+    """The storage of keys in this Redis."""
     return RedisKeyStorage(RedisAddress(server.url))
 
 
@@ -71,8 +71,8 @@ def states(where: Path | RedisKeyStorage) -> dict[str, str]:
         ("rediss+cluster://u:s3cret@a:7000,b", "Redis Cluster at a:7000, b:6379"),
     ],
 )
-def test_address_is_shown_without_its_password(url: str, told: str) -> None:
-    assert str(RedisAddress(url)) == told
+def test_address_is_shown_without_its_password(url: str, log_messages: str) -> None:
+    assert str(RedisAddress(url)) == log_messages
     assert "s3cret" not in str(RedisKeyStorage(RedisAddress(url)))
 
 
@@ -115,13 +115,13 @@ def test_key_commands_work_as_with_a_file(redis_server: RedisServer, tmp_path: P
         in made.stderr
     )
     secret = made.stdout.strip()
-    (key,) = api_keys.load_keys(place(redis_server))
+    (key,) = api_keys.load_keys(redis_storage(redis_server))
     assert (key.project, key.hint) == ("research", secret[-4:])
     assert key.id in run_successfully("keys", "list", "--redis", redis_server.url)
     successor = run_successfully("keys", "rotate", key.id, "--overlap", "1h", env=env).strip()
     revoked = run_toolcatalog("keys", "revoke", key.id, env=env)
     assert "running servers refuse it within two seconds." in revoked.stderr
-    assert sorted(states(place(redis_server)).values()) == ["active", "revoked"]
+    assert sorted(states(redis_storage(redis_server)).values()) == ["active", "revoked"]
     assert redis_server.command("KEYS", "*") == [b"toolcatalog:keys"]
     document = redis_server.command("HGET", "toolcatalog:keys", "document")
     assert set(json.loads(document)) == {"format", "sha256", "keys"}
@@ -132,12 +132,12 @@ def test_key_commands_work_as_with_a_file(redis_server: RedisServer, tmp_path: P
 
 def test_documented_user_rights_are_enough(redis_server: RedisServer, tmp_path: Path) -> None:
     """Keys and limits work with the rights that docs/guides/limit-requests.md lists."""
-    told = re.search(
+    output = re.search(
         r"ACL SETUSER (toolcatalog .*)",
         (ROOT / "docs" / "guides" / "limit-requests.md").read_text(),
     )
-    assert told
-    redis_server.command("ACL", "SETUSER", *told[1].replace(">PASSWORD", ">s3cret").split())
+    assert output
+    redis_server.command("ACL", "SETUSER", *output[1].replace(">PASSWORD", ">s3cret").split())
     url = redis_server.url.replace("//", "//toolcatalog:s3cret@")
     run_successfully("keys", "create", "--project", "p", "--redis", url)
     KeySync(RedisKeyStorage(RedisAddress(url)), tmp_path / "keys.json").sync_once()
@@ -163,14 +163,16 @@ def test_concurrent_changes_lose_nothing(redis_server: RedisServer) -> None:
     with ThreadPoolExecutor(8) as pool:
         made = [
             *pool.map(
-                lambda number: api_keys.create(place(redis_server), f"p{number}", None, None)[1].id,
+                lambda number: (
+                    api_keys.create(redis_storage(redis_server), f"p{number}", None, None)[1].id
+                ),
                 range(40),
             )
         ]
-    assert set(states(place(redis_server))) == {*made}
-    before = place(redis_server).read_version()
-    api_keys.revoke(place(redis_server), made[0])
-    assert place(redis_server).read_version() != before
+    assert set(states(redis_storage(redis_server))) == {*made}
+    before = redis_storage(redis_server).read_version()
+    api_keys.revoke(redis_storage(redis_server), made[0])
+    assert redis_storage(redis_server).read_version() != before
 
 
 @pytest.mark.parametrize(
@@ -178,12 +180,12 @@ def test_concurrent_changes_lose_nothing(redis_server: RedisServer) -> None:
 )
 def test_unavailable_redis_is_reported(arguments: list[str]) -> None:
     """Within seconds."""
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "keys", *arguments, "--redis", f"redis://user:s3cret@127.0.0.1:{free_port()}"
     )
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
-    assert done.stderr.startswith("error: Redis at 127.0.0.1:")
-    assert "s3cret" not in done.stderr
+    assert (result.returncode, result.stdout, len(result.stderr.splitlines())) == (2, "", 1)
+    assert result.stderr.startswith("error: Redis at 127.0.0.1:")
+    assert "s3cret" not in result.stderr
 
 
 def test_invalid_document_is_not_overwritten(redis_server: RedisServer) -> None:
@@ -200,13 +202,13 @@ def test_invalid_document_is_not_overwritten(redis_server: RedisServer) -> None:
         redis_server.command(*write)
         before = redis_server.command("DUMP", "toolcatalog:keys")
         with pytest.raises(KeyFileError, match=what):
-            api_keys.create(place(redis_server), "p", None, None)
+            api_keys.create(redis_storage(redis_server), "p", None, None)
         assert redis_server.command("DUMP", "toolcatalog:keys") == before
 
 
 def test_rotate_without_a_document(redis_server: RedisServer) -> None:
-    done = run_toolcatalog("keys", "rotate", "key_1", "--redis", redis_server.url)
-    assert done.stderr == (
+    result = run_toolcatalog("keys", "rotate", "key_1", "--redis", redis_server.url)
+    assert result.stderr == (
         f"error: There is no key document in Redis at 127.0.0.1:{redis_server.port}: run "
         f"`toolcatalog keys create --project default --redis URL`.\n"
     )
@@ -214,11 +216,11 @@ def test_rotate_without_a_document(redis_server: RedisServer) -> None:
 
 def test_push_merges_a_key_file(redis_server: RedisServer, tmp_path: Path) -> None:
     """Revoked keys stay revoked; a second push changes nothing."""
-    file, remote = tmp_path / "keys.json", place(redis_server)
+    file, remote = tmp_path / "keys.json", redis_storage(redis_server)
     _, one = api_keys.create(file, "p", None, None)
     _, two = api_keys.create(file, "p", None, None)
-    done = run_toolcatalog("keys", "push", "--keys", file, "--redis", redis_server.url)
-    assert done.stderr == f"2 keys in {remote.location} now, 2 from the file.\n"
+    result = run_toolcatalog("keys", "push", "--keys", file, "--redis", redis_server.url)
+    assert result.stderr == f"2 keys in {remote.location} now, 2 from the file.\n"
     _, three = api_keys.create(remote, "p", None, None)
     api_keys.revoke(file, one.id)
     api_keys.revoke(remote, two.id)
@@ -271,10 +273,8 @@ def test_backward_changes() -> None:
 # Relay
 
 
-def told(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What this thread has logged: a server that another test began here may have left one that
-    follows a Redis which is gone.
-    """
+def log_messages(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return what this thread has logged; other threads may come from an earlier test."""
     return [
         record.getMessage() for record in caplog.records if record.thread == threading.get_ident()
     ]
@@ -282,7 +282,7 @@ def told(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 def follower(server: RedisServer, file: Path) -> KeySync:
     """One that has looked once."""
-    following = KeySync(place(server), file)
+    following = KeySync(redis_storage(server), file)
     following.sync_once()
     return following
 
@@ -292,15 +292,15 @@ def test_change_reaches_the_file_within_two_seconds(
 ) -> None:
     """The file is private, and is written only for changes."""
     file = tmp_path / "new" / "keys.json"
-    secret, key = api_keys.create(place(redis_server), "p", None, None)
+    secret, key = api_keys.create(redis_storage(redis_server), "p", None, None)
     following = follower(redis_server, file)
     ring = api_keys.KeyRing(file)
     assert ring.find(secret.encode()) == key
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     following.start()
-    successor, _ = api_keys.rotate(place(redis_server), key.id, DAY)
+    successor, _ = api_keys.rotate(redis_storage(redis_server), key.id, DAY)
     wait_until(lambda: ring.find(successor.encode()))
-    api_keys.revoke(place(redis_server), key.id)
+    api_keys.revoke(redis_storage(redis_server), key.id)
     wait_until(lambda: ring.find(secret.encode()) is None)
     before = file.stat()
     time.sleep(1.2)  # two looks
@@ -312,27 +312,27 @@ def test_redis_outage_and_recovery(
 ) -> None:
     """Keys stay, also for a server that starts meanwhile; one log line; later changes are read."""
     file = tmp_path / "keys.json"
-    secret, key = api_keys.create(place(redis_server), "p", None, None)
+    secret, key = api_keys.create(redis_storage(redis_server), "p", None, None)
     following = follower(redis_server, file)
     redis_server.kill()
     caplog.clear()
     with caplog.at_level(logging.INFO):
         for _ in range(3):
             following.sync_once()
-        assert len(told(caplog)) == 1
-        assert ("toolcatalog.keys", logging.ERROR, told(caplog)[0]) in caplog.record_tuples
-        assert told(caplog)[0].startswith(
+        assert len(log_messages(caplog)) == 1
+        assert ("toolcatalog.keys", logging.ERROR, log_messages(caplog)[0]) in caplog.record_tuples
+        assert log_messages(caplog)[0].startswith(
             f"keeping the current keys: Redis at 127.0.0.1:{redis_server.port} failed to "
             f"process the request"
         )
-        KeySync(place(redis_server), file).sync_once()
+        KeySync(redis_storage(redis_server), file).sync_once()
         assert api_keys.KeyRing(file).find(secret.encode())
         redis_server.start()
-        assert states(place(redis_server)) == {key.id: "active"}  # it had written it down
-        api_keys.revoke(place(redis_server), key.id)
+        assert states(redis_storage(redis_server)) == {key.id: "active"}  # it had written it down
+        api_keys.revoke(redis_storage(redis_server), key.id)
         following.sync_once()
     assert (
-        told(caplog)[-1]
+        log_messages(caplog)[-1]
         == f"keys are synchronized with Redis at 127.0.0.1:{redis_server.port} again"
     )
     assert api_keys.KeyRing(file).find(secret.encode()) is None
@@ -340,7 +340,7 @@ def test_redis_outage_and_recovery(
 
 def test_hanging_redis_times_out(redis_server: RedisServer, tmp_path: Path) -> None:
     """It accepts connections and never answers."""
-    secret, _ = api_keys.create(place(redis_server), "p", None, None)
+    secret, _ = api_keys.create(redis_storage(redis_server), "p", None, None)
     following = follower(redis_server, tmp_path / "keys.json")
     redis_server.suspend()
     begun = time.monotonic()
@@ -350,14 +350,14 @@ def test_hanging_redis_times_out(redis_server: RedisServer, tmp_path: Path) -> N
 
 
 @contextmanager
-def refused(caplog: pytest.LogCaptureFixture, file: Path, what: str) -> Iterator[None]:
-    """What happens inside leaves the file as it was, and one line in the log."""
+def assert_refused(caplog: pytest.LogCaptureFixture, file: Path, what: str) -> Iterator[None]:
+    """Check that the block changes nothing in the file and logs one line."""
     before = file.read_bytes()
     caplog.clear()
     yield
     assert file.read_bytes() == before
-    assert len(told(caplog)) == 1
-    assert what in told(caplog)[0]
+    assert len(log_messages(caplog)) == 1
+    assert what in log_messages(caplog)[0]
 
 
 def test_backward_document_is_not_copied(
@@ -366,15 +366,15 @@ def test_backward_document_is_not_copied(
     """An empty Redis, other keys, an older state or garbage: the file stays, with one log line;
     `push` repairs Redis.
     """
-    file, remote = tmp_path / "keys.json", place(redis_server)
+    file, remote = tmp_path / "keys.json", redis_storage(redis_server)
     _, one = api_keys.create(file, "p", None, None)
     _, two = api_keys.create(file, "p", None, None)
     old = file.read_bytes()
-    with refused(caplog, file, "There is no key document in Redis"):
+    with assert_refused(caplog, file, "There is no key document in Redis"):
         following = follower(redis_server, file)
         following.sync_once()
     _, other = api_keys.create(remote, "p", None, None)
-    with refused(
+    with assert_refused(
         caplog,
         file,
         f"({one.id}, {two.id}): `toolcatalog keys push --keys {file} --redis URL` merges both",
@@ -391,7 +391,7 @@ def test_backward_document_is_not_copied(
         redis_server.command(
             "HSET", "toolcatalog:keys", "document", document, "version", "restored"
         )
-        with refused(caplog, file, "keeping the current keys"):
+        with assert_refused(caplog, file, "keeping the current keys"):
             following.sync_once()
             following.sync_once()
         redis_server.command(
@@ -404,14 +404,14 @@ def test_unreadable_key_file_is_not_overwritten(
     redis_server: RedisServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "keys.json"
-    api_keys.create(place(redis_server), "p", None, None)
+    api_keys.create(redis_storage(redis_server), "p", None, None)
     file.write_bytes(b"{")
-    with refused(caplog, file, "is damaged"):
+    with assert_refused(caplog, file, "is damaged"):
         follower(redis_server, file)
     file.unlink()
     file.mkdir()
     follower(redis_server, file)
-    assert "Is a directory" in told(caplog)[-1]
+    assert "Is a directory" in log_messages(caplog)[-1]
     assert file.is_dir()
 
 
@@ -440,12 +440,12 @@ def test_servers_share_one_rate(redis_server: RedisServer) -> None:
             servers = [
                 await stack.enter_async_context(aclosing(pooled(redis_server))) for _ in range(3)
             ]
-            found = await asyncio.gather(
+            result = await asyncio.gather(
                 *(server.hit("key_a") for server in servers for _ in range(60))
             )
             last = await servers[0].hit("key_a")
             other = await servers[1].hit("key_b")
-        assert sum(standing.is_allowed for standing in found) == 100
+        assert sum(standing.is_allowed for standing in result) == 100
         assert (last.is_allowed, last.remaining, last.rate) == (False, 0, Rate(100, 60))
         assert dict(last.headers())[b"ratelimit"].startswith(b'"list";r=0;t=')
         assert (other.is_allowed, other.remaining) == (True, 99)
@@ -498,8 +498,8 @@ def test_no_window_exceeds_the_rate(redis_server: RedisServer) -> None:
     moments = asyncio.run(ask())
     assert len(moments) >= 40
     slack = 20_000_000  # nanoseconds that an answer may take
-    for place, start in enumerate(moments):
-        last = place + 20
+    for redis_storage, start in enumerate(moments):
+        last = redis_storage + 20
         assert last >= len(moments) or moments[last] - start > 1_000_000_000 - slack
 
 
@@ -515,26 +515,26 @@ def test_redis_outage_under_load(
             async def one() -> LimitStatus:
                 nonlocal slowest
                 begun = time.monotonic()
-                found = await limits.hit("key_a")
+                result = await limits.hit("key_a")
                 slowest = max(slowest, time.monotonic() - begun)
                 await asyncio.sleep(0.005)
-                return found
+                return result
 
             async def load() -> list[LimitStatus]:
                 return await asyncio.gather(*(one() for _ in range(20)))
 
-            assert all(found.rate.limit == 1_000_000 for found in await load())
+            assert all(result.rate.limit == 1_000_000 for result in await load())
             redis_server.kill()
-            alone = [found for _ in range(10) for found in await load()]
-            assert all(found.rate.limit == 7 for found in alone)
-            assert sum(found.is_allowed for found in alone) == 7
-            assert len(told(caplog)) == 1
-            assert "rate limits are not shared" in told(caplog)[0]
+            alone = [result for _ in range(10) for result in await load()]
+            assert all(result.rate.limit == 7 for result in alone)
+            assert sum(result.is_allowed for result in alone) == 7
+            assert len(log_messages(caplog)) == 1
+            assert "rate limits are not shared" in log_messages(caplog)[0]
             await asyncio.to_thread(redis_server.start)
             end = time.monotonic() + 30
             while (await load())[0].rate.limit == 7:
                 assert time.monotonic() < end, "it never came back"
-            assert told(caplog)[1:] == [
+            assert log_messages(caplog)[1:] == [
                 f"rate limits of Redis at 127.0.0.1:{redis_server.port} apply to all servers again"
             ]
             assert slowest < 10
@@ -564,7 +564,7 @@ def test_hanging_redis_delays_one_request(
                 await asyncio.sleep(0.05)
 
     asyncio.run(ask())
-    assert len(told(caplog)) == 2
+    assert len(log_messages(caplog)) == 2
 
 
 def test_refusing_redis_counts_as_unavailable(
@@ -580,7 +580,7 @@ def test_refusing_redis_counts_as_unavailable(
                 await asyncio.sleep(0.2)
 
     asyncio.run(ask())
-    assert len(told(caplog)) == 1
+    assert len(log_messages(caplog)) == 1
     assert "s3cret" not in caplog.text
 
 
@@ -610,10 +610,10 @@ def test_missing_extra_is_reported() -> None:
         "import sys; sys.modules['redis'] = None; from toolcatalog.cli.main import main; "
         "sys.exit(main(['keys', 'list', '--redis', 'redis://h']))"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60
     )
-    assert (done.returncode, done.stderr) == (
+    assert (result.returncode, result.stderr) == (
         2,
         "error: Redis needs the package redis: run `pip install 'toolcatalog[redis]'`.\n",
     )
@@ -660,26 +660,28 @@ def test_servers_share_keys_and_limits(
         # whichever worker has not answered yet looks at its keys again, half a second after it last
         # did
         time.sleep(1)
-        found = [get(server, "?limit=1") for _ in range(30) for server in (one, other)]
-        assert found.count(200) == 40
-        assert set(found) == {200, 429}
+        result = [get(server, "?limit=1") for _ in range(30) for server in (one, other)]
+        assert result.count(200) == 40
+        assert set(result) == {200, 429}
 
         redis_server.kill()
         with ThreadPoolExecutor(4) as pool:
-            found = [
+            result = [
                 *pool.map(
                     lambda number: get((one, other)[number % 2], "?limit=1", other.key), range(160)
                 )
             ]
-        assert set(found) == {200, 429}
-        assert found.count(200) <= 40 * 2  # each server by itself, its workers together
+        assert set(result) == {200, 429}
+        assert result.count(200) <= 40 * 2  # each server by itself, its workers together
         # however short it is away, each has looked for its keys meanwhile
         for server in (one, other):
             wait_until(partial(missed, server))
 
         redis_server.start()
         (id,) = [
-            kept.id for kept in api_keys.load_keys(place(redis_server)) if kept.hint == secret[-4:]
+            kept.id
+            for kept in api_keys.load_keys(redis_storage(redis_server))
+            if kept.hint == secret[-4:]
         ]
         run_successfully("keys", "revoke", id, "--redis", url)
         for server in (one, other):
@@ -695,8 +697,10 @@ def says(server: Server, what: str) -> int:
 
 
 @contextmanager
-def without_keys(build: Path, folder: Path, server: RedisServer) -> Iterator[tuple[str, Path]]:
-    """A server that has no key file, and this Redis: where it answers, and its log."""
+def server_without_keys(
+    build: Path, folder: Path, server: RedisServer
+) -> Iterator[tuple[str, Path]]:
+    """Run a server without a key file and with this Redis; return its address and log."""
     log = folder / "server.log"
     arguments = [
         "--build",
@@ -727,7 +731,7 @@ def test_server_starts_without_redis(
 ) -> None:
     """Without a key file it answers 401 and logs why; the keys come with Redis."""
     redis_server.kill()
-    with without_keys(shipped_build, tmp_path, redis_server) as (url, log):
+    with server_without_keys(shipped_build, tmp_path, redis_server) as (url, log):
         wait_until(
             lambda: (
                 "No keys yet: every API call answers 401 until they come from Redis"

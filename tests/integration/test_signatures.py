@@ -134,8 +134,8 @@ def follow(store: Store, ours: Pair, tmp_path: Path) -> Callable[..., Follower]:
     return once
 
 
-def served(follower: Follower) -> str:
-    """The digest of what a server would answer from."""
+def served_digest(follower: Follower) -> str:
+    """Return the digest of the snapshot that a server would open."""
     keys = follower._keys
     assert keys
     return trusted_pointers.open_verified_build(follower.cache, keys).digest
@@ -156,7 +156,7 @@ def test_signed_snapshots_are_followed(
         digest = store.publish(build, ours.private)
         follower = follow()
         assert follower.last_error == ""
-        assert served(follower) == digest
+        assert served_digest(follower) == digest
         assert follower.has_snapshot()
         sequences.append(store.sequence)
     assert sequences == sorted({*sequences})
@@ -184,7 +184,7 @@ def test_restored_store_is_published_again(
     time.sleep(2.1)  # a number is a time in seconds
     assert store.publish(small_build, ours.private) == digest
     follower = follow()
-    assert (follower.last_error, served(follower)) == ("", digest)
+    assert (follower.last_error, served_digest(follower)) == ("", digest)
 
 
 def test_number_in_the_far_future_is_ignored(
@@ -205,12 +205,12 @@ def test_number_in_the_far_future_is_ignored(
         store.file.write_bytes(ours.sign(other, sequence))
         follower = follow()
         assert "which is a time more than a year ahead" in follower.last_error
-        assert served(follower) == first
+        assert served_digest(follower) == first
     time.sleep(2.1)
     assert store.publish(other_build, ours.private) == other
     assert store.sequence < now + 1000
     follower = follow()
-    assert (follower.last_error, served(follower)) == ("", other)
+    assert (follower.last_error, served_digest(follower)) == ("", other)
     store.file.write_bytes(ours.sign(first, now + 300 * 24 * 3600))
     assert follow().last_error == ""
 
@@ -240,8 +240,8 @@ def test_unsigned_server_does_not_fill_a_signed_cache(
 
 def changed(pointer: bytes, **changes: object) -> bytes:
     """A pointer whose signed part says something else."""
-    said = json.loads(pointer)
-    return encoding.dump_json({**said, "signed": {**said["signed"], **changes}})
+    output = json.loads(pointer)
+    return encoding.dump_json({**output, "signed": {**output["signed"], **changes}})
 
 
 # what somebody does who can write to the store: how, and what a server says
@@ -311,15 +311,15 @@ def test_unsigned_changes_are_refused(
     follow()
     second = store.publish(other_build, ours.private)
     new = store.file.read_bytes()
-    assert served(follow()) == second
-    forge, said = FORGED[how]
+    assert served_digest(follow()) == second
+    forge, output = FORGED[how]
     store.file.write_bytes(forge(old, new, first, theirs))
     for follower in (follow(), follow()):  # also after a restart
         for _ in range(3):
             follower.poll()
-        assert said in follower.last_error
+        assert output in follower.last_error
         assert (follower.snapshots_rejected, follower.snapshots_fetched) == (1, 0)
-        assert served(follower) == second
+        assert served_digest(follower) == second
     store.file.write_bytes(new)
     follower.poll()
     assert follower.last_error == ""
@@ -335,12 +335,12 @@ def test_pipe_in_the_cache_does_not_block(
         (cache / name).unlink()
         os.mkfifo(cache / name)
     command = [sys.executable, "-c", _FOLLOWS_ONCE, store.url, str(cache), str(ours.public)]
-    done = subprocess.run(
+    result = subprocess.run(
         command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("False\n")
-    assert "accepted.json, which says what was accepted last, is damaged" in done.stdout
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("False\n")
+    assert "accepted.json, which says what was accepted last, is damaged" in result.stdout
 
 
 def test_allow_rollback(
@@ -361,13 +361,13 @@ def test_allow_rollback(
     store.file.write_bytes(old)
     assert "Publish again with --sign, or start once with --allow-rollback" in follow().last_error
     follower = follow(allow_rollback=True)
-    assert (follower.last_error, served(follower)) == ("", first)
+    assert (follower.last_error, served_digest(follower)) == ("", first)
     follower = follow()
-    assert (follower.last_error, served(follower)) == ("", first)
+    assert (follower.last_error, served_digest(follower)) == ("", first)
     store.file.write_bytes(ours.sign(second, json.loads(old)["signed"]["sequence"]))
     for options in ({}, {"allow_rollback": True}):
         assert "two publishers ran at the same time" in follow(**options).last_error
-    assert served(follower) == first
+    assert served_digest(follower) == first
 
 
 def test_cache_is_served_only_with_a_valid_signature(
@@ -388,10 +388,10 @@ def test_cache_is_served_only_with_a_valid_signature(
     assert "is not signed" in follower.last_error
     assert not follower.has_snapshot()
     with pytest.raises(SnapshotError, match="was not accepted by the key of --verify-key"):
-        served(follower)
+        served_digest(follower)
     digest = store.publish(small_build, ours.private)
     follower = follow()
-    assert (follower.snapshots_fetched, served(follower), follower.has_snapshot()) == (
+    assert (follower.snapshots_fetched, served_digest(follower), follower.has_snapshot()) == (
         0,
         digest,
         True,
@@ -401,7 +401,7 @@ def test_cache_is_served_only_with_a_valid_signature(
     other = follow(theirs.public)
     assert not other.has_snapshot()
     with pytest.raises(SnapshotError, match="was not accepted by the key of --verify-key"):
-        served(other)
+        served_digest(other)
     noted = follower.cache / "signatures" / f"{digest}.json"
     noted.write_bytes(changed(noted.read_bytes(), sequence=1))
     assert not follow().has_snapshot()
@@ -429,7 +429,7 @@ def test_damaged_trusted_pointer_stops_updates(
         store.publish(other_build, ours.private)
         follower = follow()
         assert f"{file}, which says what was accepted last, is damaged" in follower.last_error
-        assert served(follower) == first
+        assert served_digest(follower) == first
 
 
 def test_keys_can_be_replaced(
@@ -450,7 +450,7 @@ def test_keys_can_be_replaced(
     digest = store.publish(other_build, theirs.private)
     assert store.sequence > before
     follower = follow(both)
-    assert (follower.last_error, served(follower)) == ("", digest)
+    assert (follower.last_error, served_digest(follower)) == ("", digest)
 
 
 def test_number_follows_the_last_one() -> None:
@@ -528,10 +528,10 @@ def test_unusable_key_files_are_refused(ours: Pair, tmp_path: Path) -> None:
         (tmp_path / "none.pem", "cannot be read (No such file or directory)"),
         (tmp_path, "cannot be read (Is a directory)"),
     ]
-    for file, said in private:
+    for file, output in private:
         with pytest.raises(UsageError) as caught:
             SigningKey(file)
-        assert said in str(caught.value)
+        assert output in str(caught.value)
         assert "\n" not in str(caught.value)
     public = [
         (ours.private, "contains a private key, which no server needs"),
@@ -540,10 +540,10 @@ def test_unusable_key_files_are_refused(ours: Pair, tmp_path: Path) -> None:
         (empty, "contains no Ed25519 public key"),
         (tmp_path / "none.pem", "cannot be read (No such file or directory)"),
     ]
-    for file, said in public:
+    for file, output in public:
         with pytest.raises(UsageError) as caught:
             VerifyKeys.load(file)
-        assert said in str(caught.value)
+        assert output in str(caught.value)
         assert "\n" not in str(caught.value)
 
 
@@ -559,14 +559,14 @@ def test_missing_extra_is_reported(load: str, tmp_path: Path) -> None:
         "except UsageError as error:\n"
         "    print(error)\n"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path / "key.pem")],
         capture_output=True,
         text=True,
         check=True,
         timeout=60,
     )
-    assert "pip install 'toolcatalog[sign]'" in done.stdout
+    assert "pip install 'toolcatalog[sign]'" in result.stdout
 
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl here")
@@ -582,7 +582,7 @@ def test_documented_commands_create_keys(tmp_path: Path, small_build: Path) -> N
     keys = VerifyKeys.load(tmp_path / "verify.pem")
     follower = Follower(store.url, tmp_path / "cache", keys=keys)
     follower.poll()
-    assert served(follower) == digest
+    assert served_digest(follower) == digest
 
 
 def test_unsigned_publish_after_signed_is_an_error(
@@ -590,15 +590,17 @@ def test_unsigned_publish_after_signed_is_an_error(
 ) -> None:
     """It would leave servers behind."""
     arguments = ("publish", store.url, "--build")
-    done = run_toolcatalog(*arguments, small_build, "--sign", ours.private)
-    assert (done.returncode, "--verify-key" in done.stderr) == (0, False)
-    done = run_toolcatalog(*arguments, small_build)
-    assert "published already" in done.stderr
-    done = run_toolcatalog(*arguments, other_build)
-    assert done.returncode == 0
-    assert "servers with --verify-key refuse it. Publish again with --sign KEYFILE." in done.stderr
-    done = run_toolcatalog(*arguments, other_build, "--sign", ours.private)
-    assert "Nothing to send but the pointer" in done.stderr
+    result = run_toolcatalog(*arguments, small_build, "--sign", ours.private)
+    assert (result.returncode, "--verify-key" in result.stderr) == (0, False)
+    result = run_toolcatalog(*arguments, small_build)
+    assert "published already" in result.stderr
+    result = run_toolcatalog(*arguments, other_build)
+    assert result.returncode == 0
+    assert (
+        "servers with --verify-key refuse it. Publish again with --sign KEYFILE." in result.stderr
+    )
+    result = run_toolcatalog(*arguments, other_build, "--sign", ours.private)
+    assert "Nothing to send but the pointer" in result.stderr
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -646,13 +648,13 @@ def ready(server: Server) -> str:
 
 def test_options_need_each_other(ours: Pair, store: Store, tmp_path: Path) -> None:
     """A key needs a store, and rollback needs a key; the server does not start with a bad key."""
-    for arguments, said in (
+    for arguments, output in (
         (["--verify-key", ours.public], "--verify-key goes with --from URL"),
         (["--from", store.url, "--allow-rollback"], "--allow-rollback goes with --verify-key FILE"),
         (["--from", store.url, "--verify-key", tmp_path / "none"], "cannot be read"),
         (["--from", store.url, "--verify-key", ours.private], "contains a private key"),
     ):
-        done = run_toolcatalog("serve", *arguments)
-        assert done.returncode == 2
-        assert said in done.stderr
-        assert "Traceback" not in done.stderr
+        result = run_toolcatalog("serve", *arguments)
+        assert result.returncode == 2
+        assert output in result.stderr
+        assert "Traceback" not in result.stderr

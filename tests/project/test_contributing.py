@@ -23,9 +23,9 @@ PAGES = sorted(
 
 def example() -> str:
     """The tool that the guide writes."""
-    found = re.search(r"(?ms)^```yaml catalog/\S+\n(.*?)^```$", GUIDE)
-    assert found is not None
-    return found[1]
+    result = re.search(r"(?ms)^```yaml catalog/\S+\n(.*?)^```$", GUIDE)
+    assert result is not None
+    return result[1]
 
 
 @pytest.fixture
@@ -113,5 +113,5 @@ def test_documented_commands_and_flags_exist(page: Path) -> None:
         if re.fullmatch("[a-z]+", name):
             command = known[name]
             assert command is not None, name
-            told = {word for word in rest if word.startswith("--")}
-            assert told <= flags(command) | {"--help"}, (name, told)
+            output = {word for word in rest if word.startswith("--")}
+            assert output <= flags(command) | {"--help"}, (name, output)

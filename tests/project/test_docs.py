@@ -12,7 +12,7 @@ import pytest
 from support import flags
 from support.doc_references import find_missing_tests, find_test_references, parse_table_rows
 from support.paths import ROOT
-from support.rejects import rules_shown
+from support.rejects import list_rules
 from toolcatalog import __version__, openapi
 from toolcatalog.cli.main import cli
 from toolcatalog.validation.severity import DEFAULT_SEVERITIES
@@ -26,8 +26,8 @@ DOCS = {
 def test_cli_reference_is_current() -> None:
     """docs/reference/cli.md and its pages are the output of `scripts/cli-reference`."""
     command = [sys.executable, str(ROOT / "scripts" / "cli-reference"), "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_every_option_is_documented() -> None:
@@ -41,8 +41,8 @@ def test_every_option_is_documented() -> None:
 
 def test_every_rule_is_documented() -> None:
     """Those with a case in tests/data/rejects or that need a history, and no others."""
-    told = re.findall(r"^\| \[`([a-z-]+)`\]", DOCS["docs/reference/rules.md"], re.MULTILINE)
-    assert sorted(told) == sorted(rules_shown() | {*DEFAULT_SEVERITIES})
+    output = re.findall(r"^\| \[`([a-z-]+)`\]", DOCS["docs/reference/rules.md"], re.MULTILINE)
+    assert sorted(output) == sorted(list_rules() | {*DEFAULT_SEVERITIES})
 
 
 def test_every_query_parameter_is_documented() -> None:
@@ -71,8 +71,8 @@ def test_every_dependency_has_a_decision() -> None:
     names = {re.split("[<>=;]", package)[0] for group in groups for package in group}
     names = {name for name in names if not name.startswith("toolcatalog[")}  # its own extras
     decisions = [text for name, text in DOCS.items() if name.startswith("docs/decisions/")]
-    told = " ".join(decisions).lower()
-    assert {name for name in names if name not in told} == set()
+    output = " ".join(decisions).lower()
+    assert {name for name in names if name not in output} == set()
 
 
 def heading_anchors(page: Path) -> set[str]:
@@ -105,16 +105,16 @@ def test_reliability_claims_are_complete() -> None:
     doors = {
         *re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()
     }
-    found = parse_table_rows(DOCS["docs/evidence/reliability.md"])
-    assert len(found) > 30
+    result = parse_table_rows(DOCS["docs/evidence/reliability.md"])
+    assert len(result) > 30
     assert [
         row
-        for row in found
+        for row in result
         if len(row) != 4 or not all(row) or not re.fullmatch(r"2\d{3}-\d\d-\d\d", row[3])
     ] == []
     assert [
         row
-        for row in found
+        for row in result
         if not find_test_references(row[1])
         and not {*re.findall(r"`make ([\w-]+)`", row[1])} & doors
     ] == []
@@ -128,8 +128,8 @@ def test_versions_agree() -> None:
 
 def test_every_fault_has_a_test() -> None:
     """Or docs/evidence/faults.md says that there is none."""
-    found = re.findall(r"(?ms)^- \*\*.*?(?=\n\n)", DOCS["docs/evidence/faults.md"])
-    assert len(found) > 10
+    result = re.findall(r"(?ms)^- \*\*.*?(?=\n\n)", DOCS["docs/evidence/faults.md"])
+    assert len(result) > 10
     assert [
-        item for item in found if not find_test_references(item) and "Test: none." not in item
+        item for item in result if not find_test_references(item) and "Test: none." not in item
     ] == []

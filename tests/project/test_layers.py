@@ -21,11 +21,11 @@ PYTHON = sorted(
 def test_import_contracts_hold() -> None:
     """As in pyproject.toml."""
     lint_imports = Path(sys.executable).with_name("lint-imports")
-    done = subprocess.run(
+    result = subprocess.run(
         [lint_imports, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "2 kept, 0 broken" in done.stdout
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "2 kept, 0 broken" in result.stdout
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
@@ -52,13 +52,13 @@ def test_every_module_is_documented() -> None:
     ],
 )
 def test_library_is_imported_in_one_package_only(library: str, rooms: set[str]) -> None:
-    found = {
+    result = {
         path.stem
         for path in MODULES
         for name in imported(path)
         if name.partition(".")[0] == library
     }
-    assert found == rooms
+    assert result == rooms
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def test_heavy_libraries_are_imported_lazily(
         "import sys\nfrom toolcatalog.cli.main import main\nassert main(sys.argv[1:]) =="
         " 0\nprint('', *sys.modules, sep='\\n')"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script, *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert without & {*done.stdout.splitlines()} == set()
+    assert without & {*result.stdout.splitlines()} == set()
 
 
 def test_server_imports_no_build_libraries() -> None:
@@ -94,10 +94,10 @@ def test_server_imports_no_build_libraries() -> None:
         "import sys, toolcatalog.store.store, toolcatalog.server.app, toolcatalog.keys.api_keys;"
         " print(*sys.modules, sep='\\n')"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    loaded = {*done.stdout.splitlines()}
+    loaded = {*result.stdout.splitlines()}
     assert {"toolcatalog.store.store", "numpy", "starlette"} <= loaded
     assert loaded & {"yaml", "jsonschema", "jsonschema_rs", "jinja2", "rich", "click"} == set()
     builders = ("catalog", "validation", "lint", "importers", "build")
@@ -127,14 +127,14 @@ def test_unchanged_build_imports_no_pipeline(tmp_path: Path) -> None:
             "toolcatalog.validation.checker",
         },
     ):
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-c", script, *arguments],
             cwd=ROOT,
             capture_output=True,
             text=True,
             check=True,
         )
-        assert without & {*done.stdout.splitlines()} == set()
+        assert without & {*result.stdout.splitlines()} == set()
 
 
 def imported(path: Path) -> list[str]:

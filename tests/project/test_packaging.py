@@ -36,7 +36,7 @@ def flags(text: str) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def known() -> set[str]:
+def serve_options() -> set[str]:
     """The options of `toolcatalog serve`."""
     return flags(run_successfully("serve", "--help"))
 
@@ -63,8 +63,8 @@ def unit() -> dict[str, str]:
 
 @pytest.mark.skipif(not (BIN / "hadolint").exists(), reason="hadolint is not installed")
 def test_containerfile_passes_hadolint() -> None:
-    done = run(BIN / "hadolint", DEPLOY / "Containerfile")
-    assert (done.returncode, done.stdout) == (0, "")
+    result = run(BIN / "hadolint", DEPLOY / "Containerfile")
+    assert (result.returncode, result.stdout) == (0, "")
 
 
 def test_base_images_have_digests() -> None:
@@ -84,14 +84,14 @@ def test_base_images_have_digests() -> None:
     assert f"skopeo inspect --format '{{{{.Digest}}}}' docker://{tag}\n" in text
 
 
-def test_container_runs_without_root_and_has_a_health_check(known: set[str]) -> None:
+def test_container_runs_without_root_and_has_a_health_check(serve_options: set[str]) -> None:
     """With a command that the program accepts."""
     instructions = container()
     users = [line for line in instructions if line.startswith("USER ")]
     assert users == ["USER 65532:65532"]
     assert any(line.startswith("HEALTHCHECK ") and "/healthz" in line for line in instructions)
     command = next(line for line in instructions if line.startswith("CMD "))
-    assert flags(command) <= known
+    assert flags(command) <= serve_options
 
 
 def test_copied_files_are_in_the_build_context() -> None:
@@ -125,10 +125,10 @@ def test_systemd_unit_is_valid_and_hardened(tmp_path: Path) -> None:
     assert "Overall exposure level" in rated.stdout
 
 
-def test_systemd_unit_runs_an_existing_command(known: set[str]) -> None:
+def test_systemd_unit_runs_an_existing_command(serve_options: set[str]) -> None:
     """With enough time to drain."""
     settings = unit()
-    assert flags(settings["ExecStart"]) <= known
+    assert flags(settings["ExecStart"]) <= serve_options
     drain = re.search(r"--drain (\d+)", settings["ExecStart"])
     assert drain
     assert int(settings["TimeoutStopSec"]) > int(drain[1]) + 10
@@ -137,12 +137,12 @@ def test_systemd_unit_runs_an_existing_command(known: set[str]) -> None:
 
 def test_kubernetes_manifests_are_valid() -> None:
     """By kubernetes-validate in strict mode."""
-    done = run(BIN / "kubernetes-validate", "--strict", DEPLOY / "kubernetes/toolcatalog.yaml")
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = run(BIN / "kubernetes-validate", "--strict", DEPLOY / "kubernetes/toolcatalog.yaml")
+    assert result.returncode == 0, result.stdout + result.stderr
     assert {*manifests()} == {"Deployment", "Service", "PodDisruptionBudget"}
 
 
-def test_pods_are_hardened_and_probed(known: set[str]) -> None:
+def test_pods_are_hardened_and_probed(serve_options: set[str]) -> None:
     """Only mounts are writable, and one pod stays during disruptions."""
     pod = manifests()["Deployment"]["spec"]["template"]
     [server] = pod["spec"]["containers"]
@@ -158,7 +158,7 @@ def test_pods_are_hardened_and_probed(known: set[str]) -> None:
         "capabilities": {"drop": ["ALL"]},
     }
     assert pod["spec"]["securityContext"]["runAsNonRoot"] is True
-    assert flags(" ".join(server["args"])) <= known
+    assert flags(" ".join(server["args"])) <= serve_options
     labels = pod["metadata"]["labels"]
     for kind in ("Service", "PodDisruptionBudget"):
         selector = manifests()[kind]["spec"]["selector"]
@@ -171,8 +171,8 @@ def documents(name: str) -> list[Any]:
 
 
 def test_autoscaler_scales_the_deployment() -> None:
-    done = run(BIN / "kubernetes-validate", "--strict", DEPLOY / "kubernetes/autoscaling.yaml")
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = run(BIN / "kubernetes-validate", "--strict", DEPLOY / "kubernetes/autoscaling.yaml")
+    assert result.returncode == 0, result.stdout + result.stderr
     [scaler] = documents("kubernetes/autoscaling.yaml")
     target = scaler["spec"]["scaleTargetRef"]
     deployment = manifests()["Deployment"]
@@ -194,12 +194,12 @@ def test_monitor_scrapes_the_pods() -> None:
     assert monitor["spec"]["endpoints"][0]["port"] == port["name"]
 
 
-def test_compose_runs_an_existing_command(known: set[str]) -> None:
+def test_compose_runs_an_existing_command(serve_options: set[str]) -> None:
     """Without unneeded rights."""
     [compose] = documents("compose.yaml")
     server, redis = compose["services"]["toolcatalog"], compose["services"]["redis"]
     assert server["command"][0] == "serve"
-    assert flags(" ".join(server["command"])) <= known
+    assert flags(" ".join(server["command"])) <= serve_options
     assert (DEPLOY / server["build"]["context"] / server["build"]["dockerfile"]).resolve() == (
         DEPLOY / "Containerfile"
     )
@@ -227,8 +227,8 @@ def test_alerts_use_exported_metrics(exported: set[str]) -> None:
         assert rule["annotations"]["summary"].endswith(".")
         assert (ROOT / rule["annotations"]["runbook"]).is_file()
     if promtool := shutil.which("promtool"):
-        done = run(promtool, "check", "rules", DEPLOY / "prometheus/alerts.yaml")
-        assert done.returncode == 0, done.stderr
+        result = run(promtool, "check", "rules", DEPLOY / "prometheus/alerts.yaml")
+        assert result.returncode == 0, result.stderr
 
 
 def test_dashboard_uses_exported_metrics(exported: set[str]) -> None:

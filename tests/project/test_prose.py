@@ -38,11 +38,11 @@ toolcatalog mend anew
 
 
 def run(folder: Path) -> tuple[int, list[str]]:
-    done = subprocess.run(
+    result = subprocess.run(
         [ROOT / "scripts" / "prose", folder], capture_output=True, text=True, check=False
     )
-    assert done.stderr == ""
-    return done.returncode, done.stdout.splitlines()
+    assert result.stderr == ""
+    return result.returncode, result.stdout.splitlines()
 
 
 def test_repository_has_no_problems() -> None:
@@ -94,13 +94,13 @@ def test_passive_voice_is_a_hint(project: Path) -> None:
     """`--hints` prints it, and the exit code stays 0."""
     (project / "README.md").write_text("The file is written by the build.\n")
     assert run(project) == (0, ["prose: no problems"])
-    done = subprocess.run(
+    result = subprocess.run(
         [ROOT / "scripts" / "prose", "--hints", project],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout.startswith("README.md:1: hint: 'is written' may be passive")
+    assert result.stdout.startswith("README.md:1: hint: 'is written' may be passive")
 
 
 def test_clean_page_exits_with_0(project: Path) -> None:
@@ -112,5 +112,5 @@ def test_script_needs_only_the_standard_library() -> None:
     """It runs with any Python 3.11 before anything is installed."""
     python = shutil.which("python3")
     assert python
-    done = subprocess.run([python, "-I", ROOT / "scripts" / "prose", "--help"], check=False)
-    assert done.returncode == 0
+    result = subprocess.run([python, "-I", ROOT / "scripts" / "prose", "--help"], check=False)
+    assert result.returncode == 0

@@ -1,6 +1,4 @@
-"""What a release is made of and who may make one: the bill of materials, the script, and the
-workflow that nobody else's code runs in.
-"""
+"""Releases: the bill of materials, the release script, and the permissions of the workflow."""
 
 import json
 import re
@@ -28,10 +26,10 @@ def locked(lock: Path) -> dict[tuple[str, str], set[str]]:
 
 
 def jobs(workflow: str) -> dict[str, Any]:
-    found: dict[str, Any] = yaml_reader.parse_fast(
+    result: dict[str, Any] = yaml_reader.parse_fast(
         (ROOT / ".github" / "workflows" / workflow).read_bytes()
     )["jobs"]
-    return found
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -45,24 +43,24 @@ def bill(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 def test_sbom_lists_server_packages_with_hashes(bill: bytes) -> None:
     """Exactly those of the container's lock file."""
-    said = json.loads(bill)
-    assert (said["bomFormat"], said["metadata"]["component"]["name"]) == (
+    output = json.loads(bill)
+    assert (output["bomFormat"], output["metadata"]["component"]["name"]) == (
         "CycloneDX",
         "toolcatalog",
     )
-    assert said["metadata"]["component"]["version"] == __version__
-    found = {
+    assert output["metadata"]["component"]["version"] == __version__
+    result = {
         (one["name"], one["version"]): {
             hash["content"]
             for reference in one["externalReferences"]
             for hash in reference.get("hashes", [])
             if hash["alg"] == "SHA-256"
         }
-        for one in said["components"]
+        for one in output["components"]
     }
     expected = locked(ROOT / "requirements" / "server.txt")
     assert len(expected) > 30
-    assert found == expected
+    assert result == expected
 
 
 def test_sbom_is_reproducible(bill: bytes) -> None:
@@ -75,16 +73,17 @@ def test_sbom_is_reproducible(bill: bytes) -> None:
 
 def test_tag_must_match_the_version() -> None:
     """It is checked before anything is built."""
-    done = subprocess.run(
+    result = subprocess.run(
         [ROOT / "scripts" / "release", "v999"],
         capture_output=True,
         text=True,
         check=False,
         timeout=300,
     )
-    assert done.returncode == 2
+    assert result.returncode == 2
     assert (
-        done.stderr == f"The tag is v999, and the package says v{__version__}: mend one of them.\n"
+        result.stderr
+        == f"The tag is v999, and the package says v{__version__}: mend one of them.\n"
     )
 
 

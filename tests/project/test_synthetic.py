@@ -1,6 +1,4 @@
-"""The synthetic catalog of the benchmarks: a real catalog, the same for the same seed, and of the
-shares that it promises.
-"""
+"""Synthetic catalogs of the benchmarks: valid, reproducible, and with the promised shares."""
 
 import hashlib
 from pathlib import Path
@@ -33,11 +31,14 @@ def tree(folder: Path) -> dict[str, str]:
 
 def test_synthetic_catalog_has_no_problems(catalog: Path) -> None:
     """`toolcatalog check` passes and counts all files."""
-    done = run_toolcatalog("check", "--catalog", catalog)
-    assert (done.returncode, f"{len(tree(catalog)):,} files" in done.stdout + done.stderr) == (
+    result = run_toolcatalog("check", "--catalog", catalog)
+    assert (
+        result.returncode,
+        f"{len(tree(catalog)):,} files" in result.stdout + result.stderr,
+    ) == (
         0,
         True,
-    ), done.stderr
+    ), result.stderr
 
 
 def test_seed_determines_the_bytes(catalog: Path, tmp_path: Path) -> None:

@@ -1,6 +1,4 @@
-"""What is given away: a wheel and a source distribution with everything inside, and a wheel that
-needs nothing of the repository.
-"""
+"""The wheel and the source distribution: complete, and usable without the repository."""
 
 import subprocess
 import sys
@@ -20,17 +18,17 @@ PACKAGE = ROOT / "src" / "toolcatalog"
 CACHES = ("__pycache__", ".DS_Store")
 
 
-def made(source: Path, into: Path, *targets: str) -> list[Path]:
-    """What the build back end makes of a project: its own command line, nothing fetched."""
+def run_backend(source: Path, into: Path, *targets: str) -> list[Path]:
+    """Run the build back end of a project, and return the file that it creates."""
     wanted = [word for target in targets for word in ("-t", target)]
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "hatchling", "build", *wanted, "-d", into],
         cwd=source,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     return sorted(into.iterdir())
 
 
@@ -50,12 +48,12 @@ def below(folder: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The source distribution and the wheel."""
-    found = made(ROOT, tmp_path_factory.mktemp("dist"), "sdist", "wheel")
-    assert [path.name for path in found] == [
+    result = run_backend(ROOT, tmp_path_factory.mktemp("dist"), "sdist", "wheel")
+    assert [path.name for path in result] == [
         f"toolcatalog-{__version__}-py3-none-any.whl",
         f"toolcatalog-{__version__}.tar.gz",
     ]
-    return found[1], found[0]
+    return result[1], result[0]
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +117,7 @@ def test_source_distribution_is_complete(
     assert held & {"build", "site", ".venv", "dist", ".bench"} == set()
     assert not (source / "tests" / "data" / "clients" / "node_modules").exists()
     assert below(source / "catalog") == below(ROOT / "catalog")
-    (again,) = made(source, tmp_path / "again", "wheel")
+    (again,) = run_backend(source, tmp_path / "again", "wheel")
     assert below(unpacked(again, tmp_path / "unpacked")) == below(installed)
 
 

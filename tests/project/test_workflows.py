@@ -1,6 +1,4 @@
-"""The pull request itself: workflows that their linters pass, whose steps do in a real repository
-what they say, and hooks for others.
-"""
+"""Workflows, the GitHub action and the pre-commit hooks, run in real repositories."""
 
 import json
 import os
@@ -33,8 +31,8 @@ def read(file: Path) -> Any:
 
 
 def steps(workflow: str, job: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = read(GITHUB / "workflows" / workflow)["jobs"][job]["steps"]
-    return found
+    result: list[dict[str, Any]] = read(GITHUB / "workflows" / workflow)["jobs"][job]["steps"]
+    return result
 
 
 # --- linters
@@ -43,19 +41,19 @@ def steps(workflow: str, job: str) -> list[dict[str, Any]]:
 def test_zizmor_reports_nothing() -> None:
     zizmor = Path(sys.executable).with_name("zizmor")
     require(zizmor.is_file(), "there is no zizmor: run scripts/test")
-    done = subprocess.run(
+    result = subprocess.run(
         [zizmor, "--offline", "--no-progress", "--persona=pedantic", GITHUB, ACTION],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_actionlint_reports_nothing() -> None:
-    done = actionlint(ROOT)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"Checking {len(WORKFLOWS)} workflow file(s)" in done.stdout
+    result = actionlint(ROOT)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert f"Checking {len(WORKFLOWS)} workflow file(s)" in result.stdout
 
 
 def test_actionlint_reports_a_bad_workflow(tmp_path: Path) -> None:
@@ -66,9 +64,9 @@ def test_actionlint_reports_a_bad_workflow(tmp_path: Path) -> None:
         "on: push\njobs: {a: {runs-on: ubuntu-24.04, steps: [{run: 'echo ${{"
         " github.event.issue.title }}'}]}}\n"
     )
-    done = actionlint(tmp_path)
-    assert done.returncode != 0
-    assert "potentially untrusted" in done.stdout
+    result = actionlint(tmp_path)
+    assert result.returncode != 0
+    assert "potentially untrusted" in result.stdout
 
 
 def actionlint(folder: Path) -> "subprocess.CompletedProcess[str]":
@@ -250,9 +248,9 @@ def summary(clone: Path) -> str:
 
 
 def test_valid_pull_request_passes_with_a_comparison(origin: Path) -> None:
-    done = run(clone := pulled(origin, {TOOL: SCOPED}))
-    assert {name: step.stderr for name, step in done.items() if step.returncode} == {}
-    assert "::error" not in done["Check"].stdout
+    result = run(clone := pulled(origin, {TOOL: SCOPED}))
+    assert {name: step.stderr for name, step in result.items() if step.returncode} == {}
+    assert "::error" not in result["Check"].stdout
     assert "**A maintainer acts next:**" in summary(clone)
     assert "CHAT_READ" in (runner_temp(clone) / "diff.md").read_text()
     assert (runner_temp(clone) / "diff.md").read_text() in summary(clone)
@@ -266,24 +264,24 @@ def test_valid_pull_request_passes_with_a_comparison(origin: Path) -> None:
 
 
 def test_invalid_pull_request_fails_with_annotations_and_comparison(origin: Path) -> None:
-    done = run(clone := pulled(origin, {TOOL: f"{SCOPED}descripton: x\n"}))
-    assert done["Check"].returncode == 1
-    assert f"::error file={TOOL},line=3,endLine=3,col=1," in done["Check"].stdout
+    result = run(clone := pulled(origin, {TOOL: f"{SCOPED}descripton: x\n"}))
+    assert result["Check"].returncode == 1
+    assert f"::error file={TOOL},line=3,endLine=3,col=1," in result["Check"].stdout
     assert "**You act next:** fix the errors" in summary(clone)
     assert f"#### `{TOOL}`, changed here: 1 error" in summary(clone)
-    assert done["Compare with the base"].returncode == 0
+    assert result["Compare with the base"].returncode == 0
     assert "CHAT_READ" in (runner_temp(clone) / "diff.md").read_text()
-    assert done["Build"].returncode == 1
+    assert result["Build"].returncode == 1
 
 
 def test_catalog_in_another_folder(origin: Path) -> None:
     """The input `catalog` reaches every command."""
     git(origin, "mv", "catalog", "tools")
     commit(origin)
-    done = run(
+    result = run(
         clone := pulled(origin, {TOOL.replace("catalog/", "tools/"): SCOPED}), catalog="tools"
     )
-    assert {name: step.stderr for name, step in done.items() if step.returncode} == {}
+    assert {name: step.stderr for name, step in result.items() if step.returncode} == {}
     assert "CHAT_READ" in (runner_temp(clone) / "diff.md").read_text()
 
 
@@ -295,12 +293,12 @@ def test_pull_request_code_and_symlinks_have_no_effect(origin: Path) -> None:
         (origin / name).symlink_to(outside)
     mark = origin.parent / "mark"
     module = f"open({str(mark)!r}, 'w')\n"
-    done = run(
+    result = run(
         pulled(origin, {"pip.py": module, "json.py": module, TOOL: SCOPED}),
         requirement=str(origin.parent / "missing.whl"),
     )
-    assert done.pop("Install").returncode == 1
-    assert {name: step.stderr for name, step in done.items() if step.returncode} == {}
+    assert result.pop("Install").returncode == 1
+    assert {name: step.stderr for name, step in result.items() if step.returncode} == {}
     assert not mark.exists()
     assert outside.read_text() == "of the runner"
 
@@ -308,17 +306,17 @@ def test_pull_request_code_and_symlinks_have_no_effect(origin: Path) -> None:
 def test_event_with_write_access_is_refused(origin: Path) -> None:
     """`pull_request_target` has a token that can write."""
     clone = pulled(origin, {TOOL: SCOPED})
-    done = run(clone, event="pull_request_target")
-    assert done["Check"].returncode == 1
-    assert "::error::Run this action on pull_request" in done["Check"].stdout
+    result = run(clone, event="pull_request_target")
+    assert result["Check"].returncode == 1
+    assert "::error::Run this action on pull_request" in result["Check"].stdout
 
 
 def test_builds_in_the_pull_request_are_not_used(origin: Path) -> None:
     """Caches, page lists and symlinks in place of builds are removed first; other files stay."""
     (origin / "site").symlink_to(".")
     planted = {".gitignore": "", "build/.cache/check-result": "planted", TOOL: SCOPED}
-    done = run(clone := pulled(origin, {**planted, ".generated": '[".git/HEAD", "README.md"]'}))
-    assert {name: step.stderr for name, step in done.items() if step.returncode} == {}
+    result = run(clone := pulled(origin, {**planted, ".generated": '[".git/HEAD", "README.md"]'}))
+    assert {name: step.stderr for name, step in result.items() if step.returncode} == {}
     assert (clone / "build/.cache/check-result").read_bytes() != b"planted"
     assert (clone / "site").is_dir()
     assert not (clone / "site").is_symlink()
@@ -331,7 +329,7 @@ def test_builds_in_the_pull_request_are_not_used(origin: Path) -> None:
 def test_changed_published_version_fails(origin: Path) -> None:
     published = "catalog/toolkits/chat/CHAT_POST/20250101_00.yaml"
     text = (origin / published).read_text()
-    done = run(
+    result = run(
         pulled(
             origin,
             {
@@ -341,16 +339,16 @@ def test_changed_published_version_fails(origin: Path) -> None:
             },
         )
     )
-    assert done["Check"].returncode == 1
-    assert "title=history-version-changed" in done["Check"].stdout
+    assert result["Check"].returncode == 1
+    assert "title=history-version-changed" in result["Check"].stdout
 
 
 def test_outdated_codeowners_fail(origin: Path) -> None:
     toolkit = "catalog/toolkits/chat/toolkit.yaml"
     text = re.sub("^owners:.*\n", "", (origin / toolkit).read_text(), flags=re.MULTILINE)
-    done = run(pulled(origin, {toolkit: f'{text.rstrip()}\nowners: ["@chat"]\n'}))
-    assert done["Check CODEOWNERS"].returncode == 1
-    assert "add the output of `toolcatalog codeowners`" in done["Check CODEOWNERS"].stderr
+    result = run(pulled(origin, {toolkit: f'{text.rstrip()}\nowners: ["@chat"]\n'}))
+    assert result["Check CODEOWNERS"].returncode == 1
+    assert "add the output of `toolcatalog codeowners`" in result["Check CODEOWNERS"].stderr
 
 
 # --- the comment of the action
@@ -404,7 +402,7 @@ def commented(folder: Path, diff: str | Path | None, **other: Any) -> Any:
         "html_url": "https://github.com/o/r/actions/runs/1",
     }
     head = {"id": 7, "full_name": "fork/r", "owner": {"login": "fork"}}
-    told = {
+    output = {
         "script": steps("comment.yaml", "comment")[1]["with"]["script"],
         "run": {**run, "head_repository": head, **other.get("run", {})},
         "repo": {"owner": "o", "repo": "r"},
@@ -413,17 +411,17 @@ def commented(folder: Path, diff: str | Path | None, **other: Any) -> Any:
     }
     env = {**os.environ, "DIFF": str(file)}
     command = ["node", str(FOLDER / "comment.mjs")]
-    done = subprocess.run(
+    result = subprocess.run(
         command,
-        input=json.dumps(told),
+        input=json.dumps(output),
         env=env,
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
 
 
 def test_first_comment_is_created_and_then_edited(tmp_path: Path) -> None:
@@ -461,8 +459,8 @@ def test_comment_without_changes_only_updates(tmp_path: Path, origin: Path) -> N
     ],
 )
 def test_outdated_pull_request_gets_no_comment(tmp_path: Path, pulls: list[Any]) -> None:
-    told = commented(tmp_path, "1 tool added", pulls=pulls)
-    assert (told["written"], told["failed"]) == ([], [])
+    output = commented(tmp_path, "1 tool added", pulls=pulls)
+    assert (output["written"], output["failed"]) == ([], [])
 
 
 def test_pull_request_number_comes_from_github(tmp_path: Path) -> None:
@@ -478,12 +476,12 @@ def test_pull_request_number_comes_from_github(tmp_path: Path) -> None:
 def test_symlinked_or_large_artifact_is_refused(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("what is on the runner")
-    told = commented(tmp_path, secret)
-    assert told["written"] == []
-    assert "A maintainer: look" in told["failed"][0]
+    output = commented(tmp_path, secret)
+    assert output["written"] == []
+    assert "A maintainer: look" in output["failed"][0]
     (tmp_path / "diff.md").unlink()
-    told = commented(tmp_path, "x" * 300_000)
-    assert (told["written"], len(told["failed"])) == ([], 1)
+    output = commented(tmp_path, "x" * 300_000)
+    assert (output["written"], len(output["failed"])) == ([], 1)
 
 
 def test_comparison_mentions_nobody_and_hides_nothing(tmp_path: Path) -> None:
@@ -508,7 +506,7 @@ def test_each_hook_runs(origin: Path) -> None:
             "^catalog/",
         )
         command = [sys.executable, "-m", *hook["entry"].split()]
-        done = subprocess.run(
+        result = subprocess.run(
             command, cwd=origin, capture_output=True, text=True, timeout=120, check=False
         )
-        assert done.returncode == 0, done.stderr
+        assert result.returncode == 0, result.stderr

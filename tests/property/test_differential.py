@@ -1,5 +1,4 @@
-"""Thousands of random requests: the real server must answer each as `support.reference_model`, the
-second reading of the decisions, says it must.
+"""Random requests: the server answers each like the simple `support.reference_model`.
 
 The requests are the same in every run; SEED=2 in the environment makes others.
 """

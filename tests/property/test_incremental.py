@@ -1,6 +1,4 @@
-"""A build that takes up what earlier builds have left gives, byte for byte, what a build into empty
-folders gives, whatever has happened.
-"""
+"""Incremental builds give the same bytes as builds into empty folders."""
 
 import os
 import random
@@ -195,7 +193,7 @@ def test_only_affected_pages_and_batches_are_rebuilt(
         assert all(remaining[path] == parts[path] for path in remaining.keys() & parts.keys())
         results = {path for path in rewritten(site, settled.site) if path.endswith(".html")}
         all_values = {path for path in read_tree(settled.site) if path.endswith(".html")}
-        assert results == all_values if pages is None else about_one(results) == pages
+        assert results == all_values if pages is None else single_subject(results) == pages
 
 
 def test_check_counts_terms_of_many_tools_only(editor: CatalogEditor, folders: Folders) -> None:
@@ -215,8 +213,8 @@ def test_check_counts_terms_of_many_tools_only(editor: CatalogEditor, folders: F
     assert build_cache.load_batch(folders.cache, key)
 
 
-def about_one(paths: set[str]) -> set[str]:
-    """The folders of those that are about one tool or toolkit, not about many."""
+def single_subject(paths: set[str]) -> set[str]:
+    """Return the folders that belong to one tool or toolkit."""
     return {
         path.rpartition("/")[0] for path in paths if re.fullmatch("(tools|toolkits)/[^/]+/.+", path)
     }
@@ -484,12 +482,12 @@ def edit_at(stage: str, at: int, editor: CatalogEditor, parts: Path) -> Progress
 
     @contextmanager
     def track(label: str, _: int) -> Iterator[Advance]:
-        done = 0
+        result = 0
 
         def advance(_: int) -> None:
-            nonlocal done
-            done += 1
-            if label == stage and done == at:
+            nonlocal result
+            result += 1
+            if label == stage and result == at:
                 editor.edit_randomly()
                 shutil.rmtree(parts, ignore_errors=True)
 

@@ -1,6 +1,4 @@
-"""What goes out comes in again: records and their documents, and tools through exporters and
-importers. Properties, for any tool.
-"""
+"""Round trips: records and documents, and tools through exporters and importers."""
 
 import json
 from collections.abc import Callable

@@ -1,6 +1,4 @@
-"""No input of at most 1 MiB takes long or much: the worst that we know how to write, each in a
-process of its own (`support.worst_inputs`), and what was found once (`corpus`).
-"""
+"""Time and memory limits for the worst inputs of at most 1 MiB (`support.worst_inputs`)."""
 
 import gzip
 import json
@@ -37,10 +35,10 @@ linux = pytest.mark.skipif(
 def measured(*cases: str, timeout: int) -> list[dict[str, Any]]:
     """What `support.worst_inputs` tells of these cases; of all without any."""
     command = [sys.executable, "-m", "support.worst_inputs", *cases]
-    done = subprocess.run(
+    result = subprocess.run(
         command, cwd=ROOT / "tests", capture_output=True, text=True, check=True, timeout=timeout
     )
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return [json.loads(line) for line in result.stdout.splitlines()]
 
 
 @linux
@@ -94,7 +92,7 @@ def test_bounds_are_measured() -> None:
         "'wrong': lambda data, folder: 1 / 0}\n"
         "print([list(bounding.measure_in_subprocess(rooms, room, b'')) for room in rooms.named])\n"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script],
         cwd=ROOT / "tests",
         capture_output=True,
@@ -102,7 +100,7 @@ def test_bounds_are_measured() -> None:
         check=True,
         timeout=60,
     )
-    much, slow, wrong = json.loads(done.stdout.replace("'", '"'))
+    much, slow, wrong = json.loads(result.stdout.replace("'", '"'))
     assert much[1] > 250
     assert slow[0] >= 0.2
     assert wrong[2].startswith("! ZeroDivisionError")
@@ -155,10 +153,10 @@ def test_compressed_request_bodies_are_not_unpacked(shipped: Server, coding: str
         "deflate": zlib.compress(b" " * 40_000_000 + b"{}"),
     }[coding]
     url = f"{shipped.url}/api/v3/tool_router/session/trs_playground/tools"
-    found = httpx.request(
+    result = httpx.request(
         "GET",
         url,
         content=bomb[:60_000],
         headers={"x-api-key": shipped.key, "content-encoding": coding},
     )
-    assert (found.status_code, found.json()["error"]["errors"]) == (400, ["body: not JSON."])
+    assert (result.status_code, result.json()["error"]["errors"]) == (400, ["body: not JSON."])

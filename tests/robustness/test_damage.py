@@ -1,6 +1,4 @@
-"""What is damaged on the disk: snapshots, which are refused, and key files, by which nobody gets
-in. docs/evidence/faults.md tells what was seen.
-"""
+"""Damaged snapshots and key files. docs/evidence/faults.md has the results."""
 
 import json
 import logging
@@ -94,8 +92,8 @@ def opens(folder: Path) -> bool:
     return True
 
 
-def is_found(out: Path, digest: str) -> bool:
-    """Whether `snapshots verify` finds something wrong."""
+def verify_fails(out: Path, digest: str) -> bool:
+    """Return whether `snapshots verify` reports damage."""
     try:
         return retention.verify_by_digest(out, digest) != []
     except SnapshotError:
@@ -109,7 +107,7 @@ def test_damage_to_any_file_is_found(two: Two) -> None:
     for path, damaged in damages(folder, number):
         good = (folder / path).read_bytes()
         files.write_synced(folder / path, damaged)
-        assert is_found(two.out, two.second), path
+        assert verify_fails(two.out, two.second), path
         at_open += not opens(folder)
         files.write_synced(folder / path, good)
     print(f"seed {SEED}: {number} damages, {number} found by verify, {at_open} at open")
@@ -128,10 +126,10 @@ ASKED = (
 
 def answers(server: Server, client: httpx.Client) -> dict[str, tuple[int, bytes]]:
     """Status and body of some questions."""
-    found = {
+    result = {
         path: client.get(server.url + path, headers={"x-api-key": server.key}) for path in ASKED
     }
-    return {path: (answer.status_code, answer.content) for path, answer in found.items()}
+    return {path: (answer.status_code, answer.content) for path, answer in result.items()}
 
 
 @pytest.mark.deep
@@ -203,7 +201,7 @@ def test_damage_after_the_first_read_is_served(two: Two, tmp_path: Path) -> None
     assert bytes(store.read_document(0)[0]) != before
     with pytest.raises(SnapshotError, match="is not what was written"):
         open_snapshot(folder).read_document(0)
-    assert is_found(out, two.first)
+    assert verify_fails(out, two.first)
 
 
 # Key files
@@ -220,8 +218,8 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-def unless_refused(data: bytes, file: Path) -> tuple[api_keys.ApiKey, ...] | None:
-    """The keys of a document; None where it is refused."""
+def load_or_none(data: bytes, file: Path) -> tuple[api_keys.ApiKey, ...] | None:
+    """Return the keys of a document; None if it is refused."""
     try:
         return api_keys.parse_keys(data, FileKeyStorage(file))
     except KeyFileError:
@@ -231,8 +229,8 @@ def unless_refused(data: bytes, file: Path) -> tuple[api_keys.ApiKey, ...] | Non
 def test_damaged_key_file_is_refused_or_unchanged(file: Path) -> None:
     """Truncated at every length and with each bit flipped."""
     data, good = file.read_bytes(), api_keys.load_keys(file)
-    cut = [unless_refused(data[:length], file) for length in range(len(data))]
-    bits = [unless_refused(flipped(data, bit), file) for bit in range(8 * len(data))]
+    cut = [load_or_none(data[:length], file) for length in range(len(data))]
+    bits = [load_or_none(flipped(data, bit), file) for bit in range(8 * len(data))]
     assert {*cut[:-1]} == {None}
     assert cut[-1] == good  # without its last line break
     assert {*bits} == {None}
@@ -313,8 +311,8 @@ DAMAGES = (garbage, emptied, cut_off, longer, folder_instead, pipe_instead, dang
 
 
 @contextmanager
-def patience(seconds: int) -> Iterator[None]:
-    """Whoever waits longer, as for somebody to write into a pipe, is interrupted."""
+def time_limit(seconds: int) -> Iterator[None]:
+    """Interrupt a test that waits longer, such as for a pipe."""
 
     def end(*_: object) -> None:
         raise AssertionError("waited in vain")
@@ -337,7 +335,7 @@ def test_server_does_not_start_with_a_damaged_key_file(
 ) -> None:
     """Exit code 2 and a sentence with the path and a hint."""
     damage(file)
-    with patience(30):
+    with time_limit(30):
         assert main(["serve", "--build", str(small_build), "--port", "0", "--keys", str(file)]) == 2
     sentence = capsys.readouterr().err.strip().rpartition("\n")[2]
     assert sentence.lower().startswith("error: ")
@@ -360,11 +358,11 @@ def test_damaged_key_file_keeps_the_current_keys(
     ring, unknown = api_keys.KeyRing(file), "tc_" + "0" * 36
     before, ends = file.read_bytes(), api_keys.load_keys(file)[0].expires
     damage(file)
-    with patience(30), caplog.at_level(logging.INFO):
+    with time_limit(30), caplog.at_level(logging.INFO):
         for _ in range(3):
-            found = ring.find(good.encode())
-            assert found is not None
-            assert found.expires == ends
+            result = ring.find(good.encode())
+            assert result is not None
+            assert result.expires == ends
             assert ring.find(revoked.encode()) is ring.find(unknown.encode()) is None
     assert [message.startswith("keeping the current keys: ") for message in caplog.messages] == [
         True
@@ -405,14 +403,14 @@ except Exception as error:
 """
     file.parent.chmod(0o700)
     command = [sys.executable, "-c", program, str(file)]
-    done = subprocess.run(
+    result = subprocess.run(
         command, capture_output=True, text=True, check=True, env=environment_without_coverage()
     )
     sentence = (
         f"The key file {file} cannot be read (Permission denied): fix its permissions, or "
         f"name another with --keys.\n"
     )
-    assert (done.stdout, done.stderr) == (sentence, f"keeping the current keys: {sentence}")
+    assert (result.stdout, result.stderr) == (sentence, f"keeping the current keys: {sentence}")
 
 
 @pytest.mark.deep

@@ -1,4 +1,4 @@
-"""Steady load while everything changes: `tests/support/endurance.py`, for a shorter time."""
+"""Constant load during builds, kills and outages: a short run of `support.endurance`."""
 
 from pathlib import Path
 

@@ -1,6 +1,4 @@
-"""Faults: a killed build, a disk that takes no more, a damaged snapshot, a damaged key file.
-docs/evidence/faults.md tells what was seen.
-"""
+"""Faults: killed builds, full disks and failing writes. docs/evidence/faults.md has the results."""
 
 import errno
 import gc
@@ -303,8 +301,8 @@ def wire(number: int) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def given(tmp_path_factory: pytest.TempPathFactory, runner: CommandRunner) -> Given:
-    """Those, to be copied."""
+def fault_folder(tmp_path_factory: pytest.TempPathFactory, runner: CommandRunner) -> Given:
+    """A copy of the prepared files."""
     return Given(tmp_path_factory.mktemp("given"), runner)
 
 
@@ -312,27 +310,25 @@ def state_of(folder: Path) -> dict[str, object]:
     """Every file and link, but what is only there for the next time; of keys, whose they are and
     whether they are good.
     """
-    found: dict[str, object] = {}
+    result: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if re.search(r"/\.cache/|\.lock$|\.part$", name):
             continue
         if path.name == "keys.json":
-            found[name] = [
+            result[name] = [
                 (key.project, key.expires is None, key.state(datetime.now(UTC)))
                 for key in api_keys.load_keys(path)
             ]
         elif path.is_symlink():
-            found[name] = path.readlink()
+            result[name] = path.readlink()
         elif path.is_file():
-            found[name] = path.read_bytes()
-    return found
+            result[name] = path.read_bytes()
+    return result
 
 
-def told(ended: Outcome, folder: Path) -> str:
-    """The one sentence with which a command that the disk has refused something ends: it names
-    what, why, and what to do.
-    """
+def assert_write_error(ended: Outcome, folder: Path) -> str:
+    """Check the one sentence of a command whose write failed."""
     assert ended.status == 2, ended
     assert "Traceback" not in ended.err
     sentence = ended.err.strip().rpartition("\n")[2]
@@ -344,26 +340,32 @@ def told(ended: Outcome, folder: Path) -> str:
     return sentence
 
 
-def fail(given: Given, name: str, error: int, at: int, to: Path) -> bool:
+def fail(fault_folder: Given, name: str, error: int, at: int, to: Path) -> bool:
     """Let a command meet a disk that fails, and then a sound one: whether the first ended without a
     fault, and did all.
     """
-    given.copied(name, to)
+    fault_folder.copied(name, to)
     before = state_of(to / "given")
-    ended = given.run(name, to, first=at, last=at if error == errno.EIO else ALWAYS, error=error)
+    ended = fault_folder.run(
+        name, to, first=at, last=at if error == errno.EIO else ALWAYS, error=error
+    )
     if ended.status:
-        assert f"({os.strerror(error)}): {WHAT_TO_DO[error]}" in told(ended, to / "given")
+        assert f"({os.strerror(error)}): {WHAT_TO_DO[error]}" in assert_write_error(
+            ended, to / "given"
+        )
     now = state_of(to / "given")
     assert in_force(to / "given/build") in (
-        (given.old, given.new) if name in ("build", "snapshots use") else (given.old,)
+        (fault_folder.old, fault_folder.new)
+        if name in ("build", "snapshots use")
+        else (fault_folder.old,)
     )
     if ended.status and name in ALL_OR_NOTHING and error != errno.EROFS:
         assert now == before
     if not ended.status:
-        assert now == given_after(given, name, to)
+        assert now == expected_state(fault_folder, name, to)
         return True
-    assert given.run(name, to).status == 0
-    assert state_of(to / "given") == given_after(given, name, to)
+    assert fault_folder.run(name, to).status == 0
+    assert state_of(to / "given") == expected_state(fault_folder, name, to)
     assert find_leftovers(to / "given") == [] or (
         error == errno.EROFS and not name.startswith("keys ")
     )
@@ -388,20 +390,20 @@ ALL_OR_NOTHING = {
 _AFTER: dict[str, dict[str, object]] = {}
 
 
-def given_after(given: Given, name: str, to: Path) -> dict[str, object]:
-    """How things are after a command that meets no fault."""
+def expected_state(fault_folder: Given, name: str, to: Path) -> dict[str, object]:
+    """Return the files after a command without a fault."""
     if name not in _AFTER:
-        given.copied(name, to / "clean")
-        ended = given.run(name, to / "clean")
+        fault_folder.copied(name, to / "clean")
+        ended = fault_folder.run(name, to / "clean")
         assert ended.status == 0, ended
         _AFTER[name] = state_of(to / "clean/given")
     return _AFTER[name]
 
 
-def steps_of(given: Given, name: str, error: int, to: Path) -> int:
+def steps_of(fault_folder: Given, name: str, error: int, to: Path) -> int:
     """How many steps a command takes on a sound disk, of those that fail so."""
-    given.copied(name, to)
-    return given.run(name, to, error=error).steps
+    fault_folder.copied(name, to)
+    return fault_folder.run(name, to, error=error).steps
 
 
 def spread(steps: int, most: int) -> list[int]:
@@ -443,21 +445,23 @@ FEW = [
 @pytest.mark.parametrize(
     ("name", "error"), sorted({*product(COMMANDS, FAULTS), *FEW}) if DEEP_PROFILE else FEW
 )
-def test_failed_write_is_one_sentence(name: str, error: int, given: Given, tmp_path: Path) -> None:
+def test_failed_write_is_one_sentence(
+    name: str, error: int, fault_folder: Given, tmp_path: Path
+) -> None:
     """A full or read-only disk from some step on, or one failing step; then the command succeeds on
     a good disk.
     """
-    steps = spread(steps_of(given, name, error, tmp_path), 20 if DEEP_PROFILE else 2)
-    through = [fail(given, name, error, at, tmp_path) for at in steps]
+    steps = spread(steps_of(fault_folder, name, error, tmp_path), 20 if DEEP_PROFILE else 2)
+    through = [fail(fault_folder, name, error, at, tmp_path) for at in steps]
     print(f"{name}, {errno.errorcode[error]}: {len(steps)} steps, {sum(through)} got through")
     assert not all(through)
 
 
-def test_check_fix_reports_an_unwritable_file(given: Given, tmp_path: Path) -> None:
+def test_check_fix_reports_an_unwritable_file(fault_folder: Given, tmp_path: Path) -> None:
     """And does not change it."""
-    given.copied("check --fix", tmp_path)
+    fault_folder.copied("check --fix", tmp_path)
     before = state_of(tmp_path / "given/catalog")
-    ended = given.run(
+    ended = fault_folder.run(
         "check --fix",
         tmp_path,
         below=str(tmp_path / "given/catalog"),
@@ -465,7 +469,9 @@ def test_check_fix_reports_an_unwritable_file(given: Given, tmp_path: Path) -> N
         last=ALWAYS,
         error=errno.EACCES,
     )
-    assert f"{given.slug}/20250101_00.yaml (Permission denied)" in told(ended, tmp_path / "given")
+    assert f"{fault_folder.slug}/20250101_00.yaml (Permission denied)" in assert_write_error(
+        ended, tmp_path / "given"
+    )
     assert state_of(tmp_path / "given/catalog") == before
 
 
@@ -515,18 +521,20 @@ REAL = (
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", REAL)
-def test_really_full_or_read_only_disk(name: str, given: Given, tmp_path: Path) -> None:
+def test_really_full_or_read_only_disk(name: str, fault_folder: Given, tmp_path: Path) -> None:
     """With 0, 1, 2, ... free pages until the command succeeds, and mounted read-only."""
     place, full, room = tmp_path / "disk", 0, 0
     with disk(place) as remount:
         while True:
-            given.copied(name, place)
+            fault_folder.copied(name, place)
             free = os.statvfs(place)
             remount(f"size={(free.f_blocks - free.f_bfree + room) * free.f_frsize}")
-            ended = given.run(name, place)
+            ended = fault_folder.run(name, place)
             remount("size=64m")
             assert in_force(place / "given/build") in (
-                (given.old, given.new) if name in ("build", "snapshots use") else (given.old,)
+                (fault_folder.old, fault_folder.new)
+                if name in ("build", "snapshots use")
+                else (fault_folder.old,)
             )
             if not ended.status:
                 break
@@ -536,19 +544,19 @@ def test_really_full_or_read_only_disk(name: str, given: Given, tmp_path: Path) 
                 or "not enough disk space" in ended.err.lower()
             ), ended.err
             assert_one_sentence(ended)
-            assert given.run(name, place).status == 0
+            assert fault_folder.run(name, place).status == 0
             room += 1 + room // 8
-        given.copied(name, place)
+        fault_folder.copied(name, place)
         gc.collect()  # what is removed and still mapped keeps a disk from being mounted read-only
         remount("ro")
-        ended = given.run(name, place)
+        ended = fault_folder.run(name, place)
         remount("rw")
         assert (
-            "Read-only file system" in told(ended, place)
+            "Read-only file system" in assert_write_error(ended, place)
             if name != "publish"
             else ended.status == 2
         )
-        assert given.run(name, place).status == 0
+        assert fault_folder.run(name, place).status == 0
     print(f"{name}: {full} sizes were too small, {room} pages were enough")
     assert full or name == "snapshots use"  # a link takes no room here
 
@@ -574,9 +582,11 @@ def test_standard_output_on_a_full_disk(arguments: list[str], small_build: Path)
         *(["--build", str(small_build)] if "search" in arguments else []),
     ]
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        result = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
     sentence = (
         "error: Cannot write standard output (No space left on device): free some space, and "
         "run this again.\n"
     )
-    assert (done.returncode, done.stderr) == (2, sentence)
+    assert (result.returncode, result.stderr) == (2, sentence)

@@ -1,6 +1,4 @@
-"""Any bytes, any JSON and anything near what is well formed: each room takes it or refuses it in
-words, and nothing found once comes back.
-"""
+"""Random bytes, random JSON and mutated examples for every parser of untrusted input."""
 
 import copy
 import json
@@ -187,10 +185,10 @@ def test_corpus_is_accepted_or_refused(room: str, file: Path) -> None:
 @pytest.mark.parametrize("room", fuzz_targets.TARGETS)
 def test_examples_are_accepted(room: str) -> None:
     """At least one per target, so that mutations get past the first check."""
-    assert any(taken(room, data) for data in fuzz_targets.load_examples(room))
+    assert any(is_accepted(room, data) for data in fuzz_targets.load_examples(room))
 
 
-def taken(room: str, data: bytes) -> bool:
+def is_accepted(room: str, data: bytes) -> bool:
     try:
         fuzz_targets.TARGETS[room](data)
     except ToolcatalogError:
@@ -204,8 +202,8 @@ def test_missing_fuzzer_is_reported() -> None:
         "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")]),
     }
     command = [sys.executable, str(ROOT / "tests" / "support" / "fuzzer.py"), "cursor", "1"]
-    done = subprocess.run(
+    result = subprocess.run(
         command, capture_output=True, text=True, env=environment, timeout=60, check=False
     )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "atheris is not installed" in done.stderr
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "atheris is not installed" in result.stderr

@@ -37,14 +37,14 @@ def test_interrupted_start_prints_nothing(module: str, tmp_path: Path) -> None:
     """It ends at once by the signal, without a traceback."""
     (tmp_path / "sitecustomize.py").write_text(AS_IT_LOADS.format(module=module))
     command = [sys.executable, "-m", "toolcatalog", "serve", "--build", str(tmp_path)]
-    done = subprocess.run(
+    result = subprocess.run(
         command,
         env=os.environ | {"PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+    assert (result.returncode, result.stdout, result.stderr) == (-signal.SIGINT, "", "")
 
 
 AS_A_WORKER_LOADS = """
@@ -63,8 +63,8 @@ def test_interrupted_worker_start_prints_nothing(shipped_build: Path, tmp_path: 
     with start_process(
         tmp_path, "serve", "--build", shipped_build, "--port", "0", "--workers", "2"
     ) as process:
-        _, told = process.communicate(timeout=TIMEOUT)
-    assert (process.returncode, "Traceback" in told) == (130, False), told
+        _, output = process.communicate(timeout=TIMEOUT)
+    assert (process.returncode, "Traceback" in output) == (130, False), output
 
 
 @pytest.mark.parametrize("pause", [0, 0.05])
@@ -84,8 +84,10 @@ def test_second_interrupt_of_a_server_prints_nothing(
         os.killpg(process.pid, signal.SIGINT)
         time.sleep(pause)
         os.killpg(process.pid, signal.SIGINT)
-        _, told = process.communicate(timeout=TIMEOUT)
-    assert (process.returncode in {130, -signal.SIGINT}, "Traceback" in told) == (True, False), told
+        _, output = process.communicate(timeout=TIMEOUT)
+    assert (process.returncode in {130, -signal.SIGINT}, "Traceback" in output) == (True, False), (
+        output
+    )
 
 
 WHILE_IT_IS_HANDLED = """
@@ -159,8 +161,12 @@ atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
 def test_interrupt_at_the_end_prints_nothing(tmp_path: Path) -> None:
     """The output is complete then."""
     (tmp_path / "sitecustomize.py").write_text(AT_ITS_END)
-    done = run_toolcatalog("completion", "bash", env={"PYTHONPATH": str(tmp_path)})
-    assert (done.returncode, "complete" in done.stdout, done.stderr) == (-signal.SIGINT, True, "")
+    result = run_toolcatalog("completion", "bash", env={"PYTHONPATH": str(tmp_path)})
+    assert (result.returncode, "complete" in result.stdout, result.stderr) == (
+        -signal.SIGINT,
+        True,
+        "",
+    )
 
 
 LOADED = """
@@ -183,10 +189,10 @@ def test_numpy_starts_no_threads(said: dict[str, str], threads: int) -> None:
     env = {
         name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"
     } | said
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", LOADED], env=env, capture_output=True, text=True, check=True
     )
-    assert int(done.stdout.split()[-1]) == threads
+    assert int(result.stdout.split()[-1]) == threads
 
 
 def test_interrupt_after_the_start_raises() -> None:

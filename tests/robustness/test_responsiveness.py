@@ -1,6 +1,4 @@
-"""Hostile requests of up to 64 KiB do not hold up the others: a real server of many tools, toolkits
-and auth configs, which is asked for its health meanwhile.
-"""
+"""Hostile requests of up to 64 KiB do not delay others, in a server with many tools."""
 
 import contextlib
 import json
@@ -274,12 +272,12 @@ def test_no_body_blocks_others(server: Server) -> None:
                     path = "/api/v3/tool_router/session/trs_none/tools"
                     session = client.request("GET", path, content=body)
                     assert session.status_code in {400, 404}
-                    said = client.post(
+                    output = client.post(
                         "/mcp", content=body, headers={"content-type": "application/json"}
                     )
-                    assert said.status_code < 500
+                    assert output.status_code < 500
                     assert len(session.content) < ERROR
-                    assert len(said.content) < ERROR
+                    assert len(output.content) < ERROR
                 worst.append(watch.worst)
             assert min(worst) <= WAIT, body[:80]
 

@@ -59,7 +59,7 @@ def description(depth: int = 2) -> dict[str, Any]:
     """A parameter description with every key there is but `required`, and a hostile text in each
     that takes one.
     """
-    told: dict[str, Any] = {
+    output: dict[str, Any] = {
         "type": "string",
         "title": TEXT,
         "description": PROSE,
@@ -81,7 +81,7 @@ def description(depth: int = 2) -> dict[str, Any]:
         "uniqueItems": True,
     }
     if not depth:
-        return {**told, **limits}
+        return {**output, **limits}
     inner = description(depth - 1)
     nested = {
         "items": inner,
@@ -261,18 +261,18 @@ def test_every_field_has_a_hostile_text() -> None:
         for kind in SCHEMAS
     }
     assert held == {kind: {*schema["properties"]} for kind, schema in SCHEMAS.items()}
-    told: set[str] = set()
+    output: set[str] = set()
     todo = [{**description(), "required": True}]
     while todo:
         one = todo.pop()
-        told |= {*one}
+        output |= {*one}
         todo += [
             inner
             for key in ("items", "additionalProperties")
             if isinstance(inner := one.get(key), dict)
         ]
         todo += [*one.get("properties", {}).values(), *one.get("anyOf", ()), *one.get("oneOf", ())]
-    assert told == {*SCHEMAS["tool"]["$defs"]["input"]["properties"]}
+    assert output == {*SCHEMAS["tool"]["$defs"]["input"]["properties"]}
 
 
 # What Markdown may add to a page, and nothing else.
@@ -408,17 +408,17 @@ def test_symlinks_in_a_catalog_read_nothing(tmp_path: Path) -> None:
     for name, target in targets.items():
         (tool.parent / name).symlink_to(target)
     (tmp_path / "catalog" / "toolkits" / "linked").symlink_to(tmp_path)
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "check", "--catalog", tmp_path / "catalog", "--format", "json", cwd=tmp_path
     )
-    assert done.returncode == 1
-    told = [
+    assert result.returncode == 1
+    output = [
         (one["path"].rpartition("/")[2], one["rule"])
-        for one in json.loads(done.stdout)
+        for one in json.loads(result.stdout)
         if one["severity"] == "error"
     ]
-    assert {*targets, "linked"} <= {name for name, _ in told}
-    assert "SECRET" not in done.stdout + done.stderr
+    assert {*targets, "linked"} <= {name for name, _ in output}
+    assert "SECRET" not in result.stdout + result.stderr
     build = run_toolcatalog(
         "build",
         "--catalog",

@@ -104,20 +104,18 @@ def received(connection: socket.socket, data: bytes, wait: float = 20) -> bytes:
     """
     connection.settimeout(wait)
     connection.sendall(data)
-    found = b""
+    result = b""
     while more := connection.recv(65536):
-        found += more
-    return found
+        result += more
+    return result
 
 
 def statuses(data: bytes) -> list[bytes]:
     return re.findall(rb"HTTP/1\.1 ([0-9]{3}) ", data)
 
 
-def known(server: Server, connection: socket.socket) -> None:
-    """Ask for a tool twice in the same words: from then on this connection has a head that is
-    known.
-    """
+def request_twice(server: Server, connection: socket.socket) -> None:
+    """Request a tool twice with the same bytes on a connection."""
     for _ in range(2):
         connection.sendall(
             b"GET %b HTTP/1.1\r\nHost: a\r\nx-api-key: %b\r\n\r\n"
@@ -138,16 +136,16 @@ def test_ambiguous_request_is_refused(shipped: Server, name: str, is_known: bool
     for target in (b"/healthz", TOOL.encode()):
         with connected(shipped) as connection:
             if is_known:
-                known(shipped, connection)
+                request_twice(shipped, connection)
             data = received(
                 connection,
                 REFUSED[name]
                 .replace(b"/healthz", target)
                 .replace(b"Host: a", b"Host: a\r\nx-api-key: %b" % shipped.key.encode(), 1),
             )
-        found = statuses(data)
-        assert len(found) <= 2  # a get is answered before its body is looked at
-        assert found[-1] == b"400" or found == [b"200"], data
+        result = statuses(data)
+        assert len(result) <= 2  # a get is answered before its body is looked at
+        assert result[-1] == b"400" or result == [b"200"], data
         assert b"smuggled" not in data
 
 
@@ -158,7 +156,7 @@ def test_body_that_looks_like_a_request_is_a_body(
 ) -> None:
     with connected(shipped) as connection:
         if is_known:
-            known(shipped, connection)
+            request_twice(shipped, connection)
         data = received(connection, WHOLE[name] + head(b"Connection: close"))
     assert statuses(data) == [b"200", b"200"], data
     assert b"smuggled" not in data
@@ -397,7 +395,7 @@ def test_responses_and_logs_reveal_no_secrets(shipped_build: Path, tmp_path: Pat
                 connection.sendall(data)
                 connection.shutdown(socket.SHUT_WR)
                 answer = b"".join(iter(lambda at=connection: at.recv(65536), b""))  # type: ignore[misc]
-            for told in (
+            for output in (
                 b"Traceback",
                 b'File "',
                 str(tmp_path).encode(),
@@ -405,7 +403,7 @@ def test_responses_and_logs_reveal_no_secrets(shipped_build: Path, tmp_path: Pat
                 b"/site-packages/",
                 b".py",
             ):
-                assert told not in answer, data
+                assert output not in answer, data
             assert {*SECRET.findall(answer)} <= {*SECRET.findall(data)}
             assert b" 500 " not in answer[:20], data
     log = server.log.read_bytes()

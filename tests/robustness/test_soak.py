@@ -16,14 +16,14 @@ pytestmark = pytest.mark.skipif(
 
 def look(seen: SoakResult, log: str) -> None:
     """Ordinary clients saw nothing of the others, and nothing is left of any."""
-    told = seen.summary()
-    print(told, file=sys.stderr)
-    assert sum(seen.failures.values()) == 0, told
-    assert not [status for status in seen.statuses if status >= 500], told
-    assert "pipelining: wrong" not in seen.connection_ends, told
-    assert seen.connection_ends["pipelining: right"] > 0, told
-    assert seen.descriptor_counts[2] <= seen.descriptor_counts[0], told
-    assert seen.exit_code == 0, told
+    output = seen.summary()
+    print(output, file=sys.stderr)
+    assert sum(seen.failures.values()) == 0, output
+    assert not [status for status in seen.statuses if status >= 500], output
+    assert "pipelining: wrong" not in seen.connection_ends, output
+    assert seen.connection_ends["pipelining: right"] > 0, output
+    assert seen.descriptor_counts[2] <= seen.descriptor_counts[0], output
+    assert seen.exit_code == 0, output
     assert "Traceback" not in log
     assert " ERROR " not in log
 

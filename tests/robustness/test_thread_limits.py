@@ -1,6 +1,4 @@
-"""The room `threads`, and what goes by it: where the system allows no more threads or processes,
-work is done without, or a sentence says so.
-"""
+"""Limits on threads and processes: work continues with fewer, or one sentence reports it."""
 
 import re
 import resource
@@ -56,7 +54,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("most", [0, 1, 2, 3, 4, 5, 6])
 def test_build_uses_fewer_processes_if_limited(most: int, catalog: Path, tmp_path: Path) -> None:
     """Or none, and never waits for one that cannot start."""
-    done = limited(
+    result = limited(
         most,
         "build",
         "--catalog",
@@ -68,15 +66,13 @@ def test_build_uses_fewer_processes_if_limited(most: int, catalog: Path, tmp_pat
         "--jobs",
         2,
     )
-    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
-    assert done.stdout.strip() == build(catalog, tmp_path / "other", None).digest
+    assert (result.returncode, "Traceback" in result.stderr) == (0, False), result.stderr
+    assert result.stdout.strip() == build(catalog, tmp_path / "other", None).digest
 
 
 @pytest.fixture
-def without_shared_memory() -> list[str]:
-    """What to begin a command with, for it to have none: some containers have none, or may not
-    write there.
-    """
+def no_shared_memory_command() -> list[str]:
+    """Return the prefix of a command that runs it without shared memory, as in some containers."""
     alone = [
         "unshare",
         "--mount",
@@ -94,23 +90,23 @@ def without_shared_memory() -> list[str]:
 
 
 def test_build_works_without_shared_memory(
-    without_shared_memory: list[str], catalog: Path, tmp_path: Path
+    no_shared_memory_command: list[str], catalog: Path, tmp_path: Path
 ) -> None:
     """Which holds the locks of processes."""
     command = f"build --catalog {catalog} --out {tmp_path}/build --no-site --jobs 2"
-    done = subprocess.run(
-        [*without_shared_memory, *command.split()],
+    result = subprocess.run(
+        [*no_shared_memory_command, *command.split()],
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == build(catalog, tmp_path / "other", None).digest
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == build(catalog, tmp_path / "other", None).digest
 
 
 def test_workers_run_without_shared_memory(
-    without_shared_memory: list[str], shipped_build: Path, tmp_path: Path
+    no_shared_memory_command: list[str], shipped_build: Path, tmp_path: Path
 ) -> None:
     """They answer and drain."""
     create_key(tmp_path / "keys.json")
@@ -120,38 +116,38 @@ def test_workers_run_without_shared_memory(
     )
     with (
         subprocess.Popen(
-            [*without_shared_memory, *command.split()], stderr=subprocess.PIPE, text=True
+            [*no_shared_memory_command, *command.split()], stderr=subprocess.PIPE, text=True
         ) as server,
         ExitStack() as ends,
     ):
         ends.callback(server.kill)  # should what follows fail, it would be waited for
         assert server.stderr
         url = next(
-            found[0] for line in server.stderr if (found := re.search("http://[0-9.:]+", line))
+            result[0] for line in server.stderr if (result := re.search("http://[0-9.:]+", line))
         )
         assert httpx.get(f"{url}/readyz", timeout=TIMEOUT).status_code == 200
         server.terminate()
         wait_until(lambda: httpx.get(f"{url}/readyz").status_code == 503)
         server.terminate()
-        _, said = server.communicate(timeout=TIMEOUT)
-    assert (server.returncode, "Traceback" in said) == (0, False), said
+        _, output = server.communicate(timeout=TIMEOUT)
+    assert (server.returncode, "Traceback" in output) == (0, False), output
 
 
 @needs_limits
 def test_server_without_threads_reports_it(shipped_build: Path, tmp_path: Path) -> None:
     """It cannot follow its build."""
     (tmp_path / "keys.json").write_text('{"format": 1, "keys": []}')
-    done = limited(
+    result = limited(
         0, "serve", "--build", shipped_build, "--keys", tmp_path / "keys.json", "--port", 0
     )
-    assert error_sentence(done).startswith("error: No more threads may be started here")
+    assert error_sentence(result).startswith("error: No more threads may be started here")
 
 
 @needs_limits
 def test_object_store_without_threads_is_reported(shipped_build: Path, tmp_path: Path) -> None:
     """The library starts its own."""
-    done = limited(0, "publish", f"file://{tmp_path}/store", "--build", shipped_build)
-    assert error_sentence(done).startswith("error: No more threads may be started here")
+    result = limited(0, "publish", f"file://{tmp_path}/store", "--build", shipped_build)
+    assert error_sentence(result).startswith("error: No more threads may be started here")
 
 
 def test_thread_count_is_measured_and_released() -> None:

@@ -1,6 +1,4 @@
-"""The family's real client libraries, unmodified, each in a process of its own that stays: a
-request in, an answer out.
-"""
+"""API clients: real client libraries, each in a process of its own."""
 
 import json
 import os

@@ -1,6 +1,4 @@
-"""A catalog that is edited at random and stays sound, but for what is broken on purpose, as people
-and their tools edit it.
-"""
+"""Random edits of a catalog that keep it valid, except for those that break it on purpose."""
 
 import os
 import random

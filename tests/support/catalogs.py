@@ -1,4 +1,4 @@
-"""Catalogs of any size, made in a moment: many small tools, each sound, none like another."""
+"""Generated catalogs of any size: many small, different, valid tools."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Small catalogs as records, for the rooms that never see a file."""
+"""Small catalogs as records, for tests of packages that read no files."""
 
 from typing import Any
 

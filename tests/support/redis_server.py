@@ -1,6 +1,4 @@
-"""A real Redis server for tests, on a free loopback port: started, killed, and started again with
-what it had written.
-"""
+"""A real Redis server on a free loopback port, which can be killed and restarted."""
 
 import os
 import shutil

@@ -1,6 +1,4 @@
-"""What the tests of the site in a browser share: which browser, pages of each kind, and what a page
-may not do.
-"""
+"""Helpers of the browser tests: browsers, a page of each kind, and forbidden requests."""
 
 import json
 import os

@@ -1,6 +1,4 @@
-"""A snapshot read the plain way, as its format is described: without the store, and with nothing of
-toolcatalog.
-"""
+"""A simple reader of snapshots, which imports nothing of toolcatalog."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Names: what is safe in a path and a URL, and which name is nearest."""
+"""Tests of `names`: safe names, and the nearest name."""
 
 import re
 from itertools import permutations

@@ -1,4 +1,4 @@
-"""Parameter descriptions: the form that is served, and the schema that values are held against."""
+"""Tests of `parameters`: the served form, and the schema of values."""
 
 import json
 from typing import Any

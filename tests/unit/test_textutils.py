@@ -1,4 +1,4 @@
-"""What no reader sees: named where it does harm, left where a script or an emoji needs it."""
+"""Tests of `textutils`: invisible characters that do harm, and those that a script needs."""
 
 import pytest
 

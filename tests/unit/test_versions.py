@@ -1,4 +1,4 @@
-"""Versions: their form, their order, and which is in force."""
+"""Tests of `versions`: their form and order, and the newest at a point in time."""
 
 from datetime import date
 

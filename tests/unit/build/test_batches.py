@@ -22,12 +22,12 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size
 
 def test_batch_is_a_run_of_slugs() -> None:
     """All tools in order, each once, in batches of about 64."""
-    found = split_into_batches(FOLDERS)
-    assert [folder for batch in found for folder in batch] == sorted(
+    result = split_into_batches(FOLDERS)
+    assert [folder for batch in result for folder in batch] == sorted(
         FOLDERS, key=lambda folder: folder.rpartition("/")[2]
     )
-    assert all(found)
-    assert 30 < len(FOLDERS) / len(found) < 130
+    assert all(result)
+    assert 30 < len(FOLDERS) / len(result) < 130
     assert split_into_batches([]) == []
     assert split_into_batches(FOLDERS[:1]) == [(FOLDERS[0],)]
 
@@ -60,13 +60,13 @@ def test_boundaries_move_only_locally(number: int) -> None:
 
 def test_removing_the_first_tool_of_a_batch() -> None:
     """The batch before takes some of its tools; distant batches stay."""
-    found = split_into_batches(FOLDERS)
+    result = split_into_batches(FOLDERS)
     for place in range(1, 20):
-        first = found[place][0]
+        first = result[place][0]
         others = split_into_batches([folder for folder in FOLDERS if folder != first])
-        assert found[: place - 1] == others[: place - 1]
-        assert len({*found} - {*others}) <= 6
-        assert others[place - 1][: len(found[place - 1])] == found[place - 1]
+        assert result[: place - 1] == others[: place - 1]
+        assert len({*result} - {*others}) <= 6
+        assert others[place - 1][: len(result[place - 1])] == result[place - 1]
 
 
 SETTLED = 2.1  # seconds after which the state of a file is relied on
@@ -102,7 +102,7 @@ def deleted(folder: Path) -> None:
     (folder / "one.yaml").unlink()
 
 
-def added(folder: Path) -> None:
+def with_tool(folder: Path) -> None:
     (folder / "new.yaml").write_text("new")
 
 
@@ -131,11 +131,11 @@ def emptied(folder: Path) -> None:
         file.unlink()
 
 
-def noted(folder: Path) -> None:
+def record_states(folder: Path) -> None:
     (folder / "README.md").write_text("No data.")
 
 
-def made_anew(folder: Path) -> None:
+def recreate(folder: Path) -> None:
     shutil.rmtree(folder)
     folder.mkdir()
     (folder / "one.yaml").write_text("one")
@@ -152,14 +152,14 @@ CHANGES: list[Change] = [
     replaced,
     touched,
     deleted,
-    added,
+    with_tool,
     renamed,
     exchanged,
     linked,
     deeper,
     emptied,
-    noted,
-    made_anew,
+    record_states,
+    recreate,
     removed,
 ]
 
@@ -178,16 +178,16 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def seen(root: Path, folder: str, rows: list[FolderRow]) -> list[FolderRow]:
-    """What a look at a folder gives to be noted, after a look at what it tells."""
-    found = batches.scan_folders(root, [folder], rows)
+def list_folder(root: Path, folder: str, rows: list[FolderRow]) -> list[FolderRow]:
+    """List a folder twice and return the recorded state."""
+    result = batches.scan_folders(root, [folder], rows)
     truth = {
         path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in (root / folder).rglob("*.yaml")
     }
-    assert dict(found.files) == truth
-    assert bool(found.rows) == bool(truth)
-    return [*found.rows]
+    assert dict(result.files) == truth
+    assert bool(result.rows) == bool(truth)
+    return [*result.rows]
 
 
 def marked(rows: list[FolderRow]) -> list[FolderRow]:
@@ -202,28 +202,28 @@ def marked(rows: list[FolderRow]) -> list[FolderRow]:
 def test_every_change_of_a_folder_is_found(change: Change, root: Path) -> None:
     """In the next listing and the one after."""
     folder = f"toolkits/kit/{change.__name__}"
-    rows = seen(root, folder, [])
+    rows = list_folder(root, folder, [])
     assert batches.are_files_unchanged(root, [folder], rows)
     change(root / folder)
     assert not batches.are_files_unchanged(root, [folder], rows)
     if (root / folder).exists():
-        seen(root, folder, seen(root, folder, rows))
+        list_folder(root, folder, list_folder(root, folder, rows))
     else:
         assert batches.scan_folders(root, [folder], rows).problems
 
     """Folders deeper than tool files are listed in each build, also where there were none."""
     folder = "toolkits/kit/hollow"
-    rows = seen(root, folder, [])
+    rows = list_folder(root, folder, [])
     (root / folder / "below" / "three.yaml").write_text("three")
     assert not batches.are_files_unchanged(root, [folder], rows)
-    seen(root, folder, rows)
+    list_folder(root, folder, rows)
 
 
 def test_unchanged_files_are_not_read(root: Path) -> None:
     """If the state of the folder and its files is as recorded; symlinks are always read."""
     for name, relied_on in (("still", True), ("links", False)):
         folder = f"toolkits/kit/{name}"
-        rows = marked(seen(root, folder, []))
+        rows = marked(list_folder(root, folder, []))
         assert batches.are_files_unchanged(root, [folder], rows) is relied_on
         read = {
             path.rpartition("/")[2]: digest != "as noted"
@@ -237,7 +237,7 @@ def test_unchanged_files_are_not_read(root: Path) -> None:
 def test_record_of_other_folders_is_not_used(root: Path) -> None:
     """One folder more or less, or another order."""
     still, links = "toolkits/kit/still", "toolkits/kit/links"
-    rows = seen(root, still, [])
+    rows = list_folder(root, still, [])
     assert not batches.are_files_unchanged(root, [], rows)
     assert not batches.are_files_unchanged(root, [still, still], rows)
     assert not batches.are_files_unchanged(root, [links], rows)
@@ -251,7 +251,7 @@ def test_recent_file_is_read_every_time(tmp_path: Path) -> None:
     rows: list[FolderRow] = []
     for text in ("abc", "abd", "abe"):
         (folder / "one.yaml").write_text(text)
-        rows = seen(tmp_path, "toolkits/kit/FRESH", rows)
+        rows = list_folder(tmp_path, "toolkits/kit/FRESH", rows)
         assert not batches.are_files_unchanged(tmp_path, ["toolkits/kit/FRESH"], rows)
 
 

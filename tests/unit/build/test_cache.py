@@ -1,4 +1,4 @@
-"""The room `parts`: what was kept is taken up again as it was, or not at all."""
+"""Tests of `build.cache`: an entry is read as it was written, or not at all."""
 
 import random
 from dataclasses import replace
@@ -97,9 +97,9 @@ def test_damaged_entry_is_none(cache: Path) -> None:
         place.write_bytes(damaged)
         assert build_cache.load_batch(cache, KEY) is None, at
         for name in SECTIONS:
-            found = build_cache.load_batch(cache, KEY, (name,))
-            assert found is None or same(
-                found, replace(CompiledBatch(), **{name: getattr(PART, name)})
+            result = build_cache.load_batch(cache, KEY, (name,))
+            assert result is None or same(
+                result, replace(CompiledBatch(), **{name: getattr(PART, name)})
             )
     place.write_bytes(bytes(len(data)))
     assert build_cache.load_batch(cache, KEY) is None

@@ -91,12 +91,12 @@ def task(root: Path, tmp_path: Path) -> Task:
 
 def test_valid_batch_is_cached(task: Task) -> None:
     """The key is found by its files, and the entry equals the records."""
-    done = compiler.compile_batch(task)
-    assert done.entry is not None
-    assert (done.checked_files, done.unreadable) == ((), ())
+    result = compiler.compile_batch(task)
+    assert result.entry is not None
+    assert (result.checked_files, result.unreadable) == ((), ())
     looked = batches.find_cached((task, None))
     assert looked is not None
-    assert looked.key == done.entry.key
+    assert looked.key == result.entry.key
     part = compiler.load_or_compile(CachedBatch(task, looked), "facts")
     assert len(part.facts) == 6
     assert sorted(part.facts.slugs) == [
@@ -143,18 +143,18 @@ def test_batch_with_problems_is_not_cached(task: Task, root: Path) -> None:
     """Problems of each file are returned, valid tools come without parameters."""
     (root / "toolkits/kit0/KIT0_DO_0/20250101_00.yaml").write_text("name: X\n")
     (root / "toolkits/kit0/KIT0_DO_0/stray.txt").write_text("")
-    done = compiler.compile_batch(task)
-    assert done.entry is None
-    assert len(done.checked_files) == 7
+    result = compiler.compile_batch(task)
+    assert result.entry is None
+    assert len(result.checked_files) == 7
     assert {
         one.path: [problem.rule for problem in one.problems]
-        for one in done.checked_files
+        for one in result.checked_files
         if one.problems
     } == {
         "toolkits/kit0/KIT0_DO_0/20250101_00.yaml": ["missing-key"],
         "toolkits/kit0/KIT0_DO_0/stray.txt": ["file-unexpected"],
     }
-    records = [one.record for one in done.checked_files if isinstance(one.record, ToolVersion)]
+    records = [one.record for one in result.checked_files if isinstance(one.record, ToolVersion)]
     assert len(records) == 6
     assert all(record.input_parameters == {} for record in records)
     assert not (task.cache / "parts").exists()
@@ -163,10 +163,10 @@ def test_batch_with_problems_is_not_cached(task: Task, root: Path) -> None:
 
 def test_batch_without_its_toolkit_is_not_cached(task: Task) -> None:
     """Without a valid toolkit, tools have no name and logo."""
-    done = compiler.compile_batch(replace(task, toolkits={}))
-    assert done.entry is None
-    assert len(done.checked_files) == 6
-    assert not any(one.problems for one in done.checked_files)
+    result = compiler.compile_batch(replace(task, toolkits={}))
+    assert result.entry is None
+    assert len(result.checked_files) == 6
+    assert not any(one.problems for one in result.checked_files)
 
 
 def test_damaged_entry_is_rebuilt(task: Task) -> None:
@@ -221,18 +221,18 @@ def test_documents_of_batches(batched: list[list[ToolVersion]], tmp_path: Path) 
         (one for batch in batched for one in batch), key=lambda one: (one.slug, one.version)
     )
     newest = {one.slug: one.version for one in ordered}
-    found = read_documents(tmp_path)
+    result = read_documents(tmp_path)
     expected = [(one.slug, one.version) for one in ordered if newest[one.slug] == one.version]
-    assert [*found] == expected + [
+    assert [*result] == expected + [
         (one.slug, one.version) for one in ordered if newest[one.slug] != one.version
     ]
     data = (tmp_path / "tools.json").read_bytes()
     assert [data[row[0] : row[1]] for row in read_positions(tmp_path)] == [
-        found[one.slug, one.version] for one in ordered
+        result[one.slug, one.version] for one in ordered
     ]
-    for path, said in assembly.written.items():
+    for path, output in assembly.written.items():
         written = (tmp_path / path).read_bytes()
-        assert (said.size, said.sha256) == (len(written), hashlib.sha256(written).hexdigest())
+        assert (output.size, output.sha256) == (len(written), hashlib.sha256(written).hexdigest())
     kept = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
     assert kept == {*assembly.written}
 

@@ -1,6 +1,4 @@
-"""What one build tells the next of a site: taken as it was kept or not at all, and gone through
-without being held.
-"""
+"""Tests of `build.state`: state is read as it was written, or not at all."""
 
 import tracemalloc
 from pathlib import Path
@@ -26,14 +24,14 @@ def cache(tmp_path: Path) -> Path:
     return folder
 
 
-def noted(files: int, group: int = 0) -> PageGroupState:
-    """What is noted of a group of so many pages."""
+def make_group(files: int, group: int = 0) -> PageGroupState:
+    """Return a group with this number of pages."""
     paths = [f"tools/A_{group}_{number}/index.html" for number in range(files)]
     return state.encode_group_state(dict.fromkeys(paths, 1 << 62), dict.fromkeys(paths, "0" * 64))
 
 
-def kept(cache: Path, site: Path, groups: dict[str, PageGroupState]) -> Path:
-    """The file in which they are kept."""
+def groups_file(cache: Path, site: Path, groups: dict[str, PageGroupState]) -> Path:
+    """Return the file with the groups."""
     with state.write_site_state(cache, site, "this program", "all that") as writer:
         for digest, group in groups.items():
             writer.add(digest, group)
@@ -43,8 +41,8 @@ def kept(cache: Path, site: Path, groups: dict[str, PageGroupState]) -> Path:
 
 def test_page_groups_round_trip(cache: Path, tmp_path: Path) -> None:
     """All at once and one by one; not from another program version."""
-    groups = {"one": noted(2), "other": noted(0)}
-    kept(cache, tmp_path, groups)
+    groups = {"one": make_group(2), "other": make_group(0)}
+    groups_file(cache, tmp_path, groups)
     assert state.load_site_state(cache, tmp_path, "this program") == SiteState(
         source_digest="all that", groups=groups
     )
@@ -55,7 +53,7 @@ def test_page_groups_round_trip(cache: Path, tmp_path: Path) -> None:
 
 def test_damaged_state_is_empty(cache: Path, tmp_path: Path) -> None:
     """Also the groups before the damage."""
-    file = kept(cache, tmp_path, {"one": noted(1), "other": noted(1, 1)})
+    file = groups_file(cache, tmp_path, {"one": make_group(1), "other": make_group(1, 1)})
     data = file.read_bytes()
     for place in range(len(data)):
         file.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
@@ -65,7 +63,9 @@ def test_damaged_state_is_empty(cache: Path, tmp_path: Path) -> None:
 
 def test_iterating_page_groups_uses_little_memory(cache: Path, tmp_path: Path) -> None:
     """A million tools have 200 MB of them."""
-    file = kept(cache, tmp_path, {str(group): noted(50, group) for group in range(1_000)})
+    file = groups_file(
+        cache, tmp_path, {str(group): make_group(50, group) for group in range(1_000)}
+    )
     tracemalloc.start()
     pages = sum(
         group.page_count for _, group in state.iter_site_groups(cache, tmp_path, "this program")
@@ -101,10 +101,10 @@ def test_batch_facts_round_trip(tmp_path: Path) -> None:
         OTHER: build_cache.dump_rule_facts(ToolColumns()),
     }
     state.save_rule_facts(tmp_path / "cache", PROGRAM, facts)
-    kept = state.load_rule_facts(tmp_path / "cache", PROGRAM)
-    assert kept == facts
+    groups_file = state.load_rule_facts(tmp_path / "cache", PROGRAM)
+    assert groups_file == facts
     assert state.load_rule_facts(tmp_path / "cache", "another program") == {}
-    brief = build_cache.parse_rule_facts(kept[ONE])
+    brief = build_cache.parse_rule_facts(groups_file[ONE])
     assert [*brief.iter_tools(build_cache.JoinedNames())] == [
         ToolSummary("chat", "CHAT_SAY", "20250101_00", (), ("important",), None),
         ToolSummary("mail", "MAIL_SEND", "00000000_00", ("mail:write",), (), "MAIL_POST"),
@@ -118,7 +118,9 @@ def test_batch_facts_round_trip(tmp_path: Path) -> None:
         ),
     ]
     assert brief.rules == FACTS.rules
-    assert [*build_cache.parse_rule_facts(kept[OTHER]).iter_tools(build_cache.JoinedNames())] == []
+    assert [
+        *build_cache.parse_rule_facts(groups_file[OTHER]).iter_tools(build_cache.JoinedNames())
+    ] == []
 
 
 @given(scopes=NAMES, tags=NAMES)

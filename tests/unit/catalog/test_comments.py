@@ -1,4 +1,4 @@
-"""The room `comments`: what an author does not want to hear, and of which line that is said."""
+"""Tests of `catalog.comments`: suppression comments and their lines."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where tools lie in a catalog folder, by names alone, and which one was probably meant."""
+"""Tests of `catalog.folder`: paths of tools, and the nearest names."""
 
 from pathlib import Path
 

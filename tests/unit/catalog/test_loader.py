@@ -1,4 +1,4 @@
-"""From a folder to raw values: what is found, what it is, and where a finding stands."""
+"""Tests of `catalog.loader`: files to raw values, and places of findings."""
 
 import hashlib
 import os

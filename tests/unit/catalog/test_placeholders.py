@@ -1,4 +1,4 @@
-"""Placeholders: filled anywhere, refused where they are not one key and a known name."""
+"""Placeholders of sessions: filled at any depth, and refused if malformed."""
 
 from typing import Any
 

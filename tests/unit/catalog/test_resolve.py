@@ -1,6 +1,4 @@
-"""The catalog as written to what is served: defaults settled, versions listed, sessions filled
-in.
-"""
+"""Tests of `catalog.resolve`: records as written to records as served."""
 
 import json
 from dataclasses import replace

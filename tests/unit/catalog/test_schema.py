@@ -1,6 +1,4 @@
-"""One raw value to one record, or to what is wrong with it. What is wrong in which way is shown in
-tests/data/rejects.
-"""
+"""Tests of `catalog.schema`; tests/data/rejects has a case for each problem."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a session may use: toolkits, tools, tags, auth configs and pinned versions."""
+"""Tests of `catalog.sessions`: toolkits, tools, tags, auth configs and pinned versions."""
 
 from typing import Any
 

@@ -1,6 +1,4 @@
-"""Changing one value in a YAML file: all else stays as it is, byte for byte, or nothing is changed
-at all.
-"""
+"""Tests of `catalog.yaml_editor`: one value changes, and no other byte."""
 
 import copy
 from typing import Any

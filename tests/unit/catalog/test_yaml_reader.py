@@ -1,6 +1,4 @@
-"""Reading YAML safely: what is typed, what stays a string, what is refused, and where everything
-stands.
-"""
+"""Tests of `catalog.yaml_reader`: types, strings, problems and positions."""
 
 import json
 import math

@@ -1,6 +1,4 @@
-"""The room `catalog.yaml_writer`: what it writes is read back as the same value, and looks as a
-person would write it.
-"""
+"""Tests of `catalog.yaml_writer`: values round-trip, and the text is readable."""
 
 import json
 

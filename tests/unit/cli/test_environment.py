@@ -57,9 +57,9 @@ def test_environment_variable_names(path: list[str], option: str, variables: lis
         subcommand = command.get_command(click.Context(command), name)
         assert subcommand is not None
         command = subcommand
-    (found,) = [item for item in command.params if item.name == option]
-    assert isinstance(found, click.Option)
-    assert environment.list_variables(found) == variables
+    (result,) = [item for item in command.params if item.name == option]
+    assert isinstance(result, click.Option)
+    assert environment.list_variables(result) == variables
 
 
 def test_environment_variable_sets_an_option(

@@ -1,6 +1,4 @@
-"""Tools and toolkits as text for a terminal: all that there is to know, and nothing that could play
-with the terminal.
-"""
+"""Tests of `cli.tool_view`: complete text without terminal escapes."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,6 +1,4 @@
-"""What differs between two sides: every sort of entry, the worst first, and that what could not be
-compared is never no change.
-"""
+"""Tests of `diff.comparison`: all kinds of entries, their order, and incomparable files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -45,7 +43,7 @@ def side(
     )
 
 
-def told(previous: Side, current: Side) -> list[tuple[str, ...]]:
+def format_entries(previous: Side, current: Side) -> list[tuple[str, ...]]:
     return [
         (
             entry.status,
@@ -59,13 +57,13 @@ def told(previous: Side, current: Side) -> list[tuple[str, ...]]:
 
 
 def test_added_and_removed_tool() -> None:
-    assert told(
+    assert format_entries(
         side(), side({comparisons.V1: comparisons.PLAIN, comparisons.V2: comparisons.PLAIN})
     ) == [("added", comparisons.V2, "", "additive", "is new")]
-    assert told(
+    assert format_entries(
         side({comparisons.V1: comparisons.PLAIN, comparisons.V2: comparisons.PLAIN}), side()
     ) == [("removed", comparisons.V2, "", "breaking", "was removed")]
-    assert told(side({comparisons.V1: OLD}), side()) == [
+    assert format_entries(side({comparisons.V1: OLD}), side()) == [
         ("removed", comparisons.V1, "", "breaking", "was removed, announced for 2026-01-31")
     ]
     assert compare_sides(side({comparisons.V1: OLD}), side()).entries[0].sunset == "2026-01-31"
@@ -74,23 +72,23 @@ def test_added_and_removed_tool() -> None:
 def test_added_and_removed_version() -> None:
     """A new version is compared with its predecessor, if there is one."""
     both = side({comparisons.V1: comparisons.PLAIN, comparisons.V2: comparisons.NEEDY})
-    assert told(side({comparisons.V1: comparisons.PLAIN}), both) == [
+    assert format_entries(side({comparisons.V1: comparisons.PLAIN}), both) == [
         ("new version", comparisons.V2, comparisons.V1, "breaking", "is new and required")
     ]
-    assert told(both, side({comparisons.V1: comparisons.PLAIN})) == [
+    assert format_entries(both, side({comparisons.V1: comparisons.PLAIN})) == [
         ("version removed", comparisons.V2, "", "breaking", "was removed")
     ]
-    assert told(
+    assert format_entries(
         side({comparisons.V1: comparisons.PLAIN}), side({comparisons.V2: comparisons.NEEDY})
     ) == [
         ("version removed", comparisons.V1, "", "breaking", "was removed"),
         ("new version", comparisons.V2, comparisons.V1, "breaking", "is new and required"),
     ]
-    assert told(
+    assert format_entries(
         side({comparisons.V2: comparisons.PLAIN}),
         side({comparisons.V1: comparisons.PLAIN, comparisons.V2: comparisons.PLAIN}),
     ) == [("new version", comparisons.V1, "", "additive", "is new, and older than all others")]
-    assert told(
+    assert format_entries(
         side({comparisons.V1: comparisons.PLAIN}),
         side(
             {
@@ -107,23 +105,26 @@ def test_added_and_removed_version() -> None:
 
 def test_changed_published_version() -> None:
     """Deprecation is a separate entry; other spellings are none."""
-    assert told(
+    assert format_entries(
         side({comparisons.V1: comparisons.PLAIN}), side({comparisons.V1: comparisons.NEEDY})
     ) == [("changed", comparisons.V1, "", "breaking", "is new and required")]
-    assert told(side({comparisons.V1: comparisons.PLAIN}), side({comparisons.V1: OLD})) == [
-        ("deprecated", comparisons.V1, "", "text", "is new: sunset `2026-01-31`")
-    ]
-    assert told(side({comparisons.V1: OLD}), side({comparisons.V1: comparisons.PLAIN})) == [
-        ("deprecation", comparisons.V1, "", "text", "was removed")
-    ]
+    assert format_entries(
+        side({comparisons.V1: comparisons.PLAIN}), side({comparisons.V1: OLD})
+    ) == [("deprecated", comparisons.V1, "", "text", "is new: sunset `2026-01-31`")]
+    assert format_entries(
+        side({comparisons.V1: OLD}), side({comparisons.V1: comparisons.PLAIN})
+    ) == [("deprecation", comparisons.V1, "", "text", "was removed")]
     assert [
-        row[0] for row in told(side({comparisons.V1: REWORDED}), side({comparisons.V1: OLD}))
+        row[0]
+        for row in format_entries(side({comparisons.V1: REWORDED}), side({comparisons.V1: OLD}))
     ] == [
         "changed",
         "deprecated",
     ]
     assert (
-        told(side({comparisons.V1: comparisons.PLAIN}), side({comparisons.V1: comparisons.PLAIN}))
+        format_entries(
+            side({comparisons.V1: comparisons.PLAIN}), side({comparisons.V1: comparisons.PLAIN})
+        )
         == []
     )
 

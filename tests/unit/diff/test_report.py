@@ -1,6 +1,4 @@
-"""A comparison as Markdown and as JSON: short first, never too long, and no text of a catalog
-becomes structure.
-"""
+"""Tests of `diff.report`: Markdown and JSON of bounded size."""
 
 import json
 from dataclasses import replace
@@ -31,8 +29,8 @@ PARSER = MarkdownIt("commonmark", {"html": True})
 WORDS = {"type": "string", "description": "", "required": True}
 
 
-def one(label: Status = "changed", text: str = "x", **fields: Any) -> Entry:
-    """An entry with this text wherever a catalog has a say."""
+def make_entry(label: Status = "changed", text: str = "x", **fields: Any) -> Entry:
+    """Return an entry with this text in each field of a catalog."""
     change = Change("breaking", f"input {text}".replace("`", "\\u0060"), "no longer takes `a`, `b`")
     return Entry(label, f"toolkits/a/{text}", "a", text, V1, changes=(change,))._replace(**fields)
 
@@ -47,11 +45,11 @@ def test_report_without_differences() -> None:
 
 def test_numbers_come_first() -> None:
     entries = (
-        one("not compared", reason="line 3"),
-        one("removed"),
-        one(),
-        one("new version", compared_with=V1),
-        one("new version", compared_with=V1),
+        make_entry("not compared", reason="line 3"),
+        make_entry("removed"),
+        make_entry(),
+        make_entry("new version", compared_with=V1),
+        make_entry("new version", compared_with=V1),
     )
     text = render_markdown(Comparison("main", "HEAD", entries))
     assert text.startswith(
@@ -65,7 +63,9 @@ def test_numbers_come_first() -> None:
 
 def test_long_reports_are_folded_by_toolkit() -> None:
     """Each toolkit is a `details` element with its numbers and Markdown inside."""
-    entries = tuple(one(text=f"T_{number}", toolkit=f"kit{number % 3}") for number in range(60))
+    entries = tuple(
+        make_entry(text=f"T_{number}", toolkit=f"kit{number % 3}") for number in range(60)
+    )
     text = render_markdown(compare_sides(Side({}, {}, {}), Side({}, {}, {}), extra_entries=entries))
     assert text.count("<details><summary>Toolkit <code>kit") == text.count("\n</details>\n") == 3
     assert (
@@ -78,10 +78,13 @@ def test_long_reports_are_folded_by_toolkit() -> None:
 def test_report_length_is_limited() -> None:
     """For GitHub: omitted entries are counted, open elements are closed."""
     for entries in (
-        tuple(one(text=f"T_{number}", toolkit=f"kit{number % 200}") for number in range(3_000)),
-        tuple(one(text="x" * 100_000, toolkit=f"kit{number}") for number in range(3_000)),
-        tuple(one(text=f"T_{number}") for number in range(3_000)),
-        (one(changes=(Change("breaking", "input x", "`" + "y" * 5000 + "`"),) * 10_000),) * 100,
+        tuple(
+            make_entry(text=f"T_{number}", toolkit=f"kit{number % 200}") for number in range(3_000)
+        ),
+        tuple(make_entry(text="x" * 100_000, toolkit=f"kit{number}") for number in range(3_000)),
+        tuple(make_entry(text=f"T_{number}") for number in range(3_000)),
+        (make_entry(changes=(Change("breaking", "input x", "`" + "y" * 5000 + "`"),) * 10_000),)
+        * 100,
     ):
         text = render_markdown(
             compare_sides(Side({}, {}, {}), Side({}, {}, {}), extra_entries=entries)
@@ -146,7 +149,7 @@ def test_catalog_texts_add_no_markdown(text: str) -> None:
             {key: new, key._replace(version=V1): old},
             {"toolkits/a/x": {"name": word}},
         )
-        extra = [one(text=word), one("not compared", reason=word)]
+        extra = [make_entry(text=word), make_entry("not compared", reason=word)]
         return render_markdown(compare_sides(previous, current, (f"b{word}", f"a{word}"), extra))
 
     assert len(compare_tools(*tools("word"))) == len(compare_tools(*tools(f"z{text}")))

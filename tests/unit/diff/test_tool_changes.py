@@ -1,6 +1,4 @@
-"""What changed between two versions of a tool: each rule, both sides, and that no change is ever
-left untold.
-"""
+"""Tests of `diff.tool_changes` and `diff.parameter_changes`: every change is classified."""
 
 import copy
 import json
@@ -382,13 +380,13 @@ def test_neither_narrower_nor_wider(
 def test_added_and_removed_names(at: list[str]) -> None:
     """At any level: removed and required inputs are breaking, optional ones are not."""
 
-    def within(inner: dict[str, Any]) -> dict[str, Any]:
+    def nest(inner: dict[str, Any]) -> dict[str, Any]:
         for name in reversed(at):
             inner = {name: {"type": "object", "properties": inner}}
         return inner
 
     nothing, optional, required = (
-        within(item) for item in ({}, {"x": STRING}, {"x": {**STRING, "required": True}})
+        nest(item) for item in ({}, {"x": STRING}, {"x": {**STRING, "required": True}})
     )
     location = ".".join([*at, "x"])
     assert plain(of_inputs(nothing, optional)) == [(ADDITIVE, location, "is new and optional")]

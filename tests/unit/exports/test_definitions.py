@@ -1,6 +1,4 @@
-"""Tools in the forms that others use: they mean what the catalog says, they are valid, and what is
-offered to copy runs.
-"""
+"""Tests of `exports.definitions`: equivalent, valid definitions and snippets that run."""
 
 import ast
 import itertools
@@ -498,7 +496,7 @@ def test_snippets_get_the_tool(
     (tmp_path / f"run.{suffix}").write_text(text)
     base = library.environment() if library else {**os.environ, "NO_PROXY": "*"}
     env = {**base, "TOOLCATALOG_KEY": shipped.key}
-    done = subprocess.run(
+    result = subprocess.run(
         [program, f"run.{suffix}"],
         cwd=tmp_path,
         env=env,
@@ -507,8 +505,8 @@ def test_snippets_get_the_tool(
         timeout=60,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+    assert result.returncode == 0, result.stderr
+    answer = json.loads(result.stdout)
     assert (answer["slug"], answer["version"], answer["input_parameters"]) == (
         tool.slug,
         tool.version,
@@ -519,14 +517,14 @@ def test_snippets_get_the_tool(
 def test_hostile_base_url_stays_one_string() -> None:
     base = "http://h/$(id)'\";`x`\\"
     texts = {item.name: item.text for item in definitions.request_snippets(tool_samples.TOOL, base)}
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", texts["curl"].replace("curl", "printf '%s\\n'", 1)],
         capture_output=True,
         text=True,
         check=True,
         timeout=20,
     )
-    assert done.stdout.splitlines() == [
+    assert result.stdout.splitlines() == [
         "-H",
         "x-api-key: ",
         f"{base}/api/v3/tools/MAIL_SEND?version=20250101_00",

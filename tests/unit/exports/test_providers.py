@@ -1,6 +1,4 @@
-"""Definitions as providers take them: held against the types of their own SDKs, and against what
-their APIs are known to refuse.
-"""
+"""Tests of `exports.providers`, with the types of the providers' SDKs and their known limits."""
 
 import hashlib
 import json
@@ -220,9 +218,11 @@ def check_bedrock(definition: Mapping[str, Any]) -> None:
         ),
     ],
 )
-def test_gemini_schema(served: dict[str, Any], schema: dict[str, Any], losses: str) -> None:
+def test_gemini_schema(list_versions: dict[str, Any], schema: dict[str, Any], losses: str) -> None:
     """Unsupported keywords are removed and reported."""
-    tool = replace(TOOL, input_parameters={"a": {**served, "description": "", "required": True}})
+    tool = replace(
+        TOOL, input_parameters={"a": {**list_versions, "description": "", "required": True}}
+    )
     result = providers.fit_definition(tool, "gemini")
     assert result.definition
     assert result.definition["parameters"] == {
@@ -265,7 +265,7 @@ def test_long_names_are_shortened_in_place() -> None:
 
 def test_shipped_tools_are_complete_for_every_provider() -> None:
     """Nothing is left out, cut or renamed."""
-    shipped = served(SHIPPED_CATALOG)
+    shipped = list_versions(SHIPPED_CATALOG)
     assert len(shipped) >= 190
     assert {tool.slug: remaining for tool in shipped if (remaining := hold(tool))} == {}
     assert [tool.slug for tool in shipped if check_single_formats(tool)] == []
@@ -284,7 +284,7 @@ def test_real_tools_are_exported_or_left_out(tmp_path: Path) -> None:
     if not WIRE.exists():
         pytest.skip("the real tool definitions lie outside the repository, and not here")
     run_successfully("import", "wire", WIRE, "--catalog", tmp_path / "catalog")
-    real = served(tmp_path / "catalog")
+    real = list_versions(tmp_path / "catalog")
     assert len(real) == 930
     remaining = {tool.slug: remaining for tool in real if (remaining := hold(tool))}
     assert remaining == {
@@ -306,8 +306,8 @@ def test_real_tools_are_exported_or_left_out(tmp_path: Path) -> None:
     )
 
 
-def served(catalog: Path) -> list[Tool]:
-    """Every version of every tool of a catalog."""
+def list_versions(catalog: Path) -> list[Tool]:
+    """Return every version of every tool of a catalog."""
     return [
         tool_from_document(json.loads(entry.body), None)
         for entries in ReferenceModel(catalog).tools.values()

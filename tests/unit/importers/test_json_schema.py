@@ -97,8 +97,8 @@ ROOT: dict[str, Any] = {"a": {"type": "string"}, "loop": {"$ref": "#/loop", "tit
 )
 def test_resolve_references(schema: Schema, own: Schema, parts: list[Any]) -> None:
     """`$ref` and `allOf` become parts to merge."""
-    result, found = Normalizer(ROOT).resolve_references(schema, POINTER, ())
-    assert (result, [part for part, _ in found]) == (own, parts)
+    result, results = Normalizer(ROOT).resolve_references(schema, POINTER, ())
+    assert (result, [part for part, _ in results]) == (own, parts)
 
 
 def test_recursive_reference_is_cut() -> None:

@@ -1,6 +1,4 @@
-"""The rooms `dialects` and `descriptions`: JSON Schema in any spelling becomes a parameter
-description of the same meaning.
-"""
+"""Tests of `importers.to_parameters`: any JSON Schema to an equivalent parameter."""
 
 import json
 from collections.abc import Mapping
@@ -38,8 +36,8 @@ def described(
     """The description of the one parameter `x`, and the losses as tuples: their pointers from `x`
     on, and what is lost.
     """
-    found, losses = convert({"type": "object", "properties": {"x": schema}, **(root or {})}, of)
-    return found.get("x"), [("/".join(map(str, loss.pointer[2:])), loss.kind) for loss in losses]
+    result, losses = convert({"type": "object", "properties": {"x": schema}, **(root or {})}, of)
+    return result.get("x"), [("/".join(map(str, loss.pointer[2:])), loss.kind) for loss in losses]
 
 
 @pytest.mark.parametrize(
@@ -156,15 +154,15 @@ def described(
 )
 def test_equivalent_schemas_have_one_description(schema: Any, expected: dict[str, Any]) -> None:
     """Without losses."""
-    found, losses = described(schema)
+    result, losses = described(schema)
     if any(
         "anyOf" in branch or "minLength" in branch or "properties" in branch
-        for branch in found.get("anyOf", [])
+        for branch in result.get("anyOf", [])
     ):
-        found = json.loads(json.dumps(found))
-    assert (found, losses) == (expected, [])
-    assert [*found][: len([key for key in ("type", "description") if key in found])] == [
-        key for key in ("type", "description") if key in found
+        result = json.loads(json.dumps(result))
+    assert (result, losses) == (expected, [])
+    assert [*result][: len([key for key in ("type", "description") if key in result])] == [
+        key for key in ("type", "description") if key in result
     ]
 
 
@@ -237,10 +235,10 @@ def test_unsupported_keywords_are_reported(
 def test_references_are_resolved() -> None:
     """Through other references and escaped names."""
     definitions = {"a/b": {"$ref": "#/definitions/Person"}}
-    found, losses = described(
+    result, losses = described(
         {"$ref": "#/$defs/a~1b"}, {"$defs": definitions, "definitions": {"Person": PERSON}}
     )
-    assert (found, losses) == (DESCRIBED_PERSON, [])
+    assert (result, losses) == (DESCRIBED_PERSON, [])
 
 
 def test_recursive_schema_is_cut() -> None:
@@ -250,8 +248,8 @@ def test_recursive_schema_is_cut() -> None:
         "title": "Node",
         "properties": {"next": {"$ref": "#/$defs/Node"}, "value": {"type": "string"}},
     }
-    found, losses = described({"$ref": "#/$defs/Node"}, {"$defs": {"Node": node}})
-    assert found == {
+    result, losses = described({"$ref": "#/$defs/Node"}, {"$defs": {"Node": node}})
+    assert result == {
         "type": "object",
         "title": "Node",
         "properties": {"next": {"type": "object", "title": "Node"}, "value": {"type": "string"}},
@@ -260,11 +258,11 @@ def test_recursive_schema_is_cut() -> None:
 
 
 def test_shared_definition_is_not_recursive() -> None:
-    found, losses = described(
+    result, losses = described(
         {"allOf": [{"$ref": "#/$defs/P"}, {"properties": {"boss": {"$ref": "#/$defs/P"}}}]},
         {"$defs": {"P": PERSON}},
     )
-    assert found["properties"]["boss"] == DESCRIBED_PERSON
+    assert result["properties"]["boss"] == DESCRIBED_PERSON
     assert losses == []
 
 
@@ -282,8 +280,8 @@ def test_shared_definition_is_not_recursive() -> None:
 )
 def test_unresolvable_reference_is_reported(ref: str, where: str) -> None:
     """References out of the definition are never fetched; siblings of `$ref` stay."""
-    found, losses = described({"$ref": ref, "type": "string"}, {"$defs": {"P": PERSON}})
-    assert (found, losses) == ({"type": "string"}, [("$ref", f"a `$ref` that leads to {where}")])
+    result, losses = described({"$ref": ref, "type": "string"}, {"$defs": {"P": PERSON}})
+    assert (result, losses) == ({"type": "string"}, [("$ref", f"a `$ref` that leads to {where}")])
 
 
 def test_exponential_references_stop() -> None:
@@ -305,10 +303,10 @@ def test_exponential_references_stop() -> None:
 
 
 def test_reference_may_contain_list_indexes() -> None:
-    found, losses = described(
+    result, losses = described(
         {"$ref": "#/$defs/A/anyOf/1"}, {"$defs": {"A": {"anyOf": [{"type": "string"}, PERSON]}}}
     )
-    assert (found, losses) == (DESCRIBED_PERSON, [])
+    assert (result, losses) == (DESCRIBED_PERSON, [])
 
 
 def test_long_reference_chains_stop() -> None:
@@ -326,8 +324,10 @@ def test_values_count_towards_the_limit() -> None:
     """A list of 100,000 choices is not copied to a thousand places."""
     choices = {"type": "string", "enum": [f"choice {number}" for number in range(50_000)]}
     properties = {f"p{number}": {"$ref": "#/$defs/A"} for number in range(1000)}
-    found, losses = convert({"properties": properties, "$defs": {"A": choices}}, "input_parameters")
-    assert [name for name in found if "enum" in found[name]] == ["p0"]
+    result, losses = convert(
+        {"properties": properties, "$defs": {"A": choices}}, "input_parameters"
+    )
+    assert [name for name in result if "enum" in result[name]] == ["p0"]
     assert {loss.kind for loss in losses} == {
         "what follows the first 20,000 schemas of a definition"
     }
@@ -337,17 +337,17 @@ def test_nesting_is_cut_at_the_depth_of_a_file() -> None:
     schema: dict[str, Any] = {"type": "string", "examples": [[[["deep"]]]]}
     for _ in range(40):
         schema = {"type": "object", "properties": {"x": schema}}
-    found, losses = convert(schema, "input_parameters")
-    assert is_storable({"input_parameters": found}, 1)
+    result, losses = convert(schema, "input_parameters")
+    assert is_storable({"input_parameters": result}, 1)
     assert [loss.kind for loss in losses] == ["nesting beyond 32 levels"]
     assert losses[0].pointer == ("input_parameters", *["x", "properties"] * 15, "x")
-    assert not is_storable({"input_parameters": {"x": {"type": "object", "properties": found}}}, 1)
+    assert not is_storable({"input_parameters": {"x": {"type": "object", "properties": result}}}, 1)
 
 
 def test_required_of_outputs_is_reported() -> None:
     """At every level, one loss for each list."""
-    found, losses = described(PERSON, {"required": ["x"]}, "output_parameters")
-    assert found == {
+    result, losses = described(PERSON, {"required": ["x"]}, "output_parameters")
+    assert result == {
         "type": "object",
         "title": "Person",
         "properties": {"name": {"type": "string"}},
@@ -366,9 +366,9 @@ def test_root_keeps_only_properties() -> None:
         "properties": {"o": {"type": "integer"}},
         "$defs": {"A": {"title": "A", "properties": {"a": {"type": "string"}}, "required": ["a"]}},
     }
-    found, losses = convert(root, "input_parameters")
+    result, losses = convert(root, "input_parameters")
     required = {"type": "string", "required": True}
-    assert found == {"o": {"type": "integer"}, "a": required, "b": required}
+    assert result == {"o": {"type": "integer"}, "a": required, "b": required}
     assert {(loss.pointer[1], loss.kind) for loss in losses} == {
         ("title", "`title` of a schema that is part of one with another `title`"),
         ("title", "`title` of a whole parameters object"),
@@ -380,11 +380,11 @@ def test_root_keeps_only_properties() -> None:
 def test_conflicting_parts_of_the_root_are_reported() -> None:
     """The first description of a parameter counts; other parameters of all parts stay."""
     text, number = {"type": "string"}, {"type": "integer"}
-    found, losses = convert(
+    result, losses = convert(
         {"allOf": [{"properties": {"a": text}}, {"properties": {"a": number, "b": number}}]},
         "input_parameters",
     )
-    assert found == {"a": text, "b": number}
+    assert result == {"a": text, "b": number}
     assert [(loss.pointer, loss.kind) for loss in losses] == [
         (
             ("input_parameters", "properties"),
@@ -409,10 +409,10 @@ def test_api_parameters_are_read() -> None:
         },
     }
     served = parameters.to_served_inputs(described_by_author)
-    found, losses = convert(served, "input_parameters")
+    result, losses = convert(served, "input_parameters")
     assert losses == []
-    assert parameters.to_served_inputs(found) == served
-    assert "type" not in found["type"]["properties"]["c"]
+    assert parameters.to_served_inputs(result) == served
+    assert "type" not in result["type"]["properties"]["c"]
 
 
 TYPES = ["string", "number", "integer", "boolean", "object", "array", "null"]
@@ -478,10 +478,10 @@ def test_imported_schema_accepts_the_same_values(
     schema: Any, target: Any, one: Any, other: Any
 ) -> None:
     """Unless a loss is reported; null may be accepted in more places."""
-    found, losses = described(schema, {"$defs": {"A": target}})
-    assume(found and all(what.startswith("`title`") for _, what in losses))
+    result, losses = described(schema, {"$defs": {"A": target}})
+    assume(result and all(what.startswith("`title`") for _, what in losses))
     before = jsonschema_rs.Draft202012Validator({**schema, "$defs": {"A": target}})
-    after = jsonschema_rs.Draft202012Validator(parameters.to_value_schema(found))
+    after = jsonschema_rs.Draft202012Validator(parameters.to_value_schema(result))
     for value in (one, other):
         if "null" in json.dumps(value):
             assert after.is_valid(value) or not before.is_valid(value)

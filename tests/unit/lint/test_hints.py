@@ -1,4 +1,4 @@
-"""Advice on tags: which verb a tool has, what its hints say, and how many tools are important."""
+"""Tests of `lint.hints`: verbs, hints and the share of important tools."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from toolcatalog.lint import hints
 from toolcatalog.lint.views import ToolView
 
 
-def told(item: ToolVersion) -> list[str]:
+def check(item: ToolVersion) -> list[str]:
     return [finding.rule for lint in hints.TOOL_RULES for finding in lint.check(ToolView(item))]
 
 
@@ -30,8 +30,8 @@ def told(item: ToolVersion) -> list[str]:
 def test_first_verb_is_the_action(slug: str, name: str, destroys: bool) -> None:
     """Of the slug after the toolkit's words, else of the name; later verbs are objects."""
     item = make_tool(slug, name=name, toolkit="delete" if slug.startswith("DELETE") else "mail")
-    assert told(item) == (["hint-missing"] if destroys else [])
-    assert told(make_tool(slug, name=name, toolkit=item.toolkit, tags=["destructiveHint"])) == (
+    assert check(item) == (["hint-missing"] if destroys else [])
+    assert check(make_tool(slug, name=name, toolkit=item.toolkit, tags=["destructiveHint"])) == (
         ["hint-contradiction"] if slug == "MAIL_GET_DELETE_RULES" else []
     )
 
@@ -51,7 +51,7 @@ def test_first_verb_is_the_action(slug: str, name: str, destroys: bool) -> None:
 )
 def test_hints(slug: str, tags: list[str], expected: list[str]) -> None:
     """Each contradiction is reported once."""
-    assert told(make_tool(slug, tags=tags)) == expected
+    assert check(make_tool(slug, tags=tags)) == expected
 
 
 @pytest.mark.parametrize(

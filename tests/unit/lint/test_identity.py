@@ -1,6 +1,4 @@
-"""Advice on names: whose a tool is, how long its slug is, and what it may be taken for; and where a
-reference leads.
-"""
+"""Tests of `lint.identity`: slugs, similar names and references."""
 
 import time
 from typing import Any
@@ -13,7 +11,7 @@ from toolcatalog.lint import identity, quality
 from toolcatalog.lint.views import ToolView
 
 
-def told(item: ToolVersion) -> list[str]:
+def check(item: ToolVersion) -> list[str]:
     return [finding.rule for lint in identity.TOOL_RULES for finding in lint.check(ToolView(item))]
 
 
@@ -34,7 +32,7 @@ def told(item: ToolVersion) -> list[str]:
 )
 def test_slug(slug: str, toolkit: str, expected: list[str]) -> None:
     """It starts with its toolkit's slug as a whole word, and has at most 64 characters."""
-    assert told(make_tool(slug, toolkit=toolkit)) == expected
+    assert check(make_tool(slug, toolkit=toolkit)) == expected
 
 
 def similar(*slugs: str, **fields: Any) -> list[tuple[str, str]]:

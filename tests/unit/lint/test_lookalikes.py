@@ -1,4 +1,4 @@
-"""Look-alike letters: the generated table is that of Unicode's confusables."""
+"""Tests of `lint.lookalikes`: the generated table is that of Unicode's confusables."""
 
 import importlib.util
 import re

@@ -1,6 +1,4 @@
-"""Advice on texts. That each rule finds its case and passes the fine one is shown in
-tests/data/rejects; here is what lies between.
-"""
+"""Tests of `lint.quality`; tests/data/rejects has a case for each rule."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -33,8 +31,8 @@ DESCRIPTIONS = st.recursive(
 )
 
 
-def told(item: ToolVersion) -> list[str]:
-    """What is found of a tool, but for the notes that nearly every short example gets."""
+def check(item: ToolVersion) -> list[str]:
+    """Return the findings of a tool, without notes that almost every short example has."""
     results = [finding for lint in quality.TOOL_RULES for finding in lint.check(ToolView(item))]
     return [finding.rule for finding in results if finding.rule != "description-brief"]
 
@@ -140,7 +138,7 @@ def test_filler_words(start: str, is_filler: bool) -> None:
 def test_deprecation_texts(fields: dict[str, Any], expected: list[str]) -> None:
     """What the description says must be in the field, with a replacement."""
     assert (
-        told(
+        check(
             make_tool(
                 "MAIL_SEND",
                 **{"description": "Send one message to all people of a team.", **fields},
@@ -205,4 +203,4 @@ def test_missing_descriptions() -> None:
 def test_description_repeats_the_name(name: str, text: str, repeats: bool) -> None:
     """Ignoring case, spaces and punctuation; one more word is enough."""
     item = make_tool("MAIL_SEND", input_parameters={name: {"type": "string", "description": text}})
-    assert ("parameter-repeats-name" in told(item)) is repeats
+    assert ("parameter-repeats-name" in check(item)) is repeats

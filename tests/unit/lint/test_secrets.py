@@ -1,4 +1,4 @@
-"""Secrets: the documented formats of many services are found, and real definitions are clean."""
+"""Tests of `lint.secrets`: formats of many services, and no false positives."""
 
 import json
 import random

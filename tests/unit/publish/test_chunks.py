@@ -1,4 +1,4 @@
-"""Where a file is cut: everywhere covered, within bounds, and a change stays where it is."""
+"""Tests of `publish.chunks`: chunks cover a file, and a change affects few."""
 
 import hashlib
 import random

@@ -1,4 +1,4 @@
-"""What is said in a store, and what is refused of it."""
+"""Tests of `publish.layout`: pointers and chunk lists, and what is refused."""
 
 import orjson
 import pytest

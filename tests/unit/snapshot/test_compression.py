@@ -1,4 +1,4 @@
-"""The file of compressed documents: made once, copied where documents stay, and compared."""
+"""Tests of `snapshot.compression`: written once, copied for unchanged documents, verified."""
 
 import hashlib
 import shutil

@@ -1,4 +1,4 @@
-"""The room `snapshot`: what a document, an index, a fact and a manifest say."""
+"""Tests of `snapshot.format`: documents, indexes, facts and manifests."""
 
 import hashlib
 import json

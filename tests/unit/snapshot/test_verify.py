@@ -1,6 +1,4 @@
-"""The room `snapshot.verify`: every damage to a snapshot is told in words, a whole one has nothing
-wrong, and no path leads out of its folder.
-"""
+"""Tests of `snapshot.verify`: all damage is reported, and no path leads out of the folder."""
 
 import hashlib
 import json
@@ -35,8 +33,8 @@ def copy(good: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(good, tmp_path / "copy"))
 
 
-def every_file(folder: Path) -> list[str]:
-    """The files that a digest covers, and the manifest."""
+def list_files(folder: Path) -> list[str]:
+    """Return the files that a digest covers, and the manifest."""
     paths = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     return sorted(paths - {"tools.deflate"})
 
@@ -56,14 +54,14 @@ def test_complete_snapshot_has_no_problems(good: Path) -> None:
     """And the number of verified bytes is the sum of its files."""
     steps: list[int] = []
     assert verify.verify_snapshot(good, steps.append) == []
-    sizes = [(good / path).stat().st_size for path in every_file(good) if path != "manifest.json"]
+    sizes = [(good / path).stat().st_size for path in list_files(good) if path != "manifest.json"]
     assert sum(steps) == sum(sizes) == verify.count_bytes(good)
     assert verify.read_manifest(good).digest == good.name
 
 
 def test_flipped_bit_is_found(good: Path, copy: Path) -> None:
     """In any file and place; exactly that file is reported."""
-    paths = [path for path in every_file(copy) if path not in ("manifest.json", "files.json")]
+    paths = [path for path in list_files(copy) if path not in ("manifest.json", "files.json")]
     assert any("/" in path for path in paths)
     for path in paths:
         data = (good / path).read_bytes()
@@ -323,7 +321,7 @@ def test_snapshot_under_another_digest_is_refused(good: Path, tmp_path: Path) ->
 def test_quick_check_compares_sizes(good: Path, copy: Path) -> None:
     """It finds missing and truncated files, and nothing else."""
     files = verify.list_files(copy, verify.read_manifest(copy))
-    assert sorted(files) == [path for path in every_file(good) if path != "manifest.json"]
+    assert sorted(files) == [path for path in list_files(good) if path != "manifest.json"]
     assert [*verify.check_file_sizes(copy, files)] == []
     (copy / "query.sets").unlink()
     data = (copy / "tools.json").read_bytes()

@@ -1,6 +1,4 @@
-"""The room `signatures`: two states of a file that differ have different signatures, or none to
-rely on.
-"""
+"""Tests of `system.file_state`: different states differ, or are unknown."""
 
 import os
 import time

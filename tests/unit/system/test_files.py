@@ -1,4 +1,4 @@
-"""The room `files`: what it writes is there whole or not at all, and a lock is one process's."""
+"""Tests of `system.files`: atomic writes, cleanup and locks."""
 
 import os
 import subprocess
@@ -72,17 +72,17 @@ def test_readers_never_see_partial_content(
     """While a thread writes two long contents in turn."""
     path, contents = tmp_path / "file", [b"a" * 300_000, b"b" * 200_000]
     write(path, contents[0])
-    done = threading.Event()
+    result = threading.Event()
 
     def alternate() -> None:
         for number in range(150):
             write(path, contents[number % 2])
-        done.set()
+        result.set()
 
     writer = threading.Thread(target=alternate)
     writer.start()
     seen = set()
-    while not done.is_set():
+    while not result.is_set():
         seen.add(path.read_bytes())
     writer.join()
     assert seen <= {*contents}
@@ -105,17 +105,17 @@ def test_symlink_is_moved_atomically(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     files.replace_symlink(link, "one")
-    done = threading.Event()
+    result = threading.Event()
 
     def alternate() -> None:
         for number in range(1000):
             files.replace_symlink(link, ("one", "two")[number % 2])
-        done.set()
+        result.set()
 
     mover = threading.Thread(target=alternate)
     mover.start()
     seen = set()
-    while not done.is_set():
+    while not result.is_set():
         seen.add(link.resolve(strict=True).name)
     mover.join()
     assert seen <= {"one", "two"}

@@ -1,4 +1,4 @@
-"""Interrupts that are deferred, with threads that receive them."""
+"""Tests of `system.signals`: deferred interrupts, with threads."""
 
 import os
 import signal

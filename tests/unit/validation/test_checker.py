@@ -1,6 +1,4 @@
-"""A folder to a catalog or to all that is wrong with it, whatever the files hold, in reasonable
-time.
-"""
+"""Tests of `validation.checker`: any folder gives a catalog or problems, in bounded time."""
 
 import json
 import shutil
@@ -107,9 +105,9 @@ def test_invalid_file_causes_no_other_problems(kind: str, spoil: str, base: Path
 def test_json_format_has_all_problems() -> None:
     """With the documented fields, and nothing else on standard output; exit code 1."""
     case = CASES / "several" / "broken-toolkit-has-no-follow-ups" / "catalog"
-    done = run_toolcatalog("check", "--catalog", case, "--format", "json")
-    assert done.returncode == 1
-    rows = json.loads(done.stdout)
+    result = run_toolcatalog("check", "--catalog", case, "--format", "json")
+    assert result.returncode == 1
+    rows = json.loads(result.stdout)
     assert {frozenset(row) for row in rows} == {
         frozenset({"path", "line", "column", "rule", "severity", "message", "help"})
     }

@@ -49,7 +49,7 @@ def test_valid_catalog() -> None:
     assert check_all(SOUND, set()) == []
 
 
-def told(checked: Catalog, *broken: str) -> list[str]:
+def check(checked: Catalog, *broken: str) -> list[str]:
     return [f"{finding.path} {finding.rule}" for finding in check_all(checked, broken)]
 
 
@@ -62,8 +62,8 @@ def test_invalid_file_has_no_other_problems() -> None:
         ),
         sessions=(make_session(auth_configs={"mail": "ac_1"}),),
     )
-    assert told(broken, "auth_configs/ac_1.yaml") == []
-    assert told(broken) == ["auth_configs/ac_1.yaml reference"]
+    assert check(broken, "auth_configs/ac_1.yaml") == []
+    assert check(broken) == ["auth_configs/ac_1.yaml reference"]
 
 
 @pytest.mark.parametrize(
@@ -165,8 +165,8 @@ def test_punycode_host_is_a_warning() -> None:
         about=About(title="T", home="https://a.xn--pypal-4ve.example:80/xn--"),
         toolkits={**SOUND.toolkits, "mail": kit},
     )
-    found = severity.iter_catalog_findings(catalog, {"lookalike-letters"})
-    assert {(finding.path, finding.pointer) for finding in found} == {
+    result = severity.iter_catalog_findings(catalog, {"lookalike-letters"})
+    assert {(finding.path, finding.pointer) for finding in result} == {
         ("catalog.yaml", ("home",)),
         ("toolkits/mail/toolkit.yaml", ("logo",)),
     }
@@ -189,7 +189,7 @@ def test_ids_differ_in_more_than_case() -> None:
             ),
         ),
     )
-    assert told(twins) == ["sessions/trs_one.yaml slug-taken", "auth_configs/ac_x.yaml slug-taken"]
+    assert check(twins) == ["sessions/trs_one.yaml slug-taken", "auth_configs/ac_x.yaml slug-taken"]
 
 
 def test_counting_rules_need_valid_files() -> None:
@@ -197,17 +197,17 @@ def test_counting_rules_need_valid_files() -> None:
     empty = make_catalog(
         make_tool("MAIL_SEND"), sessions=(make_session(tags=Selection(enable=("none",))),)
     )
-    assert told(empty) == ["sessions/trs_one.yaml session-empty"]
-    assert told(empty, "toolkits/mail/MAIL_SEND/20250101_00.yaml") == []
+    assert check(empty) == ["sessions/trs_one.yaml session-empty"]
+    assert check(empty, "toolkits/mail/MAIL_SEND/20250101_00.yaml") == []
 
 
 def test_tool_has_at_most_500_versions() -> None:
     """Each lists all, so that a small catalog could make a huge snapshot."""
     versions = [f"{20200101 + number}_00" for number in range(501)]
     tools = [make_tool("MAIL_SEND", version) for version in versions]
-    assert told(make_catalog(*tools[:500], make_tool("MAIL_READ"))) == []
+    assert check(make_catalog(*tools[:500], make_tool("MAIL_READ"))) == []
     path = f"toolkits/mail/MAIL_SEND/{versions[-1]}.yaml"
-    assert told(make_catalog(*tools)) == [f"{path} too-many"]
+    assert check(make_catalog(*tools)) == [f"{path} too-many"]
 
 
 def test_meta_tools_of_all_sessions_are_limited() -> None:
@@ -230,7 +230,7 @@ def test_session_with_unknown_names_is_not_also_empty() -> None:
         make_session(toolkits=Selection(enable=("mial",))),
         make_session("trs_two", toolkits=Selection(enable=())),
     )
-    assert told(make_catalog(make_tool("MAIL_SEND"), sessions=sessions)) == [
+    assert check(make_catalog(make_tool("MAIL_SEND"), sessions=sessions)) == [
         "sessions/trs_one.yaml reference",
         "sessions/trs_two.yaml session-empty",
     ]
@@ -244,7 +244,7 @@ def test_duplicate_slug_is_reported_per_folder() -> None:
         make_tool("X", toolkit="a"),
         make_tool("X", toolkit="c"),
     )
-    assert told(taken) == [
+    assert check(taken) == [
         "toolkits/b/X/20250101_00.yaml slug-taken",
         "toolkits/c/X/20250101_00.yaml slug-taken",
     ]
@@ -254,7 +254,7 @@ def test_duplicate_slug_is_reported_per_folder() -> None:
 def test_router_slug_is_reserved(toolkit: str) -> None:
     """Also without meta tools."""
     described = Toolkit(slug=toolkit, name="X", logo="https://x.example")
-    assert told(make_catalog(toolkits=(described,))) == (
+    assert check(make_catalog(toolkits=(described,))) == (
         ["toolkits/router/toolkit.yaml slug-taken"] if toolkit == "router" else []
     )
 
@@ -274,7 +274,7 @@ def test_message_lists_few_names_and_counts_many() -> None:
 def test_suggestions_are_limited() -> None:
     """A session file with thousands of unknown names is checked quickly."""
     unknown = tuple(f"MAIL_{number}" for number in range(20_000))
-    found: list[Finding] = check_all(
+    result: list[Finding] = check_all(
         make_catalog(make_tool("MAIL_SEND"), sessions=(make_session(meta_tools=unknown),)), set()
     )
-    assert len(found) == MAX_FINDINGS_PER_FILE + 1
+    assert len(result) == MAX_FINDINGS_PER_FILE + 1

@@ -58,18 +58,18 @@ def problems(root: Path, text: str) -> list[Problem]:
 @pytest.mark.parametrize(("text", "expected"), CASES.values(), ids=CASES)
 def test_fixed(text: str, expected: str, tmp_path: Path) -> None:
     """Comments, order and line ends stay; a second run changes nothing."""
-    found = fixes.fix_once(text.encode(), problems(tmp_path, text))
-    assert found.data.decode() == expected
-    assert found.fix_count == sum(problem.fix is not None for problem in problems(tmp_path, text))
+    result = fixes.fix_once(text.encode(), problems(tmp_path, text))
+    assert result.data.decode() == expected
+    assert result.fix_count == sum(problem.fix is not None for problem in problems(tmp_path, text))
     again = problems(tmp_path, expected)
     assert not any(problem.fix is not None for problem in again)
-    assert fixes.fix_once(found.data, again) == fixes.FixResult(found.data, 0, 0)
+    assert fixes.fix_once(result.data, again) == fixes.FixResult(result.data, 0, 0)
 
 
 def test_line_that_changed_is_not_fixed(tmp_path: Path) -> None:
     """An editor may write between check and fix."""
-    found = problems(tmp_path, "name: 5\ndescription: x\n")
-    assert fixes.fix_once(b"name: 50\ndescription: x\n", found) == fixes.FixResult(
+    result = problems(tmp_path, "name: 5\ndescription: x\n")
+    assert fixes.fix_once(b"name: 50\ndescription: x\n", result) == fixes.FixResult(
         b"name: 50\ndescription: x\n", 0, 0
     )
 
@@ -142,8 +142,8 @@ def test_hidden_problems_are_fixed_in_the_same_run(tmp_path: Path) -> None:
     problems(tmp_path, HIDDEN)
     (tmp_path / "catalog.yaml").write_text("title: Test\n")
     out = tmp_path.parent / f"{tmp_path.name}-build"
-    done = run_toolcatalog("check", "--fix", "--catalog", tmp_path, "--cache-dir", out)
-    assert "Fixed 2 problems in 1 file" in done.stderr
+    result = run_toolcatalog("check", "--fix", "--catalog", tmp_path, "--cache-dir", out)
+    assert "Fixed 2 problems in 1 file" in result.stderr
     assert (tmp_path / TOOL).read_text() == HIDDEN.replace("pattern: 0", 'pattern: "0"').replace(
         "default: 0", 'default: "0"'
     )
@@ -204,7 +204,7 @@ def odd_parameter(draw: st.DrawFn) -> dict[str, Any]:
     """A parameter with values of the wrong kind here and there."""
     kind = draw(st.sampled_from([*KEYS]))
     keys = [*KEYS[kind], "description", "title", "required", "nullable", "default"]
-    said = draw(st.dictionaries(st.sampled_from(keys), ODD, max_size=4))
+    output = draw(st.dictionaries(st.sampled_from(keys), ODD, max_size=4))
     lists = draw(
         st.dictionaries(
             st.sampled_from(["enum", "examples"]), st.lists(ODD, min_size=1, max_size=2), max_size=2
@@ -213,7 +213,7 @@ def odd_parameter(draw: st.DrawFn) -> dict[str, Any]:
     return {
         "type": kind,
         **({"items": {"type": "string"}} if kind == "array" else {}),
-        **said,
+        **output,
         **lists,
     }
 

@@ -1,6 +1,4 @@
-"""Problems as others read them: what GitHub, code scanning and CI systems are given, and that
-nothing of a catalog can forge it.
-"""
+"""Tests of `validation.reports`: annotations, summaries, SARIF and JUnit."""
 
 import json
 import re
@@ -29,7 +27,7 @@ def problem(
     message: str = "there is no tool `X`",
     **more: Any,
 ) -> Problem:
-    told = {
+    output = {
         "expected": "one of A, B",
         "help": "did you mean `A`?",
         "rule": "reference",
@@ -37,7 +35,7 @@ def problem(
         **more,
     }
     return Problem(
-        path=path, line=number, column=9, message=message, severity=severity, length=3, **told
+        path=path, line=number, column=9, message=message, severity=severity, length=3, **output
     )
 
 
@@ -45,10 +43,10 @@ def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
     """The workflow commands of a log as the runner reads them: kind, properties and message,
     unescaped.
     """
-    found = [match.groups() for line in text.splitlines() if (match := COMMAND.fullmatch(line))]
+    result = [match.groups() for line in text.splitlines() if (match := COMMAND.fullmatch(line))]
     return [
         (kind, dict(map(_pair, rest.split(","))), _unescaped(message))
-        for kind, rest, message in found
+        for kind, rest, message in result
     ]
 
 
@@ -99,8 +97,8 @@ def test_annotation_has_place_rule_and_help() -> None:
 
 
 def test_severities_map_to_annotation_kinds() -> None:
-    found = [problem(severity=severity) for severity in ("note", "warning", "error")]
-    assert [kind for kind, *_ in commands(reports.render_github(found, 1))] == [
+    result = [problem(severity=severity) for severity in ("note", "warning", "error")]
+    assert [kind for kind, *_ in commands(reports.render_github(result, 1))] == [
         "error",
         "warning",
         "notice",
@@ -108,12 +106,12 @@ def test_severities_map_to_annotation_kinds() -> None:
 
 
 def test_annotations_are_limited_with_a_count() -> None:
-    found = [
+    result = [
         problem(line, severity)
         for severity, many in (("error", 23), ("warning", 11), ("note", 2))
         for line in range(1, many + 1)
     ]
-    text = reports.render_github(found, 5)
+    text = reports.render_github(result, 5)
     kinds = [kind for kind, *_ in commands(text)]
     assert [kinds.count(kind) for kind in ("error", "warning", "notice")] == [10, 10, 2]
     assert "13 errors, 1 warning more than GitHub shows" in text
@@ -121,14 +119,14 @@ def test_annotations_are_limited_with_a_count() -> None:
 
 
 def test_changed_files_come_first_within_a_severity() -> None:
-    found = [problem(1, path=f"catalog/sessions/trs_{number:02}.yaml") for number in range(30)]
+    result = [problem(1, path=f"catalog/sessions/trs_{number:02}.yaml") for number in range(30)]
     shown = [
         properties["file"]
         for _, properties, _ in commands(
-            reports.render_github(found, 30, {found[29].path, found[20].path})
+            reports.render_github(result, 30, {result[29].path, result[20].path})
         )
     ]
-    assert shown[:3] == [found[20].path, found[29].path, found[0].path]
+    assert shown[:3] == [result[20].path, result[29].path, result[0].path]
 
 
 def test_catalog_texts_cannot_start_workflow_commands() -> None:
@@ -179,13 +177,13 @@ def test_next_step_of_a_pull_request(
 
 
 def test_summary_lists_changed_and_worst_files_first() -> None:
-    found = [
+    result = [
         problem(severity="note", path="catalog/a"),
         problem(path="catalog/b"),
         problem(severity="warning", path="catalog/c"),
     ]
     headings = re.findall(
-        "^#### (.*)", reports.render_summary(found, 3, {"catalog/c"}), re.MULTILINE
+        "^#### (.*)", reports.render_summary(result, 3, {"catalog/c"}), re.MULTILINE
     )
     assert headings == [
         "`catalog/c`, changed here: 1 warning",
@@ -195,22 +193,22 @@ def test_summary_lists_changed_and_worst_files_first() -> None:
 
 
 def test_summary_size_is_limited() -> None:
-    found = [
+    result = [
         problem(line % 300, path=f"catalog/{line // 300:03}.yaml", message="m" * 480)
         for line in range(30_000)
     ]
-    text = reports.render_summary(found, 20_000)
+    text = reports.render_summary(result, 20_000)
     assert 900_000 < len(text.encode()) <= 1024 * 1024
     listed = len(re.findall(r"^\d+:9 error", text, re.MULTILINE))
     assert f"There are {30_000 - listed:,} more than are listed here" in text
 
 
 def test_file_with_many_problems_leaves_room_for_others() -> None:
-    found = [
+    result = [
         *(problem(line, path="catalog/a", message="m" * 500) for line in range(1, 1001)),
         problem(path="catalog/b"),
     ]
-    text = reports.render_summary(found, 2)
+    text = reports.render_summary(result, 2)
     assert "#### `catalog/a`: 1,000 errors" in text
     assert "#### `catalog/b`: 1 error" in text
     assert "There are 900 more" in text
@@ -336,7 +334,7 @@ def test_junit_valid_catalog_is_one_passed_test() -> None:
 @given(st.lists(st.text(max_size=30), min_size=4, max_size=4))
 def test_reports_are_well_formed_for_any_text(texts: list[str]) -> None:
     path, message, expected, help = texts
-    found = [
+    result = [
         problem(
             path=f"catalog/{path.encode(errors='replace').decode()}",
             message=message,
@@ -346,31 +344,31 @@ def test_reports_are_well_formed_for_any_text(texts: list[str]) -> None:
         )
     ]
     assert (
-        len(commands(reports.render_github(found, 1).replace("\x0b", " ").replace("\x0c", " ")))
+        len(commands(reports.render_github(result, 1).replace("\x0b", " ").replace("\x0c", " ")))
         == 1
     )
-    assert reports.render_summary(found, 1).encode()
-    assert len(sarif_run(found)["results"]) == 1
-    assert len(cases(reports.render_junit(found, 1))) == 2
+    assert reports.render_summary(result, 1).encode()
+    assert len(sarif_run(result)["results"]) == 1
+    assert len(cases(reports.render_junit(result, 1))) == 2
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_order_of_problems_does_not_matter(form: Any) -> None:
-    found = [
+    result = [
         problem(line, severity, path=f"catalog/{line % 3}")
         for line in range(1, 30)
         for severity in ("error", "warning", "note")
     ]
-    assert form(found, 9, {"catalog/1"}) == form(found[::-1], 9, {"catalog/1"})
+    assert form(result, 9, {"catalog/1"}) == form(result[::-1], 9, {"catalog/1"})
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_ten_thousand_problems_are_reported_quickly(form: Any) -> None:
-    found = [
+    result = [
         problem(line % 50 + 1, path=f"catalog/toolkits/t/T_{line // 5}/20250101_00.yaml")
         for line in range(10_000)
     ]
     start = time.process_time()
-    form(found, 20_000, {found[5].path})
+    form(result, 20_000, {result[5].path})
     # a tenth of it on a quiet machine: what is not linear takes minutes
     assert time.process_time() - start < 5
