@@ -1,4 +1,4 @@
-"""`toolcatalog import`
+"""`toolcatalog import`: convert MCP, OpenAPI and API definitions to catalog files.
 
 Each importer passes its `ImportedTool`s to `add_to_catalog`, which compares them with the catalog,
 writes what is new and reports the result.

@@ -1,4 +1,4 @@
-"""`toolcatalog init`"""
+"""`toolcatalog init`: create a repository with a small catalog."""
 
 import shlex
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`toolcatalog new`"""
+"""`toolcatalog new`: create the files of a toolkit, a tool or the schemas."""
 
 import sys
 from collections.abc import Mapping
