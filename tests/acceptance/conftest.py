@@ -68,8 +68,8 @@ def keys(
     visible_toolkits: tuple[str, ...],
     clients: Mapping[ClientLibrary, ApiClient],
 ) -> dict[str, str | None]:
-    """A key of every project that owns a session, of `nobody`, that owns none, and the `limited`
-    one; the server knows them all.
+    """A key of every project that owns a session, of `nobody`, which owns none, and the `limited`
+    one; the server knows them.
     """
     projects = sorted(
         {session.get("project", "default") for session in sessions.values()} - {"default"}

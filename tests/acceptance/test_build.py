@@ -361,9 +361,7 @@ def test_pages_of_killed_builds_are_removed(
 
 
 def killed(driver: Driver, out: Path, site: Path) -> Iterator[int]:
-    """Kill a build at some of its steps from the middle on, each time begun from the state that was
-    there at first.
-    """
+    """Kill a build at several steps from the middle on, each time from the same initial state."""
     remaining = [Path(tempfile.mkdtemp(dir=out.parent)) / folder.name for folder in (out, site)]
     for folder, copy in zip((out, site), remaining, strict=True):
         shutil.copytree(folder, copy, symlinks=True)
@@ -687,7 +685,7 @@ def test_damaged_term_counts_are_rebuilt(jobs: int, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def hundred(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A catalog of a hundred tools, and its build and site beside it."""
+    """A catalog of a hundred tools, with its build and site."""
     folder = tmp_path_factory.mktemp("hundred")
     generate_catalog(folder / "catalog", 100, 3)
     build(folder / "catalog", folder / "build", folder / "site")

@@ -16,7 +16,7 @@ OLD = b"\xef\xbb\xbf# mine\r\nname: A # a\r\ndescription: B\r\ndeprecation: {}"
 
 @pytest.fixture
 def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a tool with two versions, in a catalog in which the test stands."""
+    """The folder of a tool with two versions; the working directory contains its catalog."""
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "catalog" / "toolkits" / "a" / "A_DO"
     folder.mkdir(parents=True)
@@ -121,11 +121,11 @@ def test_editor_opens_only_at_a_terminal(tool: Path) -> None:
     editor = tool.parents[3] / "editor"
     editor.write_text('#!/bin/sh\necho "name: edited" > "$1"\n')
     editor.chmod(0o755)
-    visible_toolkits = run_in_terminal(
+    terminal = run_in_terminal(
         ["bump", "A_DO"], [], tool.parents[3], {"VISUAL": "", "EDITOR": str(editor)}
     )
-    assert visible_toolkits.code == 0
-    assert (tool / Path(visible_toolkits.out.strip()).name).read_text() == "name: edited\n"
+    assert terminal.code == 0
+    assert (tool / Path(terminal.out.strip()).name).read_text() == "name: edited\n"
     assert (
         run_toolcatalog(
             "bump", "A_DO", "--version", "29990101_00", env={"EDITOR": str(editor)}

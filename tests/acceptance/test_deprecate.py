@@ -20,7 +20,9 @@ DATES = ["--since", "2025-10-27", "--sunset", "2026-06-30"]
 
 @pytest.fixture
 def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The newest of the two versions of A_DO, beside A_OTHER and A_GONE, which A_OTHER replaces."""
+    """The newest of two versions of A_DO, in a catalog with A_OTHER and A_GONE, which A_OTHER
+    replaces.
+    """
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "catalog" / "toolkits" / "a"
     for path, data in {

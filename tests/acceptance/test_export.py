@@ -24,7 +24,7 @@ LONG = f"A_{'VERY_' * 20}LONG_NAME"
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A build, with its site beside it, of tools that are not all taken by all: one has two
+    """A build with a site; some providers refuse some of its tools, and one tool has two
     versions.
     """
     folder = tmp_path_factory.mktemp("small")

@@ -1,5 +1,4 @@
-"""Whole small builds held against files that a person has read: `golden/<case>/catalog` must give
-`golden/<case>/expected`.
+"""Golden files: `golden/<case>/catalog` gives exactly the files of `golden/<case>/expected`.
 
 The tables that queries go by are no text: `query.json` is what `support.snapshot_reader` makes of
 them, and their sizes and digests stand nowhere.

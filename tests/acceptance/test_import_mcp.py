@@ -45,7 +45,7 @@ def tool(name: str = "getForecast", **extra: Any) -> dict[str, Any]:
 
 
 def slugs(*tools: str, toolkit: str = "weather") -> list[str]:
-    """The slugs that tools of these names get."""
+    """Return the slugs of tools with these names."""
     return [addition.slug for addition in mcp.import_tools([tool(name) for name in tools], toolkit)]
 
 
@@ -270,7 +270,7 @@ def test_export_and_import_round_trip(shipped_build: Path, tmp_path: Path) -> No
 
 
 def live(tmp_path: Path, *command: object, seconds: float = 60) -> tuple[int, str]:
-    """Import from a command: the exit code, and what is told."""
+    """Import from a command; return the exit code and the messages."""
     result = run_toolcatalog(
         "import", "mcp", "--catalog", tmp_path / "catalog", "--timeout", seconds, "--", *command
     )
@@ -504,7 +504,7 @@ def http_server(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 
 def over_http(server: Server, catalog: Path, *options: object) -> tuple[int, str]:
-    """Import from the server: the exit code, and what is told."""
+    """Import from the server; return the exit code and the messages."""
     result = run_toolcatalog("import", "mcp", f"{server.url}/mcp", "--catalog", catalog, *options)
     assert result.stdout == ""
     assert "Traceback" not in result.stderr

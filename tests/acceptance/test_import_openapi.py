@@ -69,7 +69,7 @@ def import_case(path: Path) -> dict[str, Any]:
 
 
 def expected(path: Path) -> Path:
-    """Where it stands what is expected of a case."""
+    """Return the path of a case's expected result."""
     return path.with_name(f"{path.stem}.expected.yaml")
 
 

@@ -28,7 +28,7 @@ def document(**operation: Any) -> dict[str, Any]:
 
 
 def imported(tmp_path: Path, value: Any, *options: object) -> tuple[dict[str, Any], str]:
-    """The only tool that comes of a document, which passes `check`, and what is told."""
+    """Import a document with one tool, which passes `check`; return the tool and the messages."""
     file = tmp_path / "openapi.json"
     file.write_text(json.dumps(value))
     result = run_toolcatalog("import", "openapi", file, "--catalog", tmp_path / "catalog", *options)

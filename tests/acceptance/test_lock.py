@@ -482,7 +482,7 @@ def test_no_auth_is_part_of_a_definition(workspace: Workspace) -> None:
 
 
 def verified(workspace: Workspace, how: str) -> tuple[int, dict[str, str]]:
-    """The exit code of `verify` against a source, and the rule by which each tool is told."""
+    """Return the exit code of `verify` against a source, and the rule of each tool."""
     with start_server(workspace.folder / "build", workspace.folder) as server:
         source = {"build": "build", "catalog": "catalog", "url": server.url}[how]
         code, out, _ = workspace.run(

@@ -160,14 +160,14 @@ def test_filters(server: Server, query: str, expected: list[str]) -> None:
 
 
 def test_pages_contain_each_server_once(server: Server) -> None:
-    visible_toolkits, cursor = list[str](), ""
+    listed_names, cursor = list[str](), ""
     while True:
         answer = ask(server, f"?limit=3&cursor={cursor}")
-        visible_toolkits += names(answer)
+        listed_names += names(answer)
         cursor = answer.json()["metadata"].get("nextCursor", "")
         if not cursor:
             break
-    assert visible_toolkits == EVERY
+    assert listed_names == EVERY
 
 
 @pytest.mark.parametrize("name", ["com.example%2Falpha", "com.example/alpha"])

@@ -76,18 +76,16 @@ def shipped_access(shipped_build: Path) -> CatalogAccess:
     return CatalogAccess(open_build(shipped_build))
 
 
-def call_text(
-    visible_toolkits: CatalogAccess, name: str, session: str = "", **arguments: Any
-) -> CallResult:
+def call_text(access: CatalogAccess, name: str, session: str = "", **arguments: Any) -> CallResult:
     """Return the text that a tool call returns."""
-    result = tools.call_tool(visible_toolkits, name, arguments, session)
+    result = tools.call_tool(access, name, arguments, session)
     assert result
     return result
 
 
-def value(visible_toolkits: CatalogAccess, name: str, **arguments: Any) -> dict[str, Any]:
+def value(access: CatalogAccess, name: str, **arguments: Any) -> dict[str, Any]:
     """The answer to a call that goes well; it is what the tool promises."""
-    result = call_text(visible_toolkits, name, **arguments).value
+    result = call_text(access, name, **arguments).value
     assert result is not None
     jsonschema.validate(
         result,
@@ -115,26 +113,26 @@ def test_search_marks_deprecated_tools(shipped_access: CatalogAccess) -> None:
     assert f"{document['slug']} ({document['version']}, deprecated) " in result.text
 
 
-def documents(visible_toolkits: CatalogAccess) -> list[dict[str, Any]]:
+def documents(access: CatalogAccess) -> list[dict[str, Any]]:
     """The newest version of every tool."""
     results = [
-        visible_toolkits.store.get_tool(slug)
-        for toolkit in visible_toolkits.store.list_toolkits()
-        for slug in slugs(visible_toolkits, toolkit)
+        access.store.get_tool(slug)
+        for toolkit in access.store.list_toolkits()
+        for slug in slugs(access, toolkit)
     ]
     return [
-        json.loads(bytes(visible_toolkits.store.read_document(tool.tool_id(tool.versions[-1]))[0]))
+        json.loads(bytes(access.store.read_document(tool.tool_id(tool.versions[-1]))[0]))
         for tool in results
         if tool
     ]
 
 
-def slugs(visible_toolkits: CatalogAccess, toolkit: str) -> list[str]:
+def slugs(access: CatalogAccess, toolkit: str) -> list[str]:
     """The tools of a toolkit."""
     return [
         path.name
         for path in (SHIPPED_CATALOG / "toolkits" / toolkit).iterdir()
-        if visible_toolkits.store.get_tool(path.name)
+        if access.store.get_tool(path.name)
     ]
 
 
@@ -290,28 +288,24 @@ def test_all_invalid_arguments_are_reported(shipped_access: CatalogAccess) -> No
 
 def test_limited_key_cannot_see_other_tools(shipped_build: Path) -> None:
     """In search, get, lists and suggestions."""
-    visible_toolkits = CatalogAccess(open_build(shipped_build), ("slack",), "default")
+    access = CatalogAccess(open_build(shipped_build), ("slack",), "default")
     assert {
         tool["toolkit"]
-        for tool in value(visible_toolkits, "search_tools", query="create an issue", limit=50)[
-            "tools"
-        ]
+        for tool in value(access, "search_tools", query="create an issue", limit=50)["tools"]
     } <= {"slack"}
-    assert [item["slug"] for item in value(visible_toolkits, "list_toolkits")["toolkits"]] == [
-        "slack"
-    ]
+    assert [item["slug"] for item in value(access, "list_toolkits")["toolkits"]] == ["slack"]
     assert (
-        call_text(visible_toolkits, "get_tool", slug="GITHUB_CREATE_ISSUE").text
+        call_text(access, "get_tool", slug="GITHUB_CREATE_ISSUE").text
         == "There is no tool GITHUB_CREATE_ISSUE. Find tools with search_tools."
     )
-    assert call_text(visible_toolkits, "search_tools", query="a", toolkit="github").text.startswith(
+    assert call_text(access, "search_tools", query="a", toolkit="github").text.startswith(
         "This key's project may not use toolkit github."
     )
     assert call_text(
-        visible_toolkits._replace(project=None), "search_tools", query="a", toolkit="github"
+        access._replace(project=None), "search_tools", query="a", toolkit="github"
     ).text.startswith("That toolkit is not among")
-    assert tools.call_tool(visible_toolkits, "GITHUB_CREATE_ISSUE", {}) is None
-    assert call_text(visible_toolkits, "list_session_tools", session_id=FOREIGN).text.startswith(
+    assert tools.call_tool(access, "GITHUB_CREATE_ISSUE", {}) is None
+    assert call_text(access, "list_session_tools", session_id=FOREIGN).text.startswith(
         "trs_support_desk belongs to another project."
     )
 
@@ -319,11 +313,11 @@ def test_limited_key_cannot_see_other_tools(shipped_build: Path) -> None:
 # The server of the SDK, without any transport
 
 
-def in_process(visible_toolkits: CatalogAccess, talk: Talk) -> None:
+def in_process(access: CatalogAccess, talk: Talk) -> None:
     """A conversation of the SDK's client with our server in the same process."""
 
     async def converse() -> None:
-        async with Client(protocol.create_server(lambda: visible_toolkits), cache=None) as client:
+        async with Client(protocol.create_server(lambda: access), cache=None) as client:
             await talk(client)
 
     anyio.run(converse)
@@ -356,19 +350,19 @@ def test_semantic_search_runs_in_a_thread(tmp_path: Path) -> None:
     if not model_files.is_installed():
         pytest.skip("the extra `semantic` is not installed")
     build(generate_catalog(tmp_path / "catalog", 6), tmp_path / "build", None, semantic=True)
-    visible_toolkits = CatalogAccess(open_build(tmp_path / "build"))
-    assert visible_toolkits.store.has_semantic_search
+    access = CatalogAccess(open_build(tmp_path / "build"))
+    assert access.store.has_semantic_search
 
     async def talk(client: Client) -> None:
         for query in ("thing number 4", "x" * 2000, "  ", ""):
-            expected = call_text(visible_toolkits, "search_tools", query=query)
+            expected = call_text(access, "search_tools", query=query)
             assert await call(client, "search_tools", query=query) == (
                 expected.value is not None,
                 expected.text,
                 expected.value,
             )
 
-    in_process(visible_toolkits, talk)
+    in_process(access, talk)
 
 
 # Over HTTP
@@ -391,7 +385,7 @@ def post(
     path: str = "/mcp",
     headers: Mapping[str, str] | None = None,
 ) -> httpx.Response:
-    """A raw message, the list of tools unless told otherwise."""
+    """Post a message, by default one that lists the tools."""
     request = {
         **MCP,
         "content-type": "application/json",

@@ -334,17 +334,17 @@ def test_existing_tool_is_never_changed(
 def test_prompts_for_missing_values(tmp_path: Path) -> None:
     """With a default where possible; an invalid value is asked for again."""
     answers = ["", "Issues and more.", "https://github.com/", "nonsense", "", "My tools"]
-    visible_toolkits = run_in_terminal(["new", "toolkit", "github"], answers, tmp_path)
-    assert (visible_toolkits.code, visible_toolkits.out) == (
+    terminal = run_in_terminal(["new", "toolkit", "github"], answers, tmp_path)
+    assert (terminal.code, terminal.out) == (
         0,
         "catalog/toolkits/github/toolkit.yaml\n",
     )
-    assert "Name [Github]: " in visible_toolkits.terminal_output
-    assert "Description (or nothing): " in visible_toolkits.terminal_output
-    assert "Logo (or nothing): " in visible_toolkits.terminal_output
+    assert "Name [Github]: " in terminal.terminal_output
+    assert "Description (or nothing): " in terminal.terminal_output
+    assert "Logo (or nothing): " in terminal.terminal_output
     assert (
         "Error: the string `nonsense` does not fit, expected the https URL of an image"
-        in visible_toolkits.terminal_output
+        in terminal.terminal_output
     )
     value = yaml_reader.parse(
         (tmp_path / "catalog/toolkits/github/toolkit.yaml").read_bytes()
@@ -358,14 +358,14 @@ def test_prompts_for_missing_values(tmp_path: Path) -> None:
     assert yaml_reader.parse((tmp_path / "catalog/catalog.yaml").read_bytes()).value == {
         "title": "My tools"
     }
-    visible_toolkits = run_in_terminal(
+    terminal = run_in_terminal(
         ["new", "tool", "GITHUB_CLOSE_ISSUE", "--version", "20250101_00"],
         ["", "", "Close it."],
         tmp_path,
     )
-    assert visible_toolkits.code == 0
-    assert "Name [Close issue]: " in visible_toolkits.terminal_output
-    value = yaml_reader.parse((tmp_path / visible_toolkits.out.strip()).read_bytes()).value
+    assert terminal.code == 0
+    assert "Name [Close issue]: " in terminal.terminal_output
+    value = yaml_reader.parse((tmp_path / terminal.out.strip()).read_bytes()).value
     assert value == {"name": "Close issue", "description": "Close it."}
 
 

@@ -360,7 +360,7 @@ def test_released_process_starts_again(
 
 
 def read_timeout() -> float:
-    """What is held where this is asked."""
+    """Return the value of a variable in the process that runs this."""
     return PATIENCE
 
 

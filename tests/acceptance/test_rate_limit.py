@@ -24,7 +24,7 @@ from toolcatalog.store.open import open_build
 
 
 class Clock:
-    """A clock that is moved by hand; in nanoseconds, told in seconds."""
+    """A clock that tests move, in nanoseconds; calling it returns seconds."""
 
     def __init__(self) -> None:
         self.now = 1000.0

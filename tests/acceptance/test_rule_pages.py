@@ -71,7 +71,7 @@ def test_page_has_the_current_severity(rule: str) -> None:
 
 
 def part(rule: str, heading: str) -> str:
-    """What stands below a heading of a page."""
+    """Return the text below a heading of a page."""
     return rule_pages.load_page(rule).partition(f"{heading}\n")[2].partition("\n## ")[0]
 
 

@@ -60,7 +60,7 @@ def tasks_of(catalog: Path, out: Path) -> list[Task]:
 
 
 def key_of(task: Task) -> str:
-    """The key that the part of a batch has, whether its files are sound or not."""
+    """Return the cache key of a batch, whether its files are valid or not."""
     return batches.compute_key(task, batches.scan_folders(task.root, task.folders, []).files)
 
 

@@ -120,7 +120,7 @@ def get(path: str, *headers: str) -> bytes:
 
 
 def logged(server: Server, line: str) -> str:
-    """The log once this stands in it."""
+    """Wait until the log contains a text, and return the log."""
     deadline = time.monotonic() + 5
     while line not in (log := server.log.read_text()):
         assert time.monotonic() < deadline, log
@@ -1184,8 +1184,8 @@ def test_limited_key_sees_only_its_toolkits(
     """Other tools are 404 and missing in lists and counts."""
     everything = client.get(LIST, params={"limit": 1000}).json()
     of_slack = [item for item in everything["items"] if item["toolkit"]["slug"] == "slack"]
-    visible_toolkits = client.get(LIST, params={"limit": 1000}, headers=slack_only).json()
-    assert (visible_toolkits["items"], visible_toolkits["total_items"]) == (of_slack, len(of_slack))
+    page = client.get(LIST, params={"limit": 1000}, headers=slack_only).json()
+    assert (page["items"], page["total_items"]) == (of_slack, len(of_slack))
     assert 0 < len(of_slack) < everything["total_items"]
     assert client.get("/api/v3/tools/SLACK_SEND_MESSAGE", headers=slack_only).status_code == 200
     hidden, absent = (

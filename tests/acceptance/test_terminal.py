@@ -119,7 +119,7 @@ def test_fitting_line_is_not_cut() -> None:
 
 
 def run_in_terminal(catalog: Path, columns: int, env: Mapping[str, str]) -> str:
-    """What `check` writes to a terminal of so many columns."""
+    """Return what `check` writes to a terminal of this width."""
     parent, child = pty.openpty()
     command = [sys.executable, "-m", "toolcatalog", "check", "--catalog", str(catalog)]
     settings = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns), **env}

@@ -56,14 +56,14 @@ def test_list_has_every_toolkit(client: ApiClient, catalog: ReferenceModel) -> N
 
 
 def test_pages_have_each_toolkit_once(client: ApiClient) -> None:
-    visible_toolkits, cursor = list[str](), dict[str, str]()
+    listed_slugs, cursor = list[str](), dict[str, str]()
     while True:
         page = client.call_ok("toolkits", {"limit": 2, **cursor})
-        visible_toolkits += slugs(page)
+        listed_slugs += slugs(page)
         if page["next_cursor"] is None:
             break
         cursor = {"cursor": page["next_cursor"]}
-    assert visible_toolkits == BY_NAME
+    assert listed_slugs == BY_NAME
 
 
 def test_filter_by_category(client: ApiClient) -> None:

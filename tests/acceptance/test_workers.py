@@ -57,9 +57,9 @@ def answer(connection: socket.socket) -> str:
             return ""
 
 
-def visible_toolkits(server: Server, expected: int, old: set[str] | None = None) -> set[str]:
-    """As many series as are wanted, beside the old ones; no two processes have the same, and none
-    changes.
+def wait_for_workers(server: Server, expected: int, old: set[str] | None = None) -> set[str]:
+    """Return the request id prefixes of at least `expected` new processes; each has a prefix of its
+    own.
     """
     results: set[str] = set()
 
@@ -73,13 +73,13 @@ def visible_toolkits(server: Server, expected: int, old: set[str] | None = None)
 
 def test_dead_worker_is_replaced(server: Server) -> None:
     """The other one answers meanwhile; request ids are unique across workers."""
-    previous = visible_toolkits(server, 2)
+    previous = wait_for_workers(server, 2)
     assert len(previous) == 2
     pids = worker_pids(server)
     assert len(pids) == 2
     os.kill(victim := min(pids), signal.SIGKILL)
     wait_until(lambda: len(worker_pids(server) - {victim}) == 2)
-    assert len(visible_toolkits(server, 1, previous)) == 1
+    assert len(wait_for_workers(server, 1, previous)) == 1
     assert "died" in server.log.read_text()
 
 
@@ -88,7 +88,7 @@ def test_dead_worker_is_replaced(server: Server) -> None:
 )
 def test_failed_fork_is_retried(server: Server) -> None:
     """Existing workers answer, and stay if all were to be replaced."""
-    visible_toolkits(server, 2)
+    wait_for_workers(server, 2)
     pids, pid = worker_pids(server), server.process.pid
     previous = resource.prlimit(
         pid, resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
@@ -104,7 +104,7 @@ def test_failed_fork_is_retried(server: Server) -> None:
 
 
 def test_key_changes_reach_every_worker(server: Server) -> None:
-    visible_toolkits(server, 2)
+    wait_for_workers(server, 2)
     secret, _ = api_keys.create(server.keys_file, "default", None, None)
     time.sleep(1)
     for _ in range(20):
@@ -118,10 +118,10 @@ def test_key_changes_reach_every_worker(server: Server) -> None:
 
 def test_sighup_replaces_workers_in_turn(server: Server) -> None:
     """They open the newest build; a client needs at most one retry."""
-    previous, pids = visible_toolkits(server, 2), worker_pids(server)
+    previous, pids = wait_for_workers(server, 2), worker_pids(server)
     server.process.send_signal(signal.SIGHUP)
     wait_until(lambda: healthy(server) and not worker_pids(server) & pids)
-    current = visible_toolkits(server, 2, previous)
+    current = wait_for_workers(server, 2, previous)
     assert (len(current), len(worker_pids(server))) == (2, 2)
 
 
@@ -138,7 +138,7 @@ def healthy(server: Server) -> bool:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_workers_stop_like_one_process(server: Server, number: signal.Signals, code: int) -> None:
     """They finish running requests, accept no more, and exit with the same code."""
-    visible_toolkits(server, 2)
+    wait_for_workers(server, 2)
     pids, (host, port) = worker_pids(server), server.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=TIMEOUT) as connection:
         headers = f"Host: a\r\nx-api-key: {server.key}\r\nContent-Length: 2\r\nExpect: 100-continue"
@@ -165,7 +165,7 @@ def takes_connections(host: str, port: int) -> bool:
 
 def test_workers_end_with_their_supervisor(server: Server) -> None:
     """Otherwise they would block the port."""
-    visible_toolkits(server, 2)
+    wait_for_workers(server, 2)
     pids, (host, port) = worker_pids(server), server.url.removeprefix("http://").split(":")
     server.process.kill()
     wait_until(lambda: not takes_connections(host, int(port)))
@@ -187,7 +187,7 @@ def test_unusable_build_or_keys_stop_the_start(shipped_build: Path, tmp_path: Pa
 def test_failing_worker_is_logged_and_retried(shipped_build: Path, tmp_path: Path) -> None:
     """A damaged key file stops a new worker while the other one answers."""
     with start_server(shipped_build, tmp_path, "--workers", "2") as server:
-        previous = visible_toolkits(server, 2)
+        previous = wait_for_workers(server, 2)
         document = server.keys_file.read_bytes()
         server.keys_file.write_bytes(b"{")
         os.kill(min(worker_pids(server)), signal.SIGKILL)
@@ -199,7 +199,7 @@ def test_failing_worker_is_logged_and_retried(shipped_build: Path, tmp_path: Pat
             == 200
         )
         server.keys_file.write_bytes(document)
-        visible_toolkits(server, 1, previous)
+        wait_for_workers(server, 1, previous)
         assert "Traceback" not in server.log.read_text()
 
 

@@ -26,9 +26,9 @@ def environment(tmp_path: Path, proxy: FaultyProxy) -> dict[str, str]:
     (tmp_path / "home" / ".aws").mkdir(parents=True)
     config = f"[profile catalog]\nregion = us-east-1\ncredential_process = {program}\n"
     (tmp_path / "home" / ".aws" / "config").write_text(config)
-    kept = {name: value for name, value in proxy.env.items() if "KEY" not in name}
+    variables = {name: value for name, value in proxy.env.items() if "KEY" not in name}
     return {
-        **kept,
+        **variables,
         "HOME": str(tmp_path / "home"),
         "AWS_ACCESS_KEY_ID": "",
         "AWS_SECRET_ACCESS_KEY": "",

@@ -1,6 +1,4 @@
-"""The room `cluster`: builds on a real dask scheduler and its workers, processes of this machine,
-give what a local build gives.
-"""
+"""Tests of `build.cluster`: builds on a real dask scheduler and workers equal local builds."""
 
 import json
 import os
@@ -47,7 +45,7 @@ class Cluster:
     def start(
         self, name: str, *arguments: object, env: Environment | None = None
     ) -> "subprocess.Popen[bytes]":
-        """One process of the cluster, with its log beside."""
+        """Start a process of the cluster with its log."""
         log = self.stack.enter_context((self.folder / f"{name}.log").open("wb"))
         command = [
             sys.executable,
@@ -78,13 +76,13 @@ class Cluster:
 
 
 def midway(process: "subprocess.Popen[str]", folder: Path, busy_with: str = PARTS) -> bool:
-    """Whether a build has begun to write such files, or has ended too early."""
+    """Return whether a build has started to write such files, or ended too early."""
     return next(folder.glob(busy_with), None) is not None or process.poll() is not None
 
 
 @contextmanager
 def cluster_of(workers: int, folder: Path, env: Environment) -> Iterator[Cluster]:
-    """A cluster of so many workers on free ports of this machine."""
+    """Start a cluster with this number of workers on free ports."""
     folder.mkdir()
     with ExitStack() as stack:
         result = Cluster(folder, env, stack)
@@ -108,8 +106,8 @@ def cluster_of(workers: int, folder: Path, env: Environment) -> Iterator[Cluster
 
 @pytest.fixture(scope="module")
 def env(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """All run one copy of the program, because all that a worker runs must stay as it is; and a
-    configuration of dask that is nobody's.
+    """The environment of all processes: one copy of the program, and a separate configuration of
+    dask.
     """
     folder = tmp_path_factory.mktemp("program")
     shutil.copytree(
@@ -173,9 +171,9 @@ def run_refused(catalog: Path, folder: Path, env: Environment, *arguments: str) 
 def assert_same(folder: Path, local: Path) -> None:
     """Snapshot and site are there to the byte, and not a file more."""
     for part in ("build/current", "site"):
-        result, wanted = read_tree(folder / part), read_tree(local / part)
-        assert result.keys() == wanted.keys()
-        assert result == wanted
+        result, expected = read_tree(folder / part), read_tree(local / part)
+        assert result.keys() == expected.keys()
+        assert result == expected
     assert find_leftovers(folder / "build", folder / "site") == []
 
 
@@ -233,7 +231,7 @@ def test_build_without_workers_ends(catalog: Path, env: Environment, tmp_path: P
     with cluster_of(1, tmp_path / "cluster", env) as cluster:
         before = generate_catalog(tmp_path / "before", 3)
         assert finished(building(before, tmp_path, env))[0] == 0
-        kept = read_tree(tmp_path / "build" / "current")
+        previous = read_tree(tmp_path / "build" / "current")
         command = [sys.executable, "-c", IMPATIENT, str(catalog), cluster.address]
         process = subprocess.Popen(
             command,
@@ -251,7 +249,7 @@ def test_build_without_workers_ends(catalog: Path, env: Environment, tmp_path: P
             output == "No worker of the cluster is left, for 2 seconds: the last good build is "
             "untouched. Start some and build again.\n"
         )
-        assert read_tree(tmp_path / "build" / "current") == kept
+        assert read_tree(tmp_path / "build" / "current") == previous
 
 
 IMPATIENT = """

@@ -1,6 +1,4 @@
-"""Following a store: a folder that is always a whole build, whatever the store does. And `serve
---from`.
-"""
+"""Tests of `publish.follower` and `serve --from`: a folder that always has a complete build."""
 
 import contextlib
 import gzip
@@ -341,7 +339,7 @@ class Published:
         )
 
     def of_another(self) -> None:
-        """Point to a digest where this one's manifest lies."""
+        """Write the manifest of this snapshot under another digest, and point to it."""
         support_s3.put_object(
             self.s3, f"{self.bucket}/p/snapshots/{'1' * 64}/manifest.json", self.manifest
         )
@@ -497,7 +495,7 @@ def test_old_snapshots_are_pruned(
     """The three newest stay, and their chunk lists."""
     digest = publish(small_build)
     follower.poll()
-    made = [
+    digests = [
         replaced_manifest(
             s3,
             bucket,
@@ -508,7 +506,7 @@ def test_old_snapshots_are_pruned(
     ]
     follower.poll()
     for number in range(1, 4):
-        made.append(
+        digests.append(
             replaced_manifest(
                 s3,
                 bucket,
@@ -518,10 +516,10 @@ def test_old_snapshots_are_pruned(
         )
         follower.poll()
         assert follower.last_error == ""
-    held = sorted(path.name for path in (follower.cache / "snapshots").iterdir())
-    assert held == sorted(made[-3:])
-    assert sorted(path.stem for path in (follower.cache / "chunks").iterdir()) == held
-    assert named(follower.cache) == made[-1]
+    snapshots = sorted(path.name for path in (follower.cache / "snapshots").iterdir())
+    assert snapshots == sorted(digests[-3:])
+    assert sorted(path.stem for path in (follower.cache / "chunks").iterdir()) == snapshots
+    assert named(follower.cache) == digests[-1]
 
 
 def test_damaged_copy_is_downloaded_again(

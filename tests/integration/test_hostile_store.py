@@ -58,7 +58,7 @@ print(second.last_error)
 
 
 class Store:
-    """A store in a folder, to be filled with whatever somebody wants."""
+    """A store in a folder, which a test fills with anything."""
 
     def __init__(self, folder: Path, digest: str) -> None:
         self.folder, self.digest = folder, digest
@@ -236,19 +236,19 @@ def test_too_large_snapshot_is_not_downloaded(store: Store, tmp_path: Path) -> N
     second; the error names the flag.
     """
     listing = (store.folder / "objects" / store.chunks["files.json"][0][0]).read_bytes()
-    beside = sum(output["size"] for output in store.manifest["files"].values())
+    file_size = sum(output["size"] for output in store.manifest["files"].values())
     deep = sum(output.size for output in snapshot_format.parse_file_list(listing).values())
-    for most, kept in ((beside - 1, ()), (beside + deep - 1, store.chunks["files.json"])):
+    for limit, kept in ((file_size - 1, ()), (file_size + deep - 1, store.chunks["files.json"])):
         for chunk in (store.folder / "objects").iterdir():
             if chunk.name not in {sha256 for sha256, _ in kept}:
                 chunk.rename(tmp_path / chunk.name)
-        follower = Follower(store.url, tmp_path / "cache", max_size=most)
+        follower = Follower(store.url, tmp_path / "cache", max_size=limit)
         follower.poll()
-        assert f"and {most:,} are allowed: raise --max-snapshot-size" in follower.last_error
+        assert f"and {limit:,} are allowed: raise --max-snapshot-size" in follower.last_error
         assert list_cache(follower.cache) == [".lock", "snapshots"]
         for chunk in tmp_path.glob("[0-9a-f]*"):
             chunk.rename(store.folder / "objects" / chunk.name)
-    follower = Follower(store.url, tmp_path / "cache", max_size=beside + deep)
+    follower = Follower(store.url, tmp_path / "cache", max_size=file_size + deep)
     follower.poll()
     assert follower.last_error == ""
     assert follower.has_snapshot()
@@ -433,8 +433,8 @@ def test_huge_bitmap_needs_no_memory(store: Store, follower: Follower) -> None:
     data = b"".join((objects / sha256).read_bytes() for sha256, _ in store.chunks["query.sets"])
     sets = tables.Table(data)
     values = dict(sets.entry_at(number) for number in range(len(sets)))
-    every = BitMap(range(1 << 20)).serialize()
-    values = {name: every if name.startswith("toolkit ") else values[name] for name in values}
+    all_numbers = BitMap(range(1 << 20)).serialize()
+    values = {name: all_numbers if name.startswith("toolkit ") else values[name] for name in values}
     sizes = [len(value) for value in values.values()]
     other = b"".join(tables.pack_table([*values], sizes, values.values()))
     store.publish({}, {"query.sets": stated(other)}, {"query.sets": store.put(other)})
@@ -478,8 +478,8 @@ def test_backoff_grows_to_an_hour() -> None:
     for _ in range(20):
         failures.add("a", "because", publish_follower._MAX_REJECTION_DELAY)
         pauses.append(failures._failures["a"].retry_at - time.monotonic())
-    for pause, wanted in zip(pauses, [min(3600, 1.5 * 2**n) for n in range(1, 21)], strict=True):
-        assert wanted * 0.79 - 1 < pause <= wanted
+    for pause, expected in zip(pauses, [min(3600, 1.5 * 2**n) for n in range(1, 21)], strict=True):
+        assert expected * 0.79 - 1 < pause <= expected
     with pytest.raises(layout.InvalidRemoteSnapshot, match="because"):
         failures.check("a")
     failures.check("b")
@@ -493,12 +493,12 @@ def dripping(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
 
     The client waits one second for a response here, not half a minute.
     """
-    asked: list[float] = []
+    times: list[float] = []
     ended = threading.Event()
 
     def drip(connection: socket.socket) -> None:
         with connection:
-            asked.append(time.monotonic())
+            times.append(time.monotonic())
             connection.recv(1 << 16)
             head = b'HTTP/1.1 200 OK\r\nContent-Length: 4000\r\nETag: "x"\r\n'
             connection.sendall(head + b"Last-Modified: Mon, 23 Nov 2026 10:00:00 GMT\r\n\r\n")
@@ -522,7 +522,7 @@ def dripping(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{listener.getsockname()[1]}")
         monkeypatch.setenv("AWS_TIMEOUT", "1s")
         threading.Thread(target=accept, daemon=True).start()
-        yield asked
+        yield times
         ended.set()
 
 

@@ -634,8 +634,8 @@ def test_switching_trees_fails_no_request(three_builds: list[Path], tmp_path: Pa
         try:
             for turn in range(20):
                 mirrored(three_builds[turn % 2], to)
-                asked, deadline = len(seen), time.monotonic() + 30
-                while len(seen) < asked + 3:
+                count, deadline = len(seen), time.monotonic() + 30
+                while len(seen) < count + 3:
                     assert asking.is_alive()
                     assert time.monotonic() < deadline
         finally:
@@ -748,20 +748,20 @@ def test_damaged_tree_is_rebuilt(
 
 def test_files_are_written_one_by_one(shipped_build: Path) -> None:
     """A large catalog is never in memory at once."""
-    begun: list[str] = []
+    started: list[str] = []
 
     @contextmanager
     def noting(label: str, _: int) -> Iterator[Any]:
-        begun.append(label)
+        started.append(label)
         yield lambda _: None
 
     files: Iterator[MirrorFile] = generate_files(
         open_build(shipped_build), MirrorSelection(None, ()), noting
     )
     assert next(files).path.startswith("tools/")
-    assert begun == ["Mirroring tools"]
+    assert started == ["Mirroring tools"]
     assert [file.path for file in files][-1] == "mirror.json"
-    assert begun == ["Mirroring tools", "Mirroring lists", "Mirroring toolkits"]
+    assert started == ["Mirroring tools", "Mirroring lists", "Mirroring toolkits"]
 
 
 # What is chosen
@@ -769,19 +769,19 @@ def test_files_are_written_one_by_one(shipped_build: Path) -> None:
 
 def test_selected_toolkits(shipped_build: Path, shipped: Server, tmp_path: Path) -> None:
     """A mirror of some toolkits has what a key for these toolkits sees."""
-    made = [
+    trees = [
         run_successfully(
             "mirror", tmp_path / "mirror", "--build", shipped_build, "--toolkit", chosen
         ).strip()
         for chosen in ("slack,github", "github, slack,github", "github")
     ]
-    assert made[0] == made[1] != made[2]
+    assert trees[0] == trees[1] != trees[2]
     key = {"x-api-key": create_key(shipped.keys_file, "--toolkit", "github,slack")}
     deadline = time.monotonic() + 30
     while (answer := httpx.get(f"{shipped.url}/api/v3/tools", headers=key)).status_code == 401:
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    there = tmp_path / "mirror" / made[0]
+    there = tmp_path / "mirror" / trees[0]
     assert (there / "list" / "MToyMA.json").read_bytes() == answer.content
     assert {path.name.partition("_")[0] for path in (there / "tools").iterdir()} == {
         "GITHUB",
@@ -801,18 +801,18 @@ def test_selected_toolkits(shipped_build: Path, shipped: Server, tmp_path: Path)
 
 
 def test_only_selected_sessions_are_mirrored(shipped_build: Path, tmp_path: Path) -> None:
-    made = run_successfully(
+    tree = run_successfully(
         "mirror", tmp_path / "mirror", "--build", shipped_build, "--session", "trs_playground"
     ).strip()
-    assert sorted(path.name for path in (tmp_path / "mirror" / made / "sessions").iterdir()) == [
+    assert sorted(path.name for path in (tmp_path / "mirror" / tree / "sessions").iterdir()) == [
         "trs_playground.json",
         "trs_playground.json.gz",
     ]
-    about = json.loads((tmp_path / "mirror" / made / "mirror.json").read_bytes())
+    about = json.loads((tmp_path / "mirror" / tree / "mirror.json").read_bytes())
     assert about["sessions"] == ["trs_playground"]
     assert tree_name(
         open_build(shipped_build), MirrorSelection(None, ("trs_playground",))
-    ) == made.removeprefix("snapshots/")
+    ) == tree.removeprefix("snapshots/")
 
 
 def test_public_access_warning(shipped_build: Path, tmp_path: Path) -> None:

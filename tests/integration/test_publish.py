@@ -34,7 +34,7 @@ def test_publish_twice(small_build: Path, s3: str, proxy: FaultyProxy, bucket: s
     assert result.returncode == 0, result.stderr
     assert result.stdout == f"{digest}\n"
     assert "Sent " in result.stderr
-    puts = [one.path for one in proxy.requests_of("PUT")]
+    puts = [request.path for request in proxy.requests_of("PUT")]
     assert len(puts) == len({*puts})
     assert puts[-1] == f"/{bucket}/some/where/current.json"
     assert {path.split("/")[4] for path in puts} == {"objects", "snapshots", "current.json"}
@@ -58,8 +58,8 @@ def test_cache_headers(small_build: Path, s3: str, proxy: FaultyProxy, bucket: s
     """Objects with a digest are immutable; the pointer is revalidated."""
     run_successfully("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
     output = {
-        one.path: support_s3.get_object(s3, one.path[1:]).headers["cache-control"]
-        for one in proxy.requests_of("PUT")
+        request.path: support_s3.get_object(s3, request.path[1:]).headers["cache-control"]
+        for request in proxy.requests_of("PUT")
     }
     assert output.pop(f"/{bucket}/current.json") == "no-cache"
     assert {*output.values()} == {"public, max-age=31536000, immutable"}
@@ -71,10 +71,10 @@ def test_only_changes_are_uploaded(
     """For one changed tool, a part of the objects, each once."""
     url = f"s3://{bucket}/p"
     run_successfully("publish", url, "--build", shipped_build, env=proxy.env)
-    first = {one.path: one.sent for one in proxy.requests_of("PUT")}
+    first = {request.path: request.sent for request in proxy.requests_of("PUT")}
     proxy.requests.clear()
     digest = run_successfully("publish", url, "--build", changed_build, env=proxy.env).strip()
-    second = {one.path: one.sent for one in proxy.requests_of("PUT", "/objects/")}
+    second = {request.path: request.sent for request in proxy.requests_of("PUT", "/objects/")}
     assert not first.keys() & second.keys()
     assert 0 < len(second) < len(first) / 2
     assert proxy.requests_of("PUT")[-1].path.endswith("/current.json")
@@ -83,7 +83,7 @@ def test_only_changes_are_uploaded(
     proxy.requests.clear()  # back to the first: all of it is there
     back = run_toolcatalog("publish", url, "--build", shipped_build, env=proxy.env)
     assert "Nothing to send but the pointer" in back.stderr
-    assert [one.path for one in proxy.requests_of("PUT")] == [f"/{bucket}/p/current.json"]
+    assert [request.path for request in proxy.requests_of("PUT")] == [f"/{bucket}/p/current.json"]
 
 
 def test_killed_publish_is_resumed(
@@ -114,10 +114,10 @@ def test_killed_publish_is_resumed(
     assert support_s3.get_object(s3, f"{bucket}/p/current.json").status == 404
     proxy.faults = ProxyFaults()
     wait_until(proxy.is_idle)
-    first = {one.path for one in proxy.requests_of("PUT")}
+    first = {request.path for request in proxy.requests_of("PUT")}
     proxy.requests.clear()
     run_successfully("publish", url, "--build", small_build, env=proxy.env)
-    second = {one.path for one in proxy.requests_of("PUT")}
+    second = {request.path for request in proxy.requests_of("PUT")}
     assert len(first) >= 4
     assert not first & second
     assert support_s3.get_object(s3, f"{bucket}/p/current.json").status == 200
@@ -128,12 +128,14 @@ def test_object_of_the_wrong_size_is_sent_again(
 ) -> None:
     """Or a missing one."""
     run_successfully("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
-    gone, short, *_ = [one.path for one in proxy.requests_of("PUT", "/objects/") if one.sent > 1]
-    support_s3.remove_object(s3, gone[1:])
+    missing, short, *_ = [
+        request.path for request in proxy.requests_of("PUT", "/objects/") if request.sent > 1
+    ]
+    support_s3.remove_object(s3, missing[1:])
     support_s3.put_object(s3, short[1:], b"")
     proxy.requests.clear()
     run_successfully("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
-    assert {one.path for one in proxy.requests_of("PUT")} == {gone, short}
+    assert {request.path for request in proxy.requests_of("PUT")} == {missing, short}
 
 
 def test_store_errors_are_retried(small_build: Path, proxy: FaultyProxy, bucket: str) -> None:
@@ -256,7 +258,7 @@ def test_download_size_is_limited(tmp_path: Path) -> None:
 
 
 def age(store: Path, *names: str) -> None:
-    """Let what lies there, or only these, have been written two days ago."""
+    """Make all objects, or only these, two days old."""
     then = time.time() - 2 * 86400
     for path in (
         path for path in store.rglob("*") if path.is_file() and (not names or path.name in names)
@@ -282,7 +284,7 @@ def test_unused_files_are_removed(small_build: Path, other_build: Path, tmp_path
         "Removed 1 snapshot, "
         in run_toolcatalog("publish", url, "--build", other_build, "--keep", "0").stderr
     )
-    left = {path.name for path in (store / "objects").iterdir()}
+    remaining = {path.name for path in (store / "objects").iterdir()}
     assert (
         {path.name for path in (store / "snapshots").iterdir() if any(path.iterdir())}
         == {second}
@@ -294,9 +296,9 @@ def test_unused_files_are_removed(small_build: Path, other_build: Path, tmp_path
             (store / f"snapshots/{second}/chunks.json").read_bytes()
         ).values()
         for chunk in some
-    } == left
-    assert left < both
-    assert of_first - left
+    } == remaining
+    assert remaining < both
+    assert of_first - remaining
 
 
 def test_old_unused_chunks_are_sent_again(

@@ -57,7 +57,7 @@ def states(where: Path | RedisKeyStorage) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "displayed"),
     [
         ("redis://localhost", "Redis at localhost:6379"),
         ("rediss://a.example:7000/3", "Redis at a.example:7000, database 3"),
@@ -71,8 +71,8 @@ def states(where: Path | RedisKeyStorage) -> dict[str, str]:
         ("rediss+cluster://u:s3cret@a:7000,b", "Redis Cluster at a:7000, b:6379"),
     ],
 )
-def test_address_is_shown_without_its_password(url: str, log_messages: str) -> None:
-    assert str(RedisAddress(url)) == log_messages
+def test_address_is_shown_without_its_password(url: str, displayed: str) -> None:
+    assert str(RedisAddress(url)) == displayed
     assert "s3cret" not in str(RedisKeyStorage(RedisAddress(url)))
 
 
@@ -109,12 +109,12 @@ def test_key_commands_work_as_with_a_file(redis_server: RedisServer, tmp_path: P
     written.
     """
     env = {"TOOLCATALOG_KEYS": str(tmp_path / "keys.json"), "TOOLCATALOG_REDIS": redis_server.url}
-    made = run_toolcatalog("keys", "create", "--project", "research", env=env)
+    created = run_toolcatalog("keys", "create", "--project", "research", env=env)
     assert (
         f"Kept as a hash in Redis at 127.0.0.1:{redis_server.port}: store the key now"
-        in made.stderr
+        in created.stderr
     )
-    secret = made.stdout.strip()
+    secret = created.stdout.strip()
     (key,) = api_keys.load_keys(redis_storage(redis_server))
     assert (key.project, key.hint) == ("research", secret[-4:])
     assert key.id in run_successfully("keys", "list", "--redis", redis_server.url)
@@ -161,7 +161,7 @@ def test_documented_user_rights_are_enough(redis_server: RedisServer, tmp_path: 
 def test_concurrent_changes_lose_nothing(redis_server: RedisServer) -> None:
     """Forty changes by eight threads, each with its own revision."""
     with ThreadPoolExecutor(8) as pool:
-        made = [
+        created = [
             *pool.map(
                 lambda number: (
                     api_keys.create(redis_storage(redis_server), f"p{number}", None, None)[1].id
@@ -169,9 +169,9 @@ def test_concurrent_changes_lose_nothing(redis_server: RedisServer) -> None:
                 range(40),
             )
         ]
-    assert set(states(redis_storage(redis_server))) == {*made}
+    assert set(states(redis_storage(redis_server))) == {*created}
     before = redis_storage(redis_server).read_version()
-    api_keys.revoke(redis_storage(redis_server), made[0])
+    api_keys.revoke(redis_storage(redis_server), created[0])
     assert redis_storage(redis_server).read_version() != before
 
 
@@ -217,16 +217,16 @@ def test_rotate_without_a_document(redis_server: RedisServer) -> None:
 def test_push_merges_a_key_file(redis_server: RedisServer, tmp_path: Path) -> None:
     """Revoked keys stay revoked; a second push changes nothing."""
     file, remote = tmp_path / "keys.json", redis_storage(redis_server)
-    _, one = api_keys.create(file, "p", None, None)
+    _, key = api_keys.create(file, "p", None, None)
     _, two = api_keys.create(file, "p", None, None)
     result = run_toolcatalog("keys", "push", "--keys", file, "--redis", redis_server.url)
     assert result.stderr == f"2 keys in {remote.location} now, 2 from the file.\n"
     _, three = api_keys.create(remote, "p", None, None)
-    api_keys.revoke(file, one.id)
+    api_keys.revoke(file, key.id)
     api_keys.revoke(remote, two.id)
     for _ in range(2):
         run_successfully("keys", "push", "--keys", file, "--redis", redis_server.url)
-        assert states(remote) == {one.id: "revoked", two.id: "revoked", three.id: "active"}
+        assert states(remote) == {key.id: "revoked", two.id: "revoked", three.id: "active"}
     missing = run_toolcatalog("keys", "push", "--keys", file, env={"TOOLCATALOG_REDIS": ""})
     assert (missing.returncode, "Missing option '--redis'" in missing.stderr) == (2, True)
 
@@ -237,14 +237,14 @@ def test_backward_changes() -> None:
     """
 
     def key(id: str, expires: str | None = None, revoked: str | None = None) -> api_keys.ApiKey:
-        made = "2026-01-01T00:00:00+00:00"
+        created = "2026-01-01T00:00:00+00:00"
         return api_keys.ApiKey(
             id=id,
             project="p",
             toolkits=None,
             sha256=id * 2,
             hint="",
-            created=made,
+            created=created,
             lifetime=None,
             expires=expires,
             revoked=revoked,
@@ -343,9 +343,9 @@ def test_hanging_redis_times_out(redis_server: RedisServer, tmp_path: Path) -> N
     secret, _ = api_keys.create(redis_storage(redis_server), "p", None, None)
     following = follower(redis_server, tmp_path / "keys.json")
     redis_server.suspend()
-    begun = time.monotonic()
+    start = time.monotonic()
     following.sync_once()
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - start < 20
     assert api_keys.KeyRing(tmp_path / "keys.json").find(secret.encode())
 
 
@@ -367,7 +367,7 @@ def test_backward_document_is_not_copied(
     `push` repairs Redis.
     """
     file, remote = tmp_path / "keys.json", redis_storage(redis_server)
-    _, one = api_keys.create(file, "p", None, None)
+    _, key = api_keys.create(file, "p", None, None)
     _, two = api_keys.create(file, "p", None, None)
     old = file.read_bytes()
     with assert_refused(caplog, file, "There is no key document in Redis"):
@@ -377,16 +377,16 @@ def test_backward_document_is_not_copied(
     with assert_refused(
         caplog,
         file,
-        f"({one.id}, {two.id}): `toolcatalog keys push --keys {file} --redis URL` merges both",
+        f"({key.id}, {two.id}): `toolcatalog keys push --keys {file} --redis URL` merges both",
     ):
         following.sync_once()
         following.sync_once()
     run_successfully("keys", "push", "--keys", file, "--redis", redis_server.url)
     following.sync_once()
-    assert set(states(file)) == {one.id, two.id, other.id}
-    api_keys.revoke(remote, one.id)
+    assert set(states(file)) == {key.id, two.id, other.id}
+    api_keys.revoke(remote, key.id)
     following.sync_once()
-    assert states(file)[one.id] == "revoked"
+    assert states(file)[key.id] == "revoked"
     for document in (old, b"{", b'{"format": 1, "keys": [{}]}'):
         redis_server.command(
             "HSET", "toolcatalog:keys", "document", document, "version", "restored"
@@ -419,7 +419,7 @@ def test_unreadable_key_file_is_not_overwritten(
 
 
 async def hits(limits: RedisRateLimiter, times: int, id: str = "key_a") -> int:
-    """How many of so many requests, one after the other, are within the rate."""
+    """Return how many of several consecutive requests are allowed."""
     return sum([(await limits.hit(id)).is_allowed for _ in range(times)])
 
 
@@ -462,17 +462,22 @@ def test_redis_and_memory_allow_the_same_rate(redis_server: RedisServer) -> None
     """Over time, at twice the rate."""
 
     async def ask() -> tuple[int, int]:
-        end, given, also, alone = time.monotonic() + 2.5, 0, 0, LocalRateLimiter(Rate(40, 1))
+        end, allowed, also_allowed, alone = (
+            time.monotonic() + 2.5,
+            0,
+            0,
+            LocalRateLimiter(Rate(40, 1)),
+        )
         async with aclosing(pooled(redis_server, Rate(40, 1))) as limits:
             while time.monotonic() < end:
-                given += (await limits.hit("key_a")).is_allowed
-                also += alone.count("key_a").is_allowed
+                allowed += (await limits.hit("key_a")).is_allowed
+                also_allowed += alone.count("key_a").is_allowed
                 await asyncio.sleep(0.01)
-        return given, also
+        return allowed, also_allowed
 
-    given, also = asyncio.run(ask())
-    assert 40 < given <= 40 * 4
-    assert abs(given - also) <= 20
+    allowed, also_allowed = asyncio.run(ask())
+    assert 40 < allowed <= 40 * 4
+    assert abs(allowed - also_allowed) <= 20
 
 
 def test_no_window_exceeds_the_rate(redis_server: RedisServer) -> None:
@@ -498,8 +503,8 @@ def test_no_window_exceeds_the_rate(redis_server: RedisServer) -> None:
     moments = asyncio.run(ask())
     assert len(moments) >= 40
     slack = 20_000_000  # nanoseconds that an answer may take
-    for redis_storage, start in enumerate(moments):
-        last = redis_storage + 20
+    for index, start in enumerate(moments):
+        last = index + 20
         assert last >= len(moments) or moments[last] - start > 1_000_000_000 - slack
 
 
@@ -512,16 +517,16 @@ def test_redis_outage_under_load(
         async with aclosing(pooled(redis_server, Rate(1_000_000, 3600), own=7)) as limits:
             slowest = 0.0
 
-            async def one() -> LimitStatus:
+            async def key() -> LimitStatus:
                 nonlocal slowest
-                begun = time.monotonic()
+                start = time.monotonic()
                 result = await limits.hit("key_a")
-                slowest = max(slowest, time.monotonic() - begun)
+                slowest = max(slowest, time.monotonic() - start)
                 await asyncio.sleep(0.005)
                 return result
 
             async def load() -> list[LimitStatus]:
-                return await asyncio.gather(*(one() for _ in range(20)))
+                return await asyncio.gather(*(key() for _ in range(20)))
 
             assert all(result.rate.limit == 1_000_000 for result in await load())
             redis_server.kill()
@@ -553,10 +558,10 @@ def test_hanging_redis_delays_one_request(
             assert (await limits.hit("key_a")).rate.limit == 100
             redis_server.suspend()
             assert (await limits.hit("key_a")).rate.limit == 10
-            begun = time.monotonic()
+            start = time.monotonic()
             for _ in range(100):
                 assert (await limits.hit("key_a")).rate.limit == 10
-            assert time.monotonic() - begun < 0.5 * 100 / 2
+            assert time.monotonic() - start < 0.5 * 100 / 2
             redis_server.resume()
             end = time.monotonic() + 30
             while (await limits.hit("key_a")).rate.limit == 10:

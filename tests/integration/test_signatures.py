@@ -117,7 +117,7 @@ class Store:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """A store in which nothing lies yet."""
+    """An empty store."""
     return Store(tmp_path / "store")
 
 
@@ -402,8 +402,8 @@ def test_cache_is_served_only_with_a_valid_signature(
     assert not other.has_snapshot()
     with pytest.raises(SnapshotError, match="was not accepted by the key of --verify-key"):
         served_digest(other)
-    noted = follower.cache / "signatures" / f"{digest}.json"
-    noted.write_bytes(changed(noted.read_bytes(), sequence=1))
+    signature_file = follower.cache / "signatures" / f"{digest}.json"
+    signature_file.write_bytes(changed(signature_file.read_bytes(), sequence=1))
     assert not follow().has_snapshot()
 
 

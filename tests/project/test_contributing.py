@@ -105,13 +105,13 @@ def test_documented_commands_and_flags_exist(page: Path) -> None:
         for span in spans
         if (words := span.rpartition("toolcatalog ")[2]) != span
     ]
-    known = {
+    commands = {
         name: cli.get_command(click.Context(cli), name)
         for name in cli.list_commands(click.Context(cli))
     }
     for name, *rest in filter(None, named):
         if re.fullmatch("[a-z]+", name):
-            command = known[name]
+            command = commands[name]
             assert command is not None, name
             output = {word for word in rest if word.startswith("--")}
             assert output <= flags(command) | {"--help"}, (name, output)

@@ -1,4 +1,4 @@
-"""The documents: what a reader is told is what is there."""
+"""Documentation: references, links, examples and named tests are current."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The rooms: imports go one way, and each room says at its door what it is for."""
+"""Imports: the contracts of layers, documented modules, and lazy imports."""
 
 import ast
 import subprocess

@@ -1,6 +1,4 @@
-"""What ships beside the package: each file is held against the tool that knows its kind, and
-against what the program really takes.
-"""
+"""Deployment files: containers, systemd, Kubernetes and alerts, checked with their own tools."""
 
 import json
 import re
@@ -188,9 +186,9 @@ def test_monitor_scrapes_the_pods() -> None:
     ports = {port["name"]: port for port in pod["spec"]["containers"][0]["ports"]}
     [port] = service["spec"]["ports"]
     assert ports[port["targetPort"]]["containerPort"] == port["port"]
-    wanted = monitor["spec"]["selector"]["matchLabels"]
-    assert service["metadata"]["labels"].items() >= wanted.items()
-    assert not manifests()["Service"]["metadata"]["labels"].items() >= wanted.items()
+    labels = monitor["spec"]["selector"]["matchLabels"]
+    assert service["metadata"]["labels"].items() >= labels.items()
+    assert not manifests()["Service"]["metadata"]["labels"].items() >= labels.items()
     assert monitor["spec"]["endpoints"][0]["port"] == port["name"]
 
 

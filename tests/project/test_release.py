@@ -89,8 +89,8 @@ def test_tag_must_match_the_version() -> None:
 
 def test_release_jobs_separate_building_and_signing() -> None:
     """Build jobs can only read; jobs that can write run no code of the repository."""
-    made, published = jobs("release.yaml")["make"], jobs("release.yaml")["publish"]
-    assert made["permissions"] == {"contents": "read"}
+    build, published = jobs("release.yaml")["make"], jobs("release.yaml")["publish"]
+    assert build["permissions"] == {"contents": "read"}
     assert published["environment"] == "release"
     used = [step["uses"].partition("@")[0] for step in published["steps"] if "uses" in step]
     assert used == [

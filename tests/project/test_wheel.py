@@ -20,9 +20,9 @@ CACHES = ("__pycache__", ".DS_Store")
 
 def run_backend(source: Path, into: Path, *targets: str) -> list[Path]:
     """Run the build back end of a project, and return the file that it creates."""
-    wanted = [word for target in targets for word in ("-t", target)]
+    options = [word for target in targets for word in ("-t", target)]
     result = subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", *wanted, "-d", into],
+        [sys.executable, "-m", "hatchling", "build", *options, "-d", into],
         cwd=source,
         capture_output=True,
         text=True,
@@ -100,7 +100,7 @@ def test_source_distribution_is_complete(
     with tarfile.open(distributions[0]) as archive:
         archive.extractall(tmp_path, filter="data")
     (source,) = tmp_path.iterdir()
-    held = {path.name for path in source.iterdir()}
+    names = {path.name for path in source.iterdir()}
     assert {
         "src",
         "tests",
@@ -113,8 +113,8 @@ def test_source_distribution_is_complete(
         "Makefile",
         "README.md",
         "LICENSE",
-    } <= held
-    assert held & {"build", "site", ".venv", "dist", ".bench"} == set()
+    } <= names
+    assert names & {"build", "site", ".venv", "dist", ".bench"} == set()
     assert not (source / "tests" / "data" / "clients" / "node_modules").exists()
     assert below(source / "catalog") == below(ROOT / "catalog")
     (again,) = run_backend(source, tmp_path / "again", "wheel")

@@ -89,7 +89,9 @@ def test_workflow_rules_without_a_linter(workflow: Path) -> None:
     text, jobs = workflow.read_text(), read(workflow)["jobs"]
     uses = re.findall(r"uses: (.*)", text)
     assert uses
-    assert all(re.fullmatch(PINNED, one) for one in uses if not one.startswith("./ ")), uses
+    assert all(re.fullmatch(PINNED, action) for action in uses if not action.startswith("./ ")), (
+        uses
+    )
     assert "secrets." not in text
     assert "pull_request_target" not in text
     assert read(workflow)["permissions"] == {}
@@ -108,7 +110,7 @@ def test_action_is_pinned_and_safe_from_injection() -> None:
     text = ACTION.read_text()
     uses = re.findall(r"(?m)^ +(?:- )?uses: (.*)", text)
     assert uses
-    assert all(re.fullmatch(PINNED, one) for one in uses), uses
+    assert all(re.fullmatch(PINNED, action) for action in uses), uses
     assert "secrets." not in text
     scripts = [step["run"] for step in read(ACTION)["runs"]["steps"] if "run" in step]
     assert [script for script in scripts if "${{" in script] == []
@@ -145,8 +147,8 @@ def origin(tmp_path: Path) -> Path:
 
 def git(folder: Path, *arguments: str) -> str:
     names = {
-        f"GIT_{who}_{what}": value
-        for who in ("AUTHOR", "COMMITTER")
+        f"GIT_{role}_{what}": value
+        for role in ("AUTHOR", "COMMITTER")
         for what, value in (("NAME", "A"), ("EMAIL", "a@example.com"))
     }
     env = {**os.environ, **names, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
@@ -255,12 +257,12 @@ def test_valid_pull_request_passes_with_a_comparison(origin: Path) -> None:
     assert "CHAT_READ" in (runner_temp(clone) / "diff.md").read_text()
     assert (runner_temp(clone) / "diff.md").read_text() in summary(clone)
     assert (clone / "site" / "tools" / "CHAT_READ" / "index.html").is_file()
-    kept = {
+    environment = {
         step["with"]["path"]
         for step in action_steps()
         if step.get("uses", "").startswith("actions/upload-artifact@")
     }
-    assert kept == {"${{ runner.temp }}/diff.md", "site"}
+    assert environment == {"${{ runner.temp }}/diff.md", "site"}
 
 
 def test_invalid_pull_request_fails_with_annotations_and_comparison(origin: Path) -> None:
@@ -464,8 +466,8 @@ def test_outdated_pull_request_gets_no_comment(tmp_path: Path, pulls: list[Any])
 
 
 def test_pull_request_number_comes_from_github(tmp_path: Path) -> None:
-    asked = commented(tmp_path, "1 tool added")["asked"][0]
-    assert (asked["head"], asked["state"], asked["owner"], asked["repo"]) == (
+    request = commented(tmp_path, "1 tool added")["asked"][0]
+    assert (request["head"], request["state"], request["owner"], request["repo"]) == (
         "fork:change",
         "open",
         "o",

@@ -29,7 +29,7 @@ SETTLED = 2.1  # seconds after which the state of a file is relied on
 
 
 class Folders:
-    """Where one catalog is built again and again, and beside it anew each time."""
+    """The folders of a catalog that is built incrementally, and from scratch next to it."""
 
     def __init__(self, catalog: Path, folder: Path) -> None:
         self.catalog, self.folder = catalog, folder
@@ -125,7 +125,7 @@ def assert_checked(editor: CatalogEditor, folders: Folders) -> None:
 
 
 def assert_refused(editor: CatalogEditor, folders: Folders) -> None:
-    """What is broken is told as `check` tells it, twice, and nothing changes."""
+    """Check that a broken catalog is reported as by `check`, twice, and changes nothing."""
     mend = editor.break_something()
     previous = snapshot_state(folders.site, folders.out / "current", folders.out / "snapshots")
     expected = checker.check_folder(editor.root)
@@ -201,8 +201,8 @@ def test_check_counts_terms_of_many_tools_only(editor: CatalogEditor, folders: F
     check(editor.root, folders.out, SEVERITIES)
     first = {path.stem for path in folders.parts() if path.suffix == ".compiled"}
     assert all(build_cache.load_batch(folders.cache, key) for key in first)
-    noted = (folders.cache / "batches").read_bytes()
-    assert all(key.encode() in noted for key in first)  # so a build need not look for them
+    batches_before = (folders.cache / "batches").read_bytes()
+    assert all(key.encode() in batches_before for key in first)  # so a build need not look for them
     tool = editor.tools()[0]
     editor.write(min(tool.glob("*.yaml")), "name: Other\ndescription: Other.\n")
     check(editor.root, folders.out, SEVERITIES)

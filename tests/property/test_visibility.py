@@ -397,7 +397,9 @@ class Sides:
             self.apps.append(create_app(live, None, [route.create_mcp_route(live)]))
 
     def ask(self, request: Request) -> tuple[Answer, Answer]:
-        """What both answer; `seen` stands for the tag of the answer without conditions."""
+        """Return the responses of both applications; `seen` replaces the ETag of the unconditional
+        response.
+        """
         if ("if-none-match", "seen") in request.headers:
             plain = asyncio.run(self._ask(self.apps[1], request.target, (), b""))
             headers = [("if-none-match", plain.headers.get("etag", '"none"'))]
@@ -516,8 +518,8 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> Sides:
 
 
 def requests(sides: Sides, seed: int, count: int) -> Iterator[Request]:
-    """So many random requests; each list by relevance comes again in pages of 1000, so that all of
-    its tools are compared.
+    """Draw random requests; lists by relevance are repeated in pages of 1000 to compare all
+    tools.
     """
     maker = Maker(sides.root, seed)
     for _ in range(count):

@@ -64,9 +64,7 @@ def flipped(data: bytes, bit: int) -> bytes:
 
 
 def damages(folder: Path, number: int) -> Iterator[tuple[str, bytes]]:
-    """So many damages to files of a folder, drawn but each file at least once: its path, and the
-    bytes that it has then.
-    """
+    """Draw damages to the files of a folder, at least one per file: the path and its new bytes."""
     draw = random.Random(SEED)  # noqa: S311 - nothing secret
     paths = sorted(
         path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
@@ -167,8 +165,8 @@ def test_server_with_damage_answers_correctly_or_500(two: Two, tmp_path: Path) -
         if path in served and opens(folder):
             started += 1
             with start_server(out, tmp_path) as server, httpx.Client() as client:
-                for asked, answer in answers(server, client).items():
-                    assert answer == expected[asked] or answer[0] == 500, (path, asked)
+                for url, answer in answers(server, client).items():
+                    assert answer == expected[url] or answer[0] == 500, (path, url)
                     faults += answer[0] == 500
         files.write_synced(folder / path, good)
     print(

@@ -90,9 +90,7 @@ class Building:
         )
 
     def finish(self) -> float:
-        """Build to the end, as soon as nobody else does, and leave this snapshot alone there: how
-        many seconds that took.
-        """
+        """Build as soon as no other build runs, and keep only this snapshot; return the seconds."""
         ended = []
 
         def ends() -> bool:
@@ -140,7 +138,7 @@ def kill(building: Building, kills: int) -> Iterator[tuple[str, bool]]:
 @pytest.mark.deep
 def test_two_hundred_killed_builds(building: Building, tmp_path: Path) -> None:
     """A server answers after each, and finally from the last one."""
-    every, olds = {digest for digest, _ in building.clean.values()}, 0
+    digests, old_count = {digest for digest, _ in building.clean.values()}, 0
     (tmp_path / "server").mkdir()
     with ExitStack() as stack:
         server = stack.enter_context(start_server(building.out, tmp_path / "server"))
@@ -150,15 +148,15 @@ def test_two_hundred_killed_builds(building: Building, tmp_path: Path) -> None:
         for _, old in kill(building, 200):
             answer = client.get("/api/v3/tools")
             assert answer.status_code == 200
-            assert answer.headers["x-catalog-snapshot"] in every
-            olds += old
+            assert answer.headers["x-catalog-snapshot"] in digests
+            old_count += old
         wait_until(
             lambda: (
                 client.get("/api/v3/tools").headers["x-catalog-snapshot"] == in_force(building.out)
             )
         )
-    print(f"seed {SEED}: 200 builds, {olds} killed before the new snapshot was in force")
-    assert 20 < olds <= 200
+    print(f"seed {SEED}: 200 builds, {old_count} killed before the new snapshot was in force")
+    assert 20 < old_count <= 200
 
 
 # A disk that takes no more
@@ -341,8 +339,8 @@ def assert_write_error(ended: Outcome, folder: Path) -> str:
 
 
 def fail(fault_folder: Given, name: str, error: int, at: int, to: Path) -> bool:
-    """Let a command meet a disk that fails, and then a sound one: whether the first ended without a
-    fault, and did all.
+    """Run a command on a failing disk, then on a good one; return whether the first run had no
+    fault.
     """
     fault_folder.copied(name, to)
     before = state_of(to / "given")
@@ -401,13 +399,13 @@ def expected_state(fault_folder: Given, name: str, to: Path) -> dict[str, object
 
 
 def steps_of(fault_folder: Given, name: str, error: int, to: Path) -> int:
-    """How many steps a command takes on a sound disk, of those that fail so."""
+    """Return the number of steps of a command that can fail like this."""
     fault_folder.copied(name, to)
     return fault_folder.run(name, to, error=error).steps
 
 
 def spread(steps: int, most: int) -> list[int]:
-    """So many steps at most, evenly spread, the first and the last among them."""
+    """Return at most this many steps, evenly spread, with the first and the last."""
     return sorted(
         {
             1 + number * (steps - 1) // max(1, min(steps, most) - 1)

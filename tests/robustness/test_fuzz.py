@@ -93,7 +93,7 @@ ANYTHING = st.recursive(
 
 @st.composite
 def damaged(draw: st.DrawFn, room: str) -> bytes:
-    """An example of a room with a few places in it changed."""
+    """An example of a target with a few changed places."""
     data = draw(st.sampled_from(fuzz_targets.load_examples(room)))
     for _ in range(draw(st.integers(1, 3))):
         start, cut = draw(st.integers(0, len(data))), draw(st.integers(0, 8))

@@ -42,9 +42,9 @@ def names(pattern: str, count: int = 20_000) -> str:
 
 
 def pins(toolkit: str, version: str, count: int) -> str:
-    """A version for each of so many toolkits."""
-    every = (f"toolkit_versions[{toolkit}{number}]={version}" for number in range(count))
-    return "&".join(every)[:LINE]
+    """Return a query with a version for each of several toolkits."""
+    pairs = (f"toolkit_versions[{toolkit}{number}]={version}" for number in range(count))
+    return "&".join(pairs)[:LINE]
 
 
 # one of each combining class, the highest first: the worst order for their sorting
@@ -285,9 +285,9 @@ def test_no_body_blocks_others(server: Server) -> None:
 def test_no_request_head_blocks_others(server: Server) -> None:
     """Headers and paths of 60,000 characters, many at once, also without a key."""
     for name, (path, headers) in HEADS.items():
-        given = {"x-api-key": server.key, "accept-encoding": "identity", **headers}
+        sent_headers = {"x-api-key": server.key, "accept-encoding": "identity", **headers}
 
-        def ask(path: str = path, headers: dict[str, str] = given) -> int:
+        def ask(path: str = path, headers: dict[str, str] = sent_headers) -> int:
             return httpx.get(server.url + path, headers=headers, timeout=60).status_code
 
         worst = list[float]()

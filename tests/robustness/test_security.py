@@ -198,7 +198,7 @@ def plain(value: Any) -> Any:
 
 
 def written(folder: Path, make: Any) -> Path:
-    """A catalog of those files, and its build and site beside it."""
+    """A catalog of those files, with its build and site."""
     for path, (_, value) in FILES.items():
         (folder / "catalog" / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / "catalog" / path).write_bytes(to_yaml(make(value)))
@@ -256,11 +256,11 @@ class Page(HTMLParser):
 
 def test_every_field_has_a_hostile_text() -> None:
     """The catalog of these tests has each key of each schema, so new fields are noticed."""
-    held = {
+    allowed = {
         kind: {key for of, value in FILES.values() if of == kind for key in value}
         for kind in SCHEMAS
     }
-    assert held == {kind: {*schema["properties"]} for kind, schema in SCHEMAS.items()}
+    assert allowed == {kind: {*schema["properties"]} for kind, schema in SCHEMAS.items()}
     output: set[str] = set()
     todo = [{**description(), "required": True}]
     while todo:
@@ -295,7 +295,7 @@ MARKDOWN = {
 def test_catalog_texts_never_become_markup(hostile: Path, tmp_path: Path) -> None:
     """Pages of a hostile catalog have only elements, attributes and URL schemes of a plain one."""
     good = written(tmp_path, plain)
-    known = {
+    references = {
         element
         for path in (good / "site").rglob("*.html")
         for element in Page(path.read_text()).elements
@@ -305,7 +305,7 @@ def test_catalog_texts_never_become_markup(hostile: Path, tmp_path: Path) -> Non
     assert sum("evil()" in path.read_text() for path in pages) > 12
     for path in pages:
         page = Page(path.read_text())
-        assert page.elements <= known, (path.name, page.elements - known)
+        assert page.elements <= references, (path.name, page.elements - references)
         for name, address in page.addresses:
             scheme = re.match(r"\s*([a-z][a-z0-9+.-]*):", address, re.IGNORECASE)
             is_text = name == "content" and not address.startswith(("http", "//"))
@@ -340,10 +340,10 @@ def test_content_security_policy_blocks_injected_markup(
     page_file = hostile / "site" / "index.html"
     good = page_file.read_text()
     page_file.write_text(good.replace("</main>", f"{TAMPERED}</main>"))
-    asked: list[str] = []
+    requests: list[str] = []
 
     def out(route: Route) -> None:
-        asked.append(route.request.url)
+        requests.append(route.request.url)
         route.abort()
 
     try:
@@ -373,7 +373,7 @@ def test_content_security_policy_blocks_injected_markup(
                 "object-src",
             } <= blocked
             # logos lie elsewhere, and are asked for
-            assert [url for url in asked if "away.example" in url] == []
+            assert [url for url in requests if "away.example" in url] == []
             context.close()
     finally:
         page_file.write_text(good)
@@ -383,7 +383,7 @@ def test_content_security_policy_blocks_injected_markup(
 
 
 def small(folder: Path) -> Path:
-    """A catalog with one tool, and a secret beside it."""
+    """A catalog with one tool, next to a secret file."""
     (folder / "secret.yaml").write_text("name: TOP SECRET\ndescription: Not of this catalog.\n")
     tool = folder / "catalog" / "toolkits" / "mail" / "MAIL_SEND" / "20250101_00.yaml"
     tool.parent.mkdir(parents=True)
@@ -468,15 +468,15 @@ def test_key_lookup_takes_constant_time(tmp_path: Path) -> None:
     }
     secrets = {name: secret.encode() for name, secret in tried.items()}
     assert [name for name, secret in secrets.items() if ring.find(secret)] == ["right"]
-    taken: dict[str, list[int]] = {name: [] for name in secrets}
+    times: dict[str, list[int]] = {name: [] for name in secrets}
     names = [*secrets]
     for round_ in range(ROUNDS):
         for name in names[round_ % 5 :] + names[: round_ % 5]:  # each in each place
             began = time.perf_counter_ns()
             ring.find(secrets[name])
-            taken[name].append(time.perf_counter_ns() - began)
-    medians = {name: statistics.median(some) for name, some in taken.items()}
-    spread = statistics.quantiles(taken["right"], n=10)
+            times[name].append(time.perf_counter_ns() - began)
+    medians = {name: statistics.median(some) for name, some in times.items()}
+    spread = statistics.quantiles(times["right"], n=10)
     noise = max(spread[-1] - spread[0], medians["right"] * 0.25)
     assert max(medians.values()) - min(medians.values()) < noise, (medians, noise)
     assert key.id in file.read_text()

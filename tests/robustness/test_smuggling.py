@@ -414,4 +414,4 @@ def test_responses_and_logs_reveal_no_secrets(shipped_build: Path, tmp_path: Pat
         assert key not in log.decode()
     hashes = re.findall(r'"sha256": "(\w+)"', server.keys_file.read_text())
     assert len(hashes) == 3  # of two keys, and of the document
-    assert not [one for one in hashes if one in lines or one in log.decode()]
+    assert not [digest for digest in hashes if digest in lines or digest in log.decode()]

@@ -32,7 +32,7 @@ needs_limits = pytest.mark.skipif(
 
 
 def limited(most: int, *command: object) -> "subprocess.CompletedProcess[str]":
-    """Run the program where each of its processes may begin so many threads."""
+    """Run the program with a limit on the threads of each process."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_STACK, (STACK, resource.RLIM_INFINITY))

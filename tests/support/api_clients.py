@@ -111,7 +111,7 @@ CLIENT_LIBRARIES = (
 
 
 class ApiClient:
-    """A client library at work on one server; `key` is what it sends unless told otherwise."""
+    """A client library connected to one server; it sends `key` by default."""
 
     def __init__(self, kind: ClientLibrary, server: Server, errors: Path) -> None:
         self.library = kind

@@ -61,7 +61,7 @@ def write_tool(
     text: str | None = None,
     toolkit: str = "a",
 ) -> Path:
-    """The file of a tool version; with a text, written anew."""
+    """Write a file of a tool version, with this text or a default."""
     file = catalog / "toolkits" / toolkit / slug / f"{version}.yaml"
     if text is not None:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -101,10 +101,10 @@ def test_batch_facts_round_trip(tmp_path: Path) -> None:
         OTHER: build_cache.dump_rule_facts(ToolColumns()),
     }
     state.save_rule_facts(tmp_path / "cache", PROGRAM, facts)
-    groups_file = state.load_rule_facts(tmp_path / "cache", PROGRAM)
-    assert groups_file == facts
+    restored = state.load_rule_facts(tmp_path / "cache", PROGRAM)
+    assert restored == facts
     assert state.load_rule_facts(tmp_path / "cache", "another program") == {}
-    brief = build_cache.parse_rule_facts(groups_file[ONE])
+    brief = build_cache.parse_rule_facts(restored[ONE])
     assert [*brief.iter_tools(build_cache.JoinedNames())] == [
         ToolSummary("chat", "CHAT_SAY", "20250101_00", (), ("important",), None),
         ToolSummary("mail", "MAIL_SEND", "00000000_00", ("mail:write",), (), "MAIL_POST"),
@@ -119,7 +119,7 @@ def test_batch_facts_round_trip(tmp_path: Path) -> None:
     ]
     assert brief.rules == FACTS.rules
     assert [
-        *build_cache.parse_rule_facts(groups_file[OTHER]).iter_tools(build_cache.JoinedNames())
+        *build_cache.parse_rule_facts(restored[OTHER]).iter_tools(build_cache.JoinedNames())
     ] == []
 
 

@@ -182,7 +182,7 @@ def check_bedrock(definition: Mapping[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("served", "schema", "losses"),
+    ("parameter", "schema", "losses"),
     [
         ({"type": "string", "nullable": True}, {"type": "string", "nullable": True}, ""),
         (
@@ -218,11 +218,9 @@ def check_bedrock(definition: Mapping[str, Any]) -> None:
         ),
     ],
 )
-def test_gemini_schema(list_versions: dict[str, Any], schema: dict[str, Any], losses: str) -> None:
+def test_gemini_schema(parameter: dict[str, Any], schema: dict[str, Any], losses: str) -> None:
     """Unsupported keywords are removed and reported."""
-    tool = replace(
-        TOOL, input_parameters={"a": {**list_versions, "description": "", "required": True}}
-    )
+    tool = replace(TOOL, input_parameters={"a": {**parameter, "description": "", "required": True}})
     result = providers.fit_definition(tool, "gemini")
     assert result.definition
     assert result.definition["parameters"] == {

@@ -1,6 +1,4 @@
-"""The room `table`: what is packed is found again, and what is damaged is refused, never
-mistaken.
-"""
+"""Tests of `snapshot.tables`: names are found, and damage is refused."""
 
 import mmap
 import tracemalloc

@@ -153,7 +153,7 @@ FIXABLE = [case for case in ALL if (case / "catalog").exists()]
 
 
 def mended(root: Path, path: str) -> bytes:
-    """A file of a catalog with all mended that can be, as one run of `check --fix` does it."""
+    """Return a file of a catalog after one run of `check --fix`."""
 
     def look(data: bytes) -> list[Problem]:
         (root / path).write_bytes(data)
@@ -164,7 +164,7 @@ def mended(root: Path, path: str) -> bytes:
 
 
 def twice(root: Path, path: str) -> tuple[bytes, bytes]:
-    """A file of a catalog mended once, and twice."""
+    """Return a file of a catalog after one and after two runs."""
     once = mended(root, path)
     (root / path).write_bytes(once)
     return once, mended(root, path)
