@@ -325,6 +325,19 @@ def test_client_can_read_the_error_for_a_large_head(shipped: Server) -> None:
     assert b'"slug":"head_too_large"' in result
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [[f"x{number}: a" for number in range(101)], ["x: " + "a" * 70_000]],
+    ids=["101 headers", "68 KiB in one packet"],
+)
+def test_complete_large_head_is_refused(shipped: Server, lines: list[str]) -> None:
+    with connected(shipped) as connection:
+        connection.sendall(request(shipped, "/healthz", *lines))
+        result = connection.recv(100_000)
+    assert result.startswith(b"HTTP/1.1 431 ")
+    assert b'"slug":"head_too_large"' in result
+
+
 def test_unread_body_is_discarded_up_to_a_limit(shipped: Server) -> None:
     with connected(shipped) as connection:
         connection.sendall(request(shipped, "/healthz", "Transfer-Encoding: chunked"))

@@ -474,6 +474,16 @@ def test_long_id_or_method_is_refused(server: Server, field: str, value: str) ->
         assert len(answer.content) < 1000
 
 
+def test_too_large_session_is_an_error(
+    shipped_access: CatalogAccess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says so; other sessions and tools are not affected."""
+    monkeypatch.setattr(tools, "_MAX_SESSION_SIZE", 1000)
+    result = call_text(shipped_access, "list_session_tools", session_id=SESSION)
+    assert result.text.startswith(f"The meta tools of {SESSION} have 0 MiB. List them with the")
+    assert call_text(shipped_access, "list_toolkits").value is not None
+
+
 def test_session_tools_are_listed_over_http(server: Server) -> None:
     """After the catalog's tools; calling one says that the catalog does not run it."""
 
@@ -572,6 +582,27 @@ def test_only_post_is_allowed(server: Server) -> None:
             method, f"{server.url}/mcp", headers={**MCP, "x-api-key": server.key}
         )
         assert (rejected.status_code, rejected.headers["allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize(
+    ("path", "params", "line"),
+    [
+        ("/mcp?session=" + "%25" * 400, {}, "query: more than 1,024 bytes."),
+        ("/mcp", {"inputResponses": {"a": {}}}, "inputResponses: this server asks for no input."),
+        (
+            "/mcp",
+            {"name": "search_tools", "arguments": {"toolkits": ["a"] * 2000}},
+            ("message: more than 2,000 values."),
+        ),
+    ],
+)
+def test_expensive_message_is_refused(
+    server: Server, path: str, params: dict[str, Any], line: str
+) -> None:
+    """The SDK parses query strings and messages on the event loop."""
+    body = json.dumps({**ASK, "method": "tools/call", "params": params}).encode()
+    rejected = post(server, path=path, body=body)
+    assert (rejected.status_code, rejected.json()["error"]["errors"]) == (400, [line])
 
 
 def test_body_is_limited_to_64_kib(server: Server) -> None:

@@ -480,7 +480,7 @@ def hostile_tool(version: int) -> dict[str, Any]:
     }
     inner = {"type": "object", "description": MARKDOWN, "properties": {"__proto__": parameter}}
     return {
-        "name": f"{HOSTILE} {version}",
+        "name": f"{SCRIPT} {BIDI} {version}",
         "description": f"{HOSTILE} " + "A long word after another. " * 4000,
         "scopes": [SCRIPT, "../../x", "__proto__"],
         "tags": [SCRIPT, "constructor", "a/../b", "important"],
@@ -506,7 +506,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     files = {
         "catalog.yaml": {
-            "title": HOSTILE,
+            "title": f"{MARKDOWN} {BIDI}",
             "description": HOSTILE,
             "rules": dict.fromkeys(("hidden-character", "link-script"), "off"),
         },

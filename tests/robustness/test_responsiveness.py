@@ -129,6 +129,22 @@ DEEP = (
             "params": {"name": "search_tools", "arguments": {str(n): n for n in range(4000)}},
         }
     ).encode(),
+    json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "search_tools", "inputResponses": {"a": {"content": [{}] * 15_000}}},
+        }
+    ).encode(),
+    json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "initialize",
+            "params": {"clientInfo": {"name": "a", "icons": [{}] * 1900}},
+        }
+    ).encode(),
 )
 
 

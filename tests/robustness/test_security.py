@@ -44,13 +44,33 @@ PROSE = (
     f"# {TEXT}\n\n- {TEXT}\n> {TEXT}\n\n```\n{TEXT}\n```\n\n<script>evil()</script>\n\n"
     f"[g]: javascript:evil()\n[g]\n"
 )
-WORD = TEXT.replace(",", ";").replace("\t", "")
+PROSE = (
+    f"# {TEXT}\n\n- {TEXT}\n> {TEXT}\n\n```\n{TEXT}\n```\n\n<script>evil()</script>\n\n"
+    f"[g]: javascript:evil()\n[g]\n"
+)
+# names and labels have at most 200 characters
+NAMES = (
+    (
+        "mark\"'`></title></style></textarea></template></script><script>evil()</script><img "
+        "src=x onerror=evil()><svg/onload=evil()> {{ 7 * 7 }} ${evil()} --> ]]>"
+    ),
+    (
+        "mark [a](javascript:evil()) <javascript:evil()> [c](data:text/html;base64;x 'x\" "
+        "onclick=\"evil()') <a href=//evil.example>d</a> {% raw %} %3Cscript%3E \\u003cscript"
+    ),
+    (
+        "mark ![b](https://evil.example/b) [e](//evil.example) [f](javascript:evil()) "
+        "&lt;script&gt; &#60;script&#62;"
+    ),
+)
+NAME = NAMES[0]
+WORD = NAME
 URL = "https://evil.example/)](javascript:evil())`{{7*7}}&lt;script&gt;%22%3E%3Cscript%3E"
 PLAIN = {
     f"/{TEXT}": "/plain",
     TEXT: "plain",
     PROSE: "plain",
-    WORD: "plain",
+    **{name: f"plain{number or ''}" for number, name in enumerate(NAMES)},
     URL: "https://good.example/a",
 }
 
@@ -104,10 +124,10 @@ def description(depth: int = 2) -> dict[str, Any]:
 def tool() -> dict[str, Any]:
     """A tool with every key that a tool can have."""
     return {
-        "name": TEXT,
+        "name": NAME,
         "description": PROSE,
-        "scopes": [WORD, "../../x"],
-        "tags": [WORD, "important", "a/../b"],
+        "scopes": [*NAMES, "../../x"],
+        "tags": [*NAMES, "important", "a/../b"],
         "no_auth": False,
         "deprecation": {
             "reason": PROSE,
@@ -125,14 +145,14 @@ FILES: dict[str, tuple[str, Any]] = {
     "catalog.yaml": (
         "catalog",
         {
-            "title": TEXT,
+            "title": NAME,
             "description": PROSE,
             "home": URL,
             "repository": URL,
             "api": URL,
-            "headline": TEXT,
+            "headline": NAME,
             "accent": "#0a6146",
-            "links": {TEXT: URL},
+            "links": dict.fromkeys(NAMES, URL),
             "rules": dict.fromkeys(
                 ("hidden-character", "link-script", "link-data", "instruction-like"), "off"
             ),
@@ -141,13 +161,13 @@ FILES: dict[str, tuple[str, Any]] = {
     "toolkits/mail/toolkit.yaml": (
         "toolkit",
         {
-            "name": TEXT,
+            "name": NAME,
             "logo": URL,
             "description": PROSE,
-            "categories": [WORD],
+            "categories": [*NAMES],
             "no_auth": False,
             "homepage": URL,
-            "owners": [WORD],
+            "owners": [*NAMES],
             "mcp_server": {
                 "name": "mail.example/mail",
                 "version": "1",
@@ -162,20 +182,20 @@ FILES: dict[str, tuple[str, Any]] = {
         {**tool(), "input_parameters": {"other": description(1)}},
     ),
     "toolkits/mail/MAIL_READ/20250101_00.yaml": ("tool", {"name": "Read", "description": TEXT}),
-    "meta_tools/toolkit.yaml": ("toolkit", {"name": TEXT, "logo": URL, "description": PROSE}),
+    "meta_tools/toolkit.yaml": ("toolkit", {"name": NAME, "logo": URL, "description": PROSE}),
     "meta_tools/FIND_TOOLS/20250101_00.yaml": (
         "meta_tool",
         {**tool(), "deprecation": {"reason": PROSE}, "when": "manage_connections"},
     ),
     "auth_configs/ac_mail.yaml": (
         "auth_config",
-        {"toolkit": "mail", "tools": ["MAIL_SEND"], "scopes": [WORD, "../../x"]},
+        {"toolkit": "mail", "tools": ["MAIL_SEND"], "scopes": [*NAMES, "../../x"]},
     ),
     "sessions/trs_mark.yaml": (
         "session",
         {
-            "project": TEXT,
-            "user_id": TEXT,
+            "project": NAME,
+            "user_id": NAME,
             "toolkits": {"enable": ["mail"]},
             "tools": {"mail": {"enable": ["MAIL_SEND"]}},
             "tags": {"enable": [WORD]},

@@ -65,6 +65,8 @@ REFUSED = {
     "bare line feed at the end": b"GET /healthz HTTP/1.1\r\nHost: a\r\n\n" + HIDDEN,
     "bare carriage return": b"GET /healthz HTTP/1.1\r\nHost: a\rContent-Length: %b\r\n\r\n%b"
     % (SIZE, HIDDEN),
+    "two hosts": head(b"Host: b") + HIDDEN,
+    "no host": b"GET /healthz HTTP/1.1\r\nX: y\r\n\r\n" + HIDDEN,
     "zero byte": head(b"X: a\0b") + HIDDEN,
     "connect": b"CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n" + HIDDEN,
     **{

@@ -244,7 +244,7 @@ class CatalogEditor:
         item, two = self.pick_file(), self.root / "toolkits/alpha/ALPHA_READ/20250101_00.yaml"
         if item:
             item.unlink()
-            item.symlink_to(two)
+            item.symlink_to(os.path.relpath(two, item.parent))
 
     def toggle_stray_file(self) -> None:
         """Add or remove a file next to a tool that is no data."""
@@ -272,7 +272,7 @@ class CatalogEditor:
             lambda: self.break_file(
                 file, "name: A\ndescription: B\ndeprecation: {replaced_by: NOWHERE}\n"
             ),
-            lambda: self.break_file(toolkit, "name: K\n"),
+            lambda: self.break_file(toolkit, "nome: K\n"),
             lambda: self.break_file(self.root / "catalog.yaml", "titel: T\n"),
             lambda: self.remove_file(self.root / "catalog.yaml"),
             lambda: self.remove_file(toolkit),

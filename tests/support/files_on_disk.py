@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+from toolcatalog.snapshot.format import COMPRESSED_DOCUMENTS
+from toolcatalog.system.seals import SEAL_SIZE
+
 
 def read_tree(folder: Path) -> dict[str, bytes]:
     """Every file by its path in the folder."""
@@ -9,6 +12,14 @@ def read_tree(folder: Path) -> dict[str, bytes]:
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
         if path.is_file()
+    }
+
+
+def without_seals(snapshot_files: dict[str, bytes]) -> dict[str, bytes]:
+    """The files of snapshots by path, without the user's seal at the end of some."""
+    return {
+        path: data[:-SEAL_SIZE] if path.endswith(COMPRESSED_DOCUMENTS) else data
+        for path, data in snapshot_files.items()
     }
 
 

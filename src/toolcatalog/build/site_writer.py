@@ -150,7 +150,8 @@ def stage_site(plan: SitePlan, pool: WorkerPool, progress: Progress) -> StagedSi
         for (digest, group), (group_state, group_size) in zip(stale.items(), results, strict=True):
             staged[digest] = group_state
             size += group_size
-            _check_size(size, max_size, group.paths[0])
+            if group.paths:
+                _check_size(size, max_size, group.paths[0])
             advance(len(group.paths))
     return StagedSite(plan=plan, groups=staged)
 
@@ -221,7 +222,11 @@ def _stage_group(
     source digests, and the number of bytes rendered. Raises UsageError if that exceeds `max_size`.
     """
     folder = site / locks.STAGED / group.digest
-    folder.mkdir(exist_ok=True)
+    try:
+        folder.mkdir()
+    except FileExistsError:  # a cluster repeats the task of a worker that was killed
+        files.remove(folder)
+        folder.mkdir()
     numbers = {path: number for number, path in enumerate(group.paths)}
     signatures, sources, size = {}, {}, 0
     for file in group.files():

@@ -334,10 +334,24 @@ class KeyRing:
         self._last_stamp = _file_stamp(file) if file else None
         self._last_check = time.monotonic()
         self._keys = _index_by_hash(_load_if_present(FileKeyStorage(file)) if file else ())
+        self._used: dict[bytes, tuple[ApiKey, float]] = {}  # keys with their expiry, by secret
 
     def find(self, secret: bytes) -> ApiKey | None:
-        """Return the active key with this secret; None if it is unknown, expired or revoked."""
-        return self.find_by_digest(hash_secret(secret))
+        """Return the active key with this secret; None if it is unknown, expired or revoked.
+
+        A secret that was found is not hashed again until the keys change. The time to look it up
+        tells nothing about other secrets: a dictionary compares only secrets of the same seeded
+        64-bit hash.
+        """
+        if time.monotonic() - self._last_check >= _CHECK_INTERVAL:
+            self._reload_if_changed()
+        entry = self._used.get(secret)
+        if entry is None:
+            key = self.find_by_digest(hash_secret(secret))
+            if key is not None:
+                self._used[secret] = self._keys[key.sha256]
+            return key
+        return entry[0] if time.time() < entry[1] else None
 
     def find_by_digest(self, digest: str) -> ApiKey | None:
         """Return the active key with this SHA-256; None as for `find`."""
@@ -352,6 +366,7 @@ class KeyRing:
             self._last_stamp = stamp
             try:
                 self._keys = _index_by_hash(load_keys(self._file))
+                self._used = {}
                 _log.info("keys reloaded: %d", len(self._keys))
             except KeyFileError as error:
                 _log.error("keeping the current keys: %s", error)

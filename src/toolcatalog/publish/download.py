@@ -161,16 +161,19 @@ def _check_chunk_sizes(
 
 
 def _check_disk_space(folder: Path, file_infos: Mapping[str, FileInfo], max_size: int) -> None:
-    """Raise InvalidRemoteSnapshot if the files exceed `max_size`, OSError if the disk is full."""
-    size = sum(file_info.size for file_info in file_infos.values())
-    if size > max_size:
-        raise InvalidRemoteSnapshot(
-            f"Snapshot {folder.stem[:12]} has at least {size:,} bytes, and {max_size:,} are"
-            " allowed: raise --max-snapshot-size if this is intended."
-        )
+    """Raise InvalidRemoteSnapshot if the files exceed `max_size`, OSError if the disk is full.
+
+    Files and folders take whole blocks of the disk, so many empty files are large, too.
+    """
     folders = {path.rpartition("/")[0] for path in file_infos}
     blocks = len(file_infos) + snapshot_format.MAX_FOLDER_DEPTH * len(folders)
-    if shutil.disk_usage(folder).free < size * _DISK_MARGIN + _DISK_BLOCK_SIZE * blocks:
+    size = sum(file_info.size for file_info in file_infos.values()) + _DISK_BLOCK_SIZE * blocks
+    if size > max_size:
+        raise InvalidRemoteSnapshot(
+            f"Snapshot {folder.stem[:12]} takes at least {size:,} bytes, and {max_size:,} are"
+            " allowed: raise --max-snapshot-size if this is intended."
+        )
+    if shutil.disk_usage(folder).free < size * _DISK_MARGIN:
         raise OSError(28, f"Not enough disk space for a snapshot of {size:,} bytes")
 
 

@@ -1,60 +1,62 @@
-"""Answer cache: the answers of one snapshot by visible toolkits, coding and parsed parameters.
+"""Answer cache: the answers of one snapshot by visible toolkits, coding, path and query string.
 
-A snapshot never changes and has a cache of its own, so an answer stays valid. A large page in the
-order of the files is a view of a mapped file and takes little memory; other pages are copies.
+A snapshot never changes and has a cache of its own, so an answer stays valid. A large page is read
+from a mapped file whenever it is sent, and takes little memory; small pages are copies.
 """
 
-import threading
 from collections.abc import Hashable
 
 from toolcatalog.server.metrics.counters import CacheCounts
-from toolcatalog.server.responses import Answer, BodyChunk
+from toolcatalog.server.responses import Answer
 
 MAX_SIZE = 64 * 1024 * 1024  # bytes of all entries together
 MAX_ENTRY_SIZE = 2 * 1024 * 1024  # bytes of one entry
-_ENTRY_OVERHEAD = 1500  # bytes of a key, a tuple and their dictionary entry
-_CHUNK_OVERHEAD = 220  # bytes of a chunk without the data that it owns
+_ENTRY_OVERHEAD = 1500  # bytes of a key, an answer with its headers and their dictionary entry
+
+CacheKey = tuple[Hashable, ...]
 
 
 class AnswerCache:
     """A cache of answers with a maximum size; the oldest entries are removed when it is full.
 
-    `counts` counts the lookups. Thread-safe.
+    `counts` counts the answers that were in it, and those that had to be made. Only for the thread
+    of the event loop.
     """
 
     def __init__(self, counts: CacheCounts | None = None, max_size: int = MAX_SIZE) -> None:
         self._counts = CacheCounts() if counts is None else counts
         self._max_size = max_size
         self._size = 0
-        self._entries: dict[Hashable, tuple[Answer, int]] = {}
-        self._lock = threading.Lock()
+        self._entries: dict[CacheKey, Answer] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(self, key: Hashable) -> Answer | None:
+    def get(self, key: CacheKey) -> Answer | None:
         """Return the cached answer for a key, or None."""
-        entry = self._entries.get(key)
-        if entry is None:
-            self._counts.misses += 1
-            return None
-        self._counts.hits += 1
-        return entry[0]
+        answer = self._entries.get(key)
+        if answer is not None:
+            self._counts.hits += 1
+        return answer
 
-    def add(self, key: Hashable, answer: Answer, request_size: int) -> None:
-        """Add an answer unless it is too large; `request_size` is the size of its query string."""
-        size = _ENTRY_OVERHEAD + 4 * request_size + sum(map(_chunk_size, answer.chunks))
-        if size > min(MAX_ENTRY_SIZE, self._max_size):
+    def add(self, key: CacheKey, answer: Answer) -> None:
+        """Add an answer unless it is too large."""
+        self._counts.misses += 1
+        size = _entry_size(key, answer)
+        if size > min(MAX_ENTRY_SIZE, self._max_size) or key in self._entries:
             return
-        with self._lock:
-            if key in self._entries:
-                return
-            self._entries[key] = (answer, size)
-            self._size += size
-            while self._size > self._max_size:
-                self._size -= self._entries.pop(next(iter(self._entries)))[1]
+        self._entries[key] = answer
+        self._size += size
+        while self._size > self._max_size:
+            oldest = next(iter(self._entries))
+            self._size -= _entry_size(oldest, self._entries.pop(oldest))
 
 
-def _chunk_size(chunk: BodyChunk) -> int:
-    """Return the memory that a chunk takes; the data of a view is that of a mapped file."""
-    return _CHUNK_OVERHEAD + (len(chunk) if isinstance(chunk, bytes) else 0)
+def _entry_size(key: CacheKey, answer: Answer) -> int:
+    """Return the memory that an entry takes, in bytes.
+
+    A character of a text takes up to four bytes.
+    """
+    texts = sum(4 * len(part) for part in key if isinstance(part, bytes | str))
+    body = answer.body
+    return _ENTRY_OVERHEAD + texts + (len(body) if isinstance(body, bytes) else body.memory)

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 
 from toolcatalog import openapi
 from toolcatalog.server import responses
+from toolcatalog.server.bodies import join_body
 from toolcatalog.server.content_coding import GZIP_LEVEL, MIN_SIZE
 from toolcatalog.server.dispatcher import Dispatcher, make_failure, make_refusal
 from toolcatalog.server.error_responses import (
@@ -139,7 +140,7 @@ def _respond(request: Request, answer: Answer) -> StarletteResponse:
 
 
 def _to_starlette(response: Response) -> StarletteResponse:
-    result = StarletteResponse(b"".join(response.chunks), response.status)
+    result = StarletteResponse(join_body(response.body), response.status)
     result.raw_headers = response.headers
     return result
 

@@ -7,10 +7,10 @@ for the API operations are answered without Starlette: `match_route` finds the o
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -22,6 +22,7 @@ from toolcatalog.openapi import (
     SERVER_VERSIONS_PATH,
     SERVERS_PATH,
 )
+from toolcatalog.server.answer_cache import CacheKey
 from toolcatalog.server.content_coding import accepts_gzip
 from toolcatalog.server.error_responses import ErrorDetail, RequestError, not_ready
 from toolcatalog.server.lifespan import receive_lifespan
@@ -56,32 +57,31 @@ _log = logging.getLogger("toolcatalog.server")
 
 
 class Route(NamedTuple):
-    """The route of an operation: its path template, its name, and the slug or id in the path.
-
-    `version` is that of an MCP server; None without one.
-    """
+    """The route of an operation: its path template and its name, a method of `Operations`."""
 
     template: str
     operation: str
-    name: str
-    version: str | None = None
 
 
-_OPERATIONS = {
+# a route, and the parts of a path that are arguments of its operation
+RouteMatch = tuple[Route, tuple[Any, ...]]
+
+_LISTS = {
     "/tools": "list_tools",
     "/tools/enum": "list_slugs",
     "/toolkits": "list_toolkits",
     "/toolkits/categories": "list_categories",
 }
-_ROUTES = {
-    prefix + path: Route(prefix + path, operation, "")
+_MATCHES: dict[str, RouteMatch] = {
+    prefix + path: (Route(prefix + path, operation), ())
     for prefix in API_PREFIXES
-    for path, operation in _OPERATIONS.items()
+    for path, operation in _LISTS.items()
 }
-_ROUTES[SERVERS_PATH] = Route(SERVERS_PATH, "list_servers", "")
+_MATCHES[SERVERS_PATH] = (Route(SERVERS_PATH, "list_servers"), ())
+_RATE_LIMITED = {*_LISTS.values(), "list_servers"}
 # by the path without its last part, the slug
 _SLUG_ROUTES = {
-    prefix + path: Route(f"{prefix}{path}/{{slug}}", operation, "")
+    prefix + path: Route(f"{prefix}{path}/{{slug}}", operation)
     for prefix in API_PREFIXES
     for path, operation in (("/tools", "get_tool"), ("/toolkits", "get_toolkit"))
 }
@@ -94,20 +94,19 @@ _SERVER_PATH = re.compile(
 )
 
 
-def match_route(path: str) -> Route | None:
+def match_route(path: str) -> RouteMatch | None:
     """Return the route of an operation for a path; None for any other path."""
-    if route := _ROUTES.get(path):
-        return route
-    parent, _, name = path.rpartition("/")
+    if match := _MATCHES.get(path):
+        return match
+    parent, _, slug = path.rpartition("/")
     if route := _SLUG_ROUTES.get(parent):
-        return Route(route.template, route.operation, name) if name else None
-    if match := _SESSION_PATH.fullmatch(path):
-        template = f"{match[1]}/tool_router/session/{{id}}/tools"
-        return Route(template, "list_session_tools", match[2])
-    if match := _SERVER_PATH.fullmatch(path):
-        version = match["version"]
-        template = SERVER_VERSIONS_PATH if version is None else SERVER_PATH
-        return Route(template, "get_server", match[1], version)
+        return (route, (slug,)) if slug else None
+    if found := _SESSION_PATH.fullmatch(path):
+        template = f"{found[1]}/tool_router/session/{{id}}/tools"
+        return Route(template, "list_session_tools"), (found[2],)
+    if found := _SERVER_PATH.fullmatch(path):
+        template = SERVER_VERSIONS_PATH if found["version"] is None else SERVER_PATH
+        return Route(template, "get_server"), (found[1], found["version"])
     return None
 
 
@@ -117,11 +116,22 @@ class _Request:
     Of several headers with one name, the first counts.
     """
 
-    __slots__ = ("context", "extra_headers", "gzip", "headers", "key", "scope", "served", "started")
+    __slots__ = (
+        "context",
+        "extra_headers",
+        "gzip",
+        "headers",
+        "key",
+        "path",
+        "scope",
+        "served",
+        "started",
+    )
 
     def __init__(self, scope: Scope, served: ServedSnapshot | None) -> None:
         self.started = perf_counter()
         self.scope = scope
+        self.path = path_below_root(scope)
         self.served = served
         self.headers: Mapping[bytes, bytes] = dict(reversed(scope["headers"]))
         self.context = create_context(self.headers, served.digest if served else b"")
@@ -130,11 +140,11 @@ class _Request:
         self.extra_headers: Sequence[Header] = _EXPOSED if b"origin" in self.headers else ()
 
     @property
-    def operations(self) -> Operations:
-        """The operations on the snapshot. Raises RequestError (503) if no snapshot is open."""
+    def snapshot(self) -> ServedSnapshot:
+        """The snapshot. Raises RequestError (503) if none is open."""
         if self.served is None:
             raise RequestError(not_ready())
-        return self.served.operations
+        return self.served
 
     @property
     def is_preflight(self) -> bool:
@@ -143,7 +153,7 @@ class _Request:
             self.scope["method"] == "OPTIONS"
             and b"origin" in self.headers
             and b"access-control-request-method" in self.headers
-            and path_below_root(self.scope) != METRICS_PATH
+            and self.path != METRICS_PATH
         )
 
 
@@ -156,64 +166,75 @@ class Dispatcher:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or handle the lifespan of the server."""
-        if scope["type"] == "lifespan":
-            await self._handle_lifespan(receive, send)
         if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._handle_lifespan(receive, send)
             return
         request = _Request(scope, self.state.current)
-        route = match_route(path_below_root(scope)) if scope["method"] in ("GET", "HEAD") else None
-        if route:
-            await self._handle_operation(request, route, receive, send)
+        match = match_route(request.path) if scope["method"] in ("GET", "HEAD") else None
+        if match:
+            response = await self._answer(request, match, receive)
+            label = match[0].template
         elif request.is_preflight:
-            headers = [*_PREFLIGHT_HEADERS, *request.context.headers]
-            await self._send(request, "preflight", Response(204, headers), send)
+            response = Response(204, [*_PREFLIGHT_HEADERS, *request.context.headers])
+            label = "preflight"
         else:
             await self._delegate(request, receive, send)
+            return
+        if response is None:
+            return
+        if scope["method"] == "HEAD":
+            response = Response(response.status, response.headers)
+        await send_response(response, send)
+        self.state.observer.record(
+            scope,
+            request.context,
+            label,
+            request.key,
+            response.status,
+            response.size,
+            request.started,
+        )
 
-    async def _handle_operation(
-        self, request: _Request, route: Route, receive: Receive, send: Send
-    ) -> None:
-        """Run the operation of a route, and send its answer or an error."""
+    async def _answer(
+        self, request: _Request, match: RouteMatch, receive: Receive
+    ) -> Response | None:
+        """Return the response of an operation, from the cache if it has the answer, or an error.
+
+        Returns None if the client disconnects.
+        """
         try:
-            key, operations = self._authenticate(request), request.operations
+            key, snapshot = self._authenticate(request), request.snapshot
+            (_, operation), path_arguments = match
+            if operation in _RATE_LIMITED:
+                await self._apply_rate_limit(request, key)
             query = request.scope["query_string"]
-            if route.operation == "get_tool":
-                answer = operations.get_tool(key, route.name, query, gzip=request.gzip)
-            elif route.operation == "list_tools":
-                await self._apply_rate_limit(request, key)
-                answer = await _list_tools(operations, key, query, gzip=request.gzip)
-            elif route.operation == "get_toolkit":
-                answer = operations.get_toolkit(key, route.name, query, gzip=request.gzip)
-            elif route.operation == "get_server":
-                # the first answer reads all servers
-                answer = await run_in_work_thread(
-                    operations.get_server, key, route.name, route.version, gzip=request.gzip
-                )
-            elif route.operation != "list_session_tools":
-                await self._apply_rate_limit(request, key)
-                answer = await _list_others(
-                    operations, route.operation, key, query, gzip=request.gzip
-                )
-            else:
+            cache_key: CacheKey = (key.toolkits, request.gzip, request.path, query)
+            arguments: tuple[Any, ...] = (*path_arguments, query)
+            if operation == "list_session_tools":
                 body = await read_body(receive)
-                answer = await _list_session_tools(
-                    operations, key, route.name, query, body, gzip=request.gzip
+                cache_key, arguments = (*cache_key, key.project, body), (*arguments, body)
+            answer = snapshot.cache.get(cache_key)
+            if answer is None:
+                call = partial(
+                    getattr(snapshot.operations, operation), key, *arguments, gzip=request.gzip
                 )
-            response = make_response(
+                answer = await _run_operation(snapshot.operations, match, query, call)
+                snapshot.cache.add(cache_key, answer)
+            return make_response(
                 answer,
                 request.headers.get(b"if-none-match"),
                 request.context,
                 request.extra_headers,
             )
         except RequestError as error:
-            response = make_refusal(error, request.context, request.extra_headers)
+            return make_refusal(error, request.context, request.extra_headers)
         except ClientDisconnect:
             _log_disconnect(request.context)
-            return
+            return None
         except Exception:  # noqa: BLE001 - the client gets an error response, the log the traceback
             log_failure(request.scope, request.context)
-            response = make_failure(request.context)
-        await self._send(request, route.template, response, send)
+            return make_failure(request.context)
 
     def _authenticate(self, request: _Request) -> ApiKey:
         """Return the API key of a request. Raises RequestError (401) if it has none."""
@@ -236,22 +257,6 @@ class Dispatcher:
         if not status.is_allowed:
             raise RequestError(status.to_error())
 
-    async def _send(self, request: _Request, route: str, response: Response, send: Send) -> None:
-        """Send a response, and record the request."""
-        scope = request.scope
-        if scope["method"] == "HEAD":
-            response = response._replace(chunks=(), size=0)
-        await send_response(response, send)
-        self.state.observer.record(
-            scope,
-            request.context,
-            route,
-            request.key,
-            response.status,
-            response.size,
-            request.started,
-        )
-
     async def _delegate(self, request: _Request, receive: Receive, send: Send) -> None:
         """Pass a request on to the application, and add the headers of every response."""
         scope, context = _normalize_encoding(request), request.context
@@ -264,7 +269,7 @@ class Dispatcher:
             size += len(message.get("body", b""))
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = _complete_headers(message["headers"], context, path_below_root(scope))
+                headers = _complete_headers(message["headers"], context, request.path)
                 message = {**message, "headers": headers}
             await send(message)
 
@@ -294,37 +299,23 @@ class Dispatcher:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-async def _list_tools(operations: Operations, key: ApiKey, query: bytes, *, gzip: bool) -> Answer:
-    """List tools; what may take longer than a few milliseconds runs in a thread."""
-    if operations.store.has_semantic_search:
-        await run_in_work_thread(operations.encode_query, query)
-    if len(query) > _MAX_INLINE_QUERY:
-        return await run_in_work_thread(operations.list_tools, key, query, gzip=gzip)
-    return operations.list_tools(key, query, gzip=gzip)
-
-
-async def _list_others(
-    operations: Operations, operation: str, key: ApiKey, query: bytes, *, gzip: bool
+async def _run_operation(
+    operations: Operations, match: RouteMatch, query: bytes, call: Callable[[], Answer]
 ) -> Answer:
-    """List slugs, toolkits, categories or servers.
-
-    Runs in a thread, because the first answer reads them all.
-    """
-    run = {
-        "list_slugs": operations.list_slugs,
-        "list_toolkits": operations.list_toolkits,
-        "list_categories": operations.list_categories,
-        "list_servers": operations.list_servers,
-    }[operation]
-    return await run_in_work_thread(run, key, query, gzip=gzip)
-
-
-async def _list_session_tools(
-    operations: Operations, key: ApiKey, id: str, query: bytes, body: bytes, *, gzip: bool
-) -> Answer:
-    """List the meta tools of a session; those of a large one in a thread."""
-    run = partial(operations.list_session_tools, key, id, query, body, gzip=gzip)
-    return await run_in_work_thread(run) if operations.is_large_session(id) else run()
+    """Run a call of an operation; in a thread if it may take longer than a few milliseconds."""
+    (_, operation), arguments = match
+    match operation:
+        case "get_tool" | "get_toolkit":
+            return call()
+        case "list_tools":
+            if operations.store.has_semantic_search:
+                await run_in_work_thread(operations.encode_query, query)
+            is_slow = len(query) > _MAX_INLINE_QUERY
+        case "list_session_tools":
+            is_slow = operations.is_large_session(arguments[0])
+        case _:
+            is_slow = True  # the first answer reads all toolkits or servers
+    return await run_in_work_thread(call) if is_slow else call()
 
 
 async def read_body(receive: Receive) -> bytes:
@@ -344,12 +335,14 @@ async def read_body(receive: Receive) -> bytes:
 
 
 async def send_response(response: Response, send: Send) -> None:
-    """Send a response; its chunks are sent one by one, without a copy."""
-    status, headers, chunks, _ = response
+    """Send a response; a large body is sent in chunks."""
+    status, headers, body, _ = response
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    for chunk in chunks[:-1]:
-        await send({"type": "http.response.body", "body": chunk, "more_body": True})
-    await send({"type": "http.response.body", "body": chunks[-1] if chunks else b""})
+    if not isinstance(body, bytes):
+        for chunk in body.read():
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        body = b""
+    await send({"type": "http.response.body", "body": body})
 
 
 def make_refusal(

@@ -4,7 +4,7 @@ This module does not depend on HTTP. What a key may see, and the errors for ever
 those of `server.catalog_view`.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import Any, NoReturn
 
@@ -13,15 +13,16 @@ import orjson
 from toolcatalog import names
 from toolcatalog.keys.api_keys import ApiKey
 from toolcatalog.server import content_coding, mcp_registry, query_params
-from toolcatalog.server.answer_cache import AnswerCache
+from toolcatalog.server.bodies import Body, make_body
 from toolcatalog.server.catalog_view import CatalogView
 from toolcatalog.server.content_coding import MIN_SIZE
 from toolcatalog.server.error_responses import ErrorDetail, RequestError, unauthorized
 from toolcatalog.server.mcp_registry import McpRegistry
-from toolcatalog.server.query_params import ListParams, Page, SessionParams, encode_cursor
-from toolcatalog.server.responses import GZIP, Answer, BodyChunk, compute_tag, join_chunks
+from toolcatalog.server.query_params import Page, SessionParams, encode_cursor
+from toolcatalog.server.responses import GZIP, Answer, compute_tag
 from toolcatalog.server.toolkit_list import ToolkitList
-from toolcatalog.snapshot.gzip_fragments import gzip_body
+from toolcatalog.snapshot.gzip_fragments import Fragments, gzip_ends
+from toolcatalog.snapshot.mapped_files import FileSlices
 from toolcatalog.store.store import Store
 
 _LARGE_SESSION = 1 << 18  # bytes of the answer
@@ -35,9 +36,8 @@ class Operations:
     compressed if the snapshot has its documents compressed.
     """
 
-    def __init__(self, store: Store, cache: AnswerCache | None = None) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
-        self.cache = AnswerCache() if cache is None else cache
         self._get_view = lru_cache(maxsize=_VIEW_CACHE_SIZE)(partial(CatalogView, store))
         self._get_registry = lru_cache(maxsize=_VIEW_CACHE_SIZE)(partial(McpRegistry, store))
         self._get_toolkits = lru_cache(maxsize=_VIEW_CACHE_SIZE)(partial(ToolkitList, store))
@@ -55,10 +55,9 @@ class Operations:
             raise RequestError(*errors)
         fragment = self.store.read_fragment(tool_id) if gzip else None
         if fragment is not None and fragment.size >= MIN_SIZE:
-            chunks = join_chunks(gzip_body(b"", fragment, b""))
-            return Answer(chunks, self.store.read_tag(tool_id), GZIP)
+            return Answer(_gzip_body(b"", fragment, b""), self.store.read_tag(tool_id), GZIP)
         document, tag = self.store.read_document(tool_id)
-        return Answer((document,), tag)
+        return Answer(bytes(document), tag)
 
     def list_tools(self, key: ApiKey, query: bytes, *, gzip: bool = False) -> Answer:
         """Return a page of the list of tools.
@@ -66,17 +65,8 @@ class Operations:
         Raises RequestError with all problems of the request.
         """
         params, errors = query_params.parse_list_params(query)
-        if errors:
-            raise RequestError(*errors, *self._get_view(key.toolkits).validate(params))
-        cache_key = (key.toolkits, gzip, params)
-        answer = self.cache.get(cache_key)
-        if answer is None:
-            answer = self._list_tools(self._get_view(key.toolkits), params, gzip=gzip)
-            self.cache.add(cache_key, answer, len(query))
-        return answer
-
-    def _list_tools(self, view: CatalogView, params: ListParams, *, gzip: bool) -> Answer:
-        if errors := view.validate(params):
+        view = self._get_view(key.toolkits)
+        if errors := [*errors, *view.validate(params)]:
             raise RequestError(*errors)
         tool_ids, total = view.list_tools(params)
         suggestion = "" if total else view.suggest_query(params)
@@ -84,11 +74,11 @@ class Operations:
         if compressed is not None and compressed[0].size >= MIN_SIZE:
             fragments, tag = compressed
             end = _render_page_end(params.page, total)
-            chunks = join_chunks(gzip_body(_PAGE_START, fragments, end))
-            return Answer(chunks, compute_tag(tag + end), GZIP, suggestion)
+            body = _gzip_body(_PAGE_START, fragments, end)
+            return Answer(body, compute_tag(tag + end), GZIP, suggestion)
         documents, tag = self.store.read_documents(tool_ids)
-        chunks, tag = render_list_page(documents, tag, params.page, total)
-        return Answer(join_chunks(chunks), tag, suggestion=suggestion)
+        body, tag = render_list_page(documents, tag, params.page, total)
+        return Answer(body, tag, suggestion=suggestion)
 
     def encode_query(self, query: bytes) -> None:
         """Encode the text of a list request for semantic search, ahead of time. Thread-safe."""
@@ -98,10 +88,7 @@ class Operations:
 
     def list_slugs(self, key: ApiKey, query: bytes, *, gzip: bool = False) -> Answer:  # noqa: ARG002 - as the other operations
         """Return the slugs of all tools as a JSON array."""
-        visible = key.toolkits
-        return self._get_cached(
-            ("slugs", visible, gzip), gzip, lambda: orjson.dumps(self.store.list_slugs(visible))
-        )
+        return tag_body(orjson.dumps(self.store.list_slugs(key.toolkits)), gzip=gzip)
 
     def list_toolkits(self, key: ApiKey, query: bytes, *, gzip: bool = False) -> Answer:
         """Return a page of the list of toolkits.
@@ -112,12 +99,8 @@ class Operations:
         if errors:
             raise RequestError(*errors)
 
-        def render() -> bytes:
-            items, total = self._get_toolkits(key.toolkits).select(params)
-            return _render_page(items, params.page, total)
-
-        cache_key = ("toolkits", key.toolkits, gzip, params)
-        return self._get_cached(cache_key, gzip, render, len(query))
+        items, total = self._get_toolkits(key.toolkits).select(params)
+        return tag_body(_render_page(items, params.page, total), gzip=gzip)
 
     def list_categories(self, key: ApiKey, query: bytes, *, gzip: bool = False) -> Answer:
         """Return a page of the categories of toolkits.
@@ -128,13 +111,9 @@ class Operations:
         if errors:
             raise RequestError(*errors)
 
-        def render() -> bytes:
-            categories = self._get_toolkits(key.toolkits).categories
-            items = categories[page.start : page.start + page.size]
-            return _render_page(items, page, len(categories))
-
-        cache_key = ("categories", key.toolkits, gzip, page)
-        return self._get_cached(cache_key, gzip, render, len(query))
+        categories = self._get_toolkits(key.toolkits).categories
+        items = categories[page.start : page.start + page.size]
+        return tag_body(_render_page(items, page, len(categories)), gzip=gzip)
 
     def get_toolkit(self, key: ApiKey, slug: str, query: bytes, *, gzip: bool = False) -> Answer:
         """Return the document of a toolkit.
@@ -147,9 +126,8 @@ class Operations:
             raise RequestError(toolkit, *errors)
         if errors:
             raise RequestError(*errors)
-        render = partial(self._get_toolkits(key.toolkits).render_toolkit, toolkit, version)
-        cache_key = ("toolkit", slug, gzip, version)
-        return self._get_cached(cache_key, gzip, lambda: orjson.dumps(render()))
+        document = self._get_toolkits(key.toolkits).render_toolkit(toolkit, version)
+        return tag_body(orjson.dumps(document), gzip=gzip)
 
     def list_servers(self, key: ApiKey, query: bytes, *, gzip: bool = False) -> Answer:
         """Return a page of the list of MCP servers that toolkits name.
@@ -160,13 +138,16 @@ class Operations:
         if errors:
             raise RequestError(*errors)
         registry = self._get_registry(key.toolkits)
-        cache_key = ("servers", key.toolkits, gzip, params)
-        return self._get_cached(
-            cache_key, gzip, lambda: orjson.dumps(registry.render_page(params)), len(query)
-        )
+        return tag_body(orjson.dumps(registry.render_page(params)), gzip=gzip)
 
     def get_server(
-        self, key: ApiKey, name: str, version: str | None, *, gzip: bool = False
+        self,
+        key: ApiKey,
+        name: str,
+        version: str | None,
+        query: bytes,  # noqa: ARG002 - as the other operations
+        *,
+        gzip: bool = False,
     ) -> Answer:
         """Return an MCP server in one version, or the list of its versions (None).
 
@@ -176,22 +157,7 @@ class Operations:
         if isinstance(found, ErrorDetail):
             raise RequestError(found)
         value = mcp_registry.render_list([found]) if version is None else found.value
-        cache_key = ("server", found.name, gzip, version is None)
-        return self._get_cached(cache_key, gzip, lambda: orjson.dumps(value))
-
-    def _get_cached(
-        self,
-        cache_key: Hashable,
-        gzip: bool,
-        render: Callable[[], bytes],
-        request_size: int = 0,
-    ) -> Answer:
-        """Return the answer under a cache key; if it is not cached, render its body."""
-        answer = self.cache.get(cache_key)
-        if answer is None:
-            answer = tag_body(render(), gzip=gzip)
-            self.cache.add(cache_key, answer, request_size)
-        return answer
+        return tag_body(orjson.dumps(value), gzip=gzip)
 
     def list_session_tools(
         self, key: ApiKey, session_id: str, query: bytes, body: bytes, *, gzip: bool = False
@@ -205,12 +171,7 @@ class Operations:
         problems = [*errors, *([session] if isinstance(session, ErrorDetail) else [])]
         if isinstance(session, ErrorDetail) or problems:
             raise RequestError(*problems)
-        cache_key = (key.toolkits, gzip, params)
-        answer = self.cache.get(cache_key)
-        if answer is None:
-            answer = _render_session(session, params.page, gzip=gzip)
-            self.cache.add(cache_key, answer, len(query))
-        return answer
+        return _render_session(session, params.page, gzip=gzip)
 
     def is_large_session(self, session_id: str) -> bool:
         """Return whether it takes more than some milliseconds to list the tools of a session."""
@@ -233,21 +194,21 @@ def raise_unauthorized(*, has_key: bool, has_authorization: bool = False) -> NoR
 
 def tag_body(body: bytes, *, gzip: bool = False) -> Answer:
     """Return a body as an answer; hashes the whole body, and compresses it with `gzip`."""
-    return _encode(Answer((body,), compute_tag(body)), gzip=gzip)
+    tag = compute_tag(body)
+    if gzip and len(body) >= MIN_SIZE:
+        return Answer(content_coding.compress(body), tag, GZIP)
+    return Answer(body, tag)
 
 
 def render_list_page(
-    items: Sequence[BodyChunk], tag: bytes, page: Page, total: int
-) -> tuple[list[BodyChunk], bytes]:
-    """Return the chunks of a list page, and its tag.
+    documents: FileSlices, tag: bytes, page: Page, total: int
+) -> tuple[Body, bytes]:
+    """Return a list page of tools, and its tag.
 
-    `items` are the JSON documents of the page, `tag` is their tag, and `total` is the number of
-    items on all pages.
+    `tag` is that of the documents, and `total` is the number of tools on all pages.
     """
     end = _render_page_end(page, total)
-    chunks: list[BodyChunk] = [b","] * (2 * len(items) + 1)
-    chunks[1::2], chunks[0], chunks[-1] = items, _PAGE_START, end
-    return chunks if items else [_PAGE_START, end], compute_tag(tag + end)
+    return make_body(_PAGE_START, documents, b",", end), compute_tag(tag + end)
 
 
 def _render_page(items: Sequence[Any], page: Page, total: int) -> bytes:
@@ -272,14 +233,11 @@ def _render_page_end(page: Page, total: int) -> bytes:
 def _render_session(body: bytes, page: Page | None, *, gzip: bool) -> Answer:
     if page is None:
         return tag_body(body, gzip=gzip)
-    every = [orjson.dumps(item) for item in orjson.loads(body)["items"]]
+    every = orjson.loads(body)["items"]
     items = every[page.start : page.start + page.size]
-    chunks, tag = render_list_page(items, compute_tag(b"".join(items)), page, len(every))
-    return _encode(Answer(chunks, tag), gzip=gzip)
+    return tag_body(_render_page(items, page, len(every)), gzip=gzip)
 
 
-def _encode(answer: Answer, *, gzip: bool) -> Answer:
-    plain = b"".join(answer.chunks)
-    if gzip and len(plain) >= MIN_SIZE:
-        return answer._replace(chunks=(content_coding.compress(plain),), encoding=GZIP)
-    return answer._replace(chunks=(plain,))
+def _gzip_body(prefix: bytes, fragments: Fragments, suffix: bytes) -> Body:
+    start, end = gzip_ends(prefix, fragments, suffix)
+    return make_body(start, fragments.chunks, b"", end)

@@ -20,6 +20,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from toolcatalog.server.bodies import join_body
 from toolcatalog.server.connection_limit import CLIENT_LIMIT
 from toolcatalog.server.error_responses import ErrorDetail, invalid_request, too_many_connections
 from toolcatalog.server.request_context import assign_request_id
@@ -32,7 +33,9 @@ from toolcatalog.server.responses import (
 
 TESTED_VERSIONS = ("0.52", "0.53", "0.54")  # of uvicorn
 
-MAX_HEAD_SIZE = 64 * 1024  # bytes, not counting the packet in which it begins
+# bytes; of a head in several packets, the first is not counted: it may also contain other requests
+MAX_HEAD_SIZE = 64 * 1024
+MAX_HEADER_COUNT = 100  # clients and proxies send a few dozen
 # bytes of a request with its body; no operation needs a body of more than 64 KiB
 MAX_REQUEST_SIZE = 8 * 1024 * 1024
 # bytes of a path: more than the 1,024 characters of a page, encoded in nine bytes each
@@ -73,6 +76,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._stalled_checks = 0  # checks since the last change
         self._check_task: Any = None
         self._active_cycle: Any = None  # the running request; `cycle` is the newest one
+        self._has_large_packet = False  # whether the packet being read may contain a large head
+        self._refusal: ErrorDetail | None = None  # why the head being read is refused
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as uvicorn
         """Start the periodic check; reject the connection if the limit is reached."""
@@ -95,6 +100,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse the data, and close the connection if the request is too large."""
+        self._has_large_packet = len(data) > MAX_HEAD_SIZE
         super().data_received(data)
         if self.scope is not self._sized_request:
             self._sized_request, self._request_size = self.scope, 0
@@ -105,14 +111,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _limit_size(self) -> None:
         if self._is_in_head:
-            self._send_error(
-                ErrorDetail(
-                    431,
-                    "head_too_large",
-                    f"head: more than {MAX_HEAD_SIZE // 1024} KiB.",
-                    "Send fewer and shorter headers.",
-                )
-            )
+            self._send_error(_head_too_large())
         elif self._request_size > MAX_REQUEST_SIZE and not self._is_between_requests:
             self.transport.close()
 
@@ -121,6 +120,30 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_url(url)
         if len(self.url) > _MAX_PATH_SIZE:
             self.url = _cut_path(self.url)
+
+    def on_headers_complete(self) -> None:
+        """Start the request, unless its head is too large or does not have one `Host`.
+
+        An exception makes the parser fail, and then `send_400_response` answers.
+        """
+        self._refusal = self._check_head()
+        if self._refusal:
+            raise ValueError(self._refusal.message)
+        super().on_headers_complete()
+
+    def _check_head(self) -> ErrorDetail | None:
+        names = [name for name, _ in self.headers]
+        host_count = names.count(b"host")
+        if len(names) > MAX_HEADER_COUNT or (
+            self._has_large_packet
+            and sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_SIZE
+        ):
+            return _head_too_large()
+        if host_count > 1 or (not host_count and self.parser.get_http_version() != "1.0"):
+            return invalid_request(
+                f"host: {host_count} headers.", "Send one Host, as RFC 9112, 3.2 has it."
+            )
+        return None
 
     # uvicorn makes a scope when a request begins, and a cycle when its head is complete
 
@@ -146,9 +169,10 @@ class LimitedProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - one text for every parse error
-        """Send an error envelope for data that is not HTTP, and close."""
+        """Send an error envelope for a refused head or data that is not HTTP, and close."""
         self._send_error(
-            invalid_request(
+            self._refusal
+            or invalid_request(
                 "request: not HTTP/1.1.",
                 "Send HTTP/1.1, as RFC 9112 has it; TLS ends in a proxy before this server.",
             )
@@ -214,8 +238,17 @@ class LimitedProtocol(HttpToolsProtocol):
             response = make_error_response([error], context, _CLOSE_HEADER)
             headers = [*self.server_state.default_headers, *response.headers]
             head = STATUS_LINE[response.status] + encode_headers(headers)
-            self.transport.write(b"\r\n".join((head, *response.chunks)))
+            self.transport.write(b"\r\n".join((head, join_body(response.body))))
         self.transport.close()
+
+
+def _head_too_large() -> ErrorDetail:
+    return ErrorDetail(
+        431,
+        "head_too_large",
+        f"head: more than {MAX_HEAD_SIZE // 1024} KiB or {MAX_HEADER_COUNT} headers.",
+        "Send fewer and shorter headers.",
+    )
 
 
 def _cut_path(url: bytes) -> bytes:

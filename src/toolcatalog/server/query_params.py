@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import unquote
+from urllib.parse import unquote_to_bytes
 
 import orjson
 
@@ -28,7 +27,6 @@ DEFAULT_PAGE_SIZE = 20
 MAX_QUERY_LENGTH = 4000  # characters
 MAX_BODY_SIZE = 64 * 1024  # bytes
 _MAX_FIELDS = 5000
-_MAX_KEPT_QUERY = 256  # bytes of a query string whose parameters are kept
 SORT_KEYS = ("relevance", "slug", "name", "version")
 SORT_ORDERS = ("asc", "desc")
 
@@ -69,7 +67,8 @@ class ToolParams:
     pins: VersionPins
 
 
-_NEWEST_VERSION = ToolParams(None, VersionPins())
+_NO_PINS = VersionPins()
+_NEWEST_VERSION = ToolParams(None, _NO_PINS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +125,8 @@ def parse_tool_params(query: bytes) -> tuple[ToolParams, Sequence[ErrorDetail]]:
     version, pins = reader.parse_version("version", asked), reader.read_pins()
     reader.check_name_count()
     # `version` takes precedence over the pins
-    return ToolParams(version, VersionPins() if asked == versions.LATEST else pins), tuple(
-        reader.errors
-    )
+    pins = _NO_PINS if asked == versions.LATEST else pins
+    return ToolParams(version, pins), tuple(reader.errors)
 
 
 def invalid_slug_error(slug: str) -> ErrorDetail:
@@ -147,16 +145,7 @@ def invalid_slug_error(slug: str) -> ErrorDetail:
 
 
 def parse_list_params(query: bytes) -> tuple[ListParams, Sequence[ErrorDetail]]:
-    """Parse the query string of list; return the parameters and all errors.
-
-    Short query strings are parsed once and kept, because clients repeat them.
-    """
-    if len(query) > _MAX_KEPT_QUERY:
-        return _parse_list_params(query)
-    return _parse_short_list_params(query)
-
-
-def _parse_list_params(query: bytes) -> tuple[ListParams, Sequence[ErrorDetail]]:
+    """Parse the query string of list; return the parameters and all errors."""
     reader = _QueryReader(query)
     text = reader.read_query()
     sort_by = reader.read_choice("sort_by", SORT_KEYS) or ("relevance" if text else "slug")
@@ -178,9 +167,6 @@ def _parse_list_params(query: bytes) -> tuple[ListParams, Sequence[ErrorDetail]]
     )
     reader.check_name_count()
     return question, tuple(reader.errors)
-
-
-_parse_short_list_params = lru_cache(maxsize=4096)(_parse_list_params)
 
 
 def parse_toolkit_list_params(query: bytes) -> tuple[ToolkitListParams, Sequence[ErrorDetail]]:
@@ -265,15 +251,13 @@ def _invalid_parameter(name: str, value: str, expected: str, fix: str) -> ErrorD
 
 def _decode_pair(pair: bytes) -> tuple[str, str]:
     """Return the name and the value of a parameter. Raises UnicodeDecodeError."""
-    text = pair.decode()
-    name, _, value = text.partition("=")
-    if "%" in text or "+" in text:
-        return _decode_text(name), _decode_text(value)
-    return name, value
+    name, _, value = pair.partition(b"=")
+    return _decode_text(name), _decode_text(value)
 
 
-def _decode_text(text: str) -> str:
-    return unquote(text.replace("+", " "), errors="strict")
+def _decode_text(text: bytes) -> str:
+    decoded = text.replace(b"+", b" ").decode()
+    return unquote_to_bytes(decoded).decode() if "%" in decoded else decoded
 
 
 class _QueryReader:
@@ -359,6 +343,8 @@ class _QueryReader:
 
     def check_name_count(self) -> None:
         """Record an error if `tool_slugs`, or all other lists together, have over 1000 values."""
+        if sum(self.name_counts.values()) <= MAX_NAMES:
+            return
         filters = [name for name in self.name_counts if name != "tool_slugs"]
         for parameters in (["tool_slugs"], filters):
             total = self._total_of(parameters[0]) if parameters else 0
@@ -486,6 +472,8 @@ class _QueryReader:
         A plain value applies to every toolkit, a bracket to one toolkit. A bracket takes
         precedence.
         """
+        if not any("toolkit_versions" in name for name in self.values):
+            return _NO_PINS
         everywhere = self.parse_version("toolkit_versions", self.read_text("toolkit_versions"))
         keys = {
             bracket[1]: key

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
+from toolcatalog.server.bodies import Body
 from toolcatalog.server.error_responses import ErrorDetail, primary_error, render_envelope
 
 Header = tuple[bytes, bytes]
-BodyChunk = bytes | memoryview
 GZIP = b"gzip"
 
 TRACEPARENT_HEADER = b"traceparent"
@@ -20,84 +20,72 @@ _JSON = (b"content-type", b"application/json")
 _REVALIDATE = (b"cache-control", b"private, no-cache")  # revalidate each time: a 304 is cheap
 _NO_STORE = (b"cache-control", b"no-store")
 _VARY = (b"vary", b"Accept-Encoding, x-api-key")
-_POLICY = (
-    b"default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; "
-    b"form-action 'none'; frame-ancestors 'none'"
-)
+_POLICY = b"default-src 'none'; frame-ancestors 'none'"
 SECURITY_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"content-security-policy", _POLICY))
 CORS_HEADERS = ((b"access-control-allow-origin", b"*"),)
-_NOT_MODIFIED_HEADERS = (_REVALIDATE, _VARY, *SECURITY_HEADERS, *CORS_HEADERS)
-_ANSWER_HEADERS = (_JSON, *_NOT_MODIFIED_HEADERS)
+_NOT_MODIFIED_HEADERS = (_REVALIDATE, _VARY, *CORS_HEADERS)
+_ANSWER_HEADERS = (_JSON, *_NOT_MODIFIED_HEADERS, *SECURITY_HEADERS)
 _GZIP_HEADERS = ((b"content-encoding", GZIP), *_ANSWER_HEADERS)
 _ERROR_HEADERS = (_NO_STORE, _JSON, *SECURITY_HEADERS, *CORS_HEADERS)
 _PLAIN = string.punctuation.replace("%", "") + " "  # characters that need no encoding in a header
 _MAX_SUGGESTION_SIZE = 1000  # bytes
-_MAX_JOINED_BODY = 64 * 1024  # bytes of a body whose chunks are always joined
-_MAX_CHUNKS = 8  # chunks of a larger body that are sent one by one, without a copy
 
 
-class ResponseContext(NamedTuple):
+class ResponseContext:
     """What every response names: the request id, the snapshot and the trace.
 
     `snapshot` is empty if no snapshot is open; `traceparent` is None if the request is not part of
-    a trace.
+    a trace. `headers` has them as headers, without those that are empty.
     """
 
-    request_id: bytes
-    snapshot: bytes
-    traceparent: bytes | None = None
+    __slots__ = ("headers", "request_id", "snapshot", "traceparent")
 
-    @property
-    def headers(self) -> list[Header]:
-        """The context as headers, without those that are empty."""
-        headers: list[Header] = [(b"x-request-id", self.request_id)]
-        if self.snapshot:
-            headers.append((b"x-catalog-snapshot", self.snapshot))
-        if self.traceparent:
-            headers.append((TRACEPARENT_HEADER, self.traceparent))
-        return headers
+    def __init__(
+        self, request_id: bytes, snapshot: bytes, traceparent: bytes | None = None
+    ) -> None:
+        self.request_id = request_id
+        self.snapshot = snapshot
+        self.traceparent = traceparent
+        self.headers: list[Header] = [(b"x-request-id", request_id)]
+        if snapshot:
+            self.headers.append((b"x-catalog-snapshot", snapshot))
+        if traceparent:
+            self.headers.append((TRACEPARENT_HEADER, traceparent))
 
 
-class Answer(NamedTuple):
-    """A successful result: the chunks of its body in one coding, and its tag.
+class Answer:
+    """A successful result: its body in one coding, and its headers.
 
     `tag` is the same in each coding. `encoding` is `gzip` or empty. `suggestion` is a corrected
-    query if a list matched nothing.
+    query if a list matched nothing. `headers` are those of every response with this body, and
+    `size` is its number of bytes.
     """
 
-    chunks: Sequence[BodyChunk]
-    tag: bytes
-    encoding: bytes = b""
-    suggestion: str = ""
+    __slots__ = ("body", "etag", "headers", "size", "tag")
 
-    @property
-    def etag(self) -> bytes:
-        """The ETag, with its quotes: each coding has its own."""
-        return b'"%b-%b"' % (self.tag, self.encoding) if self.encoding else b'"%b"' % self.tag
-
-
-def join_chunks(chunks: Sequence[BodyChunk]) -> Sequence[BodyChunk]:
-    """Return the chunks of a body as one, or as they are if they are few and large.
-
-    An answer of many views costs a copy whenever it is sent, and the garbage collector visits each
-    view of every cached answer.
-    """
-    if len(chunks) == 1:
-        return chunks
-    if len(chunks) <= _MAX_CHUNKS and sum(map(len, chunks)) > _MAX_JOINED_BODY:
-        return tuple(chunks)
-    return (b"".join(chunks),)
+    def __init__(self, body: Body, tag: bytes, encoding: bytes = b"", suggestion: str = "") -> None:
+        self.body = body
+        self.tag = tag
+        # each coding has its own
+        self.etag = b'"%b-%b"' % (tag, encoding) if encoding else b'"%b"' % tag
+        self.size = len(body) if isinstance(body, bytes) else body.size
+        self.headers = (
+            (b"etag", self.etag),
+            (b"content-length", b"%d" % self.size),
+            *(_GZIP_HEADERS if encoding else _ANSWER_HEADERS),
+            *suggestion_headers(suggestion),
+        )
 
 
 class Response(NamedTuple):
     """A response: its status, its headers with names in lower case, and its body.
 
-    `chunks` are the parts of the body, and `size` is their number of bytes.
+    `size` is the number of bytes of the body.
     """
 
     status: int
     headers: list[Header]
-    chunks: Sequence[BodyChunk] = ()
+    body: Body = b""
     size: int = 0
 
 
@@ -114,17 +102,8 @@ def make_response(
     if if_none_match is not None and (etag := _find_match(if_none_match, answer)):
         headers = [(b"etag", etag), *_NOT_MODIFIED_HEADERS, *context.headers, *extra_headers]
         return Response(304, headers)
-    size = sum(map(len, answer.chunks))
-    headers = [
-        (b"etag", answer.etag),
-        (b"content-length", b"%d" % size),
-        *(_GZIP_HEADERS if answer.encoding else _ANSWER_HEADERS),
-        *context.headers,
-        *extra_headers,
-    ]
-    if answer.suggestion:
-        headers += suggestion_headers(answer.suggestion)
-    return Response(200, headers, answer.chunks, size)
+    headers = [*answer.headers, *context.headers, *extra_headers]
+    return Response(200, headers, answer.body, answer.size)
 
 
 def _find_match(if_none_match: bytes, answer: Answer) -> bytes | None:
@@ -173,7 +152,7 @@ def make_error_response(
         *context.headers,
         *extra_headers,
     ]
-    return Response(primary_error(errors).status, headers, (body,), len(body))
+    return Response(primary_error(errors).status, headers, body, len(body))
 
 
 def compute_tag(body: bytes) -> bytes:

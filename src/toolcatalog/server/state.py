@@ -51,7 +51,7 @@ class ServedSnapshot:
     def __init__(self, store: Store, counts: CacheCounts) -> None:
         self.store = store
         self.cache = AnswerCache(counts)
-        self.operations = Operations(store, self.cache)
+        self.operations = Operations(store)
         self.digest = store.digest.encode()
         self.opened_at = time.monotonic()
 

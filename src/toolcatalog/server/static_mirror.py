@@ -41,10 +41,10 @@ from typing import Any, NamedTuple
 import orjson
 
 from toolcatalog import encoding, names
-from toolcatalog.errors import UsageError, remedy
+from toolcatalog.errors import SnapshotError, UsageError, remedy
 from toolcatalog.keys.api_keys import ApiKey
 from toolcatalog.progress import Progress
-from toolcatalog.server.answer_cache import AnswerCache
+from toolcatalog.server.bodies import join_body
 from toolcatalog.server.catalog_view import CatalogView
 from toolcatalog.server.error_responses import ErrorDetail, render_envelope
 from toolcatalog.server.mcp_registry import McpRegistry
@@ -219,9 +219,9 @@ def _list_files(view: CatalogView, toolkit: str) -> Iterator[MirrorFile]:
         number, pages = 1, 1
         while number <= pages:
             found, total = view.list_tools(_list_params(toolkit, page := Page(number, size)))
-            pieces, _ = render_list_page(*view.store.read_documents(found), page, total)
+            body, _ = render_list_page(*view.store.read_documents(found), page, total)
             twin = "" if size == PAGE_SIZES[0] else _list_path(toolkit, Page(number, PAGE_SIZES[0]))
-            yield MirrorFile(_list_path(toolkit, page), b"".join(pieces), twin)
+            yield MirrorFile(_list_path(toolkit, page), join_body(body), twin)
             number, pages = number + 1, _count_pages(total, size)
 
 
@@ -249,7 +249,7 @@ def _toolkit_files(
 ) -> Iterator[MirrorFile]:
     """Yield slugs, toolkits, categories and MCP servers as the API lists them for a key."""
     key = _make_key(selection)
-    api = Operations(store, AnswerCache(max_size=0))  # each answer is needed once
+    api = Operations(store)
     yield MirrorFile("slugs.json", _join(api.list_slugs(key, b"")))
     toolkits = store.list_toolkits() if selection.toolkits is None else selection.toolkits
     with progress("Mirroring toolkits", len(toolkits)) as advance:
@@ -261,10 +261,10 @@ def _toolkit_files(
     yield from _page_files("servers", partial(api.list_servers, key))
     for server in McpRegistry(store, selection.toolkits).entries:
         name = server.name.replace("/", "~")
-        yield MirrorFile(f"server/{name}.json", _join(api.get_server(key, server.name, None)))
+        yield MirrorFile(f"server/{name}.json", _join(api.get_server(key, server.name, None, b"")))
         path, body = (
             f"server/{name}~{server.version}.json",
-            _join(api.get_server(key, server.name, server.version)),
+            _join(api.get_server(key, server.name, server.version, b"")),
         )
         yield MirrorFile(path, body)
         yield MirrorFile(f"server/{name}~{LATEST}.json", body, same_as=path)
@@ -299,7 +299,7 @@ def _make_key(selection: MirrorSelection) -> ApiKey:
 
 
 def _join(answer: Answer) -> bytes:
-    return b"".join(answer.chunks)
+    return join_body(answer.body)
 
 
 _TREES_FOLDER, _CURRENT_LINK, _POINTER_FILE, _NOT_FOUND_FILE, _LOCK_FILE = (
@@ -310,6 +310,8 @@ _TREES_FOLDER, _CURRENT_LINK, _POINTER_FILE, _NOT_FOUND_FILE, _LOCK_FILE = (
     ".mirror",
 )
 _PARTIAL_SUFFIX, _COMPRESSED_SUFFIX = ".part", ".gz"
+# no name begins with a dot, so no path leads out of the tree
+_SAFE_PATH = re.compile("(?:[A-Za-z0-9_-][A-Za-z0-9_.~-]*/)*[A-Za-z0-9_-][A-Za-z0-9_.~-]*")
 _TREE_NAME = re.compile(r"[0-9a-f]{64}-[0-9a-f]{8}")
 
 
@@ -434,6 +436,10 @@ def _write_tree(
     for folder in FOLDERS:
         (made / folder).mkdir(parents=True)
     for file in new_files:
+        if not _SAFE_PATH.fullmatch(file.path):  # names of a snapshot that was not checked
+            raise SnapshotError(
+                f"A name in the snapshot is unsafe as the path of a file: {file.path[:80]!r}"
+            )
         candidates = [f"{made}/{file.same_as}"] if file.same_as else []
         candidates += [f"{previous}/{file.path}"] if previous else []
         _write_file(f"{made}/{file.path}", file.body, timestamp, candidates)

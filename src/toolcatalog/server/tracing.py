@@ -37,10 +37,11 @@ def trace_requests(app: ASGIApp) -> ASGIApp:
 def _describe_request(scope: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the name of the span and its route, which have few different values."""
     method = scope.get("method", "HTTP")
-    route = match_route(path_below_root(scope)) if scope.get("path") else None
-    if route is None:
+    match = match_route(path_below_root(scope)) if scope.get("path") else None
+    if match is None:
         return method, {}
-    return f"{method} {route.template}", {"http.route": route.template}
+    template = match[0].template
+    return f"{method} {template}", {"http.route": template}
 
 
 def _redact_attributes(span: Span, scope: dict[str, Any]) -> None:  # noqa: ARG001 - required

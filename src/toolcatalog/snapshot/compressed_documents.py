@@ -19,8 +19,8 @@ Adjacent documents are one slice of this file. The CRC-32 of their plain bytes f
 
 import struct
 from array import array
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,8 @@ from zlib_ng import zlib_ng
 from toolcatalog.errors import SnapshotError
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import gzip_fragments
-from toolcatalog.snapshot.gzip_fragments import Fragments, append_crc32
-from toolcatalog.snapshot.mapped_files import Access, Buffer, map_file, prefetch
+from toolcatalog.snapshot.gzip_fragments import Fragments, combine_crc32
+from toolcatalog.snapshot.mapped_files import Access, Buffer, FileSlices, map_file, prefetch
 from toolcatalog.system import seals
 
 _MAGIC = b"tcdeflt2"
@@ -40,18 +40,24 @@ _ALIGNMENT = 8  # bytes
 SEPARATOR = gzip_fragments.store_fragment(b",")
 
 
-class Runs(NamedTuple):
-    """Runs of consecutive positions: their first positions, and those after their last ones."""
+def find_runs(positions: NDArray[np.uint32]) -> list[tuple[int, int]]:
+    """Return the runs of consecutive positions, in the given order.
 
-    firsts: NDArray[np.uint32]
-    stops: NDArray[np.uint32]
-
-
-def find_runs(positions: NDArray[np.uint32]) -> Runs:
-    """Return the runs of consecutive positions, in the given order."""
-    breaks = np.flatnonzero(positions[1:] - positions[:-1] != 1)
-    lasts = np.concatenate((positions[breaks], positions[-1:]))
-    return Runs(np.concatenate((positions[:1], positions[breaks + 1])), lasts + 1)
+    A run is its first position and the one after its last.
+    """
+    if not len(positions):
+        return []
+    first, last = int(positions[0]), int(positions[-1])
+    if last - first == len(positions) - 1 and (positions[1:] > positions[:-1]).all():
+        return [(first, last + 1)]
+    runs, stop = [], first
+    for position in positions.tolist():
+        if position != stop:
+            runs.append((first, stop))
+            first = position
+        stop = position + 1
+    runs.append((first, stop))
+    return runs
 
 
 class CompressedDocuments:
@@ -71,10 +77,8 @@ class CompressedDocuments:
         )
         self._data = memoryview(data)
         self._verified = bytearray(count)
-        # the same columns for pages
-        self._start_column = start_values = np.frombuffer(starts, np.uint64)
-        self._prefix_crc_column = np.frombuffer(self._prefix_crcs, np.uint32)
         self._verified_column = np.frombuffer(self._verified, np.bool_)
+        start_values = np.frombuffer(starts, np.uint64)
         table_size = len(columns) + _FOOTER.size + _END.size + seals.SEAL_SIZE
         padding = self._data[start_values[-1] : len(data) - table_size]
         if (
@@ -87,19 +91,8 @@ class CompressedDocuments:
     def __len__(self) -> int:
         return len(self._verified)
 
-    def read_run(self, first: int, stop: int, size: int) -> Fragments:
-        """Return adjacent documents with commas between them; `size` is that of their plain bytes.
-
-        Raises SnapshotError if a fragment is not what was written.
-        """
-        if self._verified.find(0, first, stop) >= 0:
-            self._verify(first, stop)
-        start, end = self._starts[first], self._starts[stop] - len(SEPARATOR)
-        crc = append_crc32(self._prefix_crcs[first], self._inclusive_crcs[stop - 1], size)
-        return Fragments((self._data[start:end],), crc, size)
-
     def read_documents(
-        self, positions: NDArray[np.uint32], document_offsets: NDArray[np.uint64]
+        self, positions: NDArray[np.uint32], document_offsets: Sequence[int]
     ) -> Fragments:
         """Return documents with commas between them.
 
@@ -107,25 +100,22 @@ class CompressedDocuments:
         was written.
         """
         if not len(positions):
-            return Fragments((), 0, 0)
-        runs = find_runs(positions)
-        sizes = (document_offsets.take(runs.stops) - document_offsets.take(runs.firsts)).tolist()
-        sizes[-1] -= 1  # no comma after the last document
-        if len(sizes) == 1:
-            return self.read_run(int(runs.firsts[0]), int(runs.stops[0]), sizes[0])
+            return Fragments(FileSlices(self._data, (), ()), 0, 0)
         if not self._verified_column.take(positions).all():
             for position in positions.tolist():
                 self._verify(position, position + 1)
-        starts, ends = (self._start_column.take(column).tolist() for column in runs)
-        before, through = (self._prefix_crc_column.take(column).tolist() for column in runs)
+        runs = find_runs(positions)
+        starts = [self._starts[first] for first, _ in runs]
+        ends = [self._starts[stop] for _, stop in runs]
+        sizes = [document_offsets[stop] - document_offsets[first] for first, stop in runs]
+        before = [self._prefix_crcs[first] for first, _ in runs]
+        through = [self._prefix_crcs[stop] for _, stop in runs]
+        # no comma after the last document
         ends[-1] -= len(SEPARATOR)
-        through[-1] = self._inclusive_crcs[int(positions[-1])]
-        crc = 0
-        for first_crc, last_crc, size in zip(before, through, sizes, strict=True):
-            crc = append_crc32(crc ^ first_crc, last_crc, size)
-        data = self._data
-        chunks = [data[start:end] for start, end in zip(starts, ends, strict=True)]
-        return Fragments(chunks, crc, sum(sizes))
+        sizes[-1] -= 1
+        through[-1] = self._inclusive_crcs[runs[-1][1] - 1]
+        crc = combine_crc32(before, through, sizes)
+        return Fragments(FileSlices(self._data, starts, ends), crc, sum(sizes))
 
     def read_slice(self, start: int, stop: int) -> memoryview:
         """Return the fragments from one position to another, each with its separator.

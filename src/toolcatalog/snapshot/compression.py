@@ -11,7 +11,7 @@ import hmac
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,16 +28,17 @@ from toolcatalog.system import files, seals
 
 _OpenDocuments = Callable[[Path, str], CompressedDocuments | None]
 
-_BLOCK_LENGTH = 64  # documents that are compressed before they are written
-_MAX_DOCUMENT_SIZE = 1 << 26  # bytes; a document is compressed in memory
+_BLOCK_SIZE = 1 << 20  # bytes of compressed documents that are collected before they are written
+_MAX_DOCUMENT_SIZE = 1 << 24  # bytes; a document is compressed in memory
+_COMPARED_SIZE = 1 << 20  # bytes of documents that are compared at once
 
 
 def ensure_compressed_documents(out: Path, digest: str, *, is_private: bool = False) -> None:
     """Write the compressed documents of an installed snapshot unless this user has written them.
 
     `is_private`: only this program writes to the folder, so all files are as if sealed. Fragments
-    that the current snapshot has, too, are copied from there. Raises OSError, and SnapshotError if
-    the snapshot is damaged.
+    of documents that the current snapshot has, too, are copied from there. Raises OSError, and
+    SnapshotError if the snapshot is damaged.
     """
     folder = out / "snapshots" / digest
     open_documents = compressed_documents.open_compressed_documents if is_private else _open_sealed
@@ -125,6 +126,11 @@ class _Source:
     count: int
     columns: Mapping[str, NDArray[Any]]
 
+    def slice(self, start: int, stop: int) -> memoryview:
+        """Return adjacent documents with what is between them."""
+        first, end = self.columns["offset"][[start, stop]].tolist()
+        return self.data[first : end - 1]
+
     def read_documents(self, start: int, stop: int) -> Iterator[memoryview]:
         """Yield documents by position; raises SnapshotError if one is not what was written."""
         offsets = self.columns["offset"][start : stop + 1].tolist()
@@ -153,14 +159,17 @@ def _open_source(folder: Path, documents_sha256: str) -> _Source:
         columns = tables.unpack_columns(numbers)
     except ValueError:
         raise SnapshotError(f"{snapshot_format.NUMBERS} is damaged") from None
+    if columns["offset"][-1] > len(data):
+        raise SnapshotError(f"{snapshot_format.NUMBERS} belongs to other documents")
     if np.diff(columns["offset"]).max(initial=0) > _MAX_DOCUMENT_SIZE:
         raise SnapshotError("a document is too large to compress")
     return _Source(documents_sha256, data, len(columns["check"]), columns)
 
 
 class _Existing(NamedTuple):
-    """The compressed documents of a snapshot, and the keys of its documents."""
+    """The documents of a snapshot, plain and compressed, and their keys."""
 
+    source: _Source
     compressed: CompressedDocuments
     keys: NDArray[Any]
 
@@ -176,7 +185,7 @@ def _open_existing(folder: Path, open_documents: _OpenDocuments) -> _Existing | 
         return None
     if compressed is None or len(compressed) != source.count:
         return None
-    return _Existing(compressed, _document_keys(source.columns))
+    return _Existing(source, compressed, _document_keys(source.columns))
 
 
 def _render(source: _Source, previous: _Existing | None) -> Iterator[bytes | memoryview]:
@@ -214,7 +223,7 @@ def _fragment_slices(source: _Source, previous: _Existing | None) -> Iterator[_S
     matches = _match_keys(_document_keys(source.columns), previous.keys)
     for start, stop in _split_runs(matches):
         match = int(matches[start])
-        copy = _copy(previous.compressed, match, match + stop - start) if match >= 0 else None
+        copy = _copy(source, start, stop, previous, match) if match >= 0 else None
         if copy:
             yield copy
         else:
@@ -222,18 +231,44 @@ def _fragment_slices(source: _Source, previous: _Existing | None) -> Iterator[_S
 
 
 def _compress(source: _Source, start: int, stop: int) -> Iterator[_Slice]:
-    compressor = gzip_fragments.compress_fragments(source.read_documents(start, stop))
-    while block := [fragment + SEPARATOR for fragment in islice(compressor, _BLOCK_LENGTH)]:
-        yield _Slice(b"".join(block), [*map(len, block)], [*map(zlib_ng.crc32, block)])
+    block: list[bytes] = []
+    size = 0
+    for fragment in gzip_fragments.compress_fragments(source.read_documents(start, stop)):
+        block.append(fragment + SEPARATOR)
+        size += len(fragment)
+        if size > _BLOCK_SIZE:
+            yield _pack_slice(block)
+            block, size = [], 0
+    yield _pack_slice(block)
 
 
-def _copy(compressed: CompressedDocuments, start: int, stop: int) -> _Slice | None:
-    """Return fragments of another snapshot; None if one is damaged."""
+def _pack_slice(fragments: Sequence[bytes]) -> _Slice:
+    return _Slice(b"".join(fragments), [*map(len, fragments)], [*map(zlib_ng.crc32, fragments)])
+
+
+def _copy(source: _Source, start: int, stop: int, previous: _Existing, match: int) -> _Slice | None:
+    """Return the fragments of equal documents from `match` on in another snapshot.
+
+    Returns None if they are damaged, or if the documents differ: keys are what a snapshot states,
+    and whoever made it may have stated those of other documents.
+    """
+    end = match + stop - start
+    if not _are_equal(source.slice(start, stop), previous.source.slice(match, end)):
+        return None
     try:
-        data = compressed.read_slice(start, stop)
+        data = previous.compressed.read_slice(match, end)
     except SnapshotError:
         return None
-    return _Slice(data, *compressed.describe_slice(start, stop))
+    return _Slice(data, *previous.compressed.describe_slice(match, end))
+
+
+def _are_equal(data: memoryview, other: memoryview) -> bool:
+    """Return whether two large slices have the same bytes; views are compared item by item."""
+    return len(data) == len(other) and all(
+        bytes(data[start : start + _COMPARED_SIZE])
+        == other[start : start + _COMPARED_SIZE].tobytes()
+        for start in range(0, len(data), _COMPARED_SIZE)
+    )
 
 
 def _match_keys(keys: NDArray[Any], candidates: NDArray[Any]) -> NDArray[np.int64]:

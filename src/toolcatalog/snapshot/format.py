@@ -46,7 +46,8 @@ from typing import Any
 
 import orjson
 
-from toolcatalog import encoding
+from toolcatalog import encoding, names
+from toolcatalog.versions import PATTERN as VERSION
 
 FORMAT = 4
 MANIFEST = "manifest.json"
@@ -76,6 +77,10 @@ MAX_ENCODED_IMPACT = (1 << 14) - 1  # the two lowest bits of a value are flags
 # the file list names.
 MAX_MANIFEST_SIZE, MAX_FILE_LIST_SIZE, MAX_FILES = 1 << 22, 1 << 26, 500_000
 _PATH = re.compile("(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*")
+_LISTED_PATH = re.compile(
+    rf"toolkits/{names.TOOLKIT_SLUG}/{VERSION}\.json|sessions/{names.SESSION_ID}\.json"
+    rf"|auth_configs/{names.AUTH_CONFIG_ID}\.json"
+)
 MAX_FOLDER_DEPTH = 2  # in the path of a listed file: each has to be created
 _MAX_PATH_LENGTH = 512  # characters; each name in it has at most 255, the limit of file systems
 _ENTRY = re.compile(
@@ -356,8 +361,8 @@ def parse_file_list(data: bytes) -> dict[str, FileInfo]:
 
     It is parsed entry by entry, so that memory grows with the number of files and not with what
     malicious JSON of this length could contain. Raises ValueError if it is not what
-    `render_file_list` writes, if a path occurs twice, is unsafe or has more folders than snapshots
-    have, and if it names more than MAX_FILES files.
+    `render_file_list` writes, if a path occurs twice or is not one that builds write, and if it
+    names more than MAX_FILES files.
     """
     if len(data) > MAX_FILE_LIST_SIZE or data[:1] != b"{" or data[-1:] != b"}":
         raise ValueError("no listing")
@@ -368,7 +373,7 @@ def parse_file_list(data: bytes) -> dict[str, FileInfo]:
         if match is None or len(files) == MAX_FILES:
             raise ValueError("no listing")
         path = match[1].decode()
-        if path in files or not is_safe_path(path) or path.count("/") > MAX_FOLDER_DEPTH:
+        if path in files or not is_safe_path(path) or not _LISTED_PATH.fullmatch(path):
             raise ValueError("an unsafe path")
         files[path] = FileInfo(int(match[2]), match[3].decode())
         position = match.end()

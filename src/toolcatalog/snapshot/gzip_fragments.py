@@ -8,10 +8,12 @@ is assembled without its plain bytes.
 """
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from zlib_ng import zlib_ng
+
+from toolcatalog.snapshot.mapped_files import FileSlices
 
 # Level 4 of zlib-ng compresses documents as well as level 9 of zlib, in two thirds of the time.
 _LEVEL = 4
@@ -27,7 +29,7 @@ _ZEROS = memoryview(bytes(1 << 15))
 class Fragments(NamedTuple):
     """Fragments that follow each other, and the CRC-32 and the size of their plain bytes."""
 
-    chunks: Sequence[memoryview]
+    chunks: FileSlices
     crc: int
     size: int
 
@@ -70,19 +72,16 @@ def decompress_fragment(fragment: bytes | memoryview, max_size: int) -> bytes:
     return plain
 
 
-def gzip_body(prefix: bytes, fragments: Fragments, suffix: bytes) -> list[bytes | memoryview]:
-    """Return the pieces of a gzip body: the prefix, the content of the fragments, the suffix.
+def gzip_ends(prefix: bytes, fragments: Fragments, suffix: bytes) -> tuple[bytes, bytes]:
+    """Return what is before and after the chunks of the fragments in a gzip body.
 
-    The prefix and the suffix are stored without compression, so they should be short.
+    The plain bytes of the body are the prefix, those of the fragments and the suffix. The prefix
+    and the suffix are stored without compression, so they should be short.
     """
     crc = append_crc32(zlib_ng.crc32(prefix), fragments.crc, fragments.size)
     size = len(prefix) + fragments.size + len(suffix)
-    return [
-        _HEADER + store_fragment(prefix),
-        *fragments.chunks,
-        store_fragment(suffix, is_final=True)
-        + _TRAILER.pack(zlib_ng.crc32(suffix, crc), size & _ALL_BITS),
-    ]
+    trailer = _TRAILER.pack(zlib_ng.crc32(suffix, crc), size & _ALL_BITS)
+    return _HEADER + store_fragment(prefix), store_fragment(suffix, is_final=True) + trailer
 
 
 def compress_gzip(data: bytes) -> bytes:
@@ -100,12 +99,27 @@ def is_gzip_of(body: bytes, data: bytes) -> bool:
     return plain == data and decompressor.eof and not decompressor.unused_data
 
 
+def combine_crc32(before: Iterable[int], through: Iterable[int], sizes: Iterable[int]) -> int:
+    """Return the CRC-32 of pieces of longer texts, one after another.
+
+    `before` and `through` are the CRC-32 of such a text up to the start of a piece and up to its
+    end; they are 0 and that of the piece if the piece is the whole text. `sizes` are in bytes.
+    """
+    crc32, zeros, max_size = zlib_ng.crc32, _ZEROS, len(_ZEROS)
+    state = _ALL_BITS  # the complement of the CRC-32 so far
+    for start_crc, end_crc, size in zip(before, through, sizes, strict=True):
+        # Zeros after a piece multiply its CRC-32 as any bytes of that size do.
+        if size <= max_size:
+            state = crc32(zeros[:size], state ^ start_crc) ^ end_crc
+        else:
+            crc = state ^ start_crc ^ _ALL_BITS
+            state = zlib_ng.crc32_combine(crc, end_crc, size) ^ _ALL_BITS
+    return state ^ _ALL_BITS
+
+
 def append_crc32(crc: int, next_crc: int, next_size: int) -> int:
     """Return the CRC-32 of two pieces from the CRC-32 of each and the size of the second."""
-    # Zeros after a piece multiply its CRC-32 as any bytes of that size do.
-    if next_size <= len(_ZEROS):
-        return zlib_ng.crc32(_ZEROS[:next_size], crc ^ _ALL_BITS) ^ _ALL_BITS ^ next_crc
-    return zlib_ng.crc32_combine(crc, next_crc, next_size)
+    return combine_crc32((0, 0), (crc, next_crc), (0, next_size))
 
 
 _EMPTY_FINAL_BLOCK = store_fragment(b"", is_final=True)

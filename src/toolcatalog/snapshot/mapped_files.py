@@ -2,6 +2,7 @@
 
 import mmap
 import os
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 
@@ -30,6 +31,28 @@ def map_file(file: Path, access: Access) -> Buffer:
         os.close(handle)
     _advise(data, access.value, 0, len(data))
     return data
+
+
+class FileSlices:
+    """Slices of a mapped file: views that are created whenever they are iterated over.
+
+    `starts` and `stops` are the offsets of the slices, in bytes. `size` is their number of bytes.
+    """
+
+    __slots__ = ("_data", "_starts", "_stops", "size")
+
+    def __init__(self, data: memoryview, starts: Sequence[int], stops: Sequence[int]) -> None:
+        self._data, self._starts, self._stops = data, starts, stops
+        self.size = sum(stops) - sum(starts)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __iter__(self) -> Iterator[memoryview]:
+        data = self._data
+        return iter(
+            [data[start:stop] for start, stop in zip(self._starts, self._stops, strict=True)]
+        )
 
 
 def prefetch(data: Buffer, start: int, size: int) -> None:

@@ -182,6 +182,11 @@ class Table:
     def __len__(self) -> int:
         return len(self._verified)
 
+    @property
+    def largest_entry(self) -> int:
+        """The size of the largest entry in bytes, with its name."""
+        return int(np.diff(np.frombuffer(self._offsets, np.uint64)).max(initial=0))
+
     def get(self, name: str) -> bytes | None:
         """Return the value of a name; None if the name is missing."""
         match = self.find(name)
@@ -271,6 +276,7 @@ class Table:
 
 
 _OFFSET_TYPE = "<u8"  # it has one item more than there are tool versions
+_MIN_STEP = 3  # bytes of a document, `{}` at least, and of the comma or bracket after it
 _COLUMN_TYPES = {
     "tag": f"V{TAG_SIZE}",
     "check": "<u4",
@@ -301,6 +307,7 @@ def unpack_columns(data: memoryview) -> dict[str, NDArray[Any]]:
         count < 0
         or end != len(content)
         or (offset[1:] < offset[:-1]).any()
+        or np.diff(offset).min(initial=_MIN_STEP) < _MIN_STEP
         or any((columns[name] >= count).any() for name in ("number", "place"))
     ):
         raise ValueError("no columns")

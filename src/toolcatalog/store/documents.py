@@ -11,7 +11,7 @@ longer used, and one line in the log says so.
 import hashlib
 import logging
 from binascii import hexlify
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.compressed_documents import CompressedDocuments, find_runs
 from toolcatalog.snapshot.gzip_fragments import Fragments
-from toolcatalog.snapshot.mapped_files import Buffer
+from toolcatalog.snapshot.mapped_files import Buffer, FileSlices
 from toolcatalog.snapshot.tables import ToolIds
 
 _log = logging.getLogger("toolcatalog.store")
@@ -66,7 +66,7 @@ class Documents:
             tag
         )
 
-    def read_documents(self, tool_ids: ToolIds) -> tuple[list[memoryview], bytes]:
+    def read_documents(self, tool_ids: ToolIds) -> tuple[FileSlices, bytes]:
         """Return documents in the order of the ids as pieces, and a tag of all of them.
 
         The tag has 32 hex digits. Join the pieces with commas. Documents that are adjacent in the
@@ -78,10 +78,9 @@ class Documents:
             for position in positions.tolist():
                 self._verify(position)
         runs = find_runs(positions)
-        starts, stops = (self._columns["offset"].take(column).tolist() for column in runs)
-        documents = self._documents
-        pieces = [documents[start : stop - 1] for start, stop in zip(starts, stops, strict=True)]
-        return pieces, self._combine_tags(positions)
+        starts = [self._offsets[first] for first, _ in runs]
+        stops = [self._offsets[stop] - 1 for _, stop in runs]
+        return FileSlices(self._documents, starts, stops), self._combine_tags(positions)
 
     def _combine_tags(self, positions: NDArray[np.uint32]) -> bytes:
         tags = self._tag_column.take(positions).tobytes()
@@ -97,9 +96,7 @@ class Documents:
 
         Returns None if the snapshot has no compressed documents, or damaged ones.
         """
-        position = self._positions[tool_id]
-        size = self._offsets[position + 1] - self._offsets[position] - 1
-        return self._read_compressed(lambda file: file.read_run(position, position + 1, size))
+        return self._read_compressed(self._columns["place"][tool_id : tool_id + 1])
 
     def read_fragments(self, tool_ids: ToolIds) -> tuple[Fragments, bytes] | None:
         """Return documents in the order of the ids as gzip fragments, and a tag of all of them.
@@ -109,17 +106,14 @@ class Documents:
         `read_fragment` does.
         """
         positions = self._columns["place"].take(tool_ids)
-        offsets = self._columns["offset"]
-        fragments = self._read_compressed(lambda file: file.read_documents(positions, offsets))
+        fragments = self._read_compressed(positions)
         return None if fragments is None else (fragments, self._combine_tags(positions))
 
-    def _read_compressed(
-        self, read: Callable[[CompressedDocuments], Fragments]
-    ) -> Fragments | None:
+    def _read_compressed(self, positions: NDArray[np.uint32]) -> Fragments | None:
         if self._compressed is None:
             return None
         try:
-            return read(self._compressed)
+            return self._compressed.read_documents(positions, self._offsets)
         except (SnapshotError, IndexError) as error:
             self._compressed = None
             log_damaged_compressed_documents(error)

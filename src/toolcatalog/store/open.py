@@ -15,7 +15,7 @@ from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.compressed_documents import CompressedDocuments
 from toolcatalog.snapshot.mapped_files import Access, Buffer, map_file
 from toolcatalog.snapshot.tables import Table
-from toolcatalog.store import fact_shapes
+from toolcatalog.store import content_checks
 from toolcatalog.store.documents import log_damaged_compressed_documents
 from toolcatalog.store.store import TABLES, Store
 
@@ -44,7 +44,7 @@ def open_snapshot(folder: Path, display_folder: Path | None = None) -> Store:
 def check_snapshot(folder: Path, display_folder: Path, help: str) -> None:
     """Raise SnapshotError if `open_snapshot` would, with `help` as the hint; loads no model.
 
-    Facts with other contents than a build writes are refused, too.
+    Contents that no build writes are refused, too.
     """
     _open(folder, display_folder, help, is_served=False)
 
@@ -66,7 +66,7 @@ def _open(folder: Path, build: Path, help: str, *, is_served: bool) -> Store:
                 raise _DamagedFile(f"{path} has {verify.WRONG_CONTENT}")
         tables = {path: _open_table(data[path], path) for path in TABLES}
         if not is_served:
-            _check_facts(tables[snapshot_format.FACTS])
+            _check_contents(data, tables)
         compressed = _open_compressed(folder, manifest) if is_served else None
         return _open_store(manifest.digest, data, tables, encode, compressed)
     except _DamagedFile as error:
@@ -92,9 +92,9 @@ def _open_table(data: Buffer, path: str) -> Table:
         raise _DamagedFile(f"{path} has {verify.WRONG_CONTENT}") from None
 
 
-def _check_facts(facts: Table) -> None:
+def _check_contents(data: Mapping[str, Buffer], tables: Mapping[str, Table]) -> None:
     try:
-        fact_shapes.check_facts(facts)
+        content_checks.check_contents(data, tables)
     except SnapshotError as error:
         raise _DamagedFile(str(error)) from None
 

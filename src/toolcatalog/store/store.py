@@ -338,7 +338,8 @@ class Store:
             ("scope", filters.scopes),
         ):
             if selected:
-                tools = tools & _union([self._load_set(f"{kind} {name}") for name in selected])
+                # each intersection is smaller than the set, so their union costs less
+                tools = _union([tools & self._load_label(kind, name) for name in selected])
         if filters.only_important:
             tools = tools & self._load_set("tag important")
         if not filters.include_deprecated:
@@ -512,6 +513,10 @@ class Store:
         ]
 
     # Sets
+
+    def _load_label(self, kind: str, name: str) -> BitMap:
+        """Return the tools with a label; the cache keeps only names that a label can have."""
+        return self._load_set(f"{kind} {name}") if len(name) <= names.MAX_LENGTH else BitMap()
 
     def _visible_newest(self, toolkits: Collection[str] | None) -> BitMap:
         """Return the newest version of each visible tool (None: of all tools)."""

@@ -1,9 +1,10 @@
 """The site on disk: what is made, what is left as it is, and what is noted of it."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,6 +81,28 @@ def as_left(request: pytest.FixtureRequest) -> Callable[[SiteState], SiteState]:
         if request.param == "all is left"
         else (lambda left: SiteState(groups=left.groups))
     )
+
+
+class RepeatingPool(WorkerPool):
+    """A pool that runs each task twice, as a cluster does after a worker was killed."""
+
+    def map(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
+        for task in tasks:
+            work(task)
+            yield work(task)
+
+
+def test_repeated_task(tmp_path: Path) -> None:
+    """A task that is repeated stages its pages again."""
+    update(tmp_path, [made("a", index="1")], SiteState(), RepeatingPool(1))
+    assert (tmp_path / "index.html").read_text() == "1"
+
+
+def test_group_without_pages(tmp_path: Path, crew: WorkerPool) -> None:
+    """A group can have no pages: those of a label that no tool has any more."""
+    state = update(tmp_path, [made("a", index="1"), made("b")], SiteState(), crew)
+    assert set(noted(state)) == {"a", "b"}
+    assert listed(tmp_path) == ["index.html"]
 
 
 def test_what_is_made_from_the_same_is_not_made_again(

@@ -46,11 +46,12 @@ CLIENT_HEADERS = {
 
 
 class Api:
-    """An application on a build, with a key for all toolkits and one for Slack alone."""
+    """An application on a build, with keys for all toolkits, of another project, and for Slack."""
 
     def __init__(self, build: Path, folder: Path) -> None:
         keys_file = folder / "keys.json"
         self.secret = api_keys.create(keys_file, "default", None, None)[0]
+        self.other = api_keys.create(keys_file, "other", None, None)[0]
         self.limited = api_keys.create(keys_file, "default", ["slack"], None)[0]
         self.state = AppState(api_keys.KeyRing(keys_file), open_build(build))
         self.app = create_app(self.state, None)
@@ -168,15 +169,29 @@ def test_a_cached_answer_is_not_shared_between_keys(api: Api) -> None:
 
 
 def test_equal_requests_are_answered_from_the_cache(shipped_build: Path, tmp_path: Path) -> None:
-    """Spelling, order and unknown parameters make no other request; a coding does."""
+    """Other headers make no other request; a coding, a query string and a path do."""
     api = Api(shipped_build, tmp_path)
     counts = api.state.observer.counters.cache
-    for query in ("query=issue&limit=3", "limit=3&query=issue", "query=%69ssue&limit=3.0&x=1"):
-        api.get(f"{LIST}?{query}")
+    for number in range(3):
+        api.get(f"{LIST}?limit=3", (("traceparent", f"00-{'a' * 32}-{number:016x}-01"),))
     assert (counts.misses, counts.hits) == (1, 2)
-    api.get(f"{LIST}?query=issue&limit=3", CLIENTS["node"])
-    api.get(f"{LIST}?query=issue&limit=3", CLIENTS["browser"])
+    api.get(f"{LIST}?limit=3", CLIENTS["node"])
+    api.get(f"{LIST}?limit=3", CLIENTS["browser"], method="HEAD")
     assert (counts.misses, counts.hits) == (2, 3)
+    for target in (f"{LIST}?limit=4", TOOL, TOOL, SESSION, SESSION):
+        api.get(target)
+    assert (counts.misses, counts.hits) == (5, 5)
+
+
+def test_what_is_refused_is_not_cached(api: Api) -> None:
+    """Neither an invalid request nor a session of another project."""
+    counts = api.state.observer.counters.cache
+    assert api.get(SESSION)[0] == 200
+    before = counts.misses
+    for target, secret in ((f"{LIST}?limit=0", ""), (f"{LIST}/NOPE", ""), (SESSION, api.other)):
+        for _ in range(2):
+            assert api.get(target, secret=secret)[0] in (400, 403, 404)
+    assert counts.misses == before
 
 
 def test_a_new_snapshot_has_a_cache_of_its_own(api: Api, shipped_build: Path) -> None:
@@ -221,8 +236,8 @@ def test_without_compressed_documents_the_answer_is_plain(
 )
 def test_match_route(path: str, template: str | None) -> None:
     """Only the paths of operations match."""
-    route = match_route(path)
-    assert (route.template if route else None) == template
+    match = match_route(path)
+    assert (match[0].template if match else None) == template
 
 
 def test_other_methods_are_refused(api: Api) -> None:

@@ -19,9 +19,11 @@ from support.paths import DATA
 from support.snapshot_reader import read_documents
 from toolcatalog.build.pipeline import build
 from toolcatalog.keys.api_keys import ApiKey
+from toolcatalog.server.bodies import join_body
 from toolcatalog.server.error_responses import RequestError
 from toolcatalog.server.operations import Operations, render_list_page
 from toolcatalog.server.query_params import MAX_PAGE_SIZE, Page
+from toolcatalog.snapshot.mapped_files import FileSlices
 from toolcatalog.store.open import open_build
 
 GOLDEN = DATA / "golden"
@@ -219,7 +221,7 @@ def questions(draw: st.DrawFn) -> Asked:
 
 
 def body(operations: Operations, seen: tuple[str, ...] | None, query: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(b"".join(operations.list_tools(key(seen), query).chunks))
+    found: dict[str, Any] = json.loads(join_body(operations.list_tools(key(seen), query).body))
     return found
 
 
@@ -274,7 +276,7 @@ def test_any_version_of_any_tool(
     query = urlencode({name: value for name, value in asked.items() if value}).encode()
     if found:
         assert (
-            json.loads(bytes(answering.operations.get_tool(key(None), slug, query).chunks[0]))
+            json.loads(join_body(answering.operations.get_tool(key(None), slug, query).body))
             == found[0]
         )
     else:
@@ -390,7 +392,7 @@ def test_a_version_of_another_toolkit_is_one_for_all(answering: Answering) -> No
     """
     newest = [one for one in answering.every if one["slug"] == "KIT0_0"][-1]
     found = answering.operations.get_tool(key(None), "KIT0_0", f"toolkit_versions={LATE}".encode())
-    assert json.loads(bytes(found.chunks[0])) == newest
+    assert json.loads(join_body(found.body)) == newest
 
 
 def test_a_session_by_pages(tmp_path: Path) -> None:
@@ -400,7 +402,7 @@ def test_a_session_by_pages(tmp_path: Path) -> None:
     build(GOLDEN / "sessions" / "catalog", tmp_path / "build", None)
     operations = Operations(open_build(tmp_path / "build"))
     owner = replace(key(None), project="default")
-    whole = json.loads(b"".join(operations.list_session_tools(owner, "trs_all", b"", b"").chunks))
+    whole = json.loads(join_body(operations.list_session_tools(owner, "trs_all", b"", b"").body))
     assert [*whole] == ["items"]
     assert len(whole["items"]) == 3
     for size in (1, 2, 3, 4):
@@ -410,7 +412,7 @@ def test_a_session_by_pages(tmp_path: Path) -> None:
                 {"cursor": base64.b64encode(b"%d:%d" % (number, size)).decode()}
             ).encode()
             page = json.loads(
-                b"".join(operations.list_session_tools(owner, "trs_all", query, b"").chunks)
+                join_body(operations.list_session_tools(owner, "trs_all", query, b"").body)
             )
             assert page["items"] == whole["items"][(number - 1) * size : number * size]
             assert (page["total_items"], page["total_pages"], page["next_cursor"] is None) == (
@@ -433,8 +435,12 @@ def test_a_page_names_the_next_one_where_there_is_one(number: int, size: int, to
     """Any page of a list of any length: a cursor to the next one while there is one, and none on
     the last, or behind it.
     """
-    pieces, tag = render_list_page([b"1", b"2"], b"tag", Page(number, size), total)
-    answer = json.loads(b"".join(pieces))
+    documents, none = (
+        FileSlices(memoryview(b"12"), [0, 1], [1, 2]),
+        FileSlices(memoryview(b""), [], []),
+    )
+    body, tag = render_list_page(documents, b"tag", Page(number, size), total)
+    answer = json.loads(join_body(body))
     following = (
         base64.b64encode(b"%d:%d" % (number + 1, size)).decode() if number * size < total else None
     )
@@ -446,9 +452,9 @@ def test_a_page_names_the_next_one_where_there_is_one(number: int, size: int, to
         "current_page": number,
         "total_items": total,
     }
-    assert tag != render_list_page([b"1", b"2"], b"other", Page(number, size), total)[1]
-    assert tag != render_list_page([b"1", b"2"], b"tag", Page(number, size), total + 1)[1]
-    assert b"".join(render_list_page([], b"tag", Page(number, size), total)[0]).startswith(
+    assert tag != render_list_page(documents, b"other", Page(number, size), total)[1]
+    assert tag != render_list_page(documents, b"tag", Page(number, size), total + 1)[1]
+    assert join_body(render_list_page(none, b"tag", Page(number, size), total)[0]).startswith(
         b'{"items":[],"next_cursor":'
     )
 

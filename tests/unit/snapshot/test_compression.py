@@ -107,6 +107,22 @@ def test_fragments_of_unchanged_documents_are_copied(
     assert compression.verify_compressed_documents(changed) == []
 
 
+def test_fragments_of_other_documents_are_not_copied(copy: Path, tmp_path: Path) -> None:
+    """Tag, checksum and size of a document are what a snapshot states: a forged one can state those
+    of another document.
+    """
+    forged = Path(shutil.copytree(copy, tmp_path / "forged"))
+    documents = split_documents(copy)
+    changed = [documents[0].replace(b"Do thing", b"Undo it "), *documents[1:]]
+    assert [*map(len, changed)] == [*map(len, documents)]
+    assert changed != documents
+    (forged / "tools.json").write_bytes(b"[" + b",".join(changed) + b"]")
+    write_stored(forged, documents, changed, sealed=True)
+    (copy / FILE).unlink()
+    compression.write_compressed_documents(copy, documents_digest(copy), forged)
+    assert compression.verify_compressed_documents(copy) == []
+
+
 def test_damaged_fragments_are_not_copied(copy: Path, tmp_path: Path) -> None:
     intact = (copy / FILE).read_bytes()
     for offset in (0, 500):

@@ -1,6 +1,7 @@
 """Gzip fragments: independent of each other, and joined to bodies that gzip readers accept."""
 
 import gzip
+import itertools
 import random
 import zlib
 
@@ -8,6 +9,7 @@ import pytest
 
 from toolcatalog.snapshot import gzip_fragments
 from toolcatalog.snapshot.gzip_fragments import Fragments, append_crc32
+from toolcatalog.snapshot.mapped_files import FileSlices
 
 RANDOM = random.Random(1).randbytes(3_000_000)  # noqa: S311 - not used for security
 PIECES = [b"", b"a", b'{"slug":"A"}' * 40, RANDOM[:200_000], b"x" * 70_000]
@@ -18,8 +20,15 @@ def join(pieces: list[bytes]) -> Fragments:
     crc, size = 0, 0
     for piece in pieces:
         crc, size = append_crc32(crc, zlib.crc32(piece), len(piece)), size + len(piece)
-    fragments = gzip_fragments.compress_fragments(pieces)
-    return Fragments([memoryview(fragment) for fragment in fragments], crc, size)
+    fragments = [*gzip_fragments.compress_fragments(pieces)]
+    stops = [*itertools.accumulate(map(len, fragments))]
+    data = memoryview(b"".join(fragments))
+    return Fragments(FileSlices(data, [0, *stops][: len(stops)], stops), crc, size)
+
+
+def gzip_body(prefix: bytes, fragments: Fragments, suffix: bytes) -> bytes:
+    start, end = gzip_fragments.gzip_ends(prefix, fragments, suffix)
+    return b"".join((start, *fragments.chunks, end))
 
 
 def test_fragments_decode_without_those_before_them() -> None:
@@ -32,13 +41,13 @@ def test_fragments_decode_without_those_before_them() -> None:
 @pytest.mark.parametrize("order", [range(5), [4, 2, 3, 0, 1], [3, 3, 3], [2], []])
 def test_a_body_is_its_parts_in_any_order(order: list[int]) -> None:
     pieces = [PIECES[position] for position in order]
-    body = b"".join(gzip_fragments.gzip_body(b'{"items":[', join(pieces), b"]}"))
+    body = gzip_body(b'{"items":[', join(pieces), b"]}")
     assert gzip.decompress(body) == b'{"items":[' + b"".join(pieces) + b"]}"
 
 
 @pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 200_000])
 def test_prefix_and_suffix_may_have_any_size(size: int) -> None:
-    body = b"".join(gzip_fragments.gzip_body(b"p" * size, join([b"{}"]), b"s" * size))
+    body = gzip_body(b"p" * size, join([b"{}"]), b"s" * size)
     decompressor = zlib.decompressobj(31)
     assert decompressor.decompress(body) == b"p" * size + b"{}" + b"s" * size
     assert decompressor.eof, "one member"

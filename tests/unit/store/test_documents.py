@@ -12,7 +12,7 @@ import pytest
 
 from support import catalogs
 from toolcatalog.build.pipeline import build
-from toolcatalog.snapshot.gzip_fragments import gzip_body
+from toolcatalog.snapshot.gzip_fragments import Fragments, gzip_ends
 from toolcatalog.store.open import open_build
 from toolcatalog.store.store import Store
 from toolcatalog.system import seals
@@ -37,13 +37,18 @@ def read_plain(store: Store, ids: "np.typing.NDArray[np.uint32]") -> bytes:
     return b",".join(store.read_documents(ids)[0])
 
 
+def gzip_body(prefix: bytes, fragments: Fragments, suffix: bytes) -> bytes:
+    start, end = gzip_ends(prefix, fragments, suffix)
+    return b"".join((start, *fragments.chunks, end))
+
+
 def read_compressed(store: Store, ids: "np.typing.NDArray[np.uint32]") -> bytes | None:
     compressed = store.read_fragments(ids)
     if compressed is None:
         return None
     fragments, tag = compressed
     assert tag == store.read_documents(ids)[1]
-    decoded = gzip.decompress(b"".join(gzip_body(b"[", fragments, b"]")))
+    decoded = gzip.decompress(gzip_body(b"[", fragments, b"]"))
     assert fragments.size == len(decoded) - 2
     return decoded[1:-1]
 
@@ -75,7 +80,7 @@ def test_a_document_is_the_plain_one(good: Path) -> None:
     for tool_id in range(store.version_count):
         fragments = store.read_fragment(tool_id)
         assert fragments is not None
-        body = b"".join(gzip_body(b"", fragments, b""))
+        body = gzip_body(b"", fragments, b"")
         assert gzip.decompress(body) == store.read_document(tool_id)[0]
 
 

@@ -61,6 +61,16 @@ def refusal(build: Path) -> str:
     return message
 
 
+def test_long_names_of_labels_are_not_cached(good: Path) -> None:
+    """No label has more than 200 characters, and a request can name thousands of longer ones."""
+    store = open_build(good)
+    previous = store._load_set.cache_info().currsize
+    names = ["a" * 201]
+    for filters in (Filters(tags=names), Filters(scopes=names), Filters(auth_configs=names)):
+        assert len(store.search(filters, NEWEST).tool_ids) == 0
+    assert store._load_set.cache_info().currsize <= previous + 1
+
+
 def test_it_goes_with_its_last_holder(copy: Path) -> None:
     """Nobody has to look for what refers to itself: its files are mapped no more as soon as it is
     let go, whatever was asked of it.
@@ -740,7 +750,7 @@ def test_what_is_there_and_what_is_not(store: Store) -> None:
         store.get_auth_config_toolkit("nope"),
         store.get_session("nope"),
     ] == [None] * 4
-    assert store.read_documents(np.zeros(0, np.uint32))[0] == []
+    assert [*store.read_documents(np.zeros(0, np.uint32))[0]] == []
 
 
 def test_sessions_and_auth_configs(good: Path) -> None:

@@ -49,6 +49,9 @@ from toolcatalog.server.state import AppState, ServedSnapshot
 PATH = "/mcp"
 _LOCAL_ORIGIN = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?")
 _BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE)
+_MAX_QUERY_SIZE = 1024  # bytes; a session id has at most 200 characters
+# values in a message: the SDK checks each against dozens of types, on the event loop
+_MAX_VALUES = 2000
 
 
 def create_mcp_route(state: AppState) -> Route:
@@ -75,6 +78,7 @@ class McpEndpoint:
         """
         request = Request(scope, receive)
         _check_origin(request.headers.get("origin"))
+        _check_query(scope["query_string"])
         key, session = self._authenticate(request), request.query_params.get("session", "")
         _check_session(request, key, session)
         body = await _read_body(request)
@@ -200,16 +204,28 @@ def _check_origin(origin: str | None) -> None:
         )
 
 
+def _check_query(query: bytes) -> None:
+    """Raise RequestError (400) for a long query string, because it is parsed on the event loop."""
+    if len(query) > _MAX_QUERY_SIZE:
+        raise RequestError(
+            invalid_request(
+                f"query: more than {_MAX_QUERY_SIZE:,} bytes.", "Send only `session`, or nothing."
+            )
+        )
+
+
 def _check_message(body: bytes) -> str:
     """Return the method of a message; empty if it has none.
 
-    Raises RequestError (400) if its id or method is longer than 200 characters: the SDK returns
-    both in its answer. Whatever else is wrong with a message, the SDK says.
+    Raises RequestError (400) if its id or method is longer than 200 characters, because the SDK
+    returns both in its answer, and if it has very many values or answers to questions of a server.
+    Whatever else is wrong with a message, the SDK says.
     """
     try:
         message = json.loads(body, parse_int=str)
     except (ValueError, RecursionError):
         return ""
+    _check_values(message)
     for name in ("id", "method"):
         value = message.get(name) if isinstance(message, dict) else None
         if isinstance(value, str) and len(value) > names.MAX_LENGTH:
@@ -220,6 +236,31 @@ def _check_message(body: bytes) -> str:
             )
     method = message.get("method") if isinstance(message, dict) else None
     return method if isinstance(method, str) else ""
+
+
+def _check_values(message: Any) -> None:
+    """Raise RequestError (400) for a message that takes the SDK long to check."""
+    params = message.get("params") if isinstance(message, dict) else None
+    if isinstance(params, dict) and "inputResponses" in params:
+        raise RequestError(
+            invalid_request(
+                "inputResponses: this server asks for no input.", "Send the call without it."
+            )
+        )
+    remaining, count = [message], 0
+    while remaining:
+        value = remaining.pop()
+        children = (
+            value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        )
+        count += len(children)
+        if count > _MAX_VALUES:
+            raise RequestError(
+                invalid_request(
+                    f"message: more than {_MAX_VALUES:,} values.", "Send fewer arguments."
+                )
+            )
+        remaining.extend(children)
 
 
 async def _read_body(request: Request) -> bytes:

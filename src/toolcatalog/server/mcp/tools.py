@@ -40,6 +40,10 @@ _MAX_ERRORS = 5  # problems of a call that are reported together
 # length
 _MAX_MESSAGE_LENGTH = 300
 
+# bytes of the meta tools of a session: a larger list would take the server long, and no model
+# could read it
+_MAX_SESSION_SIZE = 1 << 20
+
 ToolDefinition = dict[str, Any]  # a tool as MCP lists it
 Arguments = Mapping[str, Any]
 
@@ -241,14 +245,23 @@ def list_definitions(access: CatalogAccess, session: str = "") -> list[ToolDefin
 def list_session_tools(access: CatalogAccess, session_id: str) -> list[ToolDefinition]:
     """Return the meta tools of a session as MCP tools, as `export mcp --session` does.
 
-    Raises RequestError if the client may not see the session.
+    Raises RequestError if the client may not see the session, or if it is larger than 1 MiB.
     """
-    found = access.view.get_session(session_id, access.project)
-    if isinstance(found, ErrorDetail):
-        raise RequestError(found)
+    session = access.view.get_session(session_id, access.project)
+    if isinstance(session, ErrorDetail):
+        raise RequestError(session)
+    if len(session) > _MAX_SESSION_SIZE:
+        raise RequestError(
+            ErrorDetail(
+                400,
+                "session_too_large",
+                f"session_id: the meta tools of {session_id} have {len(session) >> 20} MiB.",
+                "List them with the HTTP API, or limit the session to fewer tools.",
+            )
+        )
     tools = [
         snapshot_format.tool_from_document(document, None)
-        for document in orjson.loads(found)["items"]
+        for document in orjson.loads(session)["items"]
     ]
     fitted = (providers.fit_definitions(tool)["mcp"].definition for tool in tools)
     return [definition for definition in fitted if definition]

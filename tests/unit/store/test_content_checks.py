@@ -1,0 +1,189 @@
+"""Content checks of a downloaded snapshot: what no build writes is refused."""
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from pyroaring import BitMap
+
+from support.paths import DATA
+from toolcatalog.build.pipeline import build
+from toolcatalog.errors import SnapshotError
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot import tables
+from toolcatalog.snapshot.tables import Table
+from toolcatalog.store.content_checks import check_contents
+
+TOOLS, SETS, FACTS = snapshot_format.TOOLS, snapshot_format.SETS, snapshot_format.FACTS
+WORDS, VOCABULARIES = snapshot_format.WORDS, snapshot_format.VOCABULARIES
+PATHS = (TOOLS, SETS, FACTS, WORDS, VOCABULARIES)
+Entries = dict[str, bytes]
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, bytes]:
+    """The files of a snapshot with sessions and auth configs, by name."""
+    folder = tmp_path_factory.mktemp("snapshot")
+    build(DATA / "golden/sessions/catalog", folder / "build", None)
+    current = folder / "build/current"
+    return {path.name: path.read_bytes() for path in current.iterdir() if path.is_file()}
+
+
+def read_entries(data: bytes) -> Entries:
+    table = Table(data)
+    return dict(table.entry_at(index) for index in range(len(table)))
+
+
+def pack_entries(entries: Entries) -> bytes:
+    names = sorted(entries)
+    values = [entries[name] for name in names]
+    return b"".join(tables.pack_table(names, [*map(len, values)], values))
+
+
+def check(files: Mapping[str, bytes]) -> None:
+    check_contents(files, {path: Table(files[path]) for path in PATHS})
+
+
+def test_a_snapshot_of_a_build_passes(snapshot: Mapping[str, bytes]) -> None:
+    check(snapshot)
+
+
+def set_first(entries: Entries, value: bytes) -> None:
+    entries[min(entries)] = value
+
+
+def replace_in_first(entries: Entries, old: bytes, new: bytes) -> None:
+    name = min(name for name in entries if old in entries[name])
+    entries[name] = entries[name].replace(old, new)
+
+
+def pack_term(entry: bytes, **changes: Any) -> bytes:
+    """The entry of a term with other fields of its header."""
+    fields = ("start", "frequency", "checksum", "idf", "is_dense", "related_count", "word")
+    size = snapshot_format.TERM_HEADER.size
+    values = dict(zip(fields, snapshot_format.TERM_HEADER.unpack(entry[:size]), strict=True))
+    return snapshot_format.TERM_HEADER.pack(*(values | changes).values()) + entry[size:]
+
+
+def change_term(**changes: Any) -> Callable[[Entries], None]:
+    return lambda entries: set_first(entries, pack_term(entries[min(entries)], **changes))
+
+
+CHANGES: list[tuple[str, str, Callable[[Entries], Any]]] = [
+    ("tool: no JSON", TOOLS, lambda entries: set_first(entries, b"\0\0\0\0{")),
+    ("tool: empty", TOOLS, lambda entries: set_first(entries, b"")),
+    ("tool: numbers", TOOLS, lambda entries: set_first(entries, b"\0\0\0\0[5,7]")),
+    ("tool: no versions", TOOLS, lambda entries: set_first(entries, b'\0\0\0\0["alpha",[]]')),
+    (
+        "tool: other number",
+        TOOLS,
+        lambda entries: set_first(entries, b'\7\0\0\0["alpha",["20250101_00"]]'),
+    ),
+    (
+        "tool: unsafe slug",
+        TOOLS,
+        lambda entries: entries.update({"../X": entries.pop(min(entries))}),
+    ),
+    (
+        "tool: unsafe toolkit",
+        TOOLS,
+        lambda entries: replace_in_first(entries, b'["alpha"', b'["../../a"'),
+    ),
+    ("tool: unsafe version", TOOLS, lambda entries: replace_in_first(entries, b"_00", b"_/.")),
+    ("tool: 64 KiB", TOOLS, lambda entries: set_first(entries, b" " * (1 << 16))),
+    ("fact: no JSON", FACTS, lambda entries: entries.update({"toolkit alpha": b"["})),
+    ("fact: no list", FACTS, lambda entries: entries.update({"toolkit alpha": b"7"})),
+    ("fact: no versions", FACTS, lambda entries: entries.update({"versions": b'["1"]'})),
+    ("fact: unsafe toolkit", FACTS, lambda entries: entries.update({"toolkit ../a": b"[]"})),
+    (
+        "fact: unsafe session",
+        FACTS,
+        lambda entries: entries.update({"session trs_/../a": b'["p",[]]\n{"items":[]}'}),
+    ),
+    (
+        "fact: no response",
+        FACTS,
+        lambda entries: entries.update({"session trs_a": b'["p",[]]\nno JSON'}),
+    ),
+    (
+        "fact: unsafe server",
+        FACTS,
+        lambda entries: entries.update({"mcp_server alpha": b'{"name":"a/../../b","version":"1"}'}),
+    ),
+    (
+        "fact: 5 MiB of lists",
+        FACTS,
+        lambda entries: entries.update({"toolkit alpha": b"[" + b"[]," * (5 << 18) + b"[]]"}),
+    ),
+    ("set: no bitmap", SETS, lambda entries: set_first(entries, b"junk")),
+    ("set: id out of range", SETS, lambda entries: set_first(entries, BitMap([9999]).serialize())),
+    ("term: empty", WORDS, lambda entries: set_first(entries, b"")),
+    ("term: no IDF", WORDS, change_term(idf=0.0)),
+    ("term: infinite IDF", WORDS, change_term(idf=float("inf"))),
+    ("term: no IDF at all", WORDS, change_term(idf=float("nan"))),
+    ("term: many related", WORDS, change_term(related_count=4_000_000)),
+    ("term: postings elsewhere", WORDS, change_term(start=1 << 40)),
+    ("term: many tools", WORDS, change_term(frequency=9999)),
+    ("term: number of its word", WORDS, change_term(word=9)),
+    ("term: bad UTF-8", WORDS, lambda entries: set_first(entries, entries[min(entries)] + b"\xff")),
+    ("vocabulary: junk", VOCABULARIES, lambda entries: set_first(entries, b"\4\0\0\0junk")),
+    (
+        "vocabulary: terms out of range",
+        VOCABULARIES,
+        lambda entries: set_first(
+            entries,
+            struct.pack("<I", len(BitMap([9999]).serialize()))
+            + BitMap([9999]).serialize()
+            + BitMap([1]).serialize(),
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "change"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES]
+)
+def test_an_entry_that_no_build_writes_is_refused(
+    snapshot: Mapping[str, bytes], path: str, change: Callable[[Entries], Any]
+) -> None:
+    """The message names the file and is one printable line."""
+    entries = read_entries(snapshot[path])
+    change(entries)
+    with pytest.raises(SnapshotError) as caught:
+        check({**snapshot, path: pack_entries(entries)})
+    assert path in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+def test_a_document_without_its_tag_is_refused(snapshot: Mapping[str, bytes]) -> None:
+    """Another document under the same ETag would stay in the caches of clients."""
+    documents = bytearray(snapshot[snapshot_format.DOCUMENTS])
+    documents[20] ^= 1
+    with pytest.raises(SnapshotError):
+        check({**snapshot, snapshot_format.DOCUMENTS: bytes(documents)})
+
+
+@pytest.mark.parametrize("offset", [0, 1 << 30, (1 << 64) - 1])
+def test_documents_that_share_bytes_are_refused(snapshot: Mapping[str, bytes], offset: int) -> None:
+    """Many documents of the same bytes would be compressed one by one."""
+    columns = tables.unpack_columns(memoryview(snapshot[snapshot_format.NUMBERS]))
+    offsets = np.full(len(columns["offset"]), offset, np.uint64)
+    numbers = tables.pack_columns({**columns, "offset": offsets})
+    with pytest.raises(SnapshotError):
+        check({**snapshot, snapshot_format.NUMBERS: numbers})
+
+
+def test_every_table_of_a_snapshot_is_checked(snapshot: Mapping[str, bytes]) -> None:
+    assert {*PATHS} == {
+        name for name in snapshot if name.startswith("query.") and _is_table(snapshot[name])
+    }
+
+
+def _is_table(data: bytes) -> bool:
+    try:
+        Table(data)
+    except SnapshotError:
+        return False
+    return True
