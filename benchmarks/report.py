@@ -1,6 +1,6 @@
-"""The page: docs/explanation/performance.md and docs/explanation/plots/, made from the results alone.
+"""Write docs/explanation/performance.md and its plots from saved results.
 
-`python -m benchmarks.report` writes them again without a measurement.
+`python -m benchmarks.report` writes them without a new measurement.
 """
 
 from collections.abc import Iterator
@@ -57,8 +57,8 @@ different `X-Request-Id`, so no two requests have the same bytes. The header pro
   does. They are medians of {ROUNDS} rounds ({SHORT_ROUNDS} for other clients than httpx); in each
   round, all servers run one after another.
 - *Repeated* queries are 2,000, drawn at random. *New* queries are 30,000, sent in order and
-  then from the start, so that a query comes again only after all others. The table has the number of
-  different queries: a catalog has few different pages of 1000.
+  then from the start, so that a query comes again only after all others. The table has the number
+  of different queries: a catalog has few different pages of 1000.
 - A page of 20 is a page of all tools, of one toolkit, or of one tag, in equal shares. A page of
   1000 is a page of all tools, of one tag, or of tools by relevance. New queries for pages have 15
   to 20 and 750 to 1000 tools. One query by words in five is for the second or third page.

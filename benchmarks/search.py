@@ -1,4 +1,4 @@
-"""`python -m benchmarks.search`: search quality and speed; writes the tables of docs/explanation/search.md.
+"""`python -m benchmarks.search` writes search quality and speed to docs/explanation/search.md.
 
 The sets of queries are next to this repository, not in it. Their own converter writes each as a
 catalog, and their own evaluator scores the server over HTTP. Speed is measured in the process, with

@@ -79,7 +79,7 @@ def _shares(item: pytest.Item) -> str:
 
 @pytest.fixture(scope="session")
 def shipped_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder `build` of the shipped catalog, with its site beside it."""
+    """The build of the shipped catalog, with its site next to it."""
     folder = tmp_path_factory.mktemp("shipped")
     run_successfully(
         "build", "--catalog", SHIPPED_CATALOG, "--out", folder / "build", "--site", folder / "site"
@@ -114,7 +114,7 @@ def definitions() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def imported_build(definitions: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder `build` of a catalog of those definitions, with its site beside it."""
+    """The build of a catalog of those definitions, with its site next to it."""
     assert len(definitions) == 930
     folder = tmp_path_factory.mktemp("imported")
     run_successfully("import", "wire", WIRE, "--catalog", folder / "catalog")

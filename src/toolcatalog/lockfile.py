@@ -18,7 +18,7 @@ order. New files have format 2.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -52,6 +52,10 @@ class MissingReason(Enum):
 
     TOOL = "tool-gone"
     VERSION = "version-gone"
+
+
+# slug and version of a tool to its document
+DocumentSource = Callable[[str, str], Document | MissingReason]
 
 
 class LockedTool(NamedTuple):

@@ -1,4 +1,4 @@
-"""Progress reporting: how long operations report their progress."""
+"""Progress reporting: the callbacks through which long operations report their progress."""
 
 import contextlib
 from collections.abc import Callable, Iterator

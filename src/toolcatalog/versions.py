@@ -1,4 +1,4 @@
-"""Versions: eight digits, an underscore, two digits.
+"""Versions: eight digits, an underscore, two digits; their order and the next version.
 
 A version is stored as text. All versions have the same length and only digits, so the order of the
 texts is the order of the versions, and no class is needed. A calendar date is not required:

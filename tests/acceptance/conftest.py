@@ -1,4 +1,4 @@
-"""Fixtures of the tests that drive the real client libraries against the shipped catalog."""
+"""Fixtures for tests with real client libraries and the shipped catalog."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -56,7 +56,7 @@ def sessions() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def seen() -> tuple[str, ...]:
+def visible_toolkits() -> tuple[str, ...]:
     """The toolkits of the limited key."""
     return ("github", "slack")
 
@@ -65,11 +65,11 @@ def seen() -> tuple[str, ...]:
 def keys(
     shipped: Server,
     sessions: dict[str, Any],
-    seen: tuple[str, ...],
+    visible_toolkits: tuple[str, ...],
     clients: Mapping[ClientLibrary, ApiClient],
 ) -> dict[str, str | None]:
-    """A key of every project that owns a session, of `nobody`, that owns none, and the `limited`
-    one; the server knows them all.
+    """A key of every project that owns a session, of `nobody`, which owns none, and the `limited`
+    one; the server knows them.
     """
     projects = sorted(
         {session.get("project", "default") for session in sessions.values()} - {"default"}
@@ -78,7 +78,7 @@ def keys(
         project: create_key(shipped.keys_file, "--project", project)
         for project in [*projects, "nobody"]
     }
-    result["limited"] = create_key(shipped.keys_file, "--toolkit", ",".join(seen))
+    result["limited"] = create_key(shipped.keys_file, "--toolkit", ",".join(visible_toolkits))
     any_client, deadline = next(iter(clients.values())), time.monotonic() + 30
     # a change holds within a second
     while "error" in any_client.call("tools", {"limit": 1}, key=result["limited"]):

@@ -1,6 +1,4 @@
-"""The access log: what a line says, that it is one line whoever asks for what, that it follows its
-file, and that no request minds when it fails.
-"""
+"""The access log: the fields and the form of lines, rotation, and write errors."""
 
 import asyncio
 import errno
@@ -55,18 +53,16 @@ def lines(file: Path) -> list[dict[str, Any]]:
     return [json.loads(item) for item in file.read_bytes().split(b"\n")[:-1]]
 
 
-def raw(server: Server, *requests: bytes) -> bytes:
-    """Send bytes on a connection of their own, and read until the server closes."""
+def send_bytes(server: Server, *requests: bytes) -> bytes:
+    """Send bytes on a new connection, and read until the server closes it."""
     host, port = server.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=TIMEOUT) as connection:
         connection.sendall(b"".join(requests))
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
-def test_a_line_says_who_asked_for_what_and_never_the_key(
-    shipped_build: Path, tmp_path: Path
-) -> None:
-    """By each way through the server; at the end of the server all of it is there."""
+def test_line_has_project_and_request_but_no_key(shipped_build: Path, tmp_path: Path) -> None:
+    """All code paths of the server log a request, and a shutdown flushes every line."""
     file = tmp_path / "access.log"
     arguments = ("--site", str(shipped_build.parent / "site"), "--access-log", str(file))
     with start_server(shipped_build, tmp_path, *arguments) as server:
@@ -102,7 +98,7 @@ def test_a_line_says_who_asked_for_what_and_never_the_key(
         answer.headers["x-request-id"] for answer in answers
     ]
     assert [item["status"] for item in result] == [answer.status_code for answer in answers]
-    assert [item["bytes"] for item in result] == [packed(answer) for answer in answers]
+    assert [item["bytes"] for item in result] == [gzip_body(answer) for answer in answers]
     assert [item["path"] for item in result] == [
         answer.request.url.raw_path.decode() for answer in answers
     ]
@@ -132,14 +128,14 @@ def test_a_line_says_who_asked_for_what_and_never_the_key(
     assert file.stat().st_mode & 0o007 == 0
 
 
-def packed(answer: httpx.Response) -> int:
+def gzip_body(answer: httpx.Response) -> int:
     """Bytes of a body as it came."""
     return 0 if answer.request.method == "HEAD" else answer.num_bytes_downloaded
 
 
-def test_no_line_has_a_key(shipped_build: Path, tmp_path: Path) -> None:
-    """Whichever way a request goes, and wherever its client wrote a key by mistake: in the path, in
-    the query, percent-encoded, as the id of the request, or where the line is cut.
+def test_log_lines_never_contain_a_key(shipped_build: Path, tmp_path: Path) -> None:
+    """Even if a client writes its key into the path, the query, percent-encoded, or into the
+    request id.
     """
     file = tmp_path / "access.log"
     with start_server(shipped_build, tmp_path, "--access-log", str(file)) as server:
@@ -167,8 +163,8 @@ def test_no_line_has_a_key(shipped_build: Path, tmp_path: Path) -> None:
     assert '"request_id":"tc_[redacted]"' in text
 
 
-def test_no_line_of_the_other_log_has_a_key() -> None:
-    """Neither one that a library logs, nor the trace of a fault."""
+def test_server_log_never_contains_a_key() -> None:
+    """Neither library messages nor tracebacks."""
     key = generate_secret()
     program = (
         "import logging, sys\n"
@@ -181,16 +177,16 @@ def test_no_line_of_the_other_log_has_a_key() -> None:
         "except ValueError:\n"
         "    log.exception('failed')\n"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program, key], capture_output=True, text=True, check=True
     )
-    assert done.stderr.count("tc_[redacted]") == 2
-    assert key[3:12] not in done.stderr
+    assert result.stderr.count("tc_[redacted]") == 2
+    assert key[3:12] not in result.stderr
 
 
-def test_no_request_makes_a_line_of_its_own_making(shipped_build: Path, tmp_path: Path) -> None:
-    """Quotes, escapes, bytes that are no UTF-8, line breaks by percent: one request, one line, as
-    it was asked; very long paths are cut.
+def test_each_request_has_exactly_one_line(shipped_build: Path, tmp_path: Path) -> None:
+    """Quotes, escapes, invalid UTF-8 and encoded line breaks stay on one line; long paths
+    are cut.
     """
     file = tmp_path / "access.log"
     targets = [
@@ -207,7 +203,7 @@ def test_no_request_makes_a_line_of_its_own_making(shipped_build: Path, tmp_path
         head = (
             f" HTTP/1.1\r\nHost: a\r\nx-api-key: {server.key}\r\nConnection: close\r\n\r\n".encode()
         )
-        answers = [raw(server, b"GET " + target + head) for target in targets]
+        answers = [send_bytes(server, b"GET " + target + head) for target in targets]
         assert all(answer.startswith(b"HTTP/1.1 ") for answer in answers)
         # which is no request
         names = [answer for answer in answers if b"not HTTP/1.1" not in answer]
@@ -223,10 +219,8 @@ def test_no_request_makes_a_line_of_its_own_making(shipped_build: Path, tmp_path
     assert max(map(len, file.read_bytes().splitlines())) < 4096
 
 
-def test_it_follows_its_file_and_lines_stay_whole(shipped_build: Path, tmp_path: Path) -> None:
-    """Renamed by a rotation under load: no line is lost or torn, by however many processes they are
-    written.
-    """
+def test_log_is_reopened_after_rotation(shipped_build: Path, tmp_path: Path) -> None:
+    """Under load, with several processes, rotation loses no line and cuts none."""
     file, old = tmp_path / "access.log", tmp_path / "access.log.1"
     arguments = ("--workers", "2", "--access-log", str(file), "--metrics", "127.0.0.1:0")
     with start_server(shipped_build, tmp_path, *arguments) as server:
@@ -256,9 +250,9 @@ def test_it_follows_its_file_and_lines_stay_whole(shipped_build: Path, tmp_path:
     assert lines(old)
 
 
-def test_standard_output_has_lines_and_nothing_else(shipped_build: Path, tmp_path: Path) -> None:
-    """And when nobody reads it any more, requests are answered, lines are dropped and counted, and
-    the log says so once.
+def test_standard_output_has_only_log_lines(shipped_build: Path, tmp_path: Path) -> None:
+    """If nobody reads it any more, the server still answers, drops and counts lines, and logs that
+    once.
     """
     with standard_output(shipped_build, tmp_path) as (server, output):
         headers = {"x-api-key": server.key}
@@ -295,11 +289,11 @@ def standard_output(build: Path, folder: Path) -> Iterator[tuple[Server, IO[byte
 @pytest.mark.parametrize(
     "make", [lambda folder: folder / "no" / "access.log", lambda folder: folder]
 )
-def test_a_file_that_cannot_be_written_is_reported_before_anything_is_served(
+def test_unwritable_log_file_stops_the_start(
     shipped_build: Path, tmp_path: Path, make: Callable[[Path], Path]
 ) -> None:
-    """One sentence, and 2."""
-    done = run_toolcatalog(
+    """Exit code 2 and one sentence."""
+    result = run_toolcatalog(
         "serve",
         "--build",
         shipped_build,
@@ -310,17 +304,15 @@ def test_a_file_that_cannot_be_written_is_reported_before_anything_is_served(
         "--access-log",
         make(tmp_path),
     )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "Serving" not in done.stderr
-    assert "--access-log" in done.stderr
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "Serving" not in result.stderr
+    assert "--access-log" in result.stderr
 
 
-def test_a_full_disk_drops_lines_and_later_ones_are_whole(
+def test_full_disk_drops_lines_and_recovers(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """`/dev/full` refuses every byte; when the file is another one again, lines are written, and
-    the log has told of both.
-    """
+    """`/dev/full` rejects every byte. When the file is writable again, lines are complete."""
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
     file, tallies = tmp_path / "access.log", Counters()
@@ -339,10 +331,8 @@ def test_a_full_disk_drops_lines_and_later_ones_are_whole(
     assert tallies.get_values().events[LOG_LINES_DROPPED] == 2
 
 
-def test_a_write_that_ends_within_a_line_spoils_no_other(tmp_path: Path) -> None:
-    """A disk that is full after a line and a half, as a limit to the size of files has it: what
-    comes later has lines of its own.
-    """
+def test_partial_write_damages_no_other_line(tmp_path: Path) -> None:
+    """The disk is full after one and a half lines; later lines are complete."""
     file, tallies = tmp_path / "access.log", Counters()
     size = len(format_line(ENTRY))
     previous = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -362,9 +352,10 @@ def test_a_write_that_ends_within_a_line_spoils_no_other(tmp_path: Path) -> None
     assert format_line(ENTRY).startswith(torn)
 
 
-def test_while_a_disk_hangs_no_more_than_so_many_lines_wait(tmp_path: Path) -> None:
-    """A pipe that nobody reads stands for it: noting never waits, what is too much is dropped, and
-    the end comes all the same.
+def test_slow_disk_queues_a_limited_number_of_lines(tmp_path: Path) -> None:
+    """Logging never waits, drops the excess, and shutdown still works.
+
+    A pipe without a reader stands for the disk.
     """
     content, write = os.pipe()
     file, tallies = tmp_path / "pipe", Counters()
@@ -380,8 +371,8 @@ def test_while_a_disk_hangs_no_more_than_so_many_lines_wait(tmp_path: Path) -> N
     os.close(write)
 
 
-def test_a_line_is_no_longer_than_a_pipe_takes_at_once() -> None:
-    """Whatever the path and the project are made of."""
+def test_line_length_is_at_most_one_pipe_write() -> None:
+    """For any path and project name."""
     for path in (b"\xff" * 5000, b'"' * 5000, b"\\" * 5000, b"\x01" * 5000):
         result = format_line(
             ENTRY._replace(
@@ -395,8 +386,8 @@ def test_a_line_is_no_longer_than_a_pipe_takes_at_once() -> None:
 
 
 @pytest.mark.parametrize("client", ["", "A" * 50_000, "unknown", "127.0.0.1:80", "tc_key"])
-def test_only_an_address_is_a_client(client: str) -> None:
-    """A proxy may pass on whatever a client wrote into `X-Forwarded-For`."""
+def test_client_is_an_ip_address(client: str) -> None:
+    """Anything else in `X-Forwarded-For` is ignored."""
     assert json.loads(format_line(ENTRY._replace(client=client)))["client"] is None
     assert json.loads(format_line(ENTRY._replace(client="2001:DB8::1")))["client"] == "2001:db8::1"
 
@@ -417,13 +408,13 @@ def test_only_an_address_is_a_client(client: str) -> None:
         (TRACE[:-1], False),
     ],
 )
-def test_which_traceparent_is_passed_on(given: str, is_sane: bool) -> None:
-    """Those of the W3C's form, to the letter."""
+def test_only_valid_traceparent_is_passed_on(given: str, is_sane: bool) -> None:
+    """The W3C format, exactly."""
     assert validate_traceparent(given.encode()) == (given.encode() if is_sane else None)
 
 
-def test_a_trace_is_of_its_own_request_only(shipped_build: Path, tmp_path: Path) -> None:
-    """Also among requests whose heads are the same but for it, on one connection."""
+def test_trace_id_belongs_to_one_request(shipped_build: Path, tmp_path: Path) -> None:
+    """Also for requests on one connection that differ only in that header."""
     with start_server(shipped_build, tmp_path) as server:
         headers = {"x-api-key": server.key, "accept-encoding": "identity"}
         with httpx.Client(base_url=server.url, headers=headers) as remaining:
@@ -436,10 +427,8 @@ def test_a_trace_is_of_its_own_request_only(shipped_build: Path, tmp_path: Path)
             assert results == [None, None, TRACE, TRACE, None, None, None]
 
 
-def test_a_trace_stands_next_to_the_error_of_its_request(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """In the log, with the request id, and in the answer; one that is not sane stands nowhere."""
+def test_trace_id_is_logged_with_errors(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """In the log next to the request id and in the response; an invalid one appears nowhere."""
 
     async def fails(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001
         raise RuntimeError("on purpose")

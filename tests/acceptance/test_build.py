@@ -1,6 +1,4 @@
-"""The build: equal input gives equal bytes, a reader sees the old snapshot or the new one whatever
-happens, and problems change nothing.
-"""
+"""`toolcatalog build`: reproducible bytes, atomic updates, and problems that change nothing."""
 
 import json
 import os
@@ -149,8 +147,8 @@ def shuffled_copy(source: Path, target: Path, seed: int) -> Path:
 def test_equal_catalogs_give_equal_bytes(
     source: Path, environments: list[str], tmp_path: Path
 ) -> None:
-    """Folder, order and time of the files, hash seed, locale, time zone, umask and -OO reach no
-    byte of snapshot and site, but for the user's seals.
+    """Folder, order, mtimes, hash seed, locale, time zone, umask and -OO change no byte of snapshot
+    and site, except the seals of the user.
     """
     running = []
     for number, name in enumerate(environments):
@@ -179,10 +177,8 @@ def test_equal_catalogs_give_equal_bytes(
         assert result == results[0]
 
 
-def test_a_second_build_changes_nothing(catalog: Path, out: Path, site: Path) -> None:
-    """The same catalog again: it says that nothing has changed, names the same digest and touches
-    no file.
-    """
+def test_rebuild_without_changes_touches_no_file(catalog: Path, out: Path, site: Path) -> None:
+    """It prints that nothing changed and the same digest."""
     arguments = ("build", "--catalog", catalog, "--out", out, "--site", site)
     first = run_toolcatalog(*arguments)
     previous = snapshot_state(out / "snapshots", out / "current", site)
@@ -194,10 +190,8 @@ def test_a_second_build_changes_nothing(catalog: Path, out: Path, site: Path) ->
     assert snapshot_state(out / "snapshots", out / "current", site) == previous
 
 
-def test_going_back_gives_the_first_snapshot_again(catalog: Path, out: Path) -> None:
-    """Two catalogs have two snapshots side by side; the first catalog again names the first digest
-    again.
-    """
+def test_reverting_restores_the_first_digest(catalog: Path, out: Path) -> None:
+    """Both snapshots stay in the build folder."""
     digests = []
     for text in ("one", "two", "one"):
         describe(catalog, text)
@@ -294,11 +288,11 @@ def driver(catalog: Path, out: Path, site: Path) -> Iterator[Driver]:
         process.stdin.close()
 
 
-def test_a_killed_build_leaves_the_old_or_the_new(
+def test_killed_build_leaves_a_complete_snapshot(
     catalog: Path, out: Path, site: Path, driver: Driver
 ) -> None:
-    """After SIGKILL at moments all over the work, each with another catalog, `current` opens and is
-    whole; the next build tidies up.
+    """After SIGKILL at many moments, `current` is the old or the new snapshot; the next build
+    cleans up.
     """
     describe(catalog, "whole")
     status, seconds, _ = driver.run()
@@ -326,12 +320,10 @@ def test_a_killed_build_leaves_the_old_or_the_new(
     assert_like_new(catalog, out, site)
 
 
-def test_a_killed_first_build_leaves_nothing_current(
+def test_killed_first_build_leaves_no_partial_current(
     catalog: Path, out: Path, site: Path, driver: Driver
 ) -> None:
-    """Killed at many of its steps, the first build of all leaves no `current`, or a whole one; the
-    next one makes it.
-    """
+    """Killed at many steps, the first build leaves no `current` or a complete one."""
     document, step = out.with_name("whole"), 0
     build(catalog, document, None)
     while driver.run(step := step + STRIDE)[0] == signal.SIGKILL:
@@ -346,12 +338,10 @@ def test_a_killed_first_build_leaves_nothing_current(
     assert_like_new(catalog, out, site)
 
 
-def test_pages_of_killed_builds_go_too(
+def test_pages_of_killed_builds_are_removed(
     catalog: Path, out: Path, site: Path, driver: Driver
 ) -> None:
-    """A page that a killed build has added, or not yet removed, is known as ours and goes with the
-    build that no longer has its tool.
-    """
+    """When their tool is gone, also pages that a killed build added or did not remove yet."""
     tool, page = catalog / "toolkits/clock/CLOCK_NOW", site / "tools/CLOCK_NOW/index.html"
     used = tool.rename(catalog.with_name("taken"))
     build(catalog, out, site)
@@ -377,9 +367,7 @@ def test_pages_of_killed_builds_go_too(
 
 
 def killed(driver: Driver, out: Path, site: Path) -> Iterator[int]:
-    """Kill a build at some of its steps from the middle on, each time begun from the state that was
-    there at first.
-    """
+    """Kill a build at several steps from the middle on, each time from the same initial state."""
     remaining = [Path(tempfile.mkdtemp(dir=out.parent)) / folder.name for folder in (out, site)]
     for folder, copy in zip((out, site), remaining, strict=True):
         shutil.copytree(folder, copy, symlinks=True)
@@ -404,10 +392,8 @@ def assert_like_new(catalog: Path, out: Path, site: Path) -> None:
     assert read_tree(site) == read_tree(fresh / "site")
 
 
-def test_left_overs_of_a_kill_go_and_others_stay(catalog: Path, out: Path, site: Path) -> None:
-    """What a killed build leaves under the program's own temporary names goes with the next build;
-    files of others stay.
-    """
+def test_temporary_files_of_killed_builds_are_removed(catalog: Path, out: Path, site: Path) -> None:
+    """Only names that the program uses; other files stay."""
     build(catalog, out, site)
     actual = [
         out / ".current.0123abcd.part",
@@ -446,10 +432,8 @@ def test_left_overs_of_a_kill_go_and_others_stay(catalog: Path, out: Path, site:
         "a manifest only",
     ],
 )
-def test_a_damaged_snapshot_of_the_same_digest_is_replaced(
-    damage: str, catalog: Path, out: Path
-) -> None:
-    """Building mends a snapshot that is there under the right name with the wrong content."""
+def test_damaged_snapshot_is_rebuilt(damage: str, catalog: Path, out: Path) -> None:
+    """A snapshot with the right name and wrong content is replaced."""
     digest = build(catalog, out, None).digest
     good, folder = read_tree(out / "current"), out / "snapshots" / digest
     if damage == "a changed byte":
@@ -474,16 +458,16 @@ def test_a_damaged_snapshot_of_the_same_digest_is_replaced(
     assert [path.name for path in (out / "snapshots").iterdir()] == [digest]
 
 
-def test_a_second_build_at_the_same_time_steps_back(catalog: Path, out: Path, site: Path) -> None:
-    """While one build writes, another says so with exit code 2 and changes nothing."""
+def test_concurrent_build_exits_with_2(catalog: Path, out: Path, site: Path) -> None:
+    """It says that another build is running and changes nothing."""
     build(catalog, out, site)
     describe(catalog, "later")
     previous = snapshot_state(out, site)
     with files.lock(out / ".lock") as acquired:
         assert acquired
-        done = run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
+        result = run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
     assert (
-        error_sentence(done)
+        error_sentence(result)
         == f"error: Another build is writing to {out}: try again when it is done."
     )
     assert snapshot_state(out, site) == previous
@@ -492,12 +476,8 @@ def test_a_second_build_at_the_same_time_steps_back(catalog: Path, out: Path, si
     )
 
 
-def test_builds_started_together_leave_one_whole_snapshot(
-    catalog: Path, out: Path, site: Path
-) -> None:
-    """Of four builds at once each ends well or says that another is writing; what stands there then
-    is whole.
-    """
+def test_parallel_builds_leave_a_complete_snapshot(catalog: Path, out: Path, site: Path) -> None:
+    """Each of four builds succeeds or reports that another one is running."""
     command = building(catalog, out, site)
     processes = [
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -515,17 +495,15 @@ def test_builds_started_together_leave_one_whole_snapshot(
 # What cannot be done changes nothing
 
 
-def test_problems_build_nothing(catalog: Path, out: Path, site: Path) -> None:
-    """A catalog with problems ends with 1, and not one file, folder, link or time of the last good
-    build changes.
-    """
+def test_problems_change_nothing(catalog: Path, out: Path, site: Path) -> None:
+    """Exit code 1; no file, folder, link or mtime of the last good build changes."""
     build(catalog, out, site)
     previous = snapshot_state(out / "snapshots", out / "current", site)
     (catalog / "toolkits/clock/CLOCK_NOW/20260101_00.yaml").write_text("nam: Now\n")
-    done = run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
-    assert done.returncode == 1
-    assert "catalog/toolkits/clock/CLOCK_NOW/20260101_00.yaml:1:1" in done.stderr
-    assert "Nothing was built." in done.stderr
+    result = run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
+    assert result.returncode == 1
+    assert "catalog/toolkits/clock/CLOCK_NOW/20260101_00.yaml:1:1" in result.stderr
+    assert "Nothing was built." in result.stderr
     assert snapshot_state(out / "snapshots", out / "current", site) == previous
     assert {path.name for path in out.iterdir()} == {
         "snapshots",
@@ -536,10 +514,7 @@ def test_problems_build_nothing(catalog: Path, out: Path, site: Path) -> None:
     }
 
 
-def test_problems_leave_no_snapshot(catalog: Path, out: Path, site: Path) -> None:
-    """Where nothing was built before, a catalog with problems leaves neither snapshot nor site
-    behind.
-    """
+def test_problems_in_the_first_build_write_nothing(catalog: Path, out: Path, site: Path) -> None:
     (catalog / "catalog.yaml").unlink()
     assert (
         run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site).returncode == 1
@@ -558,32 +533,28 @@ def test_problems_leave_no_snapshot(catalog: Path, out: Path, site: Path) -> Non
         ("taken", "site", "Cannot write {0}/taken/"),
     ],
 )
-def test_a_folder_that_cannot_be_written_is_one_sentence(
+def test_unwritable_folder_is_reported(
     out_at: str, site_at: str, sentence: str, catalog: Path, tmp_path: Path
 ) -> None:
-    """A place that cannot be a folder ends with 2 and one sentence that names it, and nothing is
-    current.
-    """
+    """Exit code 2, one sentence with the path, and no `current`."""
     (tmp_path / "file").write_text("")
     (tmp_path / "taken/current").mkdir(parents=True)
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "build", "--catalog", catalog, "--out", tmp_path / out_at, "--site", tmp_path / site_at
     )
-    assert sentence.format(tmp_path) in error_sentence(done)
+    assert sentence.format(tmp_path) in error_sentence(result)
     assert not (tmp_path / out_at / "current").is_symlink()
 
 
-def test_no_room_is_one_sentence_and_the_old_stays(catalog: Path, out: Path, site: Path) -> None:
-    """Where a file cannot be written to its end, the build ends with 2, the old snapshot stays, and
-    the next build tidies up.
-    """
+def test_full_disk_keeps_the_old_snapshot(catalog: Path, out: Path, site: Path) -> None:
+    """Exit code 2; the next build cleans up."""
     describe(catalog, "old")
     build(catalog, out, site)
     describe(catalog, "new")
     command = building(catalog, out, site)
     # blocks of 512 or 1024 bytes: less than the manifest
     limited = ["sh", "-c", 'ulimit -f 3 && exec "$@"', "sh", *command]
-    done = subprocess.run(
+    result = subprocess.run(
         limited,
         capture_output=True,
         text=True,
@@ -591,14 +562,14 @@ def test_no_room_is_one_sentence_and_the_old_stays(catalog: Path, out: Path, sit
         check=False,
         env=environment_without_coverage(),
     )
-    assert "File too large" in error_sentence(done)
+    assert "File too large" in error_sentence(result)
     assert description(out) == "old"
     assert_like_new(catalog, out, site)
     assert description(out) == "new"
 
 
-def test_no_catalog_is_one_sentence(tmp_path: Path, out: Path) -> None:
-    """A catalog folder that is not there ends with 2 and says how to name or start one."""
+def test_missing_catalog_is_reported(tmp_path: Path, out: Path) -> None:
+    """Exit code 2 and a sentence that says how to name or create one."""
     assert "--catalog" in error_sentence(
         run_toolcatalog("build", "--catalog", tmp_path / "nowhere", "--out", out, "--no-site")
     )
@@ -609,12 +580,10 @@ def test_no_catalog_is_one_sentence(tmp_path: Path, out: Path) -> None:
 
 
 @pytest.mark.parametrize("listing", [None, "", "not JSON", "null", "{"])
-def test_a_site_of_somebody_else_is_left_alone(
+def test_foreign_site_is_not_overwritten(
     listing: str | None, catalog: Path, out: Path, site: Path
 ) -> None:
-    """A folder with an index.html and no readable list of our pages is refused, before anything
-    becomes current.
-    """
+    """A folder with an index.html and no readable page list is refused before `current` changes."""
     site.mkdir()
     (site / "index.html").write_text("My own site.")
     if listing is not None:
@@ -626,12 +595,8 @@ def test_a_site_of_somebody_else_is_left_alone(
     assert not (out / "current").is_symlink()
 
 
-def test_a_site_whose_list_of_pages_is_damaged_is_left_alone(
-    catalog: Path, out: Path, site: Path
-) -> None:
-    """Also one that the last build has made: the snapshot in force stays, and with the list as it
-    was all goes on.
-    """
+def test_site_with_damaged_page_list_is_kept(catalog: Path, out: Path, site: Path) -> None:
+    """The current snapshot stays; with the original list, the next build succeeds."""
     build(catalog, out, site)
     current, listing = (out / "current").readlink(), (site / ".generated").read_bytes()
     (site / ".generated").write_text("not JSON")
@@ -648,12 +613,8 @@ def test_a_site_whose_list_of_pages_is_damaged_is_left_alone(
     assert find_leftovers(out, site) == []
 
 
-def test_pages_of_removed_tools_go_and_files_of_others_stay(
-    catalog: Path, out: Path, site: Path
-) -> None:
-    """A removed tool's page and folder and a removed toolkit's go; what the build did not make
-    stays, also beside such pages.
-    """
+def test_pages_of_removed_tools_are_removed(catalog: Path, out: Path, site: Path) -> None:
+    """With their folders; files that the build did not write stay."""
     build(catalog, out, site)
     paths = (
         "robots.txt",
@@ -677,10 +638,10 @@ def test_pages_of_removed_tools_go_and_files_of_others_stay(
     assert (site / "tools/NOTES_CREATE/index.html").is_file()
 
 
-def test_nothing_outside_the_site_is_removed(
+def test_page_list_cannot_remove_files_outside_the_site(
     catalog: Path, out: Path, site: Path, tmp_path: Path
 ) -> None:
-    """A list of pages that names files elsewhere, by whatever path, removes none of them."""
+    """For any path in the list."""
     (tmp_path / "outside").mkdir()
     precious = tmp_path / "outside/precious.html"
     precious.write_text("")
@@ -695,8 +656,8 @@ def test_nothing_outside_the_site_is_removed(
     assert precious.exists()
 
 
-def test_no_site_makes_no_pages(catalog: Path, out: Path, site: Path) -> None:
-    """`--no-site` builds the same snapshot and leaves a site that is there as it is."""
+def test_no_site_writes_no_pages(catalog: Path, out: Path, site: Path) -> None:
+    """`--no-site` builds the same snapshot and does not touch an existing site."""
     digest = run_successfully(
         "build", "--catalog", catalog, "--out", out, "--no-site", cwd=out.parent
     )
@@ -713,10 +674,8 @@ def test_no_site_makes_no_pages(catalog: Path, out: Path, site: Path) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_damage_that_only_the_text_index_meets(jobs: int, tmp_path: Path) -> None:
-    """A part whose counts of words alone are damaged is made again, whoever writes the text
-    index.
-    """
+def test_damaged_term_counts_are_rebuilt(jobs: int, tmp_path: Path) -> None:
+    """Damage that only the writer of the text index sees."""
     catalog = generate_catalog(tmp_path / "catalog", 700, 5)
     build(catalog, tmp_path / "build", None, jobs=jobs)
     for part in (tmp_path / "build" / ".cache" / "parts").glob("*/*.compiled"):
@@ -732,7 +691,7 @@ def test_damage_that_only_the_text_index_meets(jobs: int, tmp_path: Path) -> Non
 
 @pytest.fixture(scope="module")
 def hundred(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A catalog of a hundred tools, and its build and site beside it."""
+    """A catalog of a hundred tools, with its build and site."""
     folder = tmp_path_factory.mktemp("hundred")
     generate_catalog(folder / "catalog", 100, 3)
     build(folder / "catalog", folder / "build", folder / "site")
@@ -745,37 +704,34 @@ def folder(hundred: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(hundred, tmp_path / "copy", symlinks=True))
 
 
-def without(folder: Path, tools: int) -> None:
-    """Take so many tools out of a catalog."""
+def remove_tools(folder: Path, tools: int) -> None:
+    """Remove tools from a catalog."""
     for tool in sorted((folder / "catalog" / "toolkits").glob("*/KIT*"))[:tools]:
         shutil.rmtree(tool)
 
 
-def built_again(folder: Path, may_lose: int = DEFAULT_MAX_LOSS_PERCENT) -> BuildResult:
-    """What the command builds, by default."""
+def run_build(folder: Path, may_lose: int = DEFAULT_MAX_LOSS_PERCENT) -> BuildResult:
+    """Build with default options and return the result."""
     return build(folder / "catalog", folder / "build", None, max_loss_percent=may_lose)
 
 
 @pytest.mark.parametrize("missing", [9, 10])
-def test_some_tools_may_go(missing: int, folder: Path) -> None:
-    """A tenth of the tools may be gone from one build to the next."""
-    without(folder, missing)
-    assert built_again(folder).tools == 100 - missing
+def test_losing_a_tenth_of_the_tools_is_allowed(missing: int, folder: Path) -> None:
+    remove_tools(folder, missing)
+    assert run_build(folder).tools == 100 - missing
 
 
-def test_many_tools_may_not(folder: Path) -> None:
-    """More than a tenth ends with 1 and one sentence, snapshot and site stay as they are; with
-    --allow-shrink they follow.
-    """
+def test_losing_more_tools_needs_allow_shrink(folder: Path) -> None:
+    """Exit code 1 and one sentence; snapshot and site do not change without `--allow-shrink`."""
     out, site = folder / "build", folder / "site"
     arguments = ("build", "--catalog", folder / "catalog", "--out", out, "--site", site)
-    without(folder, 11)
+    remove_tools(folder, 11)
     previous = snapshot_state(out / "snapshots", out / "current", site)
     for _ in range(2):  # trying again does not wear it down
-        done = run_toolcatalog(*arguments)
-        assert (done.returncode, done.stdout) == (1, "")
+        result = run_toolcatalog(*arguments)
+        assert (result.returncode, result.stdout) == (1, "")
         assert (
-            done.stderr.strip().rpartition("\n")[2]
+            result.stderr.strip().rpartition("\n")[2]
             == f"error: The catalog has 89 tools, and the build in {out} serves 100: more than 10 %"
             " of them would be gone, so nothing was published. Fix the catalog, or build with "
             "--allow-shrink if this is intended."
@@ -787,8 +743,8 @@ def test_many_tools_may_not(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["gone", "cut off", "more tools", "not counted"])
-def test_a_damaged_manifest_blocks_no_build(damage: str, folder: Path) -> None:
-    """What the build in force had is unknown then; what there is now is better than that."""
+def test_damaged_manifest_blocks_no_build(damage: str, folder: Path) -> None:
+    """The number of tools before is unknown then."""
     manifest = folder / "build/current/manifest.json"
     data = manifest.read_bytes()
     if damage == "gone":
@@ -800,12 +756,12 @@ def test_a_damaged_manifest_blocks_no_build(damage: str, folder: Path) -> None:
             "not counted": b'{"counts":[]}',
         }
         manifest.write_bytes(changed[damage])
-    without(folder, 50)
-    assert built_again(folder).tools == 50
+    remove_tools(folder, 50)
+    assert run_build(folder).tools == 50
 
 
-def test_a_build_of_another_format_is_guarded_too(folder: Path) -> None:
-    """A new program with a new format must not let half a catalog through."""
+def test_shrink_guard_works_across_formats(folder: Path) -> None:
+    """A new program with a new format must not accept half a catalog."""
     manifest = folder / "build/current/manifest.json"
     text = {
         key: value for key, value in json.loads(manifest.read_bytes()).items() if key != "digest"
@@ -813,28 +769,26 @@ def test_a_build_of_another_format_is_guarded_too(folder: Path) -> None:
     manifest.write_bytes(
         encoding.dump_json({"digest": encoding.sha256_hex(encoding.dump_json(text)), **text})
     )
-    without(folder, 50)
+    remove_tools(folder, 50)
     with pytest.raises(ShrunkCatalog):
-        built_again(folder)
+        run_build(folder)
     assert json.loads(manifest.read_bytes())["format"] == 2
 
 
-def test_going_back_counts_too(folder: Path) -> None:
-    """After a rollback the tools are counted against what is in force, not against what was built
-    last.
-    """
+def test_shrink_guard_compares_with_current(folder: Path) -> None:
+    """After a rollback, with the current snapshot and not with the last one built."""
     hundred_tools = (folder / "build/current").readlink().name
-    without(folder, 60)
-    assert built_again(folder, UNLIMITED_LOSS_PERCENT).tools == 40
+    remove_tools(folder, 60)
+    assert run_build(folder, UNLIMITED_LOSS_PERCENT).tools == 40
     retention.switch_current(folder / "build", hundred_tools)
     with pytest.raises(ShrunkCatalog):
-        built_again(folder)
+        run_build(folder)
     assert (folder / "build/current").readlink().name == hundred_tools
 
 
 def test_many_snapshots_are_reported(catalog: Path, out: Path) -> None:
-    """Nothing is removed by a build; with more than ten it says, after a change and in one line,
-    what removes old ones.
+    """A build removes none; with more than ten it prints one line that says how to remove
+    old ones.
     """
     command = f"`toolcatalog snapshots prune --build {out}`"
     output = f"{out} contains 11 snapshots: {command} removes old ones."
@@ -852,18 +806,16 @@ def test_many_snapshots_are_reported(catalog: Path, out: Path) -> None:
 # Two builds, one site
 
 
-def test_a_site_is_one_build_s_at_a_time(catalog: Path, out: Path, site: Path) -> None:
-    """While a build into another folder has the site, this one says so, and changes neither its
-    snapshots nor the site.
-    """
+def test_locked_site_is_reported(catalog: Path, out: Path, site: Path) -> None:
+    """While another build writes the site, this one changes neither its snapshots nor the site."""
     build(catalog, out, site)
     describe(catalog, "later")
     previous = snapshot_state(out / "snapshots", out / "current", site)
     with files.lock(site / ".lock") as acquired:
         assert acquired
-        done = run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
+        result = run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
         assert (
-            error_sentence(done)
+            error_sentence(result)
             == f"error: Another build is writing to {site}: try again when it is done."
         )
         assert snapshot_state(out / "snapshots", out / "current", site) == previous
@@ -871,10 +823,10 @@ def test_a_site_is_one_build_s_at_a_time(catalog: Path, out: Path, site: Path) -
     assert build(catalog, out, site).changed
 
 
-def test_builds_of_one_site_leave_a_whole_one(catalog: Path, out: Path, site: Path) -> None:
-    """Of builds of two catalogs into two folders and one site, all at once, each ends well or steps
-    back; the site is that of one.
-    """
+def test_parallel_builds_of_one_site_leave_a_complete_site(
+    catalog: Path, out: Path, site: Path
+) -> None:
+    """Each of them succeeds or reports the lock; the site belongs to one of them."""
     other = Path(shutil.copytree(catalog, catalog.with_name("another")))
     shutil.rmtree(other / "toolkits/clock")
     pairs = [(catalog, out), (other, out.with_name("other"))]
@@ -902,8 +854,8 @@ def test_builds_of_one_site_leave_a_whole_one(catalog: Path, out: Path, site: Pa
     assert expected[0] != expected[1]
 
 
-def test_a_site_that_nothing_came_of_is_not_there(catalog: Path, out: Path, site: Path) -> None:
-    """A folder that was only made for the lock goes again; one that was there, and empty, stays."""
+def test_unused_site_folder_is_removed(catalog: Path, out: Path, site: Path) -> None:
+    """A folder that the build created only for the lock; an empty one that existed before stays."""
     (catalog / "toolkits/clock/CLOCK_NOW/20260101_00.yaml").write_text("nam: Now\n")
     with pytest.raises(InvalidCatalog):
         build(catalog, out, site)
@@ -922,12 +874,10 @@ def test_a_site_that_nothing_came_of_is_not_there(catalog: Path, out: Path, site
     [lambda catalog, out: build(catalog, out, None), lambda catalog, out: check(catalog, out, ())],
     ids=["build", "check"],
 )
-def test_git_sees_nothing_of_a_new_build(
+def test_new_build_folder_is_ignored_by_git(
     work: Callable[[Path, Path], object], catalog: Path, out: Path
 ) -> None:
-    """A folder that is made for a build tells git to leave it out; in one that was there, nothing
-    is written for git.
-    """
+    """The build adds a .gitignore only to a folder that it creates."""
     work(catalog, out)
     assert (out / ".gitignore").read_text() == "*\n"
     (out / ".gitignore").write_text("!README.md\n")

@@ -1,6 +1,4 @@
-"""Where a build writes: never through a link, never into the catalog, and into a site only when all
-of it is rendered.
-"""
+"""Folders of a build: symlinks and nested folders are refused, and the site is written last."""
 
 import json
 import os
@@ -64,41 +62,38 @@ def link(path: Path, to: Path) -> None:
         "site/toolkits/kit0",
     ],
 )
-def test_a_link_in_the_place_of_a_folder_is_refused(
+def test_symlinked_build_folder_is_refused(
     place: str, built: bool, catalog: Path, outside: Path, tmp_path: Path
 ) -> None:
-    """Over an earlier build, or where there was none: one sentence names it, and nothing outside
-    changes.
-    """
+    """One sentence names it, and nothing outside changes."""
     arguments = ("--catalog", catalog, "--out", tmp_path / "build")
     if built:
         run_successfully("build", *arguments, "--site", tmp_path / "site")
     link(tmp_path / place, outside)
     previous = snapshot_state(outside)
-    done = run_toolcatalog("build", *arguments, "--site", tmp_path / "site")
+    result = run_toolcatalog("build", *arguments, "--site", tmp_path / "site")
     option = "--site" if place.startswith("site") else "--out"
-    assert f"{tmp_path / place} is a symbolic link" in error_sentence(done)
-    assert option in error_sentence(done)
+    assert f"{tmp_path / place} is a symbolic link" in error_sentence(result)
+    assert option in error_sentence(result)
     assert snapshot_state(outside) == previous
     if option == "--out":
-        done = run_toolcatalog("check", "--catalog", catalog, "--cache-dir", tmp_path / "build")
-        assert f"{tmp_path / place} is a symbolic link" in error_sentence(done)
+        result = run_toolcatalog("check", "--catalog", catalog, "--cache-dir", tmp_path / "build")
+        assert f"{tmp_path / place} is a symbolic link" in error_sentence(result)
         assert snapshot_state(outside) == previous
 
 
 @pytest.mark.parametrize("place", ["build/.lock", "site/.lock"])
-def test_a_lock_is_no_link(place: str, catalog: Path, tmp_path: Path) -> None:
-    """No file appears where one leads to."""
+def test_symlinked_lock_is_not_followed(place: str, catalog: Path, tmp_path: Path) -> None:
     link(tmp_path / place, tmp_path / "made")
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "build", "--catalog", catalog, "--out", tmp_path / "build", "--site", tmp_path / "site"
     )
-    assert f"Cannot write {tmp_path / place}" in error_sentence(done)
+    assert f"Cannot write {tmp_path / place}" in error_sentence(result)
     assert not (tmp_path / "made").exists()
 
 
-def test_a_page_that_is_a_link_becomes_a_page(catalog: Path, outside: Path, tmp_path: Path) -> None:
-    """What it led to stays, also where it had the very bytes of the page."""
+def test_symlinked_page_is_replaced(catalog: Path, outside: Path, tmp_path: Path) -> None:
+    """The target of the link stays, even if it has the same bytes."""
     build(catalog, tmp_path / "build", tmp_path / "site")
     document = read_tree(tmp_path / "site")
     page, toolkit = tmp_path / "site/index.html", tmp_path / "site/toolkits/kit0/index.html"
@@ -129,21 +124,19 @@ def test_a_page_that_is_a_link_becomes_a_page(catalog: Path, outside: Path, tmp_
         ("elsewhere/../build", "build/snapshots"),
     ],
 )
-def test_folders_inside_of_each_other_are_refused(
-    out: str, site: str, catalog: Path, tmp_path: Path
-) -> None:
-    """A catalog, a build and a site lie next to each other; nothing is written otherwise."""
+def test_nested_folders_are_refused(out: str, site: str, catalog: Path, tmp_path: Path) -> None:
+    """Catalog, build and site must be separate; nothing is written otherwise."""
     previous = snapshot_state(tmp_path)
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "build", "--catalog", "catalog", "--out", out, "--site", site, cwd=tmp_path
     )
-    assert "Name folders next to each other" in error_sentence(done)
+    assert "Name folders next to each other" in error_sentence(result)
     assert snapshot_state(tmp_path) == previous
     assert catalog.is_dir()
 
 
-def test_a_checkout_that_is_its_own_site_loses_nothing(tmp_path: Path) -> None:
-    """A link `site` to the top of a checkout, with a list of pages that names what lies there."""
+def test_checkout_as_site_loses_no_file(tmp_path: Path) -> None:
+    """A link `site` to the top of a checkout whose page list names its files."""
     folder = tmp_path / "checkout"
     generate_catalog(folder / "catalog", 3)
     listing = [".git/HEAD", "src/work.py", "src/page.html", "index.html"]
@@ -153,18 +146,16 @@ def test_a_checkout_that_is_its_own_site_loses_nothing(tmp_path: Path) -> None:
     (folder / ".generated").write_text(json.dumps(listing))
     (folder / "site").symlink_to(".")
     previous = snapshot_state(folder)
-    done = run_toolcatalog("build", cwd=folder)
-    assert "site is a symbolic link" in error_sentence(done)
+    result = run_toolcatalog("build", cwd=folder)
+    assert "site is a symbolic link" in error_sentence(result)
     now = snapshot_state(folder)
     assert {path: now[path] for path in previous if path != folder} == {
         path: text for path, text in previous.items() if path != folder
     }
 
 
-def test_an_unsealed_list_of_pages_removes_nothing(catalog: Path, tmp_path: Path) -> None:
-    """Files stay whatever the list says, in the site and outside of it; those that may be pages are
-    counted.
-    """
+def test_unsealed_page_list_removes_nothing(catalog: Path, tmp_path: Path) -> None:
+    """Files inside and outside the site stay; possible pages are counted."""
     site = tmp_path / "site"
     listing = ["../notes.html", ".git/HEAD", "a/../../notes.html", "work.py", "old/page.html"]
     for path in listing:
@@ -179,8 +170,8 @@ def test_an_unsealed_list_of_pages_removes_nothing(catalog: Path, tmp_path: Path
     assert build(catalog, tmp_path / "build", site).foreign_pages == 0
 
 
-def test_a_tag_may_have_any_name(catalog: Path, tmp_path: Path) -> None:
-    """Also that of the page that lists all tags, and that of another tag's folder."""
+def test_tag_may_have_any_name(catalog: Path, tmp_path: Path) -> None:
+    """Even the name of the page of all tags, or the folder name of another tag."""
     file = catalog / "toolkits/kit0/KIT0_DO_0/20250101_00.yaml"
     labels = '[index.html, .., a.b, A, a, con, "x/y", a-d3d99e8b]'
     text = file.read_text()
@@ -193,11 +184,9 @@ def test_a_tag_may_have_any_name(catalog: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["folder", "file"])
-def test_a_build_that_fails_leaves_the_site_as_it_was(
-    kind: str, catalog: Path, tmp_path: Path
-) -> None:
-    """All pages are rendered, and whatever is in the way of one is found, before the first is
-    replaced; nothing is left of the attempt, and the next build has all.
+def test_failed_build_leaves_the_site_unchanged(kind: str, catalog: Path, tmp_path: Path) -> None:
+    """All pages are rendered and obstacles found before the first page is replaced; the next build
+    succeeds.
     """
     out, site = tmp_path / "build", tmp_path / "site"
     build(catalog, out, site)
@@ -218,8 +207,7 @@ def test_a_build_that_fails_leaves_the_site_as_it_was(
     assert not (site / ".staged").exists()
 
 
-def test_a_first_build_that_fails_leaves_no_page(catalog: Path, tmp_path: Path) -> None:
-    """Where there was no site, none is begun."""
+def test_failed_first_build_leaves_no_page(catalog: Path, tmp_path: Path) -> None:
     site = tmp_path / "site"
     (site / "tools/KIT1_DO_1/index.html").mkdir(parents=True)
     with pytest.raises(UsageError, match="KIT1_DO_1"):
@@ -243,10 +231,10 @@ def test_a_first_build_that_fails_leaves_no_page(catalog: Path, tmp_path: Path) 
     ],
 )
 @pytest.mark.parametrize("kind", ["link", "pipe"])
-def test_nothing_endless_is_read(kind: str, place: str, catalog: Path, tmp_path: Path) -> None:
-    """What a build reads of an earlier one may be a link or a pipe that never ends: it is made
-    again, or one sentence names it.
-    """
+def test_build_reads_no_pipes_or_symlinks(
+    kind: str, place: str, catalog: Path, tmp_path: Path
+) -> None:
+    """A link or an endless pipe in place of a file of an earlier build is rebuilt or reported."""
     arguments = ("--catalog", catalog, "--out", tmp_path / "build", "--site", tmp_path / "site")
     run_successfully("build", *arguments)
     os.mkfifo(tmp_path / "endless")
@@ -258,20 +246,20 @@ def test_nothing_endless_is_read(kind: str, place: str, catalog: Path, tmp_path:
         (tmp_path / "endless").rename(path)
     if not place.endswith("files.json"):  # it is read where nothing has changed
         add_tool(catalog, "kit0", "KIT0_MORE")
-    done = run_toolcatalog("build", *arguments)
+    result = run_toolcatalog("build", *arguments)
     if place == "site/.generated":
-        assert f"Cannot write {path}" in error_sentence(done)
+        assert f"Cannot write {path}" in error_sentence(result)
     else:
-        assert done.returncode == 0, done.stderr
+        assert result.returncode == 0, result.stderr
     if place.startswith("build/.cache"):
         assert path.is_file()
         assert not path.is_symlink()
 
 
 @pytest.mark.parametrize("place", ["manifest.json", "tools.json", "toolkits", "toolkits/kit0"])
-def test_a_snapshot_has_no_links(place: str, catalog: Path, tmp_path: Path) -> None:
-    """A snapshot that came with a checkout is written again where links stand for files or folders,
-    also where they lead to the very bytes.
+def test_snapshot_contains_no_symlinks(place: str, catalog: Path, tmp_path: Path) -> None:
+    """A snapshot with links in place of files or folders is rewritten, even if the targets have the
+    same bytes.
     """
     run_successfully("build", "--catalog", catalog, "--out", tmp_path / "build", "--no-site")
     current = (tmp_path / "build/current").resolve()

@@ -1,4 +1,4 @@
-"""`toolcatalog bump`: the next version of a tool, from the bytes of its newest one."""
+"""`toolcatalog bump`: the next version of a tool, copied from its newest one."""
 
 import shutil
 from datetime import datetime
@@ -16,7 +16,7 @@ OLD = b"\xef\xbb\xbf# mine\r\nname: A # a\r\ndescription: B\r\ndeprecation: {}"
 
 @pytest.fixture
 def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a tool with two versions, in a catalog in which the test stands."""
+    """The folder of a tool with two versions; the working directory contains its catalog."""
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "catalog" / "toolkits" / "a" / "A_DO"
     folder.mkdir(parents=True)
@@ -31,19 +31,17 @@ def days() -> str:
     return f"{datetime.now().astimezone():%Y%m%d}"
 
 
-def test_today(tool: Path) -> None:
-    """The file is the newest one, byte for byte; its path is alone on standard output; the way on
-    is told.
-    """
+def test_bump_copies_the_newest_version(tool: Path) -> None:
+    """Byte for byte; standard output has only the path, standard error the next steps."""
     previous = days()
-    done = run_toolcatalog("bump", "A_DO")
-    path = Path(done.stdout.strip())
-    assert done.returncode == 0
+    result = run_toolcatalog("bump", "A_DO")
+    path = Path(result.stdout.strip())
+    assert result.returncode == 0
     assert path.as_posix() in {
         f"catalog/toolkits/a/A_DO/{day}_00.yaml" for day in (previous, days())
     }
     assert path.read_bytes() == OLD
-    assert f"toolcatalog diff A_DO@20250101_03 A_DO@{path.stem}" in done.stderr
+    assert f"toolcatalog diff A_DO@20250101_03 A_DO@{path.stem}" in result.stderr
     assert run_toolcatalog("check", "--format", "concise").returncode == 0
     assert sorted(file.name for file in tool.iterdir()) == [
         "20240101_00.yaml",
@@ -52,10 +50,8 @@ def test_today(tool: Path) -> None:
     ]
 
 
-def test_again_and_beyond(tool: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A version of today or later is followed by the next one; a version can be named where it is
-    newer.
-    """
+def test_bump_after_todays_version(tool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A version of today or later is followed by the next one; `--version` must be newer."""
     for text, result in (
         ([], None),
         (["--version", "29990101_99"], "29990101_99"),
@@ -94,10 +90,10 @@ def test_again_and_beyond(tool: Path, capsys: pytest.CaptureFixture[str]) -> Non
         (["A_DO", "--catalog", "none"], "No catalog at none:"),
     ],
 )
-def test_a_sentence_that_says_what_to_do(
+def test_errors_are_one_sentence(
     tool: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
-    """Exit code 2, and nothing written."""
+    """Exit code 2, and nothing is written."""
     assert main(["bump", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -105,32 +101,31 @@ def test_a_sentence_that_says_what_to_do(
     assert len([*tool.iterdir()]) == 2
 
 
-def test_after_the_last_version_there_is_none(
+def test_last_possible_version_cannot_be_bumped(
     tool: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The one version that nothing can follow."""
     shutil.move(tool / "20250101_03.yaml", tool / "99999999_99.yaml")
     assert main(["bump", "A_DO"]) == 2
     assert "No version is newer than 99999999_99 of A_DO" in capsys.readouterr().err
 
 
-def test_a_file_that_is_none(tool: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A link that leaves the catalog is not followed."""
+def test_symlink_out_of_the_catalog_is_not_followed(
+    tool: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tool / "20260101_00.yaml").symlink_to("/etc/hostname")
     assert main(["bump", "A_DO"]) == 2
     assert "a link that leaves the catalog" in capsys.readouterr().err
 
 
-def test_the_editor_is_opened_at_a_terminal(tool: Path) -> None:
-    """With the new file, and only then."""
+def test_editor_opens_only_at_a_terminal(tool: Path) -> None:
     editor = tool.parents[3] / "editor"
     editor.write_text('#!/bin/sh\necho "name: edited" > "$1"\n')
     editor.chmod(0o755)
-    seen = run_in_terminal(
+    terminal = run_in_terminal(
         ["bump", "A_DO"], [], tool.parents[3], {"VISUAL": "", "EDITOR": str(editor)}
     )
-    assert seen.code == 0
-    assert (tool / Path(seen.out.strip()).name).read_text() == "name: edited\n"
+    assert terminal.code == 0
+    assert (tool / Path(terminal.out.strip()).name).read_text() == "name: edited\n"
     assert (
         run_toolcatalog(
             "bump", "A_DO", "--version", "29990101_00", env={"EDITOR": str(editor)}
@@ -148,8 +143,7 @@ def test_the_editor_is_opened_at_a_terminal(tool: Path) -> None:
     assert (tool / "29990101_01.yaml").read_bytes() == OLD
 
 
-def test_a_meta_tool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Meta tools have versions too."""
+def test_meta_tool_can_be_bumped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(SHIPPED_CATALOG, tmp_path / "catalog")
     folder = next(path for path in (tmp_path / "catalog" / "meta_tools").iterdir() if path.is_dir())
     newest = max(folder.iterdir()).read_bytes()
@@ -158,12 +152,12 @@ def test_a_meta_tool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_completion_offers_slugs(tool: Path) -> None:
-    """The shell completes the slugs of the catalog, in whatever case they are begun."""
+    """In upper or lower case."""
     for typed_so_far, offered in (("a_", "A_DO"), ("B", "")):
         environment = {
             "_TOOLCATALOG_COMPLETE": "bash_complete",
             "COMP_WORDS": f"toolcatalog bump {typed_so_far}",
             "COMP_CWORD": "2",
         }
-        done = run_toolcatalog(env=environment, cwd=tool.parents[3])
-        assert done.stdout.strip() == (f"plain,{offered}" if offered else "")
+        result = run_toolcatalog(env=environment, cwd=tool.parents[3])
+        assert result.stdout.strip() == (f"plain,{offered}" if offered else "")

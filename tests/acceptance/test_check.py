@@ -1,4 +1,4 @@
-"""`toolcatalog check`: what is shown, in which form, what is mended, and how it ends."""
+"""`toolcatalog check`: its report, formats, fixes, cache and exit codes."""
 
 import json
 import shutil
@@ -29,36 +29,36 @@ def catalog(tmp_path: Path) -> Path:
 
 
 def rules(catalog: Path, *arguments: object) -> list[tuple[str, str]]:
-    done = run_toolcatalog("check", "--catalog", catalog, "--format", "json", *arguments)
-    return [(problem["rule"], problem["severity"]) for problem in json.loads(done.stdout)]
+    result = run_toolcatalog("check", "--catalog", catalog, "--format", "json", *arguments)
+    return [(problem["rule"], problem["severity"]) for problem in json.loads(result.stdout)]
 
 
-def test_warnings_are_reported_and_let_pass(catalog: Path) -> None:
-    """Exit code 0 with a warning; 1 where they are to count."""
+def test_warnings_do_not_fail(catalog: Path) -> None:
+    """Exit code 0, or 1 with `--strict`."""
     (catalog / TOOL).write_text(EMPTY)
-    done = run_toolcatalog("check", "--catalog", catalog)
-    assert done.returncode == 0
+    result = run_toolcatalog("check", "--catalog", catalog)
+    assert result.returncode == 0
     assert (
-        f"catalog/{TOOL}:2:14: warning[description-empty] the description is empty" in done.stdout
+        f"catalog/{TOOL}:2:14: warning[description-empty] the description is empty" in result.stdout
     )
-    assert "1 warning in 1 file, of 10 files read." in done.stdout
+    assert "1 warning in 1 file, of 10 files read." in result.stdout
     assert run_toolcatalog("check", "--catalog", catalog, "--strict").returncode == 1
 
 
-def test_a_build_goes_on_with_warnings(catalog: Path, tmp_path: Path) -> None:
-    """Advice stops nobody, unless the catalog says that it is an error."""
+def test_build_succeeds_with_warnings(catalog: Path, tmp_path: Path) -> None:
+    """Unless the catalog raises the rule to an error."""
     (catalog / TOOL).write_text(EMPTY)
     paths = ("--catalog", catalog, "--out", tmp_path / "build", "--no-site")
     run_successfully("build", *paths)
     (catalog / "catalog.yaml").write_text("title: Base\nrules: {description-empty: error}\n")
-    done = run_toolcatalog("build", *paths)
-    assert done.returncode == 1
-    assert "error[description-empty]" in done.stderr
-    assert "Nothing was built." in done.stderr
+    result = run_toolcatalog("build", *paths)
+    assert result.returncode == 1
+    assert "error[description-empty]" in result.stderr
+    assert "Nothing was built." in result.stderr
 
 
-def test_the_catalog_says_what_weighs_how_much(catalog: Path) -> None:
-    """error, warning, note or off, for rules of advice."""
+def test_catalog_sets_severities(catalog: Path) -> None:
+    """error, warning, note or off, for each lint rule."""
     (catalog / TOOL).write_text(EMPTY)
     for severity, displayed in (
         ("error", True),
@@ -75,8 +75,8 @@ def test_the_catalog_says_what_weighs_how_much(catalog: Path) -> None:
         )
 
 
-def test_a_comment_silences(catalog: Path) -> None:
-    """On its line, with a reason; in a file from the cache as well as in one that is read anew."""
+def test_comment_suppresses_a_finding(catalog: Path) -> None:
+    """On its line, with a reason, also for cached files."""
     (catalog / TOOL).write_text(
         EMPTY.replace("''", "'' # toolcatalog: ignore[description-empty] the name says it")
     )
@@ -85,8 +85,8 @@ def test_a_comment_silences(catalog: Path) -> None:
     assert rules(catalog) == rules(catalog) == [("description-empty", "warning")]
 
 
-def test_only_what_is_published_last_gets_advice(catalog: Path) -> None:
-    """An older version may not change any more, so nothing is said of it."""
+def test_only_the_newest_version_is_linted(catalog: Path) -> None:
+    """Older versions may not change any more."""
     (catalog / TOOL).write_text(EMPTY)
     newer = (
         "name: Send\ndescription: Send a message to one person, or to several at once; not for"
@@ -96,28 +96,26 @@ def test_only_what_is_published_last_gets_advice(catalog: Path) -> None:
     assert rules(catalog) == []
 
 
-def test_paths(catalog: Path) -> None:
-    """Only what is wrong there is shown, and counts; what is elsewhere is counted."""
+def test_paths_limit_the_report(catalog: Path) -> None:
+    """Only problems there are shown and count; the number of others is printed."""
     (catalog / TOOL).write_text(WRONG)
     for location in (catalog / TOOL, catalog / "toolkits" / "mail", catalog):
         assert rules(catalog, location) == [("wrong-type", "error")]
-    done = run_toolcatalog("check", "--catalog", catalog, catalog / "sessions")
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "No problems in 10 files. 1 elsewhere in the catalog." in done.stderr
-    done = run_toolcatalog("check", "--catalog", catalog, catalog.parent)
-    assert done.returncode == 2
-    assert "is not in" in done.stderr
+    result = run_toolcatalog("check", "--catalog", catalog, catalog / "sessions")
+    assert (result.returncode, result.stdout) == (0, "")
+    assert "No problems in 10 files. 1 elsewhere in the catalog." in result.stderr
+    result = run_toolcatalog("check", "--catalog", catalog, catalog.parent)
+    assert result.returncode == 2
+    assert "is not in" in result.stderr
 
 
 def test_fix(catalog: Path) -> None:
-    """What has one right answer is mended, the rest is told; a second time there is nothing to
-    do.
-    """
+    """Problems with one right answer are fixed, others reported; a second run changes nothing."""
     (catalog / TOOL).write_text(f"{WRONG}tagz: []\n")
-    done = run_toolcatalog("check", "--catalog", catalog, "--fix")
-    assert done.returncode == 1
-    assert f"Fixed 1 problem in 1 file: catalog/{TOOL}" in done.stderr
-    assert "unknown-key" in done.stdout
+    result = run_toolcatalog("check", "--catalog", catalog, "--fix")
+    assert result.returncode == 1
+    assert f"Fixed 1 problem in 1 file: catalog/{TOOL}" in result.stderr
+    assert "unknown-key" in result.stdout
     mended = (catalog / TOOL).read_text()
     assert mended == f"{WRONG}tagz: []\n".replace("5", '"5"', 1)
     assert "Fixed" not in run_toolcatalog("check", "--catalog", catalog, "--fix").stderr
@@ -125,7 +123,9 @@ def test_fix(catalog: Path) -> None:
 
 
 def test_unsafe_fixes(catalog: Path) -> None:
-    """They rename files and fix likely mistakes; --fix alone does neither, and nothing is lost."""
+    """They rename files and fix likely mistakes, and lose no data; `--fix` alone does not
+    run them.
+    """
     folder = catalog / "toolkits/Parcels/parcels_track"
     folder.mkdir(parents=True)
     (folder.parent / "toolkit.yml").write_text("name: Parcels\ncategories: post\n")
@@ -135,10 +135,10 @@ def test_unsafe_fixes(catalog: Path) -> None:
     before = run_toolcatalog("check", "--catalog", catalog, "--fix")
     assert before.returncode == 1
     assert (folder / "20250202_00.yml").exists()
-    done = run_toolcatalog("check", "--catalog", catalog, "--fix", "--unsafe")
-    assert "catalog.yml stays: catalog.yaml is there already." in done.stderr
-    assert "Renamed toolkits/Parcels/toolkit.yml to toolkits/parcels/toolkit.yaml" in done.stderr
-    assert "Fixed 2 problems in 2 files" in done.stderr
+    result = run_toolcatalog("check", "--catalog", catalog, "--fix", "--unsafe")
+    assert "catalog.yml stays: catalog.yaml is there already." in result.stderr
+    assert "Renamed toolkits/Parcels/toolkit.yml to toolkits/parcels/toolkit.yaml" in result.stderr
+    assert "Fixed 2 problems in 2 files" in result.stderr
     assert not folder.parent.exists()
     home = catalog / "toolkits/parcels"
     assert (home / "toolkit.yaml").read_text() == "name: Parcels\ncategories: [post]\n"
@@ -150,20 +150,18 @@ def test_unsafe_fixes(catalog: Path) -> None:
     assert (refused.returncode, "--unsafe goes with --fix" in refused.stderr) == (2, True)
 
 
-def test_fixing_what_would_not_be_better_leaves_the_file(catalog: Path) -> None:
-    """In quotes the number is a text, and still no choice of the enum: then it is not beyond doubt
-    what was meant.
-    """
+def test_fix_that_does_not_help_is_not_written(catalog: Path) -> None:
+    """In quotes the number is a string, but still no value of the enum."""
     text = f"{EMPTY}input_parameters: {{a: {{type: string, enum: [x], default: 5}}}}\n"
     (catalog / TOOL).write_text(text)
-    done = run_toolcatalog("check", "--catalog", catalog, "--fix")
-    assert done.returncode == 1
-    assert "Fixed" not in done.stderr
+    result = run_toolcatalog("check", "--catalog", catalog, "--fix")
+    assert result.returncode == 1
+    assert "Fixed" not in result.stderr
     assert (catalog / TOOL).read_text() == text
 
 
-def test_github(catalog: Path, tmp_path: Path) -> None:
-    """Annotations on standard output, everything in the step's summary; paths from the root of the
+def test_github_format(catalog: Path, tmp_path: Path) -> None:
+    """Annotations on standard output, all problems in the job summary, paths relative to the
     repository.
     """
     (tmp_path / ".git").mkdir()
@@ -172,7 +170,7 @@ def test_github(catalog: Path, tmp_path: Path) -> None:
     catalog.rename(nested)
     (nested / TOOL).write_text(WRONG)
     summary = tmp_path / "summary.md"
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "check",
         "--catalog",
         nested,
@@ -180,13 +178,12 @@ def test_github(catalog: Path, tmp_path: Path) -> None:
         "github",
         env={"GITHUB_STEP_SUMMARY": str(summary)},
     )
-    assert done.returncode == 1
-    assert done.stdout.startswith(f"::error file=data/catalog/{TOOL},line=1,")
+    assert result.returncode == 1
+    assert result.stdout.startswith(f"::error file=data/catalog/{TOOL},line=1,")
     assert "1 error, 10 files read" in summary.read_text()
 
 
-def test_sarif_and_junit(catalog: Path) -> None:
-    """For code scanning, and for whatever reads test results."""
+def test_sarif_and_junit_formats(catalog: Path) -> None:
     (catalog / TOOL).write_text(WRONG)
     log = json.loads(run_toolcatalog("check", "--catalog", catalog, "--format", "sarif").stdout)
     assert [result["ruleId"] for result in log["runs"][0]["results"]] == ["wrong-type"]
@@ -197,10 +194,8 @@ def test_sarif_and_junit(catalog: Path) -> None:
     assert tests.find(".//failure") is not None
 
 
-def test_what_is_remembered_lies_next_to_the_catalog(catalog: Path) -> None:
-    """Nobody who only checks finds new files in git, and deleting what is remembered costs time and
-    nothing else.
-    """
+def test_cache_is_next_to_the_catalog(catalog: Path) -> None:
+    """Git ignores it, and deleting it only costs time."""
     (catalog / TOOL).write_text(EMPTY)
     expected = rules(catalog)
     cache = catalog.parent / "build" / ".cache"
@@ -219,46 +214,43 @@ def test_what_is_remembered_lies_next_to_the_catalog(catalog: Path) -> None:
     assert rules(catalog) == expected
 
 
-def test_what_was_found_is_reported_again_only_where_nothing_has_changed(catalog: Path) -> None:
-    """A tool, a file beside the tools, what is to be shown, the name by which the catalog goes:
-    each changes what is told.
-    """
+def test_cached_report_is_used_only_if_nothing_changed(catalog: Path) -> None:
+    """A tool, a file next to the tools, the options or the path of the catalog."""
     (catalog / TOOL).write_text(EMPTY)
-    expected = succeed_with(catalog)
+    expected = run_check(catalog)
     assert "description-empty" in expected
-    assert succeed_with(catalog) == expected
-    assert "description-empty" not in succeed_with(catalog, "--min-severity", "error")
-    assert succeed_with(catalog) == expected
+    assert run_check(catalog) == expected
+    assert "description-empty" not in run_check(catalog, "--min-severity", "error")
+    assert run_check(catalog) == expected
     moved = catalog.rename(catalog.with_name("moved"))
-    assert succeed_with(moved) == expected.replace("catalog/toolkits", "moved/toolkits")
+    assert run_check(moved) == expected.replace("catalog/toolkits", "moved/toolkits")
     (moved / "catalog.yaml").write_text("title: Base\nrules: {description-empty: 'off'}\n")
-    assert "description-empty" not in succeed_with(moved)
+    assert "description-empty" not in run_check(moved)
     (moved / "catalog.yaml").write_text("title: Base\n")
-    assert "description-empty" in succeed_with(moved)
+    assert "description-empty" in run_check(moved)
     (moved / TOOL).write_text(
         EMPTY.replace("''", "Send a message to somebody, now or at a time that is given.")
     )
-    assert "description-empty" not in succeed_with(moved)
+    assert "description-empty" not in run_check(moved)
     (moved / TOOL).write_text(WRONG)
     for _ in range(2):
         assert ("wrong-type", "error") in rules(moved)
 
 
-def succeed_with(catalog: Path, *arguments: object) -> str:
-    """What a check says that finds no errors."""
-    done = run_toolcatalog("check", "--catalog", catalog, "--format", "concise", *arguments)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def run_check(catalog: Path, *arguments: object) -> str:
+    """Return the output of a check without errors."""
+    result = run_toolcatalog("check", "--catalog", catalog, "--format", "concise", *arguments)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
-def test_a_folder_that_cannot_be_written_is_no_hindrance(catalog: Path) -> None:
-    """Then nothing is remembered. Not even root may make this one."""
+def test_read_only_folder_disables_the_cache(catalog: Path) -> None:
     assert rules(catalog, "--cache-dir", "/proc/nowhere/build") == []
     assert not (catalog.parent / "build").exists()
 
 
-def test_watch(catalog: Path, tmp_path: Path) -> None:
-    """It checks again when a file changes, until it is interrupted."""
+def test_watch_checks_again_after_each_change(catalog: Path, tmp_path: Path) -> None:
+    """Until it is interrupted."""
     command, log = (
         [sys.executable, "-m", "toolcatalog", "check", "--catalog", str(catalog), "--watch"],
         tmp_path / "log",
@@ -279,13 +271,12 @@ def test_watch(catalog: Path, tmp_path: Path) -> None:
     assert process.returncode == 130
 
 
-def test_ten_thousand_problems(catalog: Path) -> None:
-    """They print within seconds and end with counts."""
+def test_ten_thousand_problems_print_within_seconds(catalog: Path) -> None:
     keys = "".join(f"key{number}: 1\n" for number in range(500))
     for number in range(20):
         folder = catalog / "toolkits" / "mail" / f"MAIL_{number}"
         folder.mkdir()
         (folder / "20250101_00.yaml").write_text(f"{EMPTY}{keys}")
-    done = run_toolcatalog("check", "--catalog", catalog)
-    assert done.returncode == 1
-    assert "\n10,000 errors, 1 warning in 21 files, of 29 files read." in done.stdout
+    result = run_toolcatalog("check", "--catalog", catalog)
+    assert result.returncode == 1
+    assert "\n10,000 errors, 1 warning in 21 files, of 29 files read." in result.stdout

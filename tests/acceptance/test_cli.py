@@ -1,6 +1,4 @@
-"""The command line: exit codes, one sentence for a mistake, nothing but the answer on standard
-output, and a clean end.
-"""
+"""The command line: exit codes, errors in one sentence, and clean standard output."""
 
 import json
 import os
@@ -72,8 +70,7 @@ COMMANDS = dict(commands(cli))
 # Exit codes
 
 
-def test_0_where_all_is_well(catalog: Path, tmp_path: Path) -> None:
-    """`build` and `check` of a good catalog end with 0."""
+def test_exit_code_0_for_a_good_catalog(catalog: Path, tmp_path: Path) -> None:
     assert run_toolcatalog("check", "--catalog", catalog).returncode == 0
     assert (
         run_toolcatalog(
@@ -83,22 +80,22 @@ def test_0_where_all_is_well(catalog: Path, tmp_path: Path) -> None:
     )
 
 
-def test_1_where_the_catalog_has_problems(faulty: Path, tmp_path: Path) -> None:
-    """All problems are shown with place, rule and source line, nothing is built, and there is no
-    traceback.
-    """
+def test_exit_code_1_for_problems(faulty: Path, tmp_path: Path) -> None:
+    """All problems are shown with place, rule and source line; nothing is built; no traceback."""
     for command in (["check"], ["build", "--out", tmp_path / "build", "--site", tmp_path / "site"]):
-        done = run_toolcatalog(*command, "--catalog", faulty)
-        assert done.returncode == 1
+        result = run_toolcatalog(*command, "--catalog", faulty)
+        assert result.returncode == 1
         shown, other = (
-            (done.stdout, done.stderr) if command == ["check"] else (done.stderr, done.stdout)
+            (result.stdout, result.stderr)
+            if command == ["check"]
+            else (result.stderr, result.stdout)
         )
         assert "error" not in other
         assert "catalog/toolkits/a/A_DO/20250101_00.yaml:3:1: error[unknown-key]" in shown
         assert "catalog/toolkits/a/A_DO/20250101_00.yaml:4:9: error[wrong-type]" in shown
         assert " 3 | colour: red\n   | ^^^^^^\n" in shown
         assert "2 errors in 1 file, of 3 files read." in shown
-        assert "Traceback" not in done.stderr
+        assert "Traceback" not in result.stderr
     assert not (tmp_path / "build" / "snapshots").exists()
     assert not (tmp_path / "build" / "current").is_symlink()
     assert not (tmp_path / "site").exists()
@@ -180,7 +177,7 @@ def test_1_where_the_catalog_has_problems(faulty: Path, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_2_where_something_cannot_be_used(
+def test_exit_code_2_for_unusable_input(
     tmp_path: Path,
     shipped_build: Path,
     capsys: pytest.CaptureFixture[str],
@@ -188,8 +185,8 @@ def test_2_where_something_cannot_be_used(
     arguments: list[str],
     sentence: str,
 ) -> None:
-    """One sentence on standard error says what is wrong and what to do; there is no traceback and
-    nothing on standard output.
+    """One sentence on standard error says what is wrong and what to do; standard output stays
+    empty.
     """
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     (tmp_path / "damaged.json").write_text("{")
@@ -229,12 +226,10 @@ def test_2_where_something_cannot_be_used(
         (["build", "--catalog", "{file}"], "is a file."),
     ],
 )
-def test_2_for_a_wrong_call(
+def test_exit_code_2_for_wrong_usage(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], text: str
 ) -> None:
-    """The last line says what is wrong with the call, and what was probably meant; standard output
-    stays empty.
-    """
+    """The last line says what is wrong and suggests a fix; standard output stays empty."""
     (tmp_path / "file").write_text("")
     assert main([argument.format(file=tmp_path / "file") for argument in arguments]) == 2
     out, err = capsys.readouterr()
@@ -244,20 +239,17 @@ def test_2_for_a_wrong_call(
 
 
 @pytest.mark.parametrize("arguments", [[], ["keys"], ["import"]])
-def test_2_without_a_command_and_the_help(
+def test_exit_code_2_and_help_without_a_command(
     capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
-    """No command at all is a wrong call, answered with the help."""
     assert main(arguments) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("Usage: toolcatalog")
 
 
-def test_3_for_a_bug_of_ours(catalog: Path, tmp_path: Path) -> None:
-    """Where a dependency is broken, the traceback comes, then a line that says whose mistake it is;
-    nothing is built.
-    """
+def test_exit_code_3_for_a_bug(catalog: Path, tmp_path: Path) -> None:
+    """A traceback and a line that says that it is a bug; nothing is built."""
     (tmp_path / "installed").mkdir()
     (tmp_path / "installed" / "pyroaring.py").write_text(
         "raise RuntimeError('broken installation')\n"
@@ -267,19 +259,19 @@ def test_3_for_a_bug_of_ours(catalog: Path, tmp_path: Path) -> None:
         ["build", "--catalog", catalog, "--out", tmp_path / "build"],
         ["serve", "--build", tmp_path / "build"],
     ):
-        done = run_toolcatalog(
+        result = run_toolcatalog(
             *command, env={"PYTHONPATH": str(tmp_path / "installed")}, cwd=tmp_path
         )
-        assert (done.returncode, done.stdout) == (3, "")
-        assert "RuntimeError: broken installation" in done.stderr
-        assert done.stderr.splitlines()[-1].startswith(
+        assert (result.returncode, result.stdout) == (3, "")
+        assert "RuntimeError: broken installation" in result.stderr
+        assert result.stderr.splitlines()[-1].startswith(
             "error: This is a bug in toolcatalog, not your mistake. Please report it"
         )
     assert not (tmp_path / "build" / "snapshots").exists()
 
 
-def test_130_where_a_command_is_interrupted(tmp_path: Path) -> None:
-    """Ctrl-C ends a command that waits, without a traceback and without a half-done change."""
+def test_exit_code_130_for_an_interrupt(tmp_path: Path) -> None:
+    """Ctrl-C ends a waiting command without a traceback and without a partial change."""
     descriptors = Path("/proc/self/fd")
     if not descriptors.exists():
         pytest.skip("only /proc tells when a process waits for the key file")
@@ -319,10 +311,8 @@ def open_files(pid: int) -> list[Path]:
 # Output
 
 
-def test_the_key_is_alone_on_standard_output(tmp_path: Path) -> None:
-    """`keys create` and `keys rotate` print the key and nothing else there; what to know about it
-    comes on standard error.
-    """
+def test_standard_output_has_only_the_key(tmp_path: Path) -> None:
+    """`keys create` and `keys rotate` print hints on standard error."""
     file = tmp_path / "keys.json"
     result = run_toolcatalog("keys", "create", "--project", "p", "--keys", file)
     assert re.fullmatch(r"tc_[0-9A-Za-z]{36}\n", result.stdout)
@@ -342,25 +332,23 @@ def test_the_key_is_alone_on_standard_output(tmp_path: Path) -> None:
     )
 
 
-def test_the_digest_is_alone_on_standard_output(catalog: Path, tmp_path: Path) -> None:
-    """`build` prints the digest of the snapshot that `build/current` now is."""
+def test_standard_output_has_only_the_digest(catalog: Path, tmp_path: Path) -> None:
+    """`build` prints the digest of `build/current`."""
     for text in ("Built 1 tool in", "Nothing has changed: 1 tool in"):
-        done = run_toolcatalog(
+        result = run_toolcatalog(
             "build", "--catalog", catalog, "--out", tmp_path / "build", "--site", tmp_path / "site"
         )
-        assert re.fullmatch(r"[0-9a-f]{64}\n", done.stdout)
-        assert (tmp_path / "build" / "current").readlink().name == done.stdout.strip()
-        assert text in done.stderr
+        assert re.fullmatch(r"[0-9a-f]{64}\n", result.stdout)
+        assert (tmp_path / "build" / "current").readlink().name == result.stdout.strip()
+        assert text in result.stderr
 
 
 def test_problems_as_json(faulty: Path) -> None:
-    """`check --format json` is one array of objects with these seven fields, and alone on standard
-    output.
-    """
-    done = run_toolcatalog("check", "--catalog", faulty, "--format", "json")
-    assert done.returncode == 1
+    """An array of objects with seven fields, and nothing else on standard output."""
+    process = run_toolcatalog("check", "--catalog", faulty, "--format", "json")
+    assert process.returncode == 1
     path = "catalog/toolkits/a/A_DO/20250101_00.yaml"
-    result = json.loads(done.stdout)
+    result = json.loads(process.stdout)
     assert [[*problem] for problem in result] == [
         ["path", "line", "column", "rule", "severity", "message", "help"]
     ] * 2
@@ -372,8 +360,7 @@ def test_problems_as_json(faulty: Path) -> None:
     assert "colour" in result[0]["message"]
 
 
-def test_no_problems_as_json(catalog: Path) -> None:
-    """A good catalog is an empty array."""
+def test_no_problems_as_json_are_an_empty_array(catalog: Path) -> None:
     assert (
         json.loads(
             run_successfully(
@@ -384,17 +371,16 @@ def test_no_problems_as_json(catalog: Path) -> None:
     )
 
 
-def test_problems_in_a_line_each(faulty: Path) -> None:
-    """`check --format concise` is a line for each problem, as editors read them."""
-    done = run_toolcatalog("check", "--catalog", faulty, "--format", "concise")
+def test_concise_format_has_a_line_per_problem(faulty: Path) -> None:
+    """In the form that editors parse."""
+    result = run_toolcatalog("check", "--catalog", faulty, "--format", "concise")
     assert [
         re.match(r"catalog/toolkits/a/A_DO/20250101_00\.yaml:\d:\d: [a-z-]+: .", line) is not None
-        for line in done.stdout.splitlines()
+        for line in result.stdout.splitlines()
     ] == [True, True]
 
 
-def test_no_colours_in_a_pipe(faulty: Path, tmp_path: Path) -> None:
-    """Problems, errors, help and lists have no escape codes where nobody would see the colours."""
+def test_no_colors_in_a_pipe(faulty: Path, tmp_path: Path) -> None:
     create_key(tmp_path / "keys.json")
     for arguments in (
         ["check", "--catalog", faulty],
@@ -403,14 +389,16 @@ def test_no_colours_in_a_pipe(faulty: Path, tmp_path: Path) -> None:
         ["biuld"],
         ["keys", "list", "--keys", tmp_path / "keys.json"],
     ):
-        done = run_toolcatalog(*arguments, env={"TERM": "xterm-256color", "COLORTERM": "truecolor"})
-        assert "\x1b" not in done.stdout + done.stderr
-        assert done.stdout + done.stderr
+        result = run_toolcatalog(
+            *arguments, env={"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        )
+        assert "\x1b" not in result.stdout + result.stderr
+        assert result.stdout + result.stderr
 
 
 @pytest.mark.parametrize(("extra", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
-def test_colours_on_a_terminal(faulty: Path, extra: dict[str, str], coloured: bool) -> None:
-    """A person at a terminal sees colours, unless NO_COLOR is set."""
+def test_colors_at_a_terminal(faulty: Path, extra: dict[str, str], coloured: bool) -> None:
+    """Unless NO_COLOR is set."""
     actual, reference = pty.openpty()
     command = [sys.executable, "-m", "toolcatalog", "check", "--catalog", str(faulty)]
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {
@@ -435,17 +423,17 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-def test_a_sentence_is_not_broken_into_lines(tmp_path: Path) -> None:
-    """However narrow the terminal, an error is one line: it can be searched for and copied."""
-    done = run_toolcatalog("check", "--catalog", tmp_path / "none", env={"COLUMNS": "20"})
-    assert done.stderr.count("\n") == 1
+def test_errors_are_not_wrapped(tmp_path: Path) -> None:
+    """Even on a narrow terminal, so that they can be copied and searched for."""
+    result = run_toolcatalog("check", "--catalog", tmp_path / "none", env={"COLUMNS": "20"})
+    assert result.stderr.count("\n") == 1
 
 
-def test_a_reader_that_goes_away_is_no_mistake() -> None:
-    """Output into a closed pipe ends quietly, as in `... | head -1`."""
+def test_closed_pipe_is_no_error() -> None:
+    """As in `... | head -1`."""
     reading, writing = os.pipe()
     os.close(reading)
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "toolcatalog", "completion", "bash"],
         stdout=writing,
         stderr=subprocess.PIPE,
@@ -454,19 +442,17 @@ def test_a_reader_that_goes_away_is_no_mistake() -> None:
         check=False,
     )
     os.close(writing)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 # Help
 
 
 @pytest.mark.parametrize("path", [(), *COMMANDS], ids=" ".join)
-def test_every_help_has_examples_that_could_be_run(
+def test_help_examples_use_existing_flags(
     capsys: pytest.CaptureFixture[str], path: tuple[str, ...]
 ) -> None:
-    """`--help` of every command ends with 0 and shows examples of that command, and their flags are
-    flags that it has.
-    """
+    """`--help` of every command exits with 0 and has examples."""
     assert main([*path, "--help"]) == 0
     text = capsys.readouterr().out
     assert text.startswith(f"Usage: {' '.join(('toolcatalog', *path))} ")
@@ -503,17 +489,16 @@ COMMANDS_OF = {
 }
 
 
-def test_the_help_stays_quick(tmp_path: Path) -> None:
-    """`--help` loads no room of a command: it works where their dependencies are broken."""
+def test_help_imports_no_command(tmp_path: Path) -> None:
+    """`--help` works even if dependencies of the commands are broken."""
     for name in ("jinja2", "starlette", "uvicorn", "jsonschema", "pyroaring", "yaml"):
         (tmp_path / f"{name}.py").write_text("raise RuntimeError('loaded')\n")
-    done = run_toolcatalog("--help", env={"PYTHONPATH": str(tmp_path)})
-    assert (done.returncode, done.stderr) == (0, "")
-    assert all(name in done.stdout for (name, *extra) in COMMANDS if not extra)
+    result = run_toolcatalog("--help", env={"PYTHONPATH": str(tmp_path)})
+    assert (result.returncode, result.stderr) == (0, "")
+    assert all(name in result.stdout for (name, *extra) in COMMANDS if not extra)
 
 
-def test_three_ways_to_call_it() -> None:
-    """`python -m toolcatalog`, the installed command and `main` are the same program."""
+def test_module_script_and_function_are_the_same_program() -> None:
     as_module = run_successfully("--version")
     as_command = subprocess.run(
         [BIN / "toolcatalog", "--version"], capture_output=True, text=True, check=True
@@ -537,9 +522,7 @@ def test_three_ways_to_call_it() -> None:
     ],
 )
 def test_completion_in_bash(typed: list[str], offered: list[str]) -> None:
-    """The script that `completion bash` prints, sourced in a real bash, completes commands, flags
-    and choices.
-    """
+    """In a real bash: commands, flags and choices."""
     bash = shutil.which("bash")
     if bash is None:
         pytest.skip("there is no bash")
@@ -550,14 +533,14 @@ def test_completion_in_bash(typed: list[str], offered: list[str]) -> None:
         $(complete -p toolcatalog | sed 's/.*-F \\([^ ]*\\) .*/\\1/') toolcatalog
         printf '%s\\n' "${{COMPREPLY[@]}}"
     """
-    done = subprocess.run(
+    result = subprocess.run(
         [bash, "-c", script],
         capture_output=True,
         text=True,
         env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"},
         check=False,
     )
-    assert (sorted(done.stdout.split()), done.stderr) == (offered, "")
+    assert (sorted(result.stdout.split()), result.stderr) == (offered, "")
 
 
 @pytest.mark.parametrize(
@@ -571,9 +554,7 @@ def test_completion_in_bash(typed: list[str], offered: list[str]) -> None:
     ],
 )
 def test_completion_in_other_shells(shell: str, line: str) -> None:
-    """The scripts for zsh and fish register the command, and the shell reads them where it is
-    installed.
-    """
+    """zsh and fish accept the scripts, if they are installed."""
     script = run_successfully("completion", shell)
     assert line in script.splitlines()
     if shutil.which(shell):
@@ -583,10 +564,8 @@ def test_completion_in_other_shells(shell: str, line: str) -> None:
 # The end of a server
 
 
-def test_a_server_ends_well_on_sigterm(shipped_build: Path, tmp_path: Path) -> None:
-    """The request under way is answered, no new one is taken, the exit code is 0, and the log has
-    no complaint.
-    """
+def test_server_stops_cleanly_on_sigterm(shipped_build: Path, tmp_path: Path) -> None:
+    """It finishes the running request, accepts no new one, and exits with 0."""
     with start_server(shipped_build, tmp_path) as server:
         host, port = server.url.removeprefix("http://").split(":")
         path = "/api/v3/tool_router/session/trs_playground/tools"
@@ -618,8 +597,8 @@ def takes_connections(host: str, port: int) -> bool:
         return another.connect_ex((host, port)) == 0
 
 
-def test_a_server_ends_well_on_ctrl_c(shipped_build: Path, tmp_path: Path) -> None:
-    """Interrupted by a person it ends with 130, at once and without a traceback."""
+def test_server_stops_on_ctrl_c(shipped_build: Path, tmp_path: Path) -> None:
+    """Exit code 130, at once and without a traceback."""
     with start_server(shipped_build, tmp_path) as server:
         # it says where it will answer before it does
         assert httpx.get(f"{server.url}/healthz").status_code == 200
@@ -630,10 +609,8 @@ def test_a_server_ends_well_on_ctrl_c(shipped_build: Path, tmp_path: Path) -> No
         assert "Traceback" not in server.log.read_text()
 
 
-def test_a_server_says_where_it_is(shipped_build: Path, tmp_path: Path) -> None:
-    """The first line names address and snapshot, and says that without a site there is only the
-    API.
-    """
+def test_server_prints_its_address(shipped_build: Path, tmp_path: Path) -> None:
+    """With the snapshot, and that there is only the API if there is no site."""
     with start_server(shipped_build, tmp_path, "--site", str(tmp_path / "none")) as server:
         digest = (shipped_build / "current").readlink().name
         assert (
@@ -644,8 +621,8 @@ def test_a_server_says_where_it_is(shipped_build: Path, tmp_path: Path) -> None:
         assert httpx.get(f"{server.url}/").status_code == 404
 
 
-def test_a_server_starts_without_keys(shipped_build: Path, tmp_path: Path) -> None:
-    """Without a key file it says so, answers 401, and takes the first key over when it is made."""
+def test_server_starts_without_keys(shipped_build: Path, tmp_path: Path) -> None:
+    """It says so, answers 401, and reads the key file when it appears."""
     command = [
         sys.executable,
         "-m",
@@ -673,8 +650,7 @@ def test_a_server_starts_without_keys(shipped_build: Path, tmp_path: Path) -> No
             process.terminate()
 
 
-def test_the_shipped_catalog_is_without_problems() -> None:
-    """What is shipped passes its own check."""
+def test_shipped_catalog_has_no_problems() -> None:
     assert (
         json.loads(run_successfully("check", "--catalog", SHIPPED_CATALOG, "--format", "json"))
         == []
@@ -684,17 +660,19 @@ def test_the_shipped_catalog_is_without_problems() -> None:
 # search
 
 
-def test_search_shows_the_best_first(shipped_build: Path) -> None:
-    """Slugs and names on standard output, how many were found on standard error; the order is that
-    of the API.
+def test_search_prints_the_best_match_first(shipped_build: Path) -> None:
+    """Slugs and names on standard output, the number of matches on standard error; in the order of
+    the API.
     """
-    done = run_toolcatalog("search", "refund", "a customer", "--build", shipped_build, "--limit", 2)
-    assert (done.returncode, [line.split()[0] for line in done.stdout.splitlines()][:1]) == (
+    result = run_toolcatalog(
+        "search", "refund", "a customer", "--build", shipped_build, "--limit", 2
+    )
+    assert (result.returncode, [line.split()[0] for line in result.stdout.splitlines()][:1]) == (
         0,
         ["STRIPE_CREATE_REFUND"],
     )
-    assert len(done.stdout.splitlines()) == 2
-    assert re.fullmatch(r"\d+ tools found, the first 2 shown.\n", done.stderr)
+    assert len(result.stdout.splitlines()) == 2
+    assert re.fullmatch(r"\d+ tools found, the first 2 shown.\n", result.stderr)
     narrowed = run_toolcatalog(
         "search",
         "create",
@@ -710,17 +688,15 @@ def test_search_shows_the_best_first(shipped_build: Path) -> None:
     assert {line.partition("_")[0] for line in narrowed.stdout.splitlines()} == {"LINEAR", "JIRA"}
 
 
-def test_search_explains(shipped_build: Path) -> None:
-    """Each word with its points by field, then what the score is made of; and the same for
-    programs.
-    """
-    done = run_toolcatalog(
+def test_search_explains_scores(shipped_build: Path) -> None:
+    """The points of each word by field, as text and as JSON."""
+    result = run_toolcatalog(
         "search", "create an issue on github", "--build", shipped_build, "--limit", 1, "--explain"
     )
-    lines = [line.split() for line in done.stdout.splitlines() if line]
+    lines = [line.split() for line in result.stdout.splitlines() if line]
     assert lines[0][0] == "GITHUB_CREATE_ISSUE"
     assert {line[0] for line in lines[1:-1]} >= {"github", "create", "issue"}
-    assert (lines[-1][0], "100% covered" in done.stdout) == ("score", True)
+    assert (lines[-1][0], "100% covered" in result.stdout) == ("score", True)
     output = json.loads(
         run_toolcatalog(
             "search",
@@ -740,11 +716,11 @@ def test_search_explains(shipped_build: Path) -> None:
     assert score == pytest.approx(output[0]["score"])
 
 
-def test_search_that_finds_nothing(shipped_build: Path, tmp_path: Path) -> None:
-    """Exit 1 and a way on; what cannot be used is exit 2 and one sentence."""
-    done = run_toolcatalog("search", "mesagges", "--build", shipped_build, "--toolkit", "stripe")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "Nothing found for 'mesagges'. Did you mean: message\n"
+def test_search_without_a_match_exits_with_1(shipped_build: Path, tmp_path: Path) -> None:
+    """With a hint; unusable input exits with 2 and one sentence."""
+    result = run_toolcatalog("search", "mesagges", "--build", shipped_build, "--toolkit", "stripe")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == "Nothing found for 'mesagges'. Did you mean: message\n"
     assert (
         run_toolcatalog("search", "zzzzqq", "--build", shipped_build).stderr
         == "Nothing found for 'zzzzqq'. Try other words.\n"

@@ -1,6 +1,4 @@
-"""The room `server.protocol`: no client holds a connection, or memory, longer than it does
-something with it. Sockets on a real event loop.
-"""
+"""Tests of `server.protocol`: limits on slow, idle and large clients, with real sockets."""
 
 import asyncio
 import re
@@ -33,17 +31,17 @@ LONG = "/api/v3/tools?limit=1000"
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-class Hasty(LimitedProtocol):
-    """One that looks often."""
+class FrequentChecks(LimitedProtocol):
+    """A protocol that checks its timeouts often."""
 
     check_interval = 0.2
 
 
 @asynccontextmanager
-async def hasty(
+async def checking_server(
     build: Path, server: Server
 ) -> AsyncIterator[tuple[Callable[[], Awaitable[Stream]], ServerState]]:
-    """A server in this process that looks often: what connects to it, and what it knows of its
+    """A server in this process that checks timeouts often; returns a connect function and its
     connections.
     """
     live = AppState(KeyRing(server.keys_file), open_build(build))
@@ -58,34 +56,36 @@ async def hasty(
     config.load()
     state = ServerState()
     listening = await asyncio.get_running_loop().create_server(
-        lambda: Hasty(config, state, {}), "127.0.0.1", 0
+        lambda: FrequentChecks(config, state, {}), "127.0.0.1", 0
     )
     address = listening.sockets[0].getsockname()
     yield (lambda: asyncio.open_connection(*address)), state
     listening.close()
 
 
-def ended(build: Path, server: Server, data_sent: bytes, repeated: bytes = b"") -> bytes:
-    """What a client gets that sends this, then `repeated` every tenth of a second, until its
-    connection is closed.
+def read_until_closed(
+    build: Path, server: Server, data_sent: bytes, repeated: bytes = b""
+) -> bytes:
+    """Send data, then `repeated` every tenth of a second, and return what arrives until the server
+    closes.
     """
 
     async def client() -> bytes:
-        async with hasty(build, server) as (connect, state):
+        async with checking_server(build, server) as (connect, state):
             reader, writer = await connect()
             writer.write(data_sent)
             sending = asyncio.create_task(_trickle(writer, repeated))
             result = await asyncio.wait_for(reader.read(), 30)
             sending.cancel()
             writer.close()
-            await _until(lambda: not state.connections and not state.tasks)
+            await _wait_until(lambda: not state.connections and not state.tasks)
             return result
 
     return asyncio.run(client())
 
 
-def flood(connection: socket.socket, part: bytes) -> None:
-    """Send this without end."""
+def send_forever(connection: socket.socket, part: bytes) -> None:
+    """Send data again and again."""
     for _ in range(100_000):
         connection.sendall(part)
 
@@ -96,41 +96,45 @@ async def _trickle(writer: asyncio.StreamWriter, repeated: bytes) -> None:
         writer.write(repeated)
 
 
-async def _until(holds: Callable[[], bool]) -> None:
+async def _wait_until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
         while not holds():
             await asyncio.sleep(0.02)
 
 
 @pytest.mark.parametrize("repeated", [b"", b"a"])
-def test_a_head_must_come(shipped: Server, shipped_build: Path, repeated: bytes) -> None:
-    """A head that stops, or comes a byte at a time, is refused in the envelope, and the connection
-    closed.
+def test_slow_request_head_is_refused(
+    shipped: Server, shipped_build: Path, repeated: bytes
+) -> None:
+    """A head that stops, or arrives byte by byte, gets an error response, and the connection
+    closes.
     """
-    result = ended(shipped_build, shipped, b"GET /healthz HTTP/1.1\r\nHost: a", repeated)
+    result = read_until_closed(
+        shipped_build, shipped, b"GET /healthz HTTP/1.1\r\nHost: a", repeated
+    )
     assert result.startswith(b"HTTP/1.1 408 ")
     assert b'"slug":"request_timeout"' in result
 
 
-def test_a_connection_too_many_is_refused(
+def test_excess_connection_is_refused(
     shipped: Server, shipped_build: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is told so, and when another has gone, there is room again."""
-    monkeypatch.setattr(Hasty, "check_interval", 60.0)
-    monkeypatch.setattr(Hasty, "connection_limit", ConnectionLimit(2))
+    """With an error response; when another one closes, there is room again."""
+    monkeypatch.setattr(FrequentChecks, "check_interval", 60.0)
+    monkeypatch.setattr(FrequentChecks, "connection_limit", ConnectionLimit(2))
 
     async def client() -> tuple[bytes, bytes]:
-        async with hasty(shipped_build, shipped) as (connect, state):
+        async with checking_server(shipped_build, shipped) as (connect, state):
             streams = [await connect() for _ in range(3)]
             rejected = await streams[2][0].read()
             streams[0][1].close()
-            await _until(lambda: len(state.connections) == 1)
+            await _wait_until(lambda: len(state.connections) == 1)
             streams.append(await connect())
             streams[3][1].write(request(shipped, "/healthz"))
             answered = await streams[3][0].readline()
             for _, writer in streams:
                 writer.close()
-            await _until(lambda: not state.connections)
+            await _wait_until(lambda: not state.connections)
             return rejected, answered
 
     rejected, answered = asyncio.run(client())
@@ -141,12 +145,10 @@ def test_a_connection_too_many_is_refused(
 
 @pytest.mark.parametrize("path", ["", "large.bin"])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_who_holds_all_connections_keeps_no_revoked_key_good(
+def test_key_file_is_readable_with_all_descriptors_used(
     workers: int, path: str, shipped_build: Path, tmp_path: Path
 ) -> None:
-    """Some descriptors are the server's own: the file of the keys is read while clients hold all
-    that they can get, files beside their connections among them.
-    """
+    """The server reserves descriptors, so that a revoked key does not stay valid."""
     keys_file, site = tmp_path / "keys.json", tmp_path / "site"
     key = create_key(keys_file)
     site.mkdir()
@@ -195,15 +197,13 @@ def test_who_holds_all_connections_keeps_no_revoked_key_good(
         wait_until(is_refused)
 
 
-def test_a_server_that_may_open_few_files_does_not_start(
-    shipped_build: Path, tmp_path: Path
-) -> None:
-    """It says how to mend that, rather than to fail at one file or another later."""
+def test_server_needs_a_minimum_of_descriptors(shipped_build: Path, tmp_path: Path) -> None:
+    """It does not start, and says how to raise the limit."""
     command = (
         f"{sys.executable} -m toolcatalog serve --build {shipped_build} --keys {tmp_path}/keys.json"
         " --port 0"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", f"ulimit -n 40 && exec {command}"],
         capture_output=True,
         text=True,
@@ -211,64 +211,61 @@ def test_a_server_that_may_open_few_files_does_not_start(
         timeout=TIMEOUT,
     )
     invalid = "This process may have 40 files open, and a server needs 64 for itself"
-    assert (done.returncode, done.stderr) == (
+    assert (result.returncode, result.stderr) == (
         2,
         f"error: {invalid}: allow more (`ulimit -n`, in a systemd unit `LimitNOFILE`).\n",
     )
 
 
-def test_who_says_nothing_is_left(shipped: Server, shipped_build: Path) -> None:
-    """A connection without a request is closed without a word."""
-    assert ended(shipped_build, shipped, b"") == b""
+def test_silent_connection_is_closed(shipped: Server, shipped_build: Path) -> None:
+    assert read_until_closed(shipped_build, shipped, b"") == b""
 
 
 @pytest.mark.parametrize("repeated", [b"", b" "])
-def test_a_body_must_come(shipped: Server, shipped_build: Path, repeated: bytes) -> None:
-    """A body that somebody waits for."""
+def test_slow_body_is_refused(shipped: Server, shipped_build: Path, repeated: bytes) -> None:
     assert (
-        ended(shipped_build, shipped, request(shipped, SESSION, "Content-Length: 9000"), repeated)
+        read_until_closed(
+            shipped_build, shipped, request(shipped, SESSION, "Content-Length: 9000"), repeated
+        )
         == b""
     )
 
 
 @pytest.mark.parametrize("repeated", [b"", b"1\r\na\r\n"])
-def test_a_body_must_come_also_after_the_answer(
+def test_missing_body_closes_the_connection_after_the_response(
     shipped: Server, shipped_build: Path, repeated: bytes
 ) -> None:
-    """A body that nobody reads holds no connection either."""
-    result = ended(
+    result = read_until_closed(
         shipped_build, shipped, request(shipped, "/healthz", "Transfer-Encoding: chunked"), repeated
     )
     assert result.startswith(b"HTTP/1.1 200 ")
 
 
-def test_an_answer_must_be_taken(shipped: Server, shipped_build: Path) -> None:
-    """A client that asks for much and reads nothing is left; what it did not take is not kept."""
+def test_client_that_reads_nothing_is_disconnected(shipped: Server, shipped_build: Path) -> None:
+    """The server drops the unsent response."""
 
     async def client() -> None:
-        async with hasty(shipped_build, shipped) as (connect, state):
+        async with checking_server(shipped_build, shipped) as (connect, state):
             reader, writer = await connect()
             writer.transport.pause_reading()  # type: ignore[attr-defined]
             writer.write(request(shipped, LONG) * 40)
-            await _until(
+            await _wait_until(
                 lambda: any(
                     connection.transport.get_write_buffer_size() for connection in state.connections
                 )
             )
-            await _until(lambda: not state.connections and not state.tasks)
+            await _wait_until(lambda: not state.connections and not state.tasks)
             writer.close()
             assert reader
 
     asyncio.run(client())
 
 
-def test_a_slow_reader_gets_all(shipped: Server, shipped_build: Path) -> None:
-    """A client that takes an answer in small steps for many looks gets every byte, also of several
-    answers.
-    """
+def test_slow_reader_gets_all_bytes(shipped: Server, shipped_build: Path) -> None:
+    """Also of several responses."""
 
     async def client() -> bytes:
-        async with hasty(shipped_build, shipped) as (connect, _):
+        async with checking_server(shipped_build, shipped) as (connect, _):
             reader, writer = await connect()
             writer.write(
                 request(shipped, LONG) * 20 + request(shipped, "/healthz", "Connection: close")
@@ -285,13 +282,10 @@ def test_a_slow_reader_gets_all(shipped: Server, shipped_build: Path) -> None:
     assert result.endswith(b'{"status":"ok"}')
 
 
-def test_busy_connections_stay(shipped: Server, shipped_build: Path) -> None:
-    """A client that asks again and again, by heads that are known and others, is not disturbed by
-    the looks.
-    """
+def test_busy_connections_are_not_closed(shipped: Server, shipped_build: Path) -> None:
 
     async def client() -> None:
-        async with hasty(shipped_build, shipped) as (connect, _):
+        async with checking_server(shipped_build, shipped) as (connect, _):
             reader, writer = await connect()
             for number in range(20):
                 writer.write(
@@ -310,18 +304,15 @@ def test_busy_connections_stay(shipped: Server, shipped_build: Path) -> None:
 
 
 @pytest.mark.parametrize("part", [b"x: " + b"a" * 8000 + b"\r\n", b"a" * 8000], ids=["many", "one"])
-def test_a_head_that_is_too_large(shipped: Server, part: bytes) -> None:
-    """Many headers, or one long one: refused in the envelope when it is clear, and no more is
-    read.
-    """
+def test_large_request_head_is_refused(shipped: Server, part: bytes) -> None:
+    """Many headers or one long one, without reading the rest."""
     with connected(shipped) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nx: ")
         with pytest.raises(OSError, match=r"reset|pipe"):
-            flood(connection, part)
+            send_forever(connection, part)
 
 
-def test_a_large_head_is_reported(shipped: Server) -> None:
-    """Who waits for the answer reads it."""
+def test_client_can_read_the_error_for_a_large_head(shipped: Server) -> None:
     with connected(shipped) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.sendall(b"GET /healthz HTTP/1.1\r\n")
@@ -339,7 +330,7 @@ def test_a_large_head_is_reported(shipped: Server) -> None:
     [[f"x{number}: a" for number in range(101)], ["x: " + "a" * 70_000]],
     ids=["101 headers", "68 KiB in one packet"],
 )
-def test_a_complete_head_that_is_too_large_is_refused(shipped: Server, lines: list[str]) -> None:
+def test_complete_large_head_is_refused(shipped: Server, lines: list[str]) -> None:
     with connected(shipped) as connection:
         connection.sendall(request(shipped, "/healthz", *lines))
         result = connection.recv(100_000)
@@ -347,17 +338,15 @@ def test_a_complete_head_that_is_too_large_is_refused(shipped: Server, lines: li
     assert b'"slug":"head_too_large"' in result
 
 
-def test_a_body_without_end(shipped: Server) -> None:
-    """What nobody reads is passed over up to a bound."""
+def test_unread_body_is_discarded_up_to_a_limit(shipped: Server) -> None:
     with connected(shipped) as connection:
         connection.sendall(request(shipped, "/healthz", "Transfer-Encoding: chunked"))
         chunk = b"10000\r\n" + b"a" * 65536 + b"\r\n"
         with pytest.raises(OSError, match=r"reset|pipe"):
-            flood(connection, chunk)
+            send_forever(connection, chunk)
 
 
-def test_what_is_no_http_is_reported(shipped: Server) -> None:
-    """In the envelope, as all errors."""
+def test_invalid_http_gets_an_error_response(shipped: Server) -> None:
     with connected(shipped) as connection:
         connection.sendall(b"\x16\x03\x01\x02\x00\x01")
         result = connection.recv(100_000)
@@ -365,10 +354,7 @@ def test_what_is_no_http_is_reported(shipped: Server) -> None:
     assert b'"slug":"invalid_request"' in result
 
 
-def test_who_leaves_among_answers_is_no_fault(shipped: Server) -> None:
-    """A client that is gone while one of several requests is answered leaves no trace of a
-    fault.
-    """
+def test_client_disconnect_logs_no_error(shipped: Server) -> None:
     for _ in range(5):
         with connected(shipped) as connection:
             connection.sendall(request(shipped, LONG) * 20)

@@ -22,9 +22,20 @@ pytestmark = pytest.mark.xdist_group("clients")
 Args = dict[str, Any]
 
 FIELDS = {
-    "slug", "name", "description", "toolkit", "input_parameters", "output_parameters", "no_auth",
-    "available_versions", "version", "scopes", "tags", "is_deprecated", "deprecated",
-}  # fmt: skip
+    "slug",
+    "name",
+    "description",
+    "toolkit",
+    "input_parameters",
+    "output_parameters",
+    "no_auth",
+    "available_versions",
+    "version",
+    "scopes",
+    "tags",
+    "is_deprecated",
+    "deprecated",
+}
 ENVELOPE = {"message", "code", "slug", "status", "request_id", "suggested_fix", "errors"}
 ALL = {"limit": 1000}
 
@@ -63,12 +74,10 @@ def at_version(entries: list[ReferenceVersion], version: str) -> list[ReferenceV
     ],
     ids=str,
 )
-def test_every_page(
+def test_pages_contain_every_tool_once(
     client: ApiClient, newest: list[ReferenceVersion], limit: Args, size: int
 ) -> None:
-    """Followed from cursor to cursor, the pages hold every tool of the YAML files once, by slug,
-    whole and in full pages.
-    """
+    """Followed by cursor, in the order of slugs, with all fields."""
     total = -(-len(newest) // size)
     result, cursor = [], None
     for number in range(1, total + 1):
@@ -85,12 +94,10 @@ def test_every_page(
     assert result == documents(newest)
 
 
-def test_the_cursor_says_page_and_size_and_wins_over_limit(
+def test_cursor_has_page_and_size_and_overrides_limit(
     client: ApiClient, newest: list[ReferenceVersion]
 ) -> None:
-    """A cursor is the base64 of the page number and the page size; a limit beside it does not
-    count; past the end there is nothing.
-    """
+    """It is base64 of both; past the end, a page is empty."""
     page = client.call_ok("tools", {"limit": 9})
     assert base64.b64decode(page["next_cursor"]) == b"2:9"
     assert (
@@ -108,10 +115,8 @@ def test_the_cursor_says_page_and_size_and_wins_over_limit(
 # Versions
 
 
-def test_every_version_of_every_tool(client: ApiClient, catalog: ReferenceModel) -> None:
-    """Each version file comes out by `version`, all thirteen fields as the file says, parameters in
-    the author's order.
-    """
+def test_get_returns_every_version(client: ApiClient, catalog: ReferenceModel) -> None:
+    """All fields as in the file, parameters in the author's order."""
     entries = [entry for versions in catalog.tools.values() for entry in versions]
     assert len(entries) >= 190
     for entry in entries:
@@ -123,9 +128,9 @@ def test_every_version_of_every_tool(client: ApiClient, catalog: ReferenceModel)
             assert json.dumps(tool[field]) == json.dumps(expected[field])
 
 
-def test_a_tool_at_the_versions_of_its_toolkit(client: ApiClient, catalog: ReferenceModel) -> None:
-    """`toolkit_versions` gives the newest version not newer than the toolkit's; a tool that had
-    none yet is not found; `version` wins.
+def test_get_with_toolkit_versions(client: ApiClient, catalog: ReferenceModel) -> None:
+    """The newest version not newer than the toolkit's; 404 if there was none; `version` has
+    priority.
     """
     changed = {slug: entries for slug, entries in catalog.tools.items() if len(entries) > 1}
     assert changed
@@ -146,10 +151,8 @@ def test_a_tool_at_the_versions_of_its_toolkit(client: ApiClient, catalog: Refer
         assert client.call_ok("tool", {"tool_slug": slug, **first})["version"] == entries[0].version
 
 
-def test_the_newest_version(client: ApiClient, catalog: ReferenceModel) -> None:
-    """Without a version, and with `latest` in each spelling, the newest comes: by get, and in the
-    list.
-    """
+def test_newest_version_is_the_default(client: ApiClient, catalog: ReferenceModel) -> None:
+    """Also for `latest` in every spelling, in get and list."""
     entries = next(entries for entries in catalog.tools.values() if len(entries) > 1)
     spellings: list[Args] = [
         {},
@@ -169,10 +172,8 @@ def test_the_newest_version(client: ApiClient, catalog: ReferenceModel) -> None:
     ) == json.loads(entries[-1].body)
 
 
-def test_every_toolkit_at_every_version(client: ApiClient, catalog: ReferenceModel) -> None:
-    """A list pinned by a dictionary holds each tool of the toolkit as of that version, and no tool
-    that came later.
-    """
+def test_list_with_pinned_toolkit(client: ApiClient, catalog: ReferenceModel) -> None:
+    """Each tool as of the pinned version, without tools that came later."""
     for toolkit, versions in catalog.toolkits.items():
         own = [
             catalog.tools[slug]
@@ -187,10 +188,8 @@ def test_every_toolkit_at_every_version(client: ApiClient, catalog: ReferenceMod
             assert pinned["items"] == documents(expected)
 
 
-def test_pins_of_several_toolkits_and_of_all(client: ApiClient, catalog: ReferenceModel) -> None:
-    """Two pins hold for their two toolkits and the newest for the others; a plain version holds for
-    every toolkit.
-    """
+def test_list_with_several_pins(client: ApiClient, catalog: ReferenceModel) -> None:
+    """Each pin counts for its toolkit; a plain version counts for all."""
     first, second, *_ = [
         toolkit for toolkit, versions in catalog.toolkits.items() if len(versions) > 1
     ]
@@ -214,73 +213,73 @@ def test_pins_of_several_toolkits_and_of_all(client: ApiClient, catalog: Referen
 # Filters
 
 
-def filtered(
+def assert_filtered(
     client: ApiClient,
     newest: list[ReferenceVersion],
     args: Args,
     keep: Callable[[ReferenceVersion], bool],
 ) -> None:
-    """A list narrowed by these arguments holds just the tools to keep, and there are some, but not
-    all.
-    """
+    """Check that a filtered list has exactly the expected tools: some, but not all."""
     expected = [entry.slug for entry in newest if keep(entry)]
     assert 0 < len(expected) < len(newest), args
     page = client.call_ok("tools", {**args, **ALL})
     assert (got(page), page["total_items"]) == (expected, len(expected)), args
 
 
-def test_toolkit_slug(
+def test_filter_by_toolkit(
     client: ApiClient, catalog: ReferenceModel, newest: list[ReferenceVersion]
 ) -> None:
-    """Every toolkit's tools by its slug, and those of several by slugs joined with commas."""
+    """One slug, or several separated by commas."""
     for toolkit in catalog.toolkits:
-        filtered(
+        assert_filtered(
             client,
             newest,
             {"toolkit_slug": toolkit},
             lambda entry, toolkit=toolkit: entry.toolkit == toolkit,  # type: ignore[misc]
         )
     several = sorted(catalog.toolkits)[1:9:3]
-    filtered(
+    assert_filtered(
         client, newest, {"toolkit_slug": ",".join(several)}, lambda entry: entry.toolkit in several
     )
 
 
 @pytest.mark.parametrize("parameter", ["tags", "scopes"])
-def test_tags_and_scopes(client: ApiClient, newest: list[ReferenceVersion], parameter: str) -> None:
-    """Each tag, each scope and a list of them find the tools with at least one; a word that no tool
-    has finds none and spoils nothing.
-    """
+def test_filter_by_tags_and_scopes(
+    client: ApiClient, newest: list[ReferenceVersion], parameter: str
+) -> None:
+    """Tools with at least one of them; an unknown word matches nothing."""
     existing = sorted({word for entry in newest for word in getattr(entry, parameter)})
     assert len(existing) > 30
     for word in existing:
-        filtered(
+        assert_filtered(
             client,
             newest,
             {parameter: [word]},
             lambda entry, word=word: word in getattr(entry, parameter),  # type: ignore[misc]
         )
     items = existing[::7]
-    filtered(
+    assert_filtered(
         client,
         newest,
         {parameter: [*items, "no such word"]},
         lambda entry: any(word in getattr(entry, parameter) for word in items),
     )
     assert client.call_ok("tools", {parameter: ["no such word"]}) == {
-        "items": [], "next_cursor": None, "total_pages": 0, "current_page": 1, "total_items": 0,
-    }  # fmt: skip
+        "items": [],
+        "next_cursor": None,
+        "total_pages": 0,
+        "current_page": 1,
+        "total_items": 0,
+    }
 
 
-def test_auth_config_ids(
+def test_filter_by_auth_config_ids(
     client: ApiClient, catalog: ReferenceModel, newest: list[ReferenceVersion]
 ) -> None:
-    """The tools usable with each auth config, and with any of several, given as a list or as a
-    string with commas.
-    """
+    """As a list or separated by commas."""
     assert len(catalog.configs) > 1
     for id, config in catalog.configs.items():
-        filtered(
+        assert_filtered(
             client,
             newest,
             {"auth_config_ids": [id]},
@@ -288,7 +287,7 @@ def test_auth_config_ids(
         )
     several = sorted(catalog.configs)[:3]
     for ids in (several, ",".join(several)):
-        filtered(
+        assert_filtered(
             client,
             newest,
             {"auth_config_ids": ids},
@@ -304,15 +303,15 @@ def usable(entry: ReferenceVersion, config: Mapping[str, Any]) -> bool:
     )
 
 
-def test_important_and_include_deprecated(
+def test_filter_by_important_and_deprecated(
     client: ApiClient, newest: list[ReferenceVersion]
 ) -> None:
-    """`important` narrows only as "true", also with a toolkit, as one SDK sends it; deprecated
-    tools go only where that is asked for.
-    """
-    filtered(client, newest, {"important": "true"}, lambda entry: "important" in entry.tags)
-    filtered(client, newest, {"include_deprecated": False}, lambda entry: not entry.deprecated)
-    filtered(
+    """`important` filters only as "true"; deprecated tools are left out only on request."""
+    assert_filtered(client, newest, {"important": "true"}, lambda entry: "important" in entry.tags)
+    assert_filtered(
+        client, newest, {"include_deprecated": False}, lambda entry: not entry.deprecated
+    )
+    assert_filtered(
         client,
         newest,
         {"important": "true", "toolkit_slug": "github"},
@@ -322,12 +321,12 @@ def test_important_and_include_deprecated(
         assert got(client.call_ok("tools", {**args, **ALL})) == slugs(newest)
 
 
-def test_filters_together(
+def test_filters_combine_with_and(
     client: ApiClient, catalog: ReferenceModel, newest: list[ReferenceVersion]
 ) -> None:
-    """Filters of different kinds must all hold, in the version in force."""
+    """In the version that the pins select."""
     args = {"toolkit_slug": "github,slack", "tags": ["readOnlyHint"], "include_deprecated": False}
-    filtered(
+    assert_filtered(
         client,
         newest,
         args,
@@ -352,12 +351,10 @@ def test_filters_together(
 
 
 @pytest.mark.parametrize("parameter", ["query", "search"])
-def test_query_and_search(
+def test_query_and_search_are_equal(
     client: ApiClient, catalog: ReferenceModel, newest: list[ReferenceVersion], parameter: str
 ) -> None:
-    """Both spellings find the tools that share a term with the text, the same ones in the same
-    order, the tool meant before all others.
-    """
+    """Both return the tools that share a term, in the same order, the best match first."""
     for text, first in (
         ("open an issue", None),
         ("GITHUB_CREATE_ISSUE", "GITHUB_CREATE_ISSUE"),
@@ -382,12 +379,10 @@ def test_query_and_search(
     )
 
 
-def test_query_is_soft_and_wins_over_search(
+def test_query_combines_with_filters_and_overrides_search(
     client: ApiClient, catalog: ReferenceModel, newest: list[ReferenceVersion]
 ) -> None:
-    """The other filters choose what a query looks at; beside `query`, `search` does not count; a
-    word that is nowhere finds nothing.
-    """
+    """An unknown word matches nothing."""
     narrow = client.call_ok("tools", {"query": "inbox", "toolkit_slug": "gmail", **ALL})
     expected = catalog.expand_query("inbox")
     assert (
@@ -404,9 +399,11 @@ def test_query_is_soft_and_wins_over_search(
     assert client.call_ok("tools", {"query": "qqqzzzxxx"})["total_items"] == 0
 
 
-def test_tool_slugs(client: ApiClient, newest: list[ReferenceVersion]) -> None:
-    """Exactly the tools named come, in that order, each once, unknown ones left out, whatever the
-    other filters say; pages still count.
+def test_tool_slugs_returns_the_named_tools(
+    client: ApiClient, newest: list[ReferenceVersion]
+) -> None:
+    """In the given order, each once, without unknown ones, and regardless of other filters; still
+    in pages.
     """
     expected = slugs(newest)[40:0:-4]
     args = {"tool_slugs": ",".join([*expected, "NO_SUCH_TOOL", expected[0]]), "limit": 9999}
@@ -431,10 +428,8 @@ def test_tool_slugs(client: ApiClient, newest: list[ReferenceVersion]) -> None:
     assert shortened["total_pages"] == -(-len(expected) // 4)
 
 
-def test_tool_slugs_at_a_version(client: ApiClient, catalog: ReferenceModel) -> None:
-    """`toolkit_versions` counts for tools fetched by their slugs; a tool that the toolkit did not
-    have then is left out.
-    """
+def test_tool_slugs_with_toolkit_versions(client: ApiClient, catalog: ReferenceModel) -> None:
+    """A tool that the toolkit did not have then is left out."""
     version = catalog.toolkits["github"][0]
     own = [
         entries for slug, entries in sorted(catalog.tools.items()) if entries[0].toolkit == "github"
@@ -473,19 +468,15 @@ EMPTY: list[Args] = [
 ]
 
 
-def test_nothing_said_is_nothing_asked(client: ApiClient) -> None:
-    """An empty text, list or object and a null, as each client sends it, is as if the parameter
-    were not there.
-    """
+def test_empty_parameters_are_ignored(client: ApiClient) -> None:
+    """An empty string, list or object and null, as each client sends it."""
     usual = client.call_ok("tools")
     for args in EMPTY:
         assert client.call_ok("tools", args) == usual, args
 
 
-def test_unknown_and_further_parameters(client: ApiClient, newest: list[ReferenceVersion]) -> None:
-    """An unknown parameter is ignored; `sort_by` and `order`, which the clients do not know, go
-    through as extra query parameters.
-    """
+def test_unknown_parameters_are_ignored(client: ApiClient, newest: list[ReferenceVersion]) -> None:
+    """`sort_by` and `order` work as extra query parameters."""
     assert client.call_ok("tools", query={"colour": "red"}) == client.call_ok("tools")
     page = client.call_ok("tools", dict(ALL), query={"sort_by": "name", "order": "desc"})
     by_slug = sorted(newest, key=lambda entry: entry.slug)
@@ -495,15 +486,13 @@ def test_unknown_and_further_parameters(client: ApiClient, newest: list[Referenc
 # Sessions
 
 
-def test_every_session(
+def test_get_session(
     client: ApiClient,
     catalog: ReferenceModel,
     sessions: dict[str, Any],
     keys: dict[str, str | None],
 ) -> None:
-    """Each session gives its owner the meta tools that its file enables, in the newest version, and
-    their schemas hold its own names.
-    """
+    """Its meta tools in the newest version, with the session's names in their schemas."""
     answers = {}
     for id, session in sessions.items():
         answers[id] = client.call_ok(
@@ -600,12 +589,10 @@ def fillings(template: Any, served: Any) -> Iterator[tuple[str, Any]]:
             yield from fillings(item, other)
 
 
-def test_a_session_in_pages(
+def test_list_session_tools_in_pages(
     client: ApiClient, sessions: dict[str, Any], keys: dict[str, str | None]
 ) -> None:
-    """With a limit a session's tools come in pages like a list, typed as the newer client declares
-    them.
-    """
+    """With the types of the newer client."""
     id, session = next(
         (id, session) for id, session in sessions.items() if len(meta_tools(session)) > 4
     )
@@ -743,16 +730,14 @@ ERRORS: list[tuple[str, Args, str, tuple[str, int, str], list[str]]] = [
 
 
 @pytest.fixture(scope="session")
-def known(
-    catalog: ReferenceModel, sessions: dict[str, Any], seen: tuple[str, ...]
+def catalog_names(
+    catalog: ReferenceModel, sessions: dict[str, Any], visible_toolkits: tuple[str, ...]
 ) -> dict[str, str]:
-    """Names of the catalog for those in brackets in the table above; what is hidden, the limited
-    key may not see.
-    """
+    """Names for the placeholders of the table above; the limited key may not see hidden ones."""
     config, toolkit = next(
         (id, config["toolkit"])
         for id, config in catalog.configs.items()
-        if config["toolkit"] not in seen
+        if config["toolkit"] not in visible_toolkits
     )
     tool = next(slug for slug, entries in catalog.tools.items() if entries[0].toolkit == toolkit)
     return {
@@ -768,31 +753,29 @@ def known(
     ERRORS,
     ids=[f"{slug}-{'+'.join(lines)}-{who}" for _, _, who, (_, _, slug), lines in ERRORS],
 )
-def test_every_error(
+def test_errors_map_to_client_exceptions(
     client: ApiClient,
     keys: dict[str, str | None],
-    known: dict[str, str],
+    catalog_names: dict[str, str],
     op: str,
     args: Args,
     who: str,
     raised: tuple[str, int, str],
     lines: list[str],
 ) -> None:
-    """Each error is the exception that the client has for it, with the whole envelope: a line for
-    each problem, and what to do.
-    """
+    """With the whole error body: a line per problem, and a fix."""
     text = json.dumps(args)
-    for bracket, name in known.items():
+    for bracket, name in catalog_names.items():
         text = text.replace(bracket, name)
     answer = client.call(op, json.loads(text), key=keys[who])
     name, status, slug = raised
     assert (answer.get("error"), answer.get("status")) == (name, status), answer
-    enveloped(answer, status, slug, lines)
+    assert_error_body(answer, status, slug, lines)
 
 
-def enveloped(answer: Any, status: int, slug: str, lines: list[str]) -> None:
-    """What was raised carries the error envelope, all seven fields of it; each of its lines begins
-    as said, in any order.
+def assert_error_body(answer: Any, status: int, slug: str, lines: list[str]) -> None:
+    """Check that an exception has all seven fields of the error body, and these lines in
+    any order.
     """
     assert set(answer["body"]) == {"error"}
     error = answer["body"]["error"]
@@ -814,12 +797,10 @@ def enveloped(answer: Any, status: int, slug: str, lines: list[str]) -> None:
         ("post", "/tools", 405, "method_not_allowed", "POST is not "),
     ],
 )
-def test_what_the_interface_does_not_have(
+def test_unsupported_operations_are_refused(
     client: ApiClient, method: str, path: str, status: int, slug: str, begins: str
 ) -> None:
-    """Other operations of the family are not found, and other methods are refused, both with the
-    envelope.
-    """
+    """404 for other paths and 405 for other methods, both with an error body."""
     answer = client.call("call", {"method": method, "path": client.library.prefix + path})
     assert answer["error"] in {404: ("NotFoundError",), 405: ("APIStatusError", "APIError")}[status]
     error = answer["body"]["error"]
@@ -828,10 +809,8 @@ def test_what_the_interface_does_not_have(
     assert error["message"].startswith(begins)
 
 
-def test_the_fix_names_what_is_meant(client: ApiClient, catalog: ReferenceModel) -> None:
-    """A typing error in a name is answered with the name that was meant, a version that is not
-    there with those that are.
-    """
+def test_error_suggests_the_right_name(client: ApiClient, catalog: ReferenceModel) -> None:
+    """For a typo in a name, or an unknown version."""
     slug, entries = next(
         (slug, entries) for slug, entries in catalog.tools.items() if len(entries) > 1
     )
@@ -845,17 +824,15 @@ def test_the_fix_names_what_is_meant(client: ApiClient, catalog: ReferenceModel)
     assert all(entry.version in no_version["body"]["error"]["suggested_fix"] for entry in entries)
 
 
-def test_a_limited_key_sees_its_toolkits_only(
+def test_limited_key_sees_only_its_toolkits(
     client: ApiClient,
     newest: list[ReferenceVersion],
     keys: dict[str, str | None],
-    seen: tuple[str, ...],
+    visible_toolkits: tuple[str, ...],
 ) -> None:
-    """A key limited to toolkits lists and gets the tools of these; asked for by slug, the others
-    are as if they were not there.
-    """
-    expected = [entry for entry in newest if entry.toolkit in seen]
-    hidden = [entry for entry in newest if entry.toolkit not in seen]
+    """Other tools look as if they did not exist."""
+    expected = [entry for entry in newest if entry.toolkit in visible_toolkits]
+    hidden = [entry for entry in newest if entry.toolkit not in visible_toolkits]
     assert got(client.call_ok("tools", dict(ALL), key=keys["limited"])) == slugs(expected)
     assert client.call_ok(
         "tool", {"tool_slug": expected[0].slug}, key=keys["limited"]
@@ -870,10 +847,8 @@ def test_a_limited_key_sees_its_toolkits_only(
     assert set(results["limited"]) == set(results["default"]) & set(slugs(expected))
 
 
-def test_one_text_for_every_bad_key(client: ApiClient) -> None:
-    """A key that is unknown, malformed or not sent at all is refused in the same words: they tell a
-    guesser nothing.
-    """
+def test_all_bad_keys_get_the_same_error(client: ApiClient) -> None:
+    """Unknown, malformed and missing keys."""
     rejected = [
         client.call("tools", key=key)["body"]["error"] for key in ("tc_" + "0" * 36, "secret")
     ]
@@ -883,10 +858,8 @@ def test_one_text_for_every_bad_key(client: ApiClient) -> None:
 # Headers
 
 
-def test_the_prefix_of_each_client(client: ApiClient) -> None:
-    """The clients call where they always do, the newer one under /api/v3.1, and are answered in
-    JSON, large answers compressed.
-    """
+def test_both_prefixes_work(client: ApiClient) -> None:
+    """The older clients use /api/v3, the newer ones /api/v3.1; large responses are compressed."""
     paths = {"tool": "tools/GITHUB_CREATE_ISSUE", "tools": "tools?limit=100"}
     for op, args in (("tool", {"tool_slug": "GITHUB_CREATE_ISSUE"}), ("tools", {"limit": 100})):
         answer = client.call(op, args, raw=True)
@@ -897,12 +870,10 @@ def test_the_prefix_of_each_client(client: ApiClient) -> None:
         assert answer["headers"]["content-encoding"] == "gzip"
 
 
-def test_request_ids(
+def test_request_id_is_echoed(
     client: ApiClient, sessions: dict[str, Any], keys: dict[str, str | None]
 ) -> None:
-    """The caller's own X-Request-Id comes back, from each operation and in an error's envelope;
-    without one, each answer has a new one.
-    """
+    """In each response and error body; without one, the server creates one."""
     id, session = next(iter(sessions.items()))
     calls: list[tuple[str, Args, str]] = [
         ("tool", {"tool_slug": "GITHUB_CREATE_ISSUE"}, "default"),

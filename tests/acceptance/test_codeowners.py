@@ -1,4 +1,4 @@
-"""Who GitHub asks to review what: `toolcatalog codeowners`, and what it takes for an owner."""
+"""`toolcatalog codeowners`: the reviewers of each toolkit."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def lines(*toolkits: Toolkit, folder: str = "catalog") -> list[str]:
     return render_codeowners(toolkits, folder).splitlines()[1:]
 
 
-def test_a_toolkit_has_a_line_with_its_owners() -> None:
+def test_toolkit_has_a_line_with_its_owners() -> None:
     assert lines(
         toolkit("slack", "@chat/tools"),
         toolkit("github", "@octo", "mona@example.com"),
@@ -29,7 +29,7 @@ def test_a_toolkit_has_a_line_with_its_owners() -> None:
     ]
 
 
-def test_the_meta_tools_have_their_own_folder() -> None:
+def test_meta_tools_have_their_own_folder() -> None:
     assert lines(toolkit("router", "@octo")) == ["/catalog/meta_tools/ @octo"]
 
 
@@ -50,13 +50,13 @@ def test_the_meta_tools_have_their_own_folder() -> None:
         "@a\u2028b",
     ],
 )
-def test_a_word_that_is_no_account_is_left_out(word: str) -> None:
+def test_invalid_accounts_are_left_out(word: str) -> None:
     assert lines(toolkit("github", word)) == []
     assert find_unowned([toolkit("github", word), toolkit("slack", "@octo")]) == ["github"]
     assert lines(toolkit("github", word, "@octo", "@octo")) == ["/catalog/toolkits/github/ @octo"]
 
 
-def test_a_file_may_have_lines_of_its_own_around_them() -> None:
+def test_other_lines_are_kept() -> None:
     result = render_codeowners([toolkit("github", "@octo")], "catalog")
     assert contains_lines(result, result)
     assert contains_lines(f"* @everybody\n\n{result}/docs/ @writers\n", result)
@@ -76,7 +76,7 @@ def catalog(folder: Path, owners: str) -> Path:
     return toolkit
 
 
-def test_the_command_prints_them_and_checks_a_file(tmp_path: Path) -> None:
+def test_command_prints_lines_and_checks_a_file(tmp_path: Path) -> None:
     catalog(tmp_path, '["@octo/tools"]')
     file = tmp_path / "CODEOWNERS"
     missing = run_toolcatalog("codeowners", "--check", "CODEOWNERS", cwd=tmp_path)
@@ -87,11 +87,11 @@ def test_the_command_prints_them_and_checks_a_file(tmp_path: Path) -> None:
     assert run_successfully("codeowners", "--check", "CODEOWNERS", cwd=tmp_path) == ""
 
 
-def test_a_toolkit_with_problems_is_reported_and_nothing_is_printed(tmp_path: Path) -> None:
+def test_invalid_toolkit_prints_nothing(tmp_path: Path) -> None:
     catalog(tmp_path, "[1]")
-    done = run_toolcatalog("codeowners", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "catalog/toolkits/github/toolkit.yaml:3:10" in done.stderr
+    result = run_toolcatalog("codeowners", cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "catalog/toolkits/github/toolkit.yaml:3:10" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -102,13 +102,13 @@ def test_a_toolkit_with_problems_is_reported_and_nothing_is_printed(tmp_path: Pa
         ("a b", "cannot name the folder"),
     ],
 )
-def test_a_folder_that_cannot_be_used(folder: str, text: str, tmp_path: Path) -> None:
+def test_unusable_folder_is_reported(folder: str, text: str, tmp_path: Path) -> None:
     location = tmp_path / "here"
     (location / "a b").mkdir(parents=True)
-    done = run_toolcatalog("codeowners", "--catalog", folder, cwd=location)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert text in done.stderr
+    result = run_toolcatalog("codeowners", "--catalog", folder, cwd=location)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert text in result.stderr
 
 
-def test_the_file_of_this_repository_is_up_to_date() -> None:
+def test_codeowners_of_this_repository_is_current() -> None:
     assert run_successfully("codeowners", "--check", ".github/CODEOWNERS", cwd=ROOT) == ""

@@ -1,6 +1,4 @@
-"""The contract: the OpenAPI document and the server say the same, whatever is sent, by
-schemathesis; and each answer that the document names does come.
-"""
+"""The OpenAPI document matches the server: schemathesis, and a test for each response."""
 
 import asyncio
 import json
@@ -45,8 +43,10 @@ def limited(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> It
         yield server
 
 
-def try_all(server: Server, folder: Path, key: str | None, phases: str, maximum: int) -> None:
-    """Let schemathesis try the server by its document, with all checks, and with this key."""
+def run_schemathesis(
+    server: Server, folder: Path, key: str | None, phases: str, maximum: int
+) -> None:
+    """Run schemathesis with all checks against the server, with this key."""
     (folder / "schemathesis.toml").write_text(SETTINGS)
     command = [
         sys.executable,
@@ -71,41 +71,40 @@ def try_all(server: Server, folder: Path, key: str | None, phases: str, maximum:
     command += ["--header", f"x-api-key: {key}"] if key else []
     paths = os.pathsep.join(filter(None, [str(ROOT / "tests"), os.environ.get("PYTHONPATH")]))
     env = {**os.environ, "SCHEMATHESIS_HOOKS": "support.schemathesis_hooks", "PYTHONPATH": paths}
-    done = subprocess.run(
+    result = subprocess.run(
         command, cwd=folder, env=env, capture_output=True, text=True, timeout=1200, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{19 if DEEP_PROFILE else 12} selected" in done.stdout, done.stdout
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert f"{19 if DEEP_PROFILE else 12} selected" in result.stdout, result.stdout
     assert "Traceback" not in server.log.read_text()
 
 
-def test_the_document_holds_with_a_key(shipped: Server, tmp_path: Path) -> None:
-    """Whatever is asked with a good key, well formed or not, is answered as the document says."""
-    try_all(shipped, tmp_path, shipped.key, "coverage,fuzzing", 2)
+def test_responses_match_openapi_with_a_key(shipped: Server, tmp_path: Path) -> None:
+    """For valid and invalid requests."""
+    run_schemathesis(shipped, tmp_path, shipped.key, "coverage,fuzzing", 2)
 
 
-def test_the_document_holds_without_a_key(shipped: Server, tmp_path: Path) -> None:
-    """The same without."""
-    try_all(shipped, tmp_path, None, "fuzzing", 2)
+def test_responses_match_openapi_without_a_key(shipped: Server, tmp_path: Path) -> None:
+    run_schemathesis(shipped, tmp_path, None, "fuzzing", 2)
 
 
 @pytest.mark.deep
-def test_the_document_holds_with_a_limited_key(shipped: Server, tmp_path: Path) -> None:
-    """The same with a key that sees one toolkit of many."""
+def test_responses_match_openapi_with_a_limited_key(shipped: Server, tmp_path: Path) -> None:
     key = create_key(shipped.keys_file, "--toolkit", "slack")
-    until(f"{shipped.url}/api/v3/tools?limit=1", 200, {"x-api-key": key})
-    try_all(shipped, tmp_path, key, "fuzzing", 2)
+    wait_for_status(f"{shipped.url}/api/v3/tools?limit=1", 200, {"x-api-key": key})
+    run_schemathesis(shipped, tmp_path, key, "fuzzing", 2)
 
 
 @pytest.mark.deep
-def test_the_document_holds_beyond_the_rate(limited: Server, tmp_path: Path) -> None:
-    """The same where lists are limited, and most of them refused."""
-    try_all(limited, tmp_path, limited.key, "fuzzing", 2)
-    until(f"{limited.url}/api/v3/tools", 429, {"x-api-key": limited.key})
+def test_responses_match_openapi_beyond_the_rate_limit(limited: Server, tmp_path: Path) -> None:
+    run_schemathesis(limited, tmp_path, limited.key, "fuzzing", 2)
+    wait_for_status(f"{limited.url}/api/v3/tools", 429, {"x-api-key": limited.key})
 
 
-def until(url: str, status: int, headers: Mapping[str, str] | None = None) -> httpx.Response:
-    """The first answer with this status."""
+def wait_for_status(
+    url: str, status: int, headers: Mapping[str, str] | None = None
+) -> httpx.Response:
+    """Return the first response with this status."""
     end = time.monotonic() + 30
     while (result := httpx.get(url, headers=headers)).status_code != status:
         assert time.monotonic() < end, result.text
@@ -116,8 +115,8 @@ def until(url: str, status: int, headers: Mapping[str, str] | None = None) -> ht
 # Each answer that the document names
 
 
-class Asked(NamedTuple):
-    """A request: where, with which key (None: none), and its body."""
+class ContractRequest(NamedTuple):
+    """A request: method, path, key (None: without) and body."""
 
     path: str
     key: str | None = "all"
@@ -142,44 +141,44 @@ SERVERS, SERVER_VERSIONS, SERVER = (
 )
 LISTS = (LIST, SLUGS, TOOLKITS, CATEGORIES, SERVERS)
 PLAIN = {
-    (TOOL, 200): Asked("/api/v3/tools/GITHUB_CREATE_ISSUE"),
-    (TOOL, 400): Asked("/api/v3/tools/GITHUB_CREATE_ISSUE?version=no"),
-    (TOOL, 401): Asked("/api/v3/tools/GITHUB_CREATE_ISSUE", key=None),
-    (TOOL, 404): Asked("/api/v3/tools/GITHUB_CREATE_NOTHING"),
-    (LIST, 200): Asked("/api/v3/tools?limit=2"),
-    (LIST, 400): Asked("/api/v3/tools?limit=0"),
-    (LIST, 401): Asked("/api/v3/tools", key=None),
-    (LIST, 403): Asked("/api/v3/tools?toolkit_slug=github", key="slack"),
-    (LIST, 404): Asked("/api/v3/tools?toolkit_slug=nothing"),
-    (SLUGS, 200): Asked(SLUGS),
-    (SLUGS, 401): Asked(SLUGS, key=None),
-    (TOOLKITS, 200): Asked("/api/v3/toolkits?limit=2"),
-    (TOOLKITS, 400): Asked("/api/v3/toolkits?sort_by=size"),
-    (TOOLKITS, 401): Asked(TOOLKITS, key=None),
-    (CATEGORIES, 200): Asked(CATEGORIES),
-    (CATEGORIES, 400): Asked("/api/v3/toolkits/categories?cursor=x"),
-    (CATEGORIES, 401): Asked(CATEGORIES, key=None),
-    (TOOLKIT, 200): Asked("/api/v3/toolkits/github"),
-    (TOOLKIT, 400): Asked("/api/v3/toolkits/github?version=no"),
-    (TOOLKIT, 401): Asked("/api/v3/toolkits/github", key=None),
-    (TOOLKIT, 404): Asked("/api/v3/toolkits/github", key="slack"),
-    (SERVERS, 200): Asked("/v0.1/servers?limit=1"),
-    (SERVERS, 400): Asked("/v0.1/servers?updated_since=yesterday"),
-    (SERVERS, 401): Asked(SERVERS, key=None),
-    (SERVER_VERSIONS, 200): Asked("/v0.1/servers/com.stripe%2Fmcp/versions"),
-    (SERVER_VERSIONS, 401): Asked("/v0.1/servers/com.stripe%2Fmcp/versions", key=None),
-    (SERVER_VERSIONS, 404): Asked("/v0.1/servers/com.stripe%2Fmcp/versions", key="slack"),
-    (SERVER, 200): Asked("/v0.1/servers/com.stripe%2Fmcp/versions/latest"),
-    (SERVER, 401): Asked("/v0.1/servers/com.stripe%2Fmcp/versions/latest", key=None),
-    (SERVER, 404): Asked("/v0.1/servers/com.stripe%2Fmcp/versions/9.9"),
-    (SESSION, 200): Asked("/api/v3/tool_router/session/trs_playground/tools?limit=1"),
-    (SESSION, 400): Asked("/api/v3/tool_router/session/trs_playground/tools", body=b"[]"),
-    (SESSION, 401): Asked("/api/v3/tool_router/session/trs_playground/tools", key=None),
-    (SESSION, 403): Asked("/api/v3/tool_router/session/trs_open_data/tools"),
-    (SESSION, 404): Asked("/api/v3/tool_router/session/trs_nothing/tools"),
-    ("/healthz", 200): Asked("/healthz", key=None),
-    ("/readyz", 200): Asked("/readyz", key=None),
-    ("/openapi.json", 200): Asked("/openapi.json", key=None),
+    (TOOL, 200): ContractRequest("/api/v3/tools/GITHUB_CREATE_ISSUE"),
+    (TOOL, 400): ContractRequest("/api/v3/tools/GITHUB_CREATE_ISSUE?version=no"),
+    (TOOL, 401): ContractRequest("/api/v3/tools/GITHUB_CREATE_ISSUE", key=None),
+    (TOOL, 404): ContractRequest("/api/v3/tools/GITHUB_CREATE_NOTHING"),
+    (LIST, 200): ContractRequest("/api/v3/tools?limit=2"),
+    (LIST, 400): ContractRequest("/api/v3/tools?limit=0"),
+    (LIST, 401): ContractRequest("/api/v3/tools", key=None),
+    (LIST, 403): ContractRequest("/api/v3/tools?toolkit_slug=github", key="slack"),
+    (LIST, 404): ContractRequest("/api/v3/tools?toolkit_slug=nothing"),
+    (SLUGS, 200): ContractRequest(SLUGS),
+    (SLUGS, 401): ContractRequest(SLUGS, key=None),
+    (TOOLKITS, 200): ContractRequest("/api/v3/toolkits?limit=2"),
+    (TOOLKITS, 400): ContractRequest("/api/v3/toolkits?sort_by=size"),
+    (TOOLKITS, 401): ContractRequest(TOOLKITS, key=None),
+    (CATEGORIES, 200): ContractRequest(CATEGORIES),
+    (CATEGORIES, 400): ContractRequest("/api/v3/toolkits/categories?cursor=x"),
+    (CATEGORIES, 401): ContractRequest(CATEGORIES, key=None),
+    (TOOLKIT, 200): ContractRequest("/api/v3/toolkits/github"),
+    (TOOLKIT, 400): ContractRequest("/api/v3/toolkits/github?version=no"),
+    (TOOLKIT, 401): ContractRequest("/api/v3/toolkits/github", key=None),
+    (TOOLKIT, 404): ContractRequest("/api/v3/toolkits/github", key="slack"),
+    (SERVERS, 200): ContractRequest("/v0.1/servers?limit=1"),
+    (SERVERS, 400): ContractRequest("/v0.1/servers?updated_since=yesterday"),
+    (SERVERS, 401): ContractRequest(SERVERS, key=None),
+    (SERVER_VERSIONS, 200): ContractRequest("/v0.1/servers/com.stripe%2Fmcp/versions"),
+    (SERVER_VERSIONS, 401): ContractRequest("/v0.1/servers/com.stripe%2Fmcp/versions", key=None),
+    (SERVER_VERSIONS, 404): ContractRequest("/v0.1/servers/com.stripe%2Fmcp/versions", key="slack"),
+    (SERVER, 200): ContractRequest("/v0.1/servers/com.stripe%2Fmcp/versions/latest"),
+    (SERVER, 401): ContractRequest("/v0.1/servers/com.stripe%2Fmcp/versions/latest", key=None),
+    (SERVER, 404): ContractRequest("/v0.1/servers/com.stripe%2Fmcp/versions/9.9"),
+    (SESSION, 200): ContractRequest("/api/v3/tool_router/session/trs_playground/tools?limit=1"),
+    (SESSION, 400): ContractRequest("/api/v3/tool_router/session/trs_playground/tools", body=b"[]"),
+    (SESSION, 401): ContractRequest("/api/v3/tool_router/session/trs_playground/tools", key=None),
+    (SESSION, 403): ContractRequest("/api/v3/tool_router/session/trs_open_data/tools"),
+    (SESSION, 404): ContractRequest("/api/v3/tool_router/session/trs_nothing/tools"),
+    ("/healthz", 200): ContractRequest("/healthz", key=None),
+    ("/readyz", 200): ContractRequest("/readyz", key=None),
+    ("/openapi.json", 200): ContractRequest("/openapi.json", key=None),
 }
 ELSEWHERE = {  # by tests of their own, below
     *(
@@ -195,8 +194,7 @@ ELSEWHERE = {  # by tests of their own, below
 JUDGE = Judge(json.loads(json.dumps(openapi.build_document())))
 
 
-def test_each_answer_of_the_document_is_provoked() -> None:
-    """The tests below have all that the document names, and nothing else."""
+def test_all_documented_responses_are_tested() -> None:
     names = {
         (path, int(status))
         for path, item in JUDGE.document["paths"].items()
@@ -207,10 +205,10 @@ def test_each_answer_of_the_document_is_provoked() -> None:
 
 
 @pytest.mark.parametrize(("operation", "status"), [*PLAIN])
-def test_an_answer_is_as_the_document_says(
+def test_response_matches_its_schema(
     shipped: Server, slack_key: str, operation: str, status: int
 ) -> None:
-    """Each status, at both prefixes, has the body that its schema describes."""
+    """Each status, at both prefixes."""
     request = PLAIN[operation, status]
     key = {"all": shipped.key, "slack": slack_key}.get(request.key or "")
     for path in {request.path, request.path.replace("/v3/", "/v3.1/", 1)}:
@@ -228,16 +226,16 @@ def test_an_answer_is_as_the_document_says(
 def slack_key(shipped: Server) -> str:
     """A key that sees toolkit slack alone."""
     key = create_key(shipped.keys_file, "--toolkit", "slack")
-    until(f"{shipped.url}/api/v3/tools?limit=1", 200, {"x-api-key": key})
+    wait_for_status(f"{shipped.url}/api/v3/tools?limit=1", 200, {"x-api-key": key})
     return key
 
 
 @pytest.mark.parametrize("prefix", openapi.API_PREFIXES)
 @pytest.mark.parametrize("path", LISTS)
-def test_too_many_lists(limited: Server, path: str, prefix: str) -> None:
-    """429 has its schema, and the headers that the document names."""
+def test_rate_limit_response_matches_its_schema(limited: Server, path: str, prefix: str) -> None:
+    """429 with the documented headers."""
     path = path.replace("/api/v3", prefix)
-    answer = until(f"{limited.url}{path}", 429, {"x-api-key": limited.key})
+    answer = wait_for_status(f"{limited.url}{path}", 429, {"x-api-key": limited.key})
     JUDGE(answer)
     assert {*JUDGE.document["components"]["responses"]["RateLimited"]["headers"]} <= {
         _titled(name) for name in answer.headers
@@ -250,21 +248,19 @@ def _titled(name: str) -> str:
     )
 
 
-def test_a_server_that_is_about_to_end(shipped_build: Path, tmp_path: Path) -> None:
-    """503 at `/readyz` after SIGTERM, while all else goes on."""
+def test_readyz_is_503_during_shutdown(shipped_build: Path, tmp_path: Path) -> None:
+    """Other routes still work."""
     with start_server(shipped_build, tmp_path, "--drain", "60") as server:
-        until(f"{server.url}/readyz", 200)
+        wait_for_status(f"{server.url}/readyz", 200)
         server.process.terminate()
-        JUDGE(until(f"{server.url}/readyz", 503))
+        JUDGE(wait_for_status(f"{server.url}/readyz", 503))
         assert httpx.get(f"{server.url}/healthz").status_code == 200
 
 
-def test_a_fault_anywhere(
+def test_internal_error_matches_its_schema(
     shipped: Server, shipped_build: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """500 at every operation, by a fault put into what puts answers together;
-    `acceptance/test_server` has one by a damaged snapshot.
-    """
+    """500 at every operation, with a fault injected into the response builder."""
     for module in (dispatcher, responses):
         monkeypatch.setattr(module, "make_response", lambda *_: 1 / 0)
     faulty = app.create_app(AppState(KeyRing(shipped.keys_file), open_build(shipped_build)), None)

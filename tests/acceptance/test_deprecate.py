@@ -1,6 +1,4 @@
-"""`toolcatalog deprecate`: the one thing of a published version that may change, and nothing else
-does.
-"""
+"""`toolcatalog deprecate`: it changes only the deprecation of a version."""
 
 import shutil
 from datetime import datetime
@@ -22,7 +20,9 @@ DATES = ["--since", "2025-10-27", "--sunset", "2026-06-30"]
 
 @pytest.fixture
 def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The newest of the two versions of A_DO, beside A_OTHER and A_GONE, which A_OTHER replaces."""
+    """The newest of two versions of A_DO, in a catalog with A_OTHER and A_GONE, which A_OTHER
+    replaces.
+    """
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "catalog" / "toolkits" / "a"
     for path, data in {
@@ -38,17 +38,17 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder / "A_DO" / "20250101_00.yaml"
 
 
-def test_all_that_can_be_said(tool: Path) -> None:
-    """The block stands where the format has it, the path is printed, the older version is told of,
-    and `check` takes it.
+def test_deprecate_writes_all_fields(tool: Path) -> None:
+    """At the place of the format; the command prints the path, mentions older versions, and `check`
+    passes.
     """
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "deprecate", "A_DO", "--replaced-by", "A_OTHER", "--reason", "It: is old.", *DATES
     )
-    assert (done.returncode, done.stdout) == (0, "catalog/toolkits/a/A_DO/20250101_00.yaml\n")
+    assert (result.returncode, result.stdout) == (0, "catalog/toolkits/a/A_DO/20250101_00.yaml\n")
     assert (
         "1 older version is as before, for anyone who has pinned one: --all-versions deprecates "
-        "those too." in done.stderr
+        "those too." in result.stderr
     )
     block = (
         b"deprecation:\n  reason: 'It: is old.'\n  since: '2025-10-27'\n  sunset: '2026-06-30'\n "
@@ -60,16 +60,15 @@ def test_all_that_can_be_said(tool: Path) -> None:
     assert checked.returncode == 0, checked.stdout
 
 
-def test_nothing_said_is_since_today(tool: Path) -> None:
-    """The day is what there is to say at least."""
+def test_deprecation_date_defaults_to_today(tool: Path) -> None:
     previous = f"{datetime.now().astimezone():%Y-%m-%d}"
     assert main(["deprecate", "A_DO"]) == 0
     (since,) = yaml_reader.parse(tool.read_bytes()).value["deprecation"].values()
     assert since in {previous, f"{datetime.now().astimezone():%Y-%m-%d}"}
 
 
-def test_what_was_said_stays_unless_it_is_said_again(tool: Path) -> None:
-    """A second call adds and changes; a third that says the same writes nothing."""
+def test_second_call_changes_only_the_given_fields(tool: Path) -> None:
+    """A call with the same values writes nothing."""
     assert main(["deprecate", "A_DO", "--reason", "Old.", *DATES]) == 0
     assert main(["deprecate", "A_DO", "--replaced-by", "A_OTHER", "--reason", "Older."]) == 0
     expected = {
@@ -86,8 +85,8 @@ def test_what_was_said_stays_unless_it_is_said_again(tool: Path) -> None:
     assert "Nothing to change" in repeated.stderr
 
 
-def test_every_version_and_back(tool: Path) -> None:
-    """`--all-versions` writes each file, `--undo` gives back the bytes of before."""
+def test_all_versions_and_undo(tool: Path) -> None:
+    """`--all-versions` writes each file, `--undo` restores the bytes."""
     assert main(["deprecate", "A_DO", "--all-versions"]) == 0
     assert all(b"deprecation:" in file.read_bytes() for file in tool.parent.iterdir())
     assert main(["deprecate", "A_DO", "--all-versions", "--undo"]) == 0
@@ -127,10 +126,10 @@ def test_every_version_and_back(tool: Path) -> None:
         ),
     ],
 )
-def test_a_sentence_that_says_what_to_do(
+def test_errors_are_one_sentence(
     tool: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
-    """Exit code 2, and nothing written."""
+    """Exit code 2, and nothing is written."""
     assert main(["deprecate", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -149,10 +148,10 @@ def test_a_sentence_that_says_what_to_do(
         b"name: A\ndescription: |+\n  B\n\n",
     ],
 )
-def test_a_file_that_it_does_not_dare_to_change(
+def test_unsupported_layout_changes_no_file(
     tool: Path, capsys: pytest.CaptureFixture[str], data: bytes
 ) -> None:
-    """It says so and leaves all as it is, the other versions too."""
+    """Of no version."""
     tool.write_bytes(data)
     assert main(["deprecate", "A_DO", "--all-versions"]) == 2
     assert (
@@ -163,15 +162,16 @@ def test_a_file_that_it_does_not_dare_to_change(
     assert (tool.parent / "20240101_00.yaml").read_bytes() == TEXT
 
 
-def test_a_wrong_date(tool: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A day that no calendar has is a wrong call."""
+def test_invalid_date_is_refused(tool: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["deprecate", "A_DO", "--since", "2025-02-30"]) == 2
     assert "'2025-02-30' does not match the format '%Y-%m-%d'" in capsys.readouterr().err
     assert tool.read_bytes() == TEXT
 
 
-def test_meta_tools_among_themselves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Only a meta tool can replace a meta tool, placeholders and all."""
+def test_meta_tool_is_replaced_by_a_meta_tool(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Placeholders work."""
     catalog = tmp_path / "catalog"
     shutil.copytree(SHIPPED_CATALOG, catalog)
     item, other = sorted(path.name for path in (catalog / "meta_tools").iterdir() if path.is_dir())[

@@ -1,4 +1,4 @@
-"""`toolcatalog dev`: the site follows the catalog, and tells what is wrong with it."""
+"""`toolcatalog dev`: the site follows the catalog and shows its problems."""
 
 import json
 import os
@@ -61,10 +61,8 @@ def events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
     return (json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: "))
 
 
-def test_a_change_is_printed_and_served(dev: tuple[Path, str]) -> None:
-    """A page has the script; a change, a mistake and its mending are each told to whoever
-    listens.
-    """
+def test_change_is_rebuilt_and_reported(dev: tuple[Path, str]) -> None:
+    """Pages contain the script; browsers get an event for a change, an error and its fix."""
     catalog, url = dev
     file = next((catalog / "toolkits" / "kit1").glob("*/*.yaml"))
     page = f"{url}/tools/{file.parent.name}/index.html"
@@ -91,10 +89,8 @@ def test_a_change_is_printed_and_served(dev: tuple[Path, str]) -> None:
     assert "Changed." not in httpx.get(page).text
 
 
-def test_a_long_path_is_not_looked_up(dev: tuple[Path, str]) -> None:
-    """To resolve thousands of folders takes a large part of a second: a long path is refused in the
-    time of any other.
-    """
+def test_long_path_is_refused_quickly(dev: tuple[Path, str]) -> None:
+    """Without resolving thousands of folders."""
     _, url = dev
     long, short = (f"{url}/{'a/' * count}" for count in (30_000, 2))
     seconds = dict.fromkeys((long, short), 60.0)
@@ -106,8 +102,8 @@ def test_a_long_path_is_not_looked_up(dev: tuple[Path, str]) -> None:
     assert seconds[long] < seconds[short] + 0.1
 
 
-def test_another_host_is_refused(dev: tuple[Path, str]) -> None:
-    """A page that has its own name lead to this machine reads neither a page nor the problems."""
+def test_other_host_name_is_refused(dev: tuple[Path, str]) -> None:
+    """Protects against DNS rebinding."""
     _, url = dev
     port = url.rpartition(":")[2]
     for path in ("/", "/_dev/events", "/_dev/live.js", "/nowhere"):
@@ -141,20 +137,18 @@ def test_another_host_is_refused(dev: tuple[Path, str]) -> None:
         ("", "0.0.0.0", False),  # noqa: S104
     ],
 )
-def test_the_host_given_is_trusted(header: str, host: str, trusted: bool) -> None:
-    """By name or address, whatever the port; an address for all stands for each address, and for no
-    name.
-    """
+def test_host_option_is_trusted(header: str, host: str, trusted: bool) -> None:
+    """By name or address and any port; a wildcard address trusts each address and no name."""
     assert is_trusted(header, host) is trusted
 
 
-def test_a_port_in_use_is_reported_before_anything_is_built(tmp_path: Path) -> None:
+def test_used_port_is_reported_before_the_build(tmp_path: Path) -> None:
     with socket.socket() as used:
         used.bind(("127.0.0.1", 0))
         used.listen()
         port = used.getsockname()[1]
         catalog = generate_catalog(tmp_path / "catalog", 1)
-        done = run_toolcatalog(
+        result = run_toolcatalog(
             "dev",
             "--catalog",
             catalog,
@@ -165,13 +159,13 @@ def test_a_port_in_use_is_reported_before_anything_is_built(tmp_path: Path) -> N
             "--port",
             port,
         )
-    assert done.returncode == 2
-    assert f"Cannot listen on 127.0.0.1:{port} (the port is in use)" in done.stderr
+    assert result.returncode == 2
+    assert f"Cannot listen on 127.0.0.1:{port} (the port is in use)" in result.stderr
     assert not (tmp_path / "build").exists()
 
 
-def test_a_catalog_that_is_not_there_is_reported_at_once(tmp_path: Path) -> None:
-    done = run_toolcatalog(
+def test_missing_catalog_is_reported(tmp_path: Path) -> None:
+    result = run_toolcatalog(
         "dev",
         "--catalog",
         tmp_path / "none",
@@ -182,5 +176,5 @@ def test_a_catalog_that_is_not_there_is_reported_at_once(tmp_path: Path) -> None
         "--port",
         0,
     )
-    assert done.returncode == 2
-    assert "none" in done.stderr
+    assert result.returncode == 2
+    assert "none" in result.stderr

@@ -1,6 +1,4 @@
-"""`toolcatalog diff`, as it is run: versions, revisions and builds, told apart; three formats;
-nothing but the difference on standard output.
-"""
+"""`toolcatalog diff`: versions, revisions and builds, in three formats."""
 
 import json
 import os
@@ -46,8 +44,8 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return out
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """The one sentence of a command that cannot be done; nothing on standard output."""
+def run_refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Return the one sentence of a command that fails; standard output is empty."""
     assert main(["diff", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -58,14 +56,14 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 # Revisions
 
 
-def test_the_working_tree_against_a_revision(catalog: Path) -> None:
-    """What has happened, whether committed or not, the worst first."""
+def test_working_tree_against_a_revision(catalog: Path) -> None:
+    """Committed changes and others, the most severe first."""
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     write_tool(catalog, "A_SEE").unlink()
     write_tool(catalog, "A_NEW", text=TOOL)
-    done = run_toolcatalog("diff", "main", cwd=catalog.parent)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == (
+    result = run_toolcatalog("diff", "main", cwd=catalog.parent)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == (
         "a\n"
         "  A_SEE  removed\n"
         "    breaking  tool  was removed\n"
@@ -90,7 +88,7 @@ def test_the_working_tree_against_a_revision(catalog: Path) -> None:
 def test_fail_on(
     catalog: Path, capsys: pytest.CaptureFixture[str], new_tool: str, fail_on: str, code: int
 ) -> None:
-    """The exit code is 1 if there is a change of this kind."""
+    """The exit code is 1 if there is a change of that kind."""
     if new_tool:
         write_tool(catalog, "A_DO", "20260101_00", new_tool)
     arguments = ["diff", "main", "--catalog", str(catalog), "--fail-on", fail_on]
@@ -98,7 +96,7 @@ def test_fail_on(
 
 
 def test_two_revisions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The working tree has no say in it."""
+    """Ignores the working tree."""
     write_tool(catalog, "A_DO", text=TOOL + "deprecation: {reason: Old.}\n")
     commit(catalog.parent)
     write_tool(catalog, "A_SEE").unlink()
@@ -114,8 +112,8 @@ def test_two_revisions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert run(capsys, "HEAD", "HEAD") == "No change.\n"
 
 
-def test_what_cannot_be_compared(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is told, and counted, and is no failure of the command."""
+def test_incomparable_tools_are_counted(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And are no error."""
     write_tool(catalog, "A_DO", text=TOOL + "colour: red\n")
     (catalog / "toolkits" / "a" / "stray.txt").write_text("x")
     output = run(capsys, "main")
@@ -124,16 +122,16 @@ def test_what_cannot_be_compared(catalog: Path, capsys: pytest.CaptureFixture[st
     assert output.endswith("2 not compared. Changes: none.\n")
 
 
-def test_a_catalog_that_no_revision_has(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_catalog_missing_in_the_revision(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (catalog.parent / "other").mkdir()
     assert (
-        refused(capsys, "main", "HEAD", "--catalog", "other")
+        run_refused(capsys, "main", "HEAD", "--catalog", "other")
         == "There is no catalog at other in main or HEAD: name its folder with --catalog.\n"
     )
 
 
-def test_git_is_asked_few_times(tmp_path: Path) -> None:
-    """However many tools there are, and however many differ: a program is not started for each."""
+def test_number_of_git_calls_is_constant(tmp_path: Path) -> None:
+    """For any number of tools and differences."""
     catalog = generate_catalog(tmp_path / "catalog", 300)
     run_git(tmp_path, "init", "--quiet", "--initial-branch=main", ".")
     commit(tmp_path)
@@ -149,8 +147,8 @@ def test_git_is_asked_few_times(tmp_path: Path) -> None:
 
 
 def test_two_versions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """SLUG@VERSION, or SLUG@ and SLUG for the newest; without the second to the newest, and to that
-    from the one before.
+    """SLUG@VERSION, or SLUG for the newest; one argument is compared with the newest, or the newest
+    with the one before.
     """
     write_tool(catalog, "A_DO", "20250202_00", TOOL.replace("Does", "Can do"))
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
@@ -174,29 +172,25 @@ def test_two_versions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert run(capsys, "A_DO", "A_DO") == "No change.\n"
 
 
-def test_versions_that_cannot_be_compared(
-    catalog: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_incomparable_versions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
-        refused(capsys, "A_DO@20200101_00", "A_DO")
+        run_refused(capsys, "A_DO@20200101_00", "A_DO")
         == "A_DO has no version 20200101_00: it has 20250101_00.\n"
     )
-    assert refused(capsys, "A_DO", "A_SEE").startswith("A_DO and A_SEE are two tools: ")
+    assert run_refused(capsys, "A_DO", "A_SEE").startswith("A_DO and A_SEE are two tools: ")
     assert (
-        refused(capsys, "A_DO")
+        run_refused(capsys, "A_DO")
         == "A_DO has one version only, 20250101_00: there is none to compare it with.\n"
     )
     write_tool(catalog, "A_DO", "20260101_00", TOOL + "colour: red\n")
-    assert "A_DO/20260101_00.yaml cannot be compared (line 3: " in refused(capsys, "A_DO")
+    assert "A_DO/20260101_00.yaml cannot be compared (line 3: " in run_refused(capsys, "A_DO")
 
 
 # Builds
 
 
 def test_two_builds(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As folders with `current`, as folders of snapshots, or mixed; what is the same everywhere is
-    not read.
-    """
+    """Build folders, snapshot folders or both; unchanged files are not read."""
     toolkits = catalog / "toolkits"
     shutil.copytree(toolkits / "a", toolkits / "b")
     for slug in ("A_DO", "A_SEE"):
@@ -226,46 +220,44 @@ def test_two_builds(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "A_DO  version 20260101_00 removed\n    breaking  version  was removed" in run(
         capsys, "new", "old"
     )
-    assert refused(capsys, "old") == "old is a build: name the build to compare it with, too.\n"
+    assert run_refused(capsys, "old") == "old is a build: name the build to compare it with, too.\n"
 
 
-def test_a_build_that_is_damaged(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is never compared as far as it goes."""
+def test_damaged_build_is_refused(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_successfully("build", "--no-site", "--out", "old", cwd=catalog.parent)
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     run_successfully("build", "--no-site", "--out", "new", cwd=catalog.parent)
     index = Path("new/current/toolkits/a/20260101_00.json")
     data = index.read_bytes()
     index.write_bytes(data.replace(b"Does it.", b"Does IT."))
-    assert "toolkits/a/20260101_00.json has other bytes than were written" in refused(
+    assert "toolkits/a/20260101_00.json has other bytes than were written" in run_refused(
         capsys, "old", "new"
     )
     index.unlink()
-    assert "(toolkits/a/20260101_00.json: No such file or directory)" in refused(
+    assert "(toolkits/a/20260101_00.json: No such file or directory)" in run_refused(
         capsys, "old", "new"
     )
     index.write_bytes(data)
     manifest = Path("new/current") / MANIFEST
     manifest.write_bytes(manifest.read_bytes().replace(b'"format":4', b'"format":3'))
-    assert "has format 3, this program reads 4" in refused(capsys, "old", "new")
+    assert "has format 3, this program reads 4" in run_refused(capsys, "old", "new")
 
 
 # Telling them apart
 
 
 @pytest.mark.usefixtures("catalog")
-def test_what_is_none_of_them(capsys: pytest.CaptureFixture[str]) -> None:
-    """The sentence says what was tried."""
+def test_unknown_target_error_lists_attempts(capsys: pytest.CaptureFixture[str]) -> None:
     tried = (
         "cannot be compared: no version of a tool (as SLUG@VERSION), no folder of a"
         " build, and no git revision. "
     )
-    assert refused(capsys, "nope").startswith(f"nope {tried}Git knows no revision `nope` in ")
-    assert refused(capsys, "main", "B_DO@").startswith(f"B_DO@ {tried}")
-    assert refused(capsys, "--", "-x").startswith(f"-x {tried}")
-    assert refused(capsys, "main", "").startswith(f"An empty name {tried}")
+    assert run_refused(capsys, "nope").startswith(f"nope {tried}Git knows no revision `nope` in ")
+    assert run_refused(capsys, "main", "B_DO@").startswith(f"B_DO@ {tried}")
+    assert run_refused(capsys, "--", "-x").startswith(f"-x {tried}")
+    assert run_refused(capsys, "main", "").startswith(f"An empty name {tried}")
     assert (
-        refused(capsys, "main", "A_DO")
+        run_refused(capsys, "main", "A_DO")
         == "main is a git revision, A_DO is a tool: name two of one kind.\n"
     )
 
@@ -273,30 +265,28 @@ def test_what_is_none_of_them(capsys: pytest.CaptureFixture[str]) -> None:
 def test_outside_of_a_repository(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Versions need no git, and what is meant as a revision is told so."""
+    """Versions work without git; revisions do not."""
     catalog = tmp_path / "catalog"
     write_tool(catalog, "A_DO", text=TOOL)
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     monkeypatch.chdir(tmp_path)
     assert "is new and required" in run(capsys, "A_DO")
-    assert refused(capsys, "main").endswith(
+    assert run_refused(capsys, "main").endswith(
         "catalog is in no git repository, so it has no revisions: name one that is with --catalog,"
         " or `git init`.\n"
     )
 
 
-def test_a_name_of_two_things(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is not guessed at: how to say which is in the sentence, and works. The other name may
-    decide it.
-    """
+def test_ambiguous_name_is_refused(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The error says how to disambiguate; the other argument may decide it."""
     run_successfully("build", "--no-site", "--out", "build", cwd=catalog.parent)
     run_git(catalog.parent, "branch", "build")
     run_git(catalog.parent, "branch", "A_DO")
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
-    assert refused(capsys, "build", "build").startswith(
+    assert run_refused(capsys, "build", "build").startswith(
         "build is a build and a git revision: say `SLUG@` "
     )
-    assert refused(capsys, "A_DO").startswith("A_DO is a tool and a git revision: say `SLUG@` ")
+    assert run_refused(capsys, "A_DO").startswith("A_DO is a tool and a git revision: say `SLUG@` ")
     for item in (
         ("./build", "build"),
         ("build", "main"),
@@ -311,7 +301,7 @@ def test_a_name_of_two_things(catalog: Path, capsys: pytest.CaptureFixture[str])
 # Forms
 
 
-def test_as_markdown_and_json(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_markdown_and_json_formats(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     assert (
         run(capsys, "main", "--format", "markdown")
@@ -333,7 +323,7 @@ def test_as_markdown_and_json(catalog: Path, capsys: pytest.CaptureFixture[str])
     )
 
 
-def test_no_text_of_a_catalog_moves_the_cursor(
+def test_catalog_texts_cannot_move_the_cursor(
     catalog: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_tool(
@@ -350,7 +340,7 @@ def test_no_text_of_a_catalog_moves_the_cursor(
 
 
 @pytest.mark.parametrize(("extra", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
-def test_colours_only_on_a_terminal(catalog: Path, extra: dict[str, str], coloured: bool) -> None:
+def test_colors_only_at_a_terminal(catalog: Path, extra: dict[str, str], coloured: bool) -> None:
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     assert "\x1b" not in run_successfully("diff", "main", cwd=catalog.parent)
     actual, reference = pty.openpty()

@@ -1,6 +1,4 @@
-"""`toolcatalog export`: which tools, in which order, on standard output and nothing else; and what
-the site has beside it.
-"""
+"""`toolcatalog export`: the selection and order of tools, and the same files in the site."""
 
 import json
 import subprocess
@@ -26,7 +24,7 @@ LONG = f"A_{'VERY_' * 20}LONG_NAME"
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A build, with its site beside it, of tools that are not all taken by all: one has two
+    """A build with a site; some providers refuse some of its tools, and one tool has two
     versions.
     """
     folder = tmp_path_factory.mktemp("small")
@@ -71,10 +69,8 @@ def name(definition: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("output_format", definitions.EXPORT_FORMATS)
-def test_tools_come_in_the_order_in_which_they_are_named(
-    output_format: str, shipped_build: Path
-) -> None:
-    """Those that are named first, then those of the toolkits by slug, each once."""
+def test_tools_keep_the_order_of_arguments(output_format: str, shipped_build: Path) -> None:
+    """Named tools first, then tools of toolkits by slug, each once."""
     names = ["SLACK_SEND_MESSAGE", "GITHUB_CREATE_ISSUE", "SLACK_SEND_MESSAGE"]
     results = [
         name(item).split("@")[0]
@@ -90,21 +86,21 @@ def test_tools_come_in_the_order_in_which_they_are_named(
 
 
 def test_deferred_tools(shipped_build: Path) -> None:
-    """The tool that searches comes first, and all others are deferred."""
+    """The search tool comes first; all others are deferred."""
     search, *tools = exported(shipped_build, "anthropic", "--toolkit", "slack", "--defer")
     assert search == {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
     plain = exported(shipped_build, "anthropic", "--toolkit", "slack")
     assert tools == [{**tool, "defer_loading": True} for tool in plain]
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "export", "openai", "SLACK_SEND_MESSAGE", "--defer", "--build", shipped_build
     )
-    assert (done.returncode, "use it with `anthropic`" in done.stderr) == (2, True)
+    assert (result.returncode, "use it with `anthropic`" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("output_format", definitions.FORMATS)
-def test_the_site_has_the_same_bytes(output_format: str, shipped_build: Path) -> None:
-    """`toolkits/<slug>/<form>.json` is what the command prints for the toolkit, and the toolkit's
-    page leads to it.
+def test_site_has_the_same_bytes(output_format: str, shipped_build: Path) -> None:
+    """`toolkits/<slug>/<form>.json` equals the output of the command, and the toolkit page links
+    it.
     """
     folders = sorted((SHIPPED_CATALOG / "toolkits").iterdir())
     for folder in folders if DEEP_PROFILE else folders[::3]:
@@ -115,8 +111,8 @@ def test_the_site_has_the_same_bytes(output_format: str, shipped_build: Path) ->
         assert f'href="{output_format}.json"' in (site / "index.html").read_text()
 
 
-def test_a_session_has_what_the_api_answers_for_it(shipped_build: Path) -> None:
-    """Its meta tools, with its own toolkits in their choices."""
+def test_session_export_equals_the_api(shipped_build: Path) -> None:
+    """Its meta tools, with its toolkits as choices."""
     answer = json.loads(
         (shipped_build / "current" / "sessions" / "trs_issue_triage.json").read_bytes()
     )
@@ -142,24 +138,24 @@ def test_a_session_has_what_the_api_answers_for_it(shipped_build: Path) -> None:
         (["--toolkit", "b"], []),
     ],
 )
-def test_versions(arguments: list[str], expected: list[str], small: Path) -> None:
-    """The newest, the one that is named, or the one in force at another."""
+def test_export_of_versions(arguments: list[str], expected: list[str], small: Path) -> None:
+    """The newest, a named one, or the one of a pinned toolkit."""
     assert [name(item) for item in exported(small, "json-schema", *arguments)] == expected
 
 
-def test_what_is_left_out_is_reported_and_the_rest_printed(small: Path) -> None:
-    """The exit code says that something is missing; a name that is shortened is told and no
-    fault.
-    """
-    done = run_toolcatalog("export", "anthropic", "--toolkit", "a", "--build", small)
+def test_skipped_tools_are_reported(small: Path) -> None:
+    """They set the exit code; shortened names are reported only."""
+    result = run_toolcatalog("export", "anthropic", "--toolkit", "a", "--build", small)
     shortened = f"{LONG[:55]}_"
-    names = [name(item) for item in json.loads(done.stdout)]
-    assert (done.returncode, names[:2], names[2][:56]) == (1, ["A_DO", "A_NEW"], shortened)
-    assert done.stderr.splitlines() == [
+    names = [name(item) for item in json.loads(result.stdout)]
+    assert (result.returncode, names[:2], names[2][:56]) == (1, ["A_DO", "A_NEW"], shortened)
+    assert result.stderr.splitlines() == [
         "A_TOP is left out: anthropic refuses the name of its argument '$top'.",
         f"{names[2]} is the name of {LONG}: anthropic takes names of 64 characters.",
     ]
-    assert (small.parent / "site" / "toolkits" / "a" / "anthropic.json").read_text() == done.stdout
+    assert (
+        small.parent / "site" / "toolkits" / "a" / "anthropic.json"
+    ).read_text() == result.stdout
     assert (small.parent / "site" / "toolkits" / "b" / "anthropic.json").read_text() == "[]\n"
 
 
@@ -182,32 +178,27 @@ def test_what_is_left_out_is_reported_and_the_rest_printed(small: Path) -> None:
         (["cohere", "A_DO"], "'cohere' is not one of 'openai', 'anthropic', 'openai-responses'"),
     ],
 )
-def test_a_wrong_call_is_reported_in_a_sentence(
-    arguments: list[str], sentence: str, small: Path
-) -> None:
+def test_wrong_usage_is_reported(arguments: list[str], sentence: str, small: Path) -> None:
     """Exit code 2, and nothing on standard output."""
     if "\x00" in arguments:
         arguments.remove("\x00")  # no shell can hand it over
-    done = run_toolcatalog("export", *arguments, "--build", small)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert sentence in done.stderr
-    assert "Traceback" not in done.stderr
+    result = run_toolcatalog("export", *arguments, "--build", small)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert sentence in result.stderr
+    assert "Traceback" not in result.stderr
 
 
-def test_all_wrong_names_are_reported_at_once(small: Path) -> None:
-    """Not one a run."""
-    done = run_toolcatalog("export", "mcp", "A_DI", "B_DO", "--toolkit", "c", "--build", small)
-    assert [line.removeprefix("error: ")[:28] for line in done.stderr.splitlines()] == [
+def test_all_unknown_names_are_reported_at_once(small: Path) -> None:
+    result = run_toolcatalog("export", "mcp", "A_DI", "B_DO", "--toolkit", "c", "--build", small)
+    assert [line.removeprefix("error: ")[:28] for line in result.stderr.splitlines()] == [
         "There is no toolkit c.",
         "There is no tool A_DI (did y",
         "There is no tool B_DO (did y",
     ]
 
 
-def test_a_real_mcp_client_reads_what_is_exported(shipped_build: Path, tmp_path: Path) -> None:
-    """Served by the official SDK and listed by its client, every tool of the catalog arrives as it
-    was exported, page by page.
-    """
+def test_mcp_client_reads_the_export(shipped_build: Path, tmp_path: Path) -> None:
+    """Served by the official SDK and listed by its client, page by page."""
     toolkits = [
         word
         for folder in (SHIPPED_CATALOG / "toolkits").iterdir()
@@ -230,7 +221,7 @@ def test_a_real_mcp_client_reads_what_is_exported(shipped_build: Path, tmp_path:
         str(tmp_path / "tools.json"),
         "50",
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout)["tools"] == json.loads(text)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert json.loads(result.stdout)["tools"] == json.loads(text)
     assert len(json.loads(text)) >= 140

@@ -1,6 +1,4 @@
-"""Git at the edge: what is read, what is said where it cannot be, and that nothing that a
-repository names is run.
-"""
+"""Reading git: revisions and working trees, errors, and no execution of foreign programs."""
 
 import os
 import shutil
@@ -37,10 +35,8 @@ def since(catalog: Path, revision: str) -> set[str]:
 
 
 @pytest.mark.parametrize("inside", ["catalog", ".", "deep/in/it", "-odd", "with space", "ünder"])
-def test_a_clean_working_tree_is_the_revision(tmp_path: Path, inside: str) -> None:
-    """Wherever a catalog is in its repository, its committed files have the same paths and names
-    on both sides, and the same bytes.
-    """
+def test_clean_working_tree_equals_the_revision(tmp_path: Path, inside: str) -> None:
+    """Wherever the catalog is in its repository: paths, names and bytes."""
     catalog = create_repository(tmp_path / "repo", inside)
     following, today = (
         files_at(catalog, "HEAD"),
@@ -55,9 +51,9 @@ def test_a_clean_working_tree_is_the_revision(tmp_path: Path, inside: str) -> No
     )
 
 
-def test_every_change_of_a_working_tree_is_seen(tmp_path: Path) -> None:
-    """Changed, new, removed, staged or not, ignored by git or not; what no catalog reads is not
-    told of.
+def test_changes_of_the_working_tree_are_found(tmp_path: Path) -> None:
+    """Changed, new, removed, staged or not, ignored by git or not; files outside of the catalog
+    format are left out.
     """
     catalog = create_repository(tmp_path)
     (tmp_path / ".gitignore").write_text("*IGNORED*\n")
@@ -73,8 +69,7 @@ def test_every_change_of_a_working_tree_is_seen(tmp_path: Path) -> None:
     }
 
 
-def test_git_of_the_other_kind_of_names(tmp_path: Path) -> None:
-    """A repository whose objects have SHA-256 names is read like any other."""
+def test_sha256_repository_is_supported(tmp_path: Path) -> None:
     (tmp_path / "repo").mkdir()
     run_git(tmp_path / "repo", "init", "--quiet", "--object-format=sha256", ".")
     catalog = create_repository(tmp_path / "repo")
@@ -83,10 +78,8 @@ def test_git_of_the_other_kind_of_names(tmp_path: Path) -> None:
     assert since(catalog, "HEAD") == {"toolkits/a/A_DO/20250101_00.yaml"}
 
 
-def test_links_are_followed_as_in_a_folder(tmp_path: Path) -> None:
-    """A link to a file of the catalog has that file's content; one that leads out of it has
-    none.
-    """
+def test_symlinks_resolve_as_in_a_folder(tmp_path: Path) -> None:
+    """A link out of the catalog has no content."""
     catalog = create_repository(tmp_path)
     write_tool(catalog, "A_DO", "20250202_00").symlink_to("20250101_00.yaml")
     write_tool(catalog, "A_DO", "20250303_00").symlink_to("../../../../../outside")
@@ -110,9 +103,9 @@ HIDDEN = "toolkits/a/.hidden.yaml"
 @pytest.mark.parametrize(
     "target", ["../.hidden.yaml", "../README.md", "../../../../catalog/{}", "{top}/{}", "../.link"]
 )
-def test_a_link_that_no_revision_can_follow_is_refused(tmp_path: Path, target: str) -> None:
-    """A published version behind a link that only a folder can follow could change unseen; a link
-    through another link too.
+def test_unresolvable_symlink_is_refused(tmp_path: Path, target: str) -> None:
+    """A published version behind it could change unnoticed; also for a link through another
+    link.
     """
     catalog = create_repository(tmp_path)
     text = write_tool(catalog, "A_DO").read_text()
@@ -131,8 +124,7 @@ def test_a_link_that_no_revision_can_follow_is_refused(tmp_path: Path, target: s
     assert folder.read_file(catalog, path) == write_tool(catalog, "A_SEE").read_bytes()
 
 
-def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
-    """What no catalog may have, a revision does not give either."""
+def test_oversized_file_is_not_read(tmp_path: Path) -> None:
     catalog = create_repository(tmp_path)
     write_tool(catalog, "A_DO", text="#" * (folder.MAX_FILE_SIZE + 1))
     write_tool(catalog, "A_SEE", text="#" * folder.MAX_FILE_SIZE)
@@ -146,9 +138,9 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
     assert fine == b"#" * folder.MAX_FILE_SIZE
 
 
-def test_the_fork_is_where_our_work_began(tmp_path: Path) -> None:
-    """What came to the other branch later is not ours; a revision before us is itself; without a
-    common past it is itself too.
+def test_merge_base_is_the_base(tmp_path: Path) -> None:
+    """Later commits of the other branch do not count; an ancestor, or an unrelated revision, is its
+    own base.
     """
     catalog = create_repository(tmp_path)
     first = run_git(tmp_path, "rev-parse", "HEAD")
@@ -169,9 +161,9 @@ def test_the_fork_is_where_our_work_began(tmp_path: Path) -> None:
     assert find_merge_base(git.open_repository(catalog), "main") == reference
 
 
-def test_of_several_forks_none_counts(tmp_path: Path) -> None:
-    """After merges in both directions each common commit lacks what came by the others, so what was
-    published there would look new: the revision itself counts.
+def test_several_merge_bases_are_not_used(tmp_path: Path) -> None:
+    """After criss-cross merges each merge base lacks published files, so the revision itself is the
+    base.
     """
     catalog = create_repository(tmp_path)
     run_git(tmp_path, "switch", "--quiet", "--create", "ours")
@@ -199,7 +191,7 @@ def sentence(catalog: Path, revision: str) -> str:
     return str(raised.value)
 
 
-def test_an_unknown_revision_is_reported_with_the_nearest(tmp_path: Path) -> None:
+def test_unknown_revision_suggests_the_nearest(tmp_path: Path) -> None:
     catalog = create_repository(tmp_path)
     run_git(tmp_path, "tag", "release-1")
     assert "knows no revision `maim`" in sentence(catalog, "maim")
@@ -213,7 +205,7 @@ def test_an_unknown_revision_is_reported_with_the_nearest(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "revision", ["", "-", "--all", "--output=stolen", "-h", "--help", "--upload-pack=touch stolen"]
 )
-def test_a_revision_is_never_an_option(
+def test_revision_is_never_parsed_as_an_option(
     tmp_path: Path, revision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     catalog = create_repository(tmp_path)
@@ -222,17 +214,17 @@ def test_a_revision_is_never_an_option(
     assert sorted(path.name for path in tmp_path.iterdir()) == [".git", "catalog"]
 
 
-def test_no_repository_and_no_catalog(tmp_path: Path) -> None:
+def test_missing_repository_or_catalog(tmp_path: Path) -> None:
     assert sentence(tmp_path / "none", "HEAD").startswith(f"No catalog at {tmp_path / 'none'}")
     assert sentence(tmp_path, "HEAD").startswith(f"{tmp_path} is in no git repository")
 
 
-def test_a_bare_repository_has_no_catalog(tmp_path: Path) -> None:
+def test_bare_repository_has_no_catalog(tmp_path: Path) -> None:
     run_git(tmp_path, "init", "--quiet", "--bare", ".")
     assert sentence(tmp_path, "HEAD").startswith(f"{tmp_path} is in a bare repository")
 
 
-def test_no_commits_yet(tmp_path: Path) -> None:
+def test_repository_without_commits(tmp_path: Path) -> None:
     run_git(tmp_path, "init", "--quiet", ".")
     assert (
         sentence(tmp_path, "HEAD")
@@ -240,8 +232,8 @@ def test_no_commits_yet(tmp_path: Path) -> None:
     )
 
 
-def test_a_shallow_clone(tmp_path: Path) -> None:
-    """A clone that lacks the revision says how to get it; what it has can be used."""
+def test_shallow_clone(tmp_path: Path) -> None:
+    """An error says how to fetch a missing revision; existing ones work."""
     create_repository(tmp_path / "origin")
     commit(tmp_path / "origin", "the second")
     run_git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{tmp_path / 'origin'}", "clone")
@@ -250,8 +242,8 @@ def test_a_shallow_clone(tmp_path: Path) -> None:
     assert files_at(tmp_path / "clone" / "catalog", "HEAD").object_ids
 
 
-def test_a_partial_clone_fetches_nothing(tmp_path: Path) -> None:
-    """What a clone left out stays out: to fetch it would run what its configuration names."""
+def test_partial_clone_fetches_nothing(tmp_path: Path) -> None:
+    """A fetch would run programs that its configuration names."""
     catalog = create_repository(tmp_path / "origin")
     write_tool(catalog, "A_DO").write_text(TOOL)
     commit(tmp_path / "origin")
@@ -272,14 +264,14 @@ def test_a_partial_clone_fetches_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "stolen").exists()
 
 
-def test_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     catalog = create_repository(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert sentence(catalog, "HEAD").startswith("git is not installed")
 
 
-def test_a_repository_of_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Git's own caution is told as what it is, with what to do."""
+def test_repository_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error explains git's safe.directory check and what to do."""
     catalog = create_repository(tmp_path)
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
     text = sentence(catalog, "HEAD")
@@ -287,10 +279,8 @@ def test_a_repository_of_somebody_else(tmp_path: Path, monkeypatch: pytest.Monke
     assert "safe.directory" in text
 
 
-def test_nothing_that_a_repository_names_is_run(tmp_path: Path) -> None:
-    """Hooks, filters, external diffs, text conversions, a file system monitor, a pager: each would
-    leave a trace.
-    """
+def test_repository_configuration_runs_no_program(tmp_path: Path) -> None:
+    """Hooks, filters, external diffs, text conversions, file system monitors and pagers."""
     catalog = create_repository(tmp_path / "repo")
     top, trace = tmp_path / "repo", tmp_path / "trace"
     (top / ".gitattributes").write_text("*.yaml diff=bad\n")
@@ -331,8 +321,8 @@ def test_nothing_that_a_repository_names_is_run(tmp_path: Path) -> None:
     assert trace.exists()  # they would have been
 
 
-def test_within_a_hook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What git sets for its hooks is about another folder than ours."""
+def test_git_hook_environment_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git sets variables for hooks that name another folder."""
     catalog = create_repository(tmp_path)
     monkeypatch.setenv("GIT_DIR", ".git")
     monkeypatch.setenv("GIT_INDEX_FILE", ".git/index")
@@ -358,12 +348,10 @@ def embed(folder: Path, catalog: Path, settings: Sequence[str]) -> None:
 @pytest.mark.parametrize(
     "settings", [["core.bare true"], ["core.bare false", "core.worktree ."], ["core.bare false"]]
 )
-def test_an_embedded_repository_is_refused(
+def test_embedded_bare_repository_is_refused(
     tmp_path: Path, settings: list[str], is_old: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A bare repository committed next to the catalog does not replace its history, also with a git
-    that does not know `safe.bareRepository`.
-    """
+    """Also with a git that does not support `safe.bareRepository`."""
     catalog = create_repository(tmp_path / "repo", "sub/catalog")
     write_tool(catalog, "A_DO").write_text(TOOL)
     embed(tmp_path / "repo" / "sub", catalog, settings)
@@ -387,8 +375,8 @@ def test_an_embedded_repository_is_refused(
     assert since(catalog, "HEAD~1") == {"toolkits/a/A_DO/20250101_00.yaml"}
 
 
-def test_a_file_that_leads_into_the_working_tree_is_refused(tmp_path: Path) -> None:
-    """A `.git` file may lead to the repository of a worktree, and not to one among the files."""
+def test_git_file_into_the_working_tree_is_refused(tmp_path: Path) -> None:
+    """A `.git` file may point to a worktree's repository, but not to one among the files."""
     catalog = create_repository(tmp_path / "repo", "sub/catalog")
     embed(tmp_path / "repo", catalog, ["core.bare false"])
     (tmp_path / "repo" / "fake").mkdir()
@@ -401,18 +389,16 @@ def test_a_file_that_leads_into_the_working_tree_is_refused(tmp_path: Path) -> N
     assert files_at(catalog, "HEAD").object_ids
 
 
-def test_a_worktree_elsewhere_is_refused(tmp_path: Path) -> None:
-    """The working tree that a repository names is the one with its `.git`."""
+def test_core_worktree_elsewhere_is_refused(tmp_path: Path) -> None:
+    """The working tree must be the folder that contains `.git`."""
     catalog = create_repository(tmp_path / "repo")
     (tmp_path / "else").mkdir()
     run_git(tmp_path / "repo", "config", "core.worktree", str(tmp_path))
     assert "core.worktree" in sentence(catalog, "HEAD")
 
 
-def test_a_link_to_a_catalog_is_refused(tmp_path: Path) -> None:
-    """A link in the place of the catalog leads to a folder that earlier revisions do not have; a
-    link outside of the repository is no matter of its history.
-    """
+def test_symlinked_catalog_is_refused(tmp_path: Path) -> None:
+    """Earlier revisions do not have the target; links outside of the repository are allowed."""
     catalog = create_repository(tmp_path / "repo")
     write_tool(catalog, "A_DO").write_text(TOOL)
     catalog.rename(tmp_path / "repo" / "moved")
@@ -426,8 +412,8 @@ def test_a_link_to_a_catalog_is_refused(tmp_path: Path) -> None:
     assert since(tmp_path / "link" / "catalog", "HEAD") == {"toolkits/a/A_DO/20250101_00.yaml"}
 
 
-def test_worktrees_and_submodules(tmp_path: Path) -> None:
-    """A catalog in a worktree, in one of a bare clone, or in a submodule has its history there."""
+def test_worktrees_and_submodules_work(tmp_path: Path) -> None:
+    """Also a worktree of a bare clone."""
     catalog = create_repository(tmp_path / "repo")
     write_tool(catalog, "A_DO").write_text(TOOL)
     commit(tmp_path / "repo")
@@ -450,12 +436,10 @@ def test_worktrees_and_submodules(tmp_path: Path) -> None:
         assert since(top / "catalog", "HEAD~1") == {"toolkits/a/A_DO/20250101_00.yaml"}
 
 
-def test_the_environment_names_no_other_repository(
+def test_git_environment_variables_are_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Variables of git that select a repository, its objects or the meaning of paths count for
-    nothing.
-    """
+    """Those that select a repository, its objects or the meaning of paths."""
     catalog = create_repository(tmp_path / "repo")
     write_tool(catalog, "A_DO").write_text(TOOL)
     create_repository(tmp_path / "other")
@@ -468,8 +452,7 @@ def test_the_environment_names_no_other_repository(
     assert since(catalog, "HEAD") == {"toolkits/a/A_DO/20250101_00.yaml"}
 
 
-def test_replaced_and_grafted_commits_are_as_they_were(tmp_path: Path) -> None:
-    """What a repository says to put in the place of objects or parents counts for nothing."""
+def test_replacements_and_grafts_are_ignored(tmp_path: Path) -> None:
     catalog = create_repository(tmp_path)
     first = run_git(tmp_path, "rev-parse", "HEAD")
     write_tool(catalog, "A_DO").write_text(TOOL)
@@ -483,9 +466,7 @@ def test_replaced_and_grafted_commits_are_as_they_were(tmp_path: Path) -> None:
 
 
 def test_attributes_change_no_bytes(tmp_path: Path) -> None:
-    """What is read at a revision is what was committed: no keyword, line end or encoding
-    differs.
-    """
+    """Keywords, line ends and encodings are as committed."""
     catalog = create_repository(tmp_path)
     text = TOOL + "# $Id$ $Format:%H$ \n"
     write_tool(catalog, "A_DO", text=text)
@@ -497,8 +478,8 @@ def test_attributes_change_no_bytes(tmp_path: Path) -> None:
     assert files_at(catalog, "HEAD").read([path])[path] == text.encode()
 
 
-def test_an_ambiguous_name_is_refused(tmp_path: Path) -> None:
-    """A tag with the name of a branch hides that branch from git; `HEAD` is git's own."""
+def test_ambiguous_revision_is_refused(tmp_path: Path) -> None:
+    """A tag hides a branch with the same name; `HEAD` is never ambiguous."""
     catalog = create_repository(tmp_path)
     write_tool(catalog, "A_DO").write_text(TOOL)
     second = commit(tmp_path)
@@ -511,8 +492,7 @@ def test_an_ambiguous_name_is_refused(tmp_path: Path) -> None:
         assert git.resolve_commit(result, name) == second
 
 
-def test_a_folder_that_is_closed_is_not_a_removal(tmp_path: Path) -> None:
-    """A folder that cannot be listed must not look like one whose tools were removed."""
+def test_unreadable_folder_is_not_a_removal(tmp_path: Path) -> None:
     if os.geteuid() == 0:
         pytest.skip("nothing is unreadable for root")
     catalog = create_repository(tmp_path)
@@ -522,10 +502,8 @@ def test_a_folder_that_is_closed_is_not_a_removal(tmp_path: Path) -> None:
     write_tool(catalog, "A_DO").parent.chmod(0o755)
 
 
-def test_a_submodule_in_a_catalog_is_refused(tmp_path: Path) -> None:
-    """Git records one name for all of its files, and their history elsewhere: nothing of them can
-    be compared, neither when it comes nor later.
-    """
+def test_submodule_in_a_catalog_is_refused(tmp_path: Path) -> None:
+    """Git records only one commit for all of its files."""
     catalog = create_repository(tmp_path / "repo")
     toolkit = catalog / "toolkits" / "a"
     shutil.copytree(toolkit, tmp_path / "kit")
@@ -547,8 +525,8 @@ def test_a_submodule_in_a_catalog_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "attribute", ["working-tree-encoding=ASCII//TRANSLIT", "filter=x", "ident"]
 )
-def test_a_conversion_on_checkout_is_refused(attribute: str, place: str, tmp_path: Path) -> None:
-    """Reviewers see the bytes of the commit, and a build would publish others."""
+def test_checkout_conversion_is_refused(attribute: str, place: str, tmp_path: Path) -> None:
+    """Reviewers see the committed bytes, but a build would publish converted ones."""
     catalog = create_repository(tmp_path / "repo")
     assert since(catalog, "HEAD") == set()
     (tmp_path / "repo" / place).write_text(f"*.yaml {attribute}\n")
@@ -556,8 +534,8 @@ def test_a_conversion_on_checkout_is_refused(attribute: str, place: str, tmp_pat
         since(catalog, "HEAD")
 
 
-def test_a_path_in_an_error_is_printable(tmp_path: Path) -> None:
-    """A line of its own could be a command for a workflow."""
+def test_paths_in_errors_are_escaped(tmp_path: Path) -> None:
+    """A line break could start a workflow command."""
     catalog = create_repository(tmp_path / "repo")
     (catalog / "a\x1b\n::error::b.yaml").write_text("")
     commit(tmp_path / "repo")
@@ -566,8 +544,8 @@ def test_a_path_in_an_error_is_printable(tmp_path: Path) -> None:
         since(catalog, "HEAD")
 
 
-def test_attributes_that_are_converted_themselves(tmp_path: Path) -> None:
-    """A clone applies the attributes as they are committed; in the working tree they are UTF-16."""
+def test_utf16_attributes_are_refused(tmp_path: Path) -> None:
+    """A clone applies the committed attributes; in the working tree they are UTF-16."""
     catalog = create_repository(tmp_path / "repo")
     attributes = ".gitattributes working-tree-encoding=UTF-16LE-BOM\n*.yaml ident\n"
     (tmp_path / "repo/.gitattributes").write_bytes(b"\xff\xfe" + attributes.encode("utf-16-le"))
@@ -579,9 +557,10 @@ def test_attributes_that_are_converted_themselves(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["catalog", "sub/catalog"])
-def test_a_catalog_that_became_a_submodule_is_refused(tmp_path: Path, name: str) -> None:
-    """The submodule brings a history of its own, in which nothing of what was published changed:
-    also where it stands for a folder above the catalog. Where it always was one it is compared.
+def test_catalog_turned_into_a_submodule_is_refused(tmp_path: Path, name: str) -> None:
+    """Also if a folder above it is one: the history of the submodule has no published versions.
+
+    A catalog that always was in a submodule is compared.
     """
     top, folder = tmp_path / "repo", name.partition("/")[0]
     catalog = create_repository(top, name)

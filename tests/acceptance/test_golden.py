@@ -1,5 +1,4 @@
-"""Whole small builds held against files that a person has read: `golden/<case>/catalog` must give
-`golden/<case>/expected`.
+"""Golden files: `golden/<case>/catalog` gives exactly the files of `golden/<case>/expected`.
 
 The tables that queries go by are no text: `query.json` is what `support.snapshot_reader` makes of
 them, and their sizes and digests stand nowhere.
@@ -31,10 +30,8 @@ REFRESH = (
 )
 
 
-def made(case: str, folder: Path) -> dict[str, bytes]:
-    """All files of the case's snapshot, and of one case the pages, by the paths that they have in
-    `expected`.
-    """
+def build_files(case: str, folder: Path) -> dict[str, bytes]:
+    """Return all files of a case's snapshot, and the pages of one case, by path."""
     build(GOLDEN / case / "catalog", folder / "build", folder / "site")
     snapshot = folder / "build" / "current"
     tree = {
@@ -62,7 +59,7 @@ def made(case: str, folder: Path) -> dict[str, bytes]:
 
 def lines(value: dict[str, Any]) -> bytes:
     """JSON with a line for each thing of which there are many."""
-    parts = [f"{packed(name)}: {block(inner)}" for name, inner in value.items()]
+    parts = [f"{write_archive(name)}: {block(inner)}" for name, inner in value.items()]
     return ("{" + ",\n".join(parts) + "}\n").encode()
 
 
@@ -70,15 +67,19 @@ def block(value: Any) -> str:
     if isinstance(value, dict):
         return (
             "{\n"
-            + ",\n".join(f"{packed(name)}: {packed(inner)}" for name, inner in value.items())
+            + ",\n".join(
+                f"{write_archive(name)}: {write_archive(inner)}" for name, inner in value.items()
+            )
             + "\n}"
         )
     return (
-        "[\n" + ",\n".join(map(packed, value)) + "\n]" if isinstance(value, list) else packed(value)
+        "[\n" + ",\n".join(map(write_archive, value)) + "\n]"
+        if isinstance(value, list)
+        else write_archive(value)
     )
 
 
-def packed(value: Any) -> str:
+def write_archive(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -92,8 +93,8 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_build_gives_the_expected_files(case: str, tmp_path: Path) -> None:
-    """The snapshot of each case, and the pages of one, are the expected files byte for byte."""
-    tree, expected = made(case, tmp_path), files_of(GOLDEN / case / "expected")
+    """The snapshot of each case, and the pages of one, byte for byte."""
+    tree, expected = build_files(case, tmp_path), files_of(GOLDEN / case / "expected")
     assert sorted(tree) == sorted(expected), REFRESH
     for path, data in tree.items():
         assert data.decode() == expected[path].decode(), f"{path}: {REFRESH}"
@@ -103,7 +104,7 @@ def refresh() -> None:
     for case in CASES:
         shutil.rmtree(GOLDEN / case / "expected", ignore_errors=True)
         with tempfile.TemporaryDirectory() as folder:
-            for path, data in made(case, Path(folder)).items():
+            for path, data in build_files(case, Path(folder)).items():
                 file = GOLDEN / case / "expected" / path
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(data)

@@ -1,6 +1,4 @@
-"""The rules of history, each with real git repositories: what is told, of which file, and what
-passes.
-"""
+"""The history rules, each with a real git repository."""
 
 from pathlib import Path
 
@@ -35,12 +33,12 @@ def catalog(tmp_path: Path) -> Path:
     return result
 
 
-def found(catalog: Path, today: str = TODAY) -> list[Finding]:
+def find_problems(catalog: Path, today: str = TODAY) -> list[Finding]:
     return check_against_revision(catalog, "HEAD", today).findings
 
 
 def rules(catalog: Path, today: str = TODAY) -> list[tuple[str, str]]:
-    return [(finding.rule, finding.path) for finding in found(catalog, today)]
+    return [(finding.rule, finding.path) for finding in find_problems(catalog, today)]
 
 
 def deprecated(sunset: str) -> str:
@@ -66,9 +64,9 @@ def deprecated(sunset: str) -> str:
         (NEEDY + "deprecation: {reason: Old.}\n", "input to is new and required"),
     ],
 )
-def test_a_published_version_changed(catalog: Path, text: str, message: str) -> None:
+def test_changed_published_version_is_an_error(catalog: Path, text: str, message: str) -> None:
     write_tool(catalog, "A_DO", text=text)
-    (finding,) = found(catalog)
+    (finding,) = find_problems(catalog)
     assert (finding.rule, finding.path) == ("history-version-changed", A_DO)
     assert message in finding.message
     assert "deprecation" not in finding.message
@@ -76,8 +74,8 @@ def test_a_published_version_changed(catalog: Path, text: str, message: str) -> 
 
 
 @pytest.mark.parametrize("field", ["input_parameters", "output_parameters"])
-def test_another_order_of_parameters_is_a_change(catalog: Path, tmp_path: Path, field: str) -> None:
-    """It is what is served, and what a model reads, at every level."""
+def test_parameter_order_is_part_of_a_version(catalog: Path, tmp_path: Path, field: str) -> None:
+    """A model reads parameters in order, at every level."""
     text = (
         TOOL + f"{field}:\n  x: {{type: object, properties: {{%s: {{type: string}}, %s: {{type:"
         " string}}}\n  %s: {type: string}\n  %s: {type: string}\n"
@@ -87,15 +85,14 @@ def test_another_order_of_parameters_is_a_change(catalog: Path, tmp_path: Path, 
     for names in (("a", "b", "z", "y"), ("b", "a", "y", "z")):
         write_tool(catalog, "A_DO", "20250202_00", text % names)
         assert rules(catalog) == [("history-version-changed", "toolkits/a/A_DO/20250202_00.yaml")]
-        (finding,) = found(catalog)
+        (finding,) = find_problems(catalog)
         assert "in another order" in finding.message
         assert finding.pointer == (field,)
 
 
-def test_what_a_finding_points_at(catalog: Path) -> None:
-    """The field of the file that changed."""
+def test_finding_points_at_the_changed_field(catalog: Path) -> None:
     write_tool(catalog, "A_DO", text=NEEDY)
-    (finding,) = found(catalog)
+    (finding,) = find_problems(catalog)
     assert (finding.pointer, finding.at_key) == (("input_parameters",), True)
 
 
@@ -108,16 +105,14 @@ def test_what_a_finding_points_at(catalog: Path) -> None:
         TOOL + "tags: []\nno_auth: false\n",
     ],
 )
-def test_deprecation_comments_and_layout_are_no_change(catalog: Path, text: str) -> None:
+def test_deprecation_comments_and_layout_may_change(catalog: Path, text: str) -> None:
     write_tool(catalog, "A_DO", text=text)
     assert rules(catalog) == []
     assert check_against_revision(catalog, "HEAD", TODAY).changed_paths == {A_DO}
 
 
-def test_a_toolkit_may_change(catalog: Path) -> None:
-    """What a toolkit says is no change of the files of its tools, also where one of those is
-    deprecated at the same time.
-    """
+def test_toolkit_may_change(catalog: Path) -> None:
+    """It is no change of its tools, even if one of them is deprecated at the same time."""
     toolkit = catalog / "toolkits" / "a" / "toolkit.yaml"
     toolkit.write_text(f"{toolkit.read_text()}description: Tools.\nno_auth: false\n")
     write_tool(catalog, "A_DO", text=deprecated(""))
@@ -126,14 +121,16 @@ def test_a_toolkit_may_change(catalog: Path) -> None:
 
 @pytest.mark.parametrize("previous", ["", "no_auth: false\n", "no_auth: true\n"])
 @pytest.mark.parametrize("current", ["", "no_auth: false\n", "no_auth: true\n"])
-def test_no_auth_of_a_toolkit(catalog: Path, tmp_path: Path, previous: str, current: str) -> None:
-    """Another `no_auth` is another one of all published versions that have none of their own."""
+def test_no_auth_of_a_toolkit_changes_its_tools(
+    catalog: Path, tmp_path: Path, previous: str, current: str
+) -> None:
+    """All published versions without their own `no_auth`."""
     toolkit = catalog / "toolkits" / "a" / "toolkit.yaml"
     text = toolkit.read_text()
     toolkit.write_text(text + previous)
     commit(tmp_path)
     toolkit.write_text(text + current)
-    found_ = found(catalog)
+    found_ = find_problems(catalog)
     if ("true" in previous) == ("true" in current):
         assert found_ == []
     else:
@@ -173,29 +170,27 @@ def meta(catalog: Path, tmp_path: Path) -> Path:
         (f"{NEEDY}deprecation: {{reason: Old.}}\n", "input_parameters changed"),
     ],
 )
-def test_a_published_version_of_a_meta_tool_changed(
+def test_changed_published_meta_tool_is_an_error(
     catalog: Path, meta: Path, text: str, message: str
 ) -> None:
-    """Sessions serve it: a change takes a new version, as for any tool."""
+    """Sessions serve it, so a change needs a new version."""
     meta.write_text(text)
-    (finding,) = found(catalog)
+    (finding,) = find_problems(catalog)
     assert (finding.rule, finding.path) == ("history-version-changed", META)
     assert message in finding.message
     assert "deprecation" not in finding.message
 
 
-def test_a_meta_tool_may_be_deprecated_and_continued(catalog: Path, meta: Path) -> None:
-    """As any tool."""
+def test_meta_tool_may_be_deprecated_and_get_versions(catalog: Path, meta: Path) -> None:
     meta.write_text(f"# A comment.\n{deprecated('')}")
     meta.with_name("20260101_00.yaml").write_text(NEEDY)
     assert rules(catalog) == []
 
 
 @pytest.mark.parametrize(("sunset", "passes"), [("", False), ("2026-02-02", False), (TODAY, True)])
-def test_a_meta_tool_is_removed_when_its_day_has_come(
+def test_meta_tool_is_removed_after_its_sunset(
     catalog: Path, tmp_path: Path, meta: Path, sunset: str, passes: bool
 ) -> None:
-    """As any tool."""
     meta.write_text(deprecated(sunset))
     commit(tmp_path)
     meta.unlink()
@@ -218,7 +213,7 @@ def test_a_meta_tool_is_removed_when_its_day_has_come(
         ("2026-01-31", "", True),
     ],
 )
-def test_an_end_that_has_come_is_no_announcement(
+def test_sunset_in_the_past_is_an_error(
     catalog: Path, tmp_path: Path, previous: str | None, current: str, passes: bool
 ) -> None:
     """The next change could remove the version without notice."""
@@ -229,8 +224,7 @@ def test_an_end_that_has_come_is_no_announcement(
     assert rules(catalog) == expected
 
 
-def test_a_new_version_that_has_ended(catalog: Path) -> None:
-    """So it is for a version that comes with its end."""
+def test_new_version_with_a_past_sunset_is_an_error(catalog: Path) -> None:
     write_tool(catalog, "A_DO", "20260101_00", deprecated("2026-01-31"))
     assert rules(catalog) == [("history-sunset-past", NEW)]
 
@@ -238,9 +232,9 @@ def test_a_new_version_that_has_ended(catalog: Path) -> None:
 # A new version
 
 
-def test_a_version_that_jumps_back(catalog: Path) -> None:
+def test_lower_version_number_is_an_error(catalog: Path) -> None:
     write_tool(catalog, "A_DO", "20241231_99", TOOL)
-    (finding,) = found(catalog)
+    (finding,) = find_problems(catalog)
     assert (finding.rule, finding.path) == (
         "history-version-back",
         "toolkits/a/A_DO/20241231_99.yaml",
@@ -248,18 +242,16 @@ def test_a_version_that_jumps_back(catalog: Path) -> None:
     assert "20250101_00" in finding.message
 
 
-def test_a_new_version_that_goes_forward(catalog: Path) -> None:
+def test_higher_version_number_is_accepted(catalog: Path) -> None:
     write_tool(catalog, "A_DO", "20260101_00", TOOL.replace("Does", "Can do"))
     write_tool(catalog, "A_NEW", "20200101_00", TOOL)
     assert rules(catalog) == []
 
 
-def test_a_new_version_that_breaks(catalog: Path) -> None:
-    """Callers of the version before are told by its `sunset`; a deprecation without one says
-    nothing of how long it stays.
-    """
+def test_breaking_version_needs_a_sunset(catalog: Path) -> None:
+    """A deprecation without `sunset` does not say how long the old version stays."""
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
-    (finding,) = found(catalog)
+    (finding,) = find_problems(catalog)
     assert (finding.rule, finding.path, finding.pointer) == (
         "history-breaking",
         NEW,
@@ -277,8 +269,8 @@ def test_a_new_version_that_breaks(catalog: Path) -> None:
     assert rules(catalog) == []
 
 
-def test_a_deprecation_that_was_published_counts_too(catalog: Path, tmp_path: Path) -> None:
-    """The version before may have been deprecated long ago, and not be touched now."""
+def test_earlier_deprecation_counts(catalog: Path, tmp_path: Path) -> None:
+    """The version before may have been deprecated long ago."""
     write_tool(catalog, "A_DO", text=deprecated("2026-12-31"))
     commit(tmp_path)
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
@@ -293,9 +285,7 @@ def test_a_deprecation_that_was_published_counts_too(catalog: Path, tmp_path: Pa
     [("", False), ("2026-02-02", False), ("2026-02-01", True), ("2025-12-31", True)],
 )
 @pytest.mark.parametrize("label", ["tool", "version", "toolkit"])
-def test_a_removal_needs_a_day_that_has_come(
-    tmp_path: Path, label: str, sunset: str, passes: bool
-) -> None:
+def test_removal_needs_a_past_sunset(tmp_path: Path, label: str, sunset: str, passes: bool) -> None:
     catalog = create_repository(tmp_path)
     for slug in ("A_DO", "A_SEE"):
         write_tool(catalog, slug, text=deprecated(sunset))
@@ -311,37 +301,36 @@ def test_a_removal_needs_a_day_that_has_come(
     assert rules(catalog) == ([] if passes else [(f"history-{label}-removed", path)])
 
 
-def test_a_removal_without_a_word(catalog: Path) -> None:
+def test_removal_without_deprecation_is_an_error(catalog: Path) -> None:
     write_tool(catalog, "A_DO").unlink()
-    (finding,) = found(catalog)
+    (finding,) = find_problems(catalog)
     assert finding.message == "the tool `A_DO` was removed, and no `sunset` had announced that"
     assert f"git checkout HEAD -- {A_DO}" in finding.help
     run_git(catalog, "checkout", "HEAD", "--", A_DO)  # as the help says
     assert rules(catalog) == []
 
 
-def test_a_deprecation_in_the_same_change_is_too_late(catalog: Path) -> None:
-    """What counts is what was published, not what the last commit before the removal says."""
+def test_deprecation_in_the_same_change_is_too_late(catalog: Path) -> None:
+    """The published one counts, not the last commit before the removal."""
     write_tool(catalog, "A_DO", text=deprecated("2020-01-01"))
     run_git(catalog, "add", ".")
     write_tool(catalog, "A_DO").unlink()
     assert rules(catalog) == [("history-tool-removed", A_DO)]
 
 
-def test_a_file_renamed_to_a_new_version(catalog: Path) -> None:
-    """It is a removal, and a version that is compared with what was removed."""
+def test_rename_is_a_removal_and_a_new_version(catalog: Path) -> None:
     write_tool(catalog, "A_DO").rename(write_tool(catalog, "A_DO", "20260101_00"))
     write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     assert rules(catalog) == [("history-version-removed", A_DO), ("history-breaking", NEW)]
 
 
-def test_a_toolkit_is_reported_once(catalog: Path) -> None:
-    """Not again for each of its tools, but where its own file stays, of each tool."""
+def test_removed_toolkit_is_reported_once(catalog: Path) -> None:
+    """And not for each tool; if its own file stays, for each tool."""
     for file in (write_tool(catalog, "A_DO"), write_tool(catalog, "A_SEE")):
         file.unlink()
     assert rules(catalog) == [("history-tool-removed", A_DO), ("history-tool-removed", A_SEE)]
     (catalog / "toolkits" / "a" / "toolkit.yaml").unlink()
-    (finding,) = found(catalog)
+    (finding,) = find_problems(catalog)
     assert finding.rule == "history-toolkit-removed"
     assert "2 of its tools, `A_DO` first," in finding.message
 
@@ -349,19 +338,19 @@ def test_a_toolkit_is_reported_once(catalog: Path) -> None:
 # What cannot be compared
 
 
-def test_what_was_not_sound_cannot_be_compared(catalog: Path, tmp_path: Path) -> None:
+def test_invalid_base_cannot_be_compared(catalog: Path, tmp_path: Path) -> None:
     write_tool(catalog, "A_DO", text=TOOL + "colour: red\n")
     write_tool(catalog, "A_SEE", text="name: [\n")
     commit(tmp_path)
     write_tool(catalog, "A_DO", text=TOOL)
     write_tool(catalog, "A_SEE", "20260101_00", TOOL)
-    found_ = {finding.path: finding for finding in found(catalog)}
+    found_ = {finding.path: finding for finding in find_problems(catalog)}
     assert "before: line 3: " in found_[A_DO].message
     assert {finding.rule for finding in found_.values()} == {"history-not-compared"}
 
 
-def test_what_is_not_sound_now_is_for_check_to_tell(catalog: Path) -> None:
-    """It has a line and a column there; that it is not compared is not worth a second word."""
+def test_invalid_new_file_is_left_to_check(catalog: Path) -> None:
+    """It reports line and column; the comparison does not report it again."""
     write_tool(catalog, "A_DO", text=TOOL + "colour: red\n")
     write_tool(catalog, "A_SEE", "20260101_00", "name: [\n")
     assert rules(catalog) == []
@@ -370,10 +359,8 @@ def test_what_is_not_sound_now_is_for_check_to_tell(catalog: Path) -> None:
 # Branches
 
 
-def test_what_others_merged_meanwhile_is_not_ours(catalog: Path, tmp_path: Path) -> None:
-    """Held against a branch that has gone on, only our own work counts: their new tool is not one
-    that we removed.
-    """
+def test_changes_merged_meanwhile_do_not_count(catalog: Path, tmp_path: Path) -> None:
+    """Against a branch that moved on, only own commits count."""
     run_git(tmp_path, "switch", "--quiet", "--create", "ours")
     write_tool(catalog, "A_MINE", text=TOOL)
     commit(tmp_path)
@@ -388,7 +375,7 @@ def test_what_others_merged_meanwhile_is_not_ours(catalog: Path, tmp_path: Path)
     }
 
 
-def test_an_unknown_revision_is_one_sentence(catalog: Path) -> None:
+def test_unknown_revision_is_reported(catalog: Path) -> None:
     with pytest.raises(UsageError, match="knows no revision `nope`"):
         check_against_revision(catalog, "nope", TODAY)
 
@@ -396,8 +383,8 @@ def test_an_unknown_revision_is_one_sentence(catalog: Path) -> None:
 # The rules themselves
 
 
-def test_every_rule_has_its_weight_and_its_page() -> None:
-    """The registry, what `catalog.yaml` can change, and the rulebook say the same."""
+def test_rules_have_severities_and_pages() -> None:
+    """The registry, the settings of `catalog.yaml` and the rule pages agree."""
     for past in RULES:
         page = (
             ROOT / "src" / "toolcatalog" / "validation" / "rulebook" / f"{past.rule}.md"

@@ -1,6 +1,4 @@
-"""`import mcp`: what an MCP server lists becomes catalog files, from a file or from a live server
-of the official SDK.
-"""
+"""`import mcp`: tools of an MCP server to catalog files, from a file or a live server."""
 
 import contextlib
 import importlib.util
@@ -47,15 +45,15 @@ def tool(name: str = "getForecast", **extra: Any) -> dict[str, Any]:
 
 
 def slugs(*tools: str, toolkit: str = "weather") -> list[str]:
-    """The slugs that tools of these names get."""
+    """Return the slugs of tools with these names."""
     return [addition.slug for addition in mcp.import_tools([tool(name) for name in tools], toolkit)]
 
 
 # What a tool becomes
 
 
-def test_a_tool() -> None:
-    """Title, description, hints that say yes, and both schemas, in the words of the catalog."""
+def test_tool_is_imported_with_all_fields() -> None:
+    """Title, description, true hints and both schemas."""
     hints = {"readOnlyHint": True, "openWorldHint": True, "title": "Not this"}
     (item,) = mcp.import_tools(
         [
@@ -82,8 +80,8 @@ def test_a_tool() -> None:
     }
 
 
-def test_a_tool_that_says_little() -> None:
-    """A name is enough; the title may stand among the annotations."""
+def test_name_alone_is_enough() -> None:
+    """The title may be among the annotations."""
     (bare, titled) = mcp.import_tools(
         [{"name": "go"}, tool("stop", annotations={"title": "Stop"})], "car"
     )
@@ -91,8 +89,8 @@ def test_a_tool_that_says_little() -> None:
     assert titled.value["name"] == "Stop"
 
 
-def test_what_is_not_held_is_reported() -> None:
-    """Icons and the like, and annotations that MCP does not define, have no place."""
+def test_unsupported_fields_are_reported() -> None:
+    """Icons, and annotations that MCP does not define."""
     value = tool(
         icons=[],
         _meta={"a": 1},
@@ -100,7 +98,7 @@ def test_what_is_not_held_is_reported() -> None:
         annotations={"destructiveHint": False, "mood": "bright"},
     )
     (item,) = mcp.import_tools([value], "weather")
-    assert sorted(loss.what for loss in item.losses) == [
+    assert sorted(loss.kind for loss in item.losses) == [
         "`_meta` of a tool",
         "`icons` of a tool",
         "`mood` of annotations",
@@ -120,13 +118,12 @@ def test_what_is_not_held_is_reported() -> None:
         ("x" * 56, "WEATHER_" + "X" * 56),
     ],
 )
-def test_slugs(name: str, slug: str) -> None:
-    """The toolkit and the words of the name, in capitals."""
+def test_slug_has_toolkit_and_name(name: str, slug: str) -> None:
     assert slugs(name) == [slug]
 
 
-def test_names_that_would_have_one_slug_are_distinguished() -> None:
-    """By a digest of each, whatever the order."""
+def test_colliding_slugs_get_a_digest() -> None:
+    """In any order of the tools."""
     item, other, alone = slugs("getForecast", "get_forecast", "go")
     assert alone == "WEATHER_GO"
     assert item.rpartition("_")[0] == other.rpartition("_")[0] == "WEATHER_GET_FORECAST"
@@ -138,8 +135,8 @@ def test_names_that_would_have_one_slug_are_distinguished() -> None:
     st.lists(st.text(min_size=1, max_size=90), min_size=1, max_size=5, unique=True),
     st.from_regex(names.TOOLKIT_SLUG, fullmatch=True),
 )
-def test_slugs_of_any_names(tools: list[str], toolkit: str) -> None:
-    """Each is a slug that every provider takes, and no two are alike."""
+def test_slugs_of_any_names_are_valid_and_unique(tools: list[str], toolkit: str) -> None:
+    """For every provider."""
     result = slugs(*tools, toolkit=toolkit[:40])
     assert all(names.is_valid(names.TOOL_SLUG, slug) and len(slug) <= 64 for slug in result)
     assert len({*result}) == len(tools)
@@ -154,14 +151,14 @@ def test_slugs_of_any_names(tools: list[str], toolkit: str) -> None:
         {"tools": [FORECAST], "serverInfo": {"name": "other"}},
     ],
 )
-def test_the_forms_of_a_list(value: Any) -> None:
-    """Bare, as a result, in its message; a toolkit that is named goes before the server's name."""
+def test_accepted_forms_of_a_list(value: Any) -> None:
+    """A bare list, a result, or its message; a named toolkit has priority over the server name."""
     (item,) = mcp.import_tools(value, "weather")
     assert item.slug == "WEATHER_GET_FORECAST"
 
 
-def test_a_server_names_the_toolkit() -> None:
-    """Its name as a slug, its title and its page."""
+def test_server_names_the_toolkit() -> None:
+    """Slug, title and website."""
     server = {
         "name": "Acme Weather/2",
         "title": "Acme Weather",
@@ -199,15 +196,15 @@ def test_a_server_names_the_toolkit() -> None:
         ),
     ],
 )
-def test_what_is_no_list_of_tools(value: Any, sentence: str) -> None:
-    """One sentence for each thing that is wrong."""
+def test_invalid_list_is_reported(value: Any, sentence: str) -> None:
+    """One sentence per problem."""
     with pytest.raises(UsageError) as error:
         mcp.import_tools(value, "weather")
     assert sentence in str(error.value)
 
 
-def test_a_list_of_thousands_that_say_nothing() -> None:
-    """One sentence, before any of them is looked at."""
+def test_list_of_thousands_of_empty_tools_is_refused() -> None:
+    """One sentence, before any tool is read."""
     with pytest.raises(UsageError, match="There are 2,049 tools here"):
         mcp.import_tools([tool(f"t{number}") for number in range(2_049)], "weather")
 
@@ -220,8 +217,8 @@ def test_a_list_of_thousands_that_say_nothing() -> None:
         ([FORECAST], "Big One"),
     ],
 )
-def test_without_a_toolkit_nothing_is_guessed(value: Any, toolkit: str) -> None:
-    """A first word such as `get` would be none."""
+def test_toolkit_is_not_guessed(value: Any, toolkit: str) -> None:
+    """The first word of a name may be `get`."""
     with pytest.raises(UsageError, match="--toolkit SLUG"):
         mcp.import_tools(value, toolkit)
 
@@ -229,11 +226,11 @@ def test_without_a_toolkit_nothing_is_guessed(value: Any, toolkit: str) -> None:
 # The command
 
 
-def test_a_file_becomes_a_catalog(tmp_path: Path) -> None:
-    """It passes `check`, and a second time changes nothing."""
+def test_imported_file_passes_check(tmp_path: Path) -> None:
+    """A second import changes nothing."""
     (tmp_path / "tools.json").write_text(json.dumps({"tools": [FORECAST, tool("other")]}))
     for text in ("2 new", "0 new"):
-        done = run_toolcatalog(
+        result = run_toolcatalog(
             "import",
             "mcp",
             tmp_path / "tools.json",
@@ -242,8 +239,8 @@ def test_a_file_becomes_a_catalog(tmp_path: Path) -> None:
             "--toolkit",
             "weather",
         )
-        assert (done.returncode, done.stdout) == (0, "")
-        assert text in done.stderr
+        assert (result.returncode, result.stdout) == (0, "")
+        assert text in result.stderr
     assert [
         problem
         for problem in checker.check_folder(tmp_path / "catalog").problems
@@ -251,10 +248,8 @@ def test_a_file_becomes_a_catalog(tmp_path: Path) -> None:
     ] == []
 
 
-def test_what_is_exported_comes_back(shipped_build: Path, tmp_path: Path) -> None:
-    """Every tool of a toolkit, exported as MCP and imported again, is exported the same: nothing
-    that MCP holds is lost on the way.
-    """
+def test_export_and_import_round_trip(shipped_build: Path, tmp_path: Path) -> None:
+    """Every tool of a toolkit, exported as MCP and imported, has the same export."""
     text = run_successfully("export", "mcp", "--toolkit", "github", "--build", shipped_build)
     (tmp_path / "tools.json").write_text(text)
     run_successfully(
@@ -275,17 +270,17 @@ def test_what_is_exported_comes_back(shipped_build: Path, tmp_path: Path) -> Non
 
 
 def live(tmp_path: Path, *command: object, seconds: float = 60) -> tuple[int, str]:
-    """Import from a command: the exit code, and what is told."""
-    done = run_toolcatalog(
+    """Import from a command; return the exit code and the messages."""
+    result = run_toolcatalog(
         "import", "mcp", "--catalog", tmp_path / "catalog", "--timeout", seconds, "--", *command
     )
-    assert done.stdout == ""
-    assert "Traceback" not in done.stderr
-    return done.returncode, done.stderr
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    return result.returncode, result.stderr
 
 
-def test_a_live_server(tmp_path: Path) -> None:
-    """All pages of what it lists come in, under its own name, and it is gone afterwards."""
+def test_live_server_is_imported(tmp_path: Path) -> None:
+    """All pages of its list, under its own name; the process ends afterwards."""
     (tmp_path / "tools.json").write_text(
         json.dumps(
             [tool(f"do_{number}", annotations={"readOnlyHint": True}) for number in range(7)]
@@ -336,10 +331,10 @@ def test_a_live_server(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_server_that_does_not_answer(
+def test_silent_server_is_stopped(
     script: str, seconds: float, sentence: str, tmp_path: Path
 ) -> None:
-    """One sentence with its last lines, nothing written, and it is stopped."""
+    """One sentence with its last lines; nothing is written."""
     noted = "import os, sys\nopen(sys.argv[1], 'w').write(str(os.getpid()))\n"
     code, text = live(
         tmp_path, sys.executable, "-c", noted + script, tmp_path / "pid", seconds=seconds
@@ -361,28 +356,28 @@ def test_a_server_that_does_not_answer(
         ([""], "There is no file"),
     ],
 )
-def test_a_source_that_is_none(source: list[str], sentence: str, tmp_path: Path) -> None:
-    """Neither a file nor a program."""
+def test_source_must_be_a_file_or_a_program(
+    source: list[str], sentence: str, tmp_path: Path
+) -> None:
     code, text = live(tmp_path, *source)
     assert (code, sentence in text) == (2, True), text
 
 
-def test_a_folder_is_no_source(tmp_path: Path) -> None:
-    """It is there, and cannot be run."""
+def test_folder_is_no_source(tmp_path: Path) -> None:
     code, text = live(tmp_path, tmp_path)
     assert (code, "There is no file" in text) == (2, True), text
 
 
-def test_without_the_extra_it_is_named(tmp_path: Path) -> None:
+def test_missing_extra_is_reported(tmp_path: Path) -> None:
     """A live server needs the SDK; a file does not."""
     (tmp_path / "mcp.py").write_text("raise ImportError\n")
     (tmp_path / "tools.json").write_text(json.dumps([FORECAST]))
     env = {"PYTHONPATH": str(tmp_path)}
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "import", "mcp", "--catalog", tmp_path / "catalog", "--", sys.executable, "-V", env=env
     )
-    assert (done.returncode, "pip install 'toolcatalog[mcp]'" in done.stderr) == (2, True)
-    done = run_toolcatalog(
+    assert (result.returncode, "pip install 'toolcatalog[mcp]'" in result.stderr) == (2, True)
+    result = run_toolcatalog(
         "import",
         "mcp",
         tmp_path / "tools.json",
@@ -392,7 +387,7 @@ def test_without_the_extra_it_is_named(tmp_path: Path) -> None:
         tmp_path / "catalog",
         env=env,
     )
-    assert done.returncode == 0
+    assert result.returncode == 0
 
 
 REMOTE = {"type": "streamable-http", "url": "https://mcp.example.com/mcp"}
@@ -413,8 +408,8 @@ PYPI = {"registryType": "pypi", "identifier": "mail-server", "version": "1.2.0"}
     ],
 )
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_a_server_json(about: dict[str, Any], said: str, wrapped: bool) -> None:
-    """It has no tools; the message says how to ask the server that it describes."""
+def test_server_json_has_no_tools(about: dict[str, Any], said: str, wrapped: bool) -> None:
+    """The message says how to ask the server that it describes."""
     value = {"name": "com.example/mail", "version": "1.2.0", **about}
     with pytest.raises(UsageError) as error:
         mcp.import_tools({"server": value, "_meta": {}} if wrapped else value, "mail")
@@ -423,10 +418,8 @@ def test_a_server_json(about: dict[str, Any], said: str, wrapped: bool) -> None:
 
 
 @pytest.mark.parametrize("imports", [1, 2])
-def test_hints_come_back(tmp_path: Path, imports: int) -> None:
-    """Each hint is true, false or absent: what was imported is exported, also after a second
-    import.
-    """
+def test_hints_round_trip(tmp_path: Path, imports: int) -> None:
+    """Each hint is true, false or absent, also after a second import."""
     hints = {
         f"go_{number}": {
             hint: state for hint, state in zip(HINT_TAGS, states, strict=True) if state is not None
@@ -467,11 +460,11 @@ def exported(folder: Path, toolkit: str) -> list[dict[str, Any]]:
     ("module", "toolkit", "slug"),
     [("mcp_server_git", "git", "GIT_COMMIT"), ("mcp_server_time", "time", "TIME_CONVERT_TIME")],
 )
-def test_a_published_server(module: str, toolkit: str, slug: str, tmp_path: Path) -> None:
-    """Its tools come in under slugs that do not stutter, pass `check`, and keep their hints."""
+def test_published_server_is_imported(module: str, toolkit: str, slug: str, tmp_path: Path) -> None:
+    """Its slugs have no repeated words; the files pass `check` and keep the hints."""
     require_server(module)
-    code, said = live(tmp_path, sys.executable, "-m", module)
-    assert code == 0, said
+    code, output = live(tmp_path, sys.executable, "-m", module)
+    assert code == 0, output
     home = tmp_path / "catalog" / "toolkits" / toolkit
     assert (home / slug).is_dir()
     assert "logo" not in (home / "toolkit.yaml").read_text()
@@ -487,17 +480,17 @@ def test_a_published_server(module: str, toolkit: str, slug: str, tmp_path: Path
     }
 
 
-def test_an_executable_file_is_a_command(tmp_path: Path) -> None:
-    """After `--` it is started; without, it is read, and the message says how to start it."""
+def test_executable_file_is_a_command_after_dashes(tmp_path: Path) -> None:
+    """Without `--` it is read as a file, and the message says how to start it."""
     (tmp_path / "tools.json").write_text(json.dumps([tool("go")]))
     script = tmp_path / "server"
     script.write_text(f"#!/bin/sh\nexec {sys.executable} {SERVER} {tmp_path / 'tools.json'}\n")
     script.chmod(0o700)
-    code, said = live(tmp_path, script)
-    assert (code, "Imported 1 tool " in said) == (0, True), said
-    done = run_toolcatalog("import", "mcp", script, "--catalog", tmp_path / "other")
-    assert done.returncode == 2
-    assert f"To start it as a server, write it after `--`: import mcp -- {script}" in done.stderr
+    code, output = live(tmp_path, script)
+    assert (code, "Imported 1 tool " in output) == (0, True), output
+    result = run_toolcatalog("import", "mcp", script, "--catalog", tmp_path / "other")
+    assert result.returncode == 2
+    assert f"To start it as a server, write it after `--`: import mcp -- {script}" in result.stderr
 
 
 # Over HTTP
@@ -511,29 +504,29 @@ def http_server(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 
 def over_http(server: Server, catalog: Path, *options: object) -> tuple[int, str]:
-    """Import from the server: the exit code, and what is told."""
-    done = run_toolcatalog("import", "mcp", f"{server.url}/mcp", "--catalog", catalog, *options)
-    assert done.stdout == ""
-    assert "Traceback" not in done.stderr
-    return done.returncode, done.stderr
+    """Import from the server; return the exit code and the messages."""
+    result = run_toolcatalog("import", "mcp", f"{server.url}/mcp", "--catalog", catalog, *options)
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    return result.returncode, result.stderr
 
 
 @pytest.mark.parametrize("header", ["x-api-key: {}", "Authorization: Bearer {}"])
-def test_a_server_over_http(http_server: Server, header: str, tmp_path: Path) -> None:
-    """A URL is asked over streamable HTTP, with the headers that are given."""
+def test_server_over_http(http_server: Server, header: str, tmp_path: Path) -> None:
+    """With streamable HTTP and the given headers."""
     key = header.format(http_server.key)
-    code, said = over_http(http_server, tmp_path / "catalog", "--header", key)
-    assert (code, "Imported" in said) == (0, True), said
+    code, output = over_http(http_server, tmp_path / "catalog", "--header", key)
+    assert (code, "Imported" in output) == (0, True), output
     (toolkit,) = (tmp_path / "catalog" / "toolkits").iterdir()
     assert len([*toolkit.glob("*/00000000_00.yaml")]) >= 3
 
 
-def test_a_server_over_http_that_refuses(http_server: Server, tmp_path: Path) -> None:
-    """Without a key, and with a header that has no form: one sentence."""
-    code, said = over_http(http_server, tmp_path / "catalog")
-    assert (code, "give a key with --header" in said) == (2, True), said
-    code, said = over_http(http_server, tmp_path / "catalog", "--header", "nonsense")
-    assert (code, "--header needs the form `Name: value`" in said) == (2, True), said
+def test_http_server_that_refuses_is_reported(http_server: Server, tmp_path: Path) -> None:
+    """Without a key, or with an invalid header."""
+    code, output = over_http(http_server, tmp_path / "catalog")
+    assert (code, "give a key with --header" in output) == (2, True), output
+    code, output = over_http(http_server, tmp_path / "catalog", "--header", "nonsense")
+    assert (code, "--header needs the form `Name: value`" in output) == (2, True), output
     assert not (tmp_path / "catalog").exists()
 
 
@@ -549,11 +542,11 @@ def test_a_server_over_http_that_refuses(http_server: Server, tmp_path: Path) ->
         (["tools.json", "--header", "x-api-key: a"], "--header is for a URL"),
     ],
 )
-def test_urls_that_cannot_be_asked(arguments: list[str], sentence: str, tmp_path: Path) -> None:
-    """One sentence each, and nothing is sent to another machine."""
-    done = run_toolcatalog("import", "mcp", *arguments, "--catalog", tmp_path / "catalog")
-    assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
-    assert "Traceback" not in done.stderr
+def test_unsupported_urls_are_refused(arguments: list[str], sentence: str, tmp_path: Path) -> None:
+    """One sentence each, and nothing is sent to another host."""
+    result = run_toolcatalog("import", "mcp", *arguments, "--catalog", tmp_path / "catalog")
+    assert (result.returncode, sentence in result.stderr) == (2, True), result.stderr
+    assert "Traceback" not in result.stderr
 
 
 class _HostileHandler(BaseHTTPRequestHandler):
@@ -597,12 +590,12 @@ def hostile_server() -> Iterator[str]:
         ("endless", "answers with more than 64 MiB"),
     ],
 )
-def test_a_hostile_server_over_http(
+def test_hostile_http_server_is_harmless(
     path: str, sentence: str, hostile_server: str, tmp_path: Path
 ) -> None:
-    """It moves no terminal, writes no line of its own, and fills no memory."""
+    """Its texts have no terminal escapes and no lines of their own, and memory is limited."""
     catalog = tmp_path / "catalog"
-    done = run_toolcatalog("import", "mcp", f"{hostile_server}/{path}", "--catalog", catalog)
-    assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
-    assert "\x1b" not in done.stderr
-    assert done.stderr.count("\n") == 1
+    result = run_toolcatalog("import", "mcp", f"{hostile_server}/{path}", "--catalog", catalog)
+    assert (result.returncode, sentence in result.stderr) == (2, True), result.stderr
+    assert "\x1b" not in result.stderr
+    assert result.stderr.count("\n") == 1

@@ -36,8 +36,10 @@ REAL = {
 SMALL: dict[str, Any] = {"openapi": "3.0.0", "info": {"title": "Small"}, "security": []}
 
 
-def added(document: Any, *, present: tuple[str, ...] = (), **options: Any) -> writer.ImportResult:
-    """The additions that a document's value makes."""
+def import_document(
+    document: Any, *, present: tuple[str, ...] = (), **options: Any
+) -> writer.ImportResult:
+    """Import the value of a document."""
     source = documents.SourceDocument("it.yaml", document, b"")
     return writer.build_files(openapi.import_tools(source, **options), present)
 
@@ -47,8 +49,8 @@ def operation(**extra: Any) -> dict[str, Any]:
     return {**SMALL, "paths": {"/do": {"get": {"operationId": "do", "responses": {}, **extra}}}}
 
 
-def outcome(path: Path) -> dict[str, Any]:
-    """What becomes of a case: files and notes, or the sentences that refuse it."""
+def import_case(path: Path) -> dict[str, Any]:
+    """Return the files and notes of a case, or the sentences that refuse it."""
     try:
         new = writer.build_files(
             openapi.import_tools(documents.read_document(path.read_bytes(), path.name)), ()
@@ -56,7 +58,7 @@ def outcome(path: Path) -> dict[str, Any]:
     except UsageError as error:
         return {"refused": str(error).splitlines()}
     notes = [
-        f"{note.subject} {'.'.join(map(str, note.loss.pointer))}: {note.loss.what}"
+        f"{note.subject} {'.'.join(map(str, note.loss.pointer))}: {note.loss.kind}"
         f" ({note.loss.detail})"
         for note in new.notes
     ]
@@ -67,16 +69,14 @@ def outcome(path: Path) -> dict[str, Any]:
 
 
 def expected(path: Path) -> Path:
-    """Where it stands what is expected of a case."""
+    """Return the path of a case's expected result."""
     return path.with_name(f"{path.stem}.expected.yaml")
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
-def test_each_document_becomes_what_is_expected(path: Path, tmp_path: Path) -> None:
-    """Every file and every note is as expected, in every order of keys; and what is written has no
-    fault.
-    """
-    result = outcome(path)
+def test_documents_give_the_expected_files(path: Path, tmp_path: Path) -> None:
+    """Every file and note, for every order of keys; the files pass `check`."""
+    result = import_case(path)
     assert json.dumps(result) == json.dumps(
         yaml_reader.parse_fast(expected(path).read_bytes(), documents.MAX_DEPTH)
     )
@@ -99,24 +99,20 @@ def reordered(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in DOCUMENTS if "files" in outcome(path)], ids=lambda path: path.stem
+    "path", [path for path in DOCUMENTS if "files" in import_case(path)], ids=lambda path: path.stem
 )
-def test_the_order_of_a_document_means_nothing(path: Path) -> None:
-    """A document whose keys stand the other way round becomes the same files, but for the order of
-    their keys.
-    """
+def test_key_order_of_a_document_does_not_matter(path: Path) -> None:
+    """Except for the key order of the files."""
     value = documents.read_document(path.read_bytes(), path.name).value
-    item, other = added(value).files, added(reordered(value)).files
+    item, other = import_document(value).files, import_document(reordered(value)).files
     assert {name: yaml_reader.parse_fast(data) for name, data in item.items()} == {
         name: yaml_reader.parse_fast(data) for name, data in other.items()
     }
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_real_documents_become_catalogs_without_errors(name: str, tmp_path: Path) -> None:
-    """Two real APIs import, pass `check` without an error, and build; a second import finds nothing
-    new.
-    """
+def test_real_documents_give_valid_catalogs(name: str, tmp_path: Path) -> None:
+    """Two real APIs pass `check` and build; a second import changes nothing."""
     path = SHARED / "data" / name
     if not path.exists():
         pytest.skip(f"the real document {name} lies outside the repository, and not here")
@@ -173,44 +169,42 @@ def test_real_documents_become_catalogs_without_errors(name: str, tmp_path: Path
         ),
     ],
 )
-def test_what_is_no_document_is_one_sentence(document: Any, sentence: str) -> None:
-    """A document of another kind, or with nothing to import, is refused in one sentence."""
+def test_other_documents_are_refused(document: Any, sentence: str) -> None:
+    """Another kind of document, or one without operations."""
     with pytest.raises(UsageError) as error:
-        added(document)
+        import_document(document)
     assert str(error.value) == sentence
 
 
-def test_a_thousand_faults_are_enough() -> None:
-    """Where nobody would read on nothing is looked at any more: the rest of a document may be long,
-    and wrong too.
-    """
+def test_reading_stops_after_a_thousand_problems() -> None:
+    """The rest of a document may be long, and wrong, too."""
     document = operation(
         parameters=[{"name": f"p{number}", "in": "query"} for number in range(3_000)]
     )
     with pytest.raises(UsageError) as error:
-        added(document)
+        import_document(document)
     assert str(error.value).endswith("... and 991 more like these.")
 
 
-def test_a_document_of_thousands_of_operations_that_say_nothing() -> None:
-    """One sentence; how many there may be depends on the bytes of the document."""
+def test_thousands_of_empty_operations_are_refused() -> None:
+    """The allowed number depends on the size of the document."""
     document = {
         **SMALL,
         "paths": {f"/do{number}": {"get": {"responses": {}}} for number in range(2_049)},
     }
     with pytest.raises(UsageError, match="There are 2,049 tools here"):
-        added(document)
+        import_document(document)
     assert next(
         iter(openapi.import_tools(documents.SourceDocument("it", document, b" " * 2_049 * 512)))
     ).slug.endswith("_GET_DO0")
 
 
-def test_the_toolkit_is_named_by_flags_first() -> None:
-    """--toolkit, --name and --logo stand before what the document says; each is only for a toolkit
-    that is not there yet.
-    """
+def test_toolkit_flags_override_the_document() -> None:
+    """--toolkit, --name and --logo; only for a new toolkit."""
     document = operation()
-    new = added(document, toolkit="other-kit", name="Other", logo="https://example.com/logo.png")
+    new = import_document(
+        document, toolkit="other-kit", name="Other", logo="https://example.com/logo.png"
+    )
     assert [*new.files] == [
         "toolkits/other-kit/OTHER_KIT_DO/00000000_00.yaml",
         "toolkits/other-kit/toolkit.yaml",
@@ -222,7 +216,7 @@ def test_the_toolkit_is_named_by_flags_first() -> None:
     }
     assert (
         "toolkits/small/toolkit.yaml"
-        not in added(document, present=("toolkits/small/toolkit.yaml",)).files
+        not in import_document(document, present=("toolkits/small/toolkit.yaml",)).files
     )
 
 
@@ -263,8 +257,8 @@ WHOLE = [
 ]
 
 
-def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The way to every value within a JSON value."""
+def list_pointers(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the pointer of every value in a JSON value."""
     for key, inner in (
         value.items()
         if isinstance(value, dict)
@@ -273,29 +267,29 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         else ()
     ):
         yield (*at, key)
-        yield from places(inner, (*at, key))
+        yield from list_pointers(inner, (*at, key))
 
 
 @example_settings(100, *HealthCheck)
 @given(
     st.sampled_from(WHOLE).flatmap(
-        lambda full_value: st.tuples(st.just(full_value), st.sampled_from([*places(full_value)]))
+        lambda full_value: st.tuples(
+            st.just(full_value), st.sampled_from([*list_pointers(full_value)])
+        )
     ),
     ANYTHING,
 )
-def test_a_document_with_anything_anywhere_is_read_or_refused(
+def test_mutated_documents_are_imported_or_refused(
     selected: tuple[Any, tuple[Any, ...]], anything: Any
 ) -> None:
-    """Whatever stands in the place of any value, the result is files or a sentence; and what is
-    written has no fault.
-    """
+    """With any value in any place; written files are valid."""
     document, (*outer, last) = copy.deepcopy(selected[0]), selected[1]
     around = document
     for step in outer:
         around = around[step]
     around[last] = anything
     try:
-        new = added(document)
+        new = import_document(document)
     except UsageError:
         return
     for path, data in new.files.items():
@@ -315,18 +309,16 @@ def test_a_document_with_anything_anywhere_is_read_or_refused(
 @pytest.mark.parametrize(
     ("flag", "value"), [("logo", "http://example.com/logo.png"), ("name", " ")]
 )
-def test_a_flag_that_cannot_be_followed_is_refused(flag: str, value: str) -> None:
-    """A logo or a name that no toolkit can have is a mistake to mend, not one to note."""
+def test_invalid_flags_are_refused(flag: str, value: str) -> None:
+    """Such as a logo or name that no toolkit can have."""
     with pytest.raises(UsageError, match=f"^--{flag}: the string `{value}`"):
-        added(
+        import_document(
             operation(), name=value if flag == "name" else "", logo=value if flag == "logo" else ""
         )
 
 
-def test_references_that_multiply_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few definitions that unfold to thousands of millions of schemas end in one sentence; the
-    bound is small here, for time's sake.
-    """
+def test_exponential_references_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few definitions expand to billions of schemas; the test uses a small limit."""
     monkeypatch.setattr(openapi, "_MAX_SCHEMAS", 30_000)
     row = {
         f"d{number}": {
@@ -345,7 +337,7 @@ def test_references_that_multiply_end(monkeypatch: pytest.MonkeyPatch) -> None:
     paths = {f"/{number}": {"get": {"responses": answer}} for number in range(100)}
     openapi_of = {**SMALL, "components": {"schemas": row}, "paths": paths}
     with pytest.raises(UsageError, match=r"unfolds to more than 30,000 schemas"):
-        added(openapi_of)
+        import_document(openapi_of)
 
 
 @pytest.mark.parametrize(
@@ -364,12 +356,10 @@ def test_references_that_multiply_end(monkeypatch: pytest.MonkeyPatch) -> None:
         (b"text", "is no OpenAPI document"),
     ],
 )
-def test_bad_input_is_reported_and_nothing_is_written(
+def test_unreadable_input_is_reported(
     content: bytes | None, sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """What cannot be read ends with exit code 2, one sentence with its place, no traceback and no
-    catalog.
-    """
+    """Exit code 2, one sentence with the place, no traceback, no files."""
     if content is not None:
         (tmp_path / "it.json").write_bytes(content)
     assert (
@@ -384,8 +374,7 @@ def test_bad_input_is_reported_and_nothing_is_written(
     assert not (tmp_path / "catalog").exists()
 
 
-def test_standard_input_is_read_too(tmp_path: Path) -> None:
-    """`-` stands for standard input."""
+def test_standard_input_is_read(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
@@ -404,8 +393,8 @@ def test_standard_input_is_read_too(tmp_path: Path) -> None:
     assert (tmp_path / "toolkits/small/SMALL_DO/20251027_00.yaml").exists()
 
 
-def test_a_deep_document_is_read() -> None:
-    """A document may nest deeper than a catalog's file; what a file cannot hold is cut."""
+def test_deep_document_is_read() -> None:
+    """It may nest deeper than a catalog file; the excess is cut."""
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(40):
         schema = {"type": "object", "properties": {"x": schema}}
@@ -415,11 +404,10 @@ def test_a_deep_document_is_read() -> None:
         yaml_writer.to_yaml(operation(responses=answer)),
     ):
         new = writer.build_files(openapi.import_tools(documents.read_document(data, "it")), ())
-        assert "nesting beyond 32 levels" in {note.loss.what for note in new.notes}
+        assert "nesting beyond 32 levels" in {note.loss.kind for note in new.notes}
 
 
 def test_help_has_examples() -> None:
-    """The command's help shows how it is called."""
     assert "toolcatalog import openapi openapi.json" in run_successfully(
         "import", "openapi", "--help"
     )
@@ -427,4 +415,4 @@ def test_help_has_examples() -> None:
 
 if __name__ == "__main__":
     for document in DOCUMENTS:
-        expected(document).write_bytes(yaml_writer.to_yaml(outcome(document)))
+        expected(document).write_bytes(yaml_writer.to_yaml(import_case(document)))

@@ -1,4 +1,4 @@
-"""What is imported passes `check`: what a rule refuses is replaced or left out, and reported."""
+"""Imported files pass `check`: refused values are replaced or left out, and reported."""
 
 import json
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -28,16 +28,16 @@ def document(**operation: Any) -> dict[str, Any]:
 
 
 def imported(tmp_path: Path, value: Any, *options: object) -> tuple[dict[str, Any], str]:
-    """The only tool that comes of a document, which passes `check`, and what is told."""
+    """Import a document with one tool, which passes `check`; return the tool and the messages."""
     file = tmp_path / "openapi.json"
     file.write_text(json.dumps(value))
-    done = run_toolcatalog("import", "openapi", file, "--catalog", tmp_path / "catalog", *options)
-    assert done.returncode == 0, done.stderr
+    result = run_toolcatalog("import", "openapi", file, "--catalog", tmp_path / "catalog", *options)
+    assert result.returncode == 0, result.stderr
     checked = run_toolcatalog("check", "--catalog", tmp_path / "catalog", "--format", "concise")
     assert checked.returncode == 0, checked.stdout
     (tool,) = (tmp_path / "catalog" / "toolkits").glob("*/*/*.yaml")
     parsed: dict[str, Any] = yaml_reader.parse_fast(tool.read_bytes())
-    return parsed, done.stderr
+    return parsed, result.stderr
 
 
 def body(**properties: Any) -> dict[str, Any]:
@@ -47,8 +47,8 @@ def body(**properties: Any) -> dict[str, Any]:
     }
 
 
-def test_secrets_in_texts(tmp_path: Path) -> None:
-    """A sample private key in a description, a key in an example, a password in a link."""
+def test_secrets_are_removed(tmp_path: Path) -> None:
+    """A private key in a description, a key in an example, a password in a URL."""
     value = document(
         description=f"Add a key:\n{PRIVATE_KEY}\nIt is stored.",
         requestBody=body(
@@ -57,56 +57,56 @@ def test_secrets_in_texts(tmp_path: Path) -> None:
             mode={"type": "string", "enum": [STRIPE, "plain"], "default": STRIPE},
         ),
     )
-    tool, said = imported(tmp_path, value)
+    tool, output = imported(tmp_path, value)
     assert tool["description"] == "Add a key:\n<private-key>\nIt is stored."
     inputs = tool["input_parameters"]
     assert inputs["token"]["examples"] == ["<secret>"]
     assert inputs["url"]["description"] == "Like https://user:password@db.acme.io/x."
     assert inputs["mode"] == {"type": "string", "enum": ["plain"]}
-    assert "a text that the rule `secret` refuses: replaced in part" in said
-    assert "a text that the rule `secret` refuses: left out" in said
+    assert "a text that the rule `secret` refuses: replaced in part" in output
+    assert "a text that the rule `secret` refuses: left out" in output
     toolkit = (tmp_path / "catalog/toolkits/certs/toolkit.yaml").read_text()
     assert "Send <secret> with each call." in toolkit
 
 
-def test_hidden_characters_and_script_links(tmp_path: Path) -> None:
-    """They are removed, and so is a parameter whose name contains one."""
+def test_hidden_characters_and_script_links_are_removed(tmp_path: Path) -> None:
+    """With any parameter whose name contains a hidden character."""
     value = document(
         description="Add\u200b a key. See javascript:alert(1) for more.",
         requestBody=body(**{"a\u202eb": {"type": "string"}, "name": {"type": "string"}}),
     )
-    tool, said = imported(tmp_path, value)
+    tool, output = imported(tmp_path, value)
     assert tool["description"] == "Add a key. See (link removed) for more."
     assert [*tool["input_parameters"]] == ["name"]
-    assert "the rule `hidden-character` refuses" in said
+    assert "the rule `hidden-character` refuses" in output
 
 
 def test_large_definitions_are_reported(tmp_path: Path) -> None:
-    """More than 32 KB: the tool comes in, with a note."""
+    """A tool of more than 32 KB is imported with a note."""
     parameters = {
         f"p{number}": {"type": "string", "description": "x" * 400} for number in range(90)
     }
-    _, said = imported(tmp_path, document(requestBody=body(**parameters)))
-    assert "the definition takes about" in said
+    _, output = imported(tmp_path, document(requestBody=body(**parameters)))
+    assert "the definition takes about" in output
 
 
-def test_no_auth(tmp_path: Path) -> None:
-    """Unknown authentication is needed, unless the user states that none is."""
+def test_unknown_auth_means_auth_is_required(tmp_path: Path) -> None:
+    """Unless the user passes `--no-auth`."""
     value = {key: inner for key, inner in document().items() if key != "security"}
-    tool, said = imported(tmp_path, value)
+    tool, output = imported(tmp_path, value)
     assert "no_auth" not in tool
-    assert "authentication is taken as needed" in said
+    assert "authentication is taken as needed" in output
     (tmp_path / "open").mkdir()
-    tool, said = imported(tmp_path / "open", value, "--no-auth")
+    tool, output = imported(tmp_path / "open", value, "--no-auth")
     assert tool["no_auth"] is True
-    assert "authentication is taken as needed" not in said
+    assert "authentication is taken as needed" not in output
 
 
-def test_the_source_is_kept_and_the_api_unchanged(tmp_path: Path) -> None:
-    """Method and path are in the file and the toolkit's index, not in the API's document."""
-    tool, said = imported(tmp_path, document())
+def test_source_is_kept_in_the_file(tmp_path: Path) -> None:
+    """Method and path are in the file and the toolkit's index, not in the API."""
+    tool, output = imported(tmp_path, document())
     assert tool["source"] == {"method": "POST", "path": "/add"}
-    assert "method and path" not in said
+    assert "method and path" not in output
     folder = tmp_path / "build"
     run_successfully("build", "--catalog", tmp_path / "catalog", "--out", folder, "--no-site")
     (served,) = json.loads((folder / "current/tools.json").read_bytes())
@@ -163,8 +163,8 @@ order:
 }
 
 
-def test_a_document_of_several_files(tmp_path: Path) -> None:
-    """References lead from file to file and within a file, and texts may be referred to."""
+def test_document_of_several_files(tmp_path: Path) -> None:
+    """References work within and between files, also to strings."""
     source = write_files(tmp_path, FILES)
     run_successfully("import", "openapi", source, "--catalog", tmp_path / "catalog")
     kit = tmp_path / "catalog/toolkits/shop"
@@ -203,12 +203,14 @@ def test_a_document_of_several_files(tmp_path: Path) -> None:
         ("resources/orders.yaml", "a: [\n", "resources/orders.yaml:2:1:"),
     ],
 )
-def test_faults_in_other_files(name: str, text: str, sentence: str, tmp_path: Path) -> None:
-    """Each is reported with the file and the line that it is in."""
+def test_problems_in_other_files_are_located(
+    name: str, text: str, sentence: str, tmp_path: Path
+) -> None:
+    """With file and line."""
     folder = tmp_path / "a" / "b"
     source = write_files(folder, {**FILES, name: text})
-    done = run_toolcatalog("import", "openapi", source, "--catalog", tmp_path / "catalog")
-    assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
+    result = run_toolcatalog("import", "openapi", source, "--catalog", tmp_path / "catalog")
+    assert (result.returncode, sentence in result.stderr) == (2, True), result.stderr
     assert not (tmp_path / "catalog").exists()
 
 
@@ -240,23 +242,23 @@ def address() -> Any:
     server.server_close()
 
 
-def test_a_url(address: str, tmp_path: Path) -> None:
-    """It is downloaded only if the user allows it."""
+def test_url_is_downloaded_only_on_request(address: str, tmp_path: Path) -> None:
     command = ["import", "openapi", f"{address}/openapi.json", "--catalog", tmp_path / "catalog"]
-    done = run_toolcatalog(*command)
-    assert done.returncode == 2
-    assert f"{address}/openapi.json is not downloaded: add --allow-network" in done.stderr
-    done = run_toolcatalog(*command, "--allow-network")
-    assert (done.returncode, "Imported 1 tool " in done.stderr) == (0, True), done.stderr
+    result = run_toolcatalog(*command)
+    assert result.returncode == 2
+    assert f"{address}/openapi.json is not downloaded: add --allow-network" in result.stderr
+    result = run_toolcatalog(*command, "--allow-network")
+    assert (result.returncode, "Imported 1 tool " in result.stderr) == (0, True), result.stderr
 
 
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [("/moved", "redirects to /openapi.json: give that address"), ("/gone", "answers 404")],
 )
-def test_a_url_without_a_document(path: str, sentence: str, address: str, tmp_path: Path) -> None:
-    """One sentence."""
-    done = run_toolcatalog(
+def test_url_without_a_document_is_refused(
+    path: str, sentence: str, address: str, tmp_path: Path
+) -> None:
+    result = run_toolcatalog(
         "import",
         "openapi",
         f"{address}{path}",
@@ -264,11 +266,11 @@ def test_a_url_without_a_document(path: str, sentence: str, address: str, tmp_pa
         tmp_path / "catalog",
         "--allow-network",
     )
-    assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
+    assert (result.returncode, sentence in result.stderr) == (2, True), result.stderr
 
 
-def test_an_unencrypted_url_of_another_machine(tmp_path: Path) -> None:
-    """It is refused before anything is sent."""
+def test_remote_http_url_is_refused(tmp_path: Path) -> None:
+    """Before anything is sent."""
     url = "http://192.0.2.1/openapi.json"
-    done = run_toolcatalog("import", "openapi", url, "--catalog", tmp_path, "--allow-network")
-    assert (done.returncode, "is not an https URL" in done.stderr) == (2, True), done.stderr
+    result = run_toolcatalog("import", "openapi", url, "--catalog", tmp_path, "--allow-network")
+    assert (result.returncode, "is not an https URL" in result.stderr) == (2, True), result.stderr

@@ -1,4 +1,4 @@
-"""`import wire`: tool definitions of an API become catalog files, and come out of our API again."""
+"""`import wire`: tool definitions of an API to catalog files, and back through our API."""
 
 import json
 import subprocess
@@ -32,17 +32,17 @@ def definition(slug: str = "GITHUB_STAR", **extra: Any) -> dict[str, Any]:
     return {"slug": slug, "name": "Star", "description": "Star a repository.", **extra}
 
 
-def added(
+def import_definitions(
     *definitions: Any, present: tuple[str, ...] = (), toolkit: str = "", version: str = ""
 ) -> writer.ImportResult:
-    """The additions to a catalog whose files are at the paths `present`."""
+    """Import definitions into a catalog with files at the paths `present`."""
     options = writer.ImportOptions(toolkit=toolkit, version=version)
     return writer.build_files(wire.import_tools([*definitions]), present, options)
 
 
-def told(new: writer.ImportResult) -> list[str]:
-    """What the notes say, but for those on made-up names and logos of toolkits."""
-    return [note.loss.what for note in new.notes if not note.subject.startswith("toolkits/")]
+def note_kinds(new: writer.ImportResult) -> list[str]:
+    """Return the kinds of notes, except those about generated names and logos of toolkits."""
+    return [note.loss.kind for note in new.notes if not note.subject.startswith("toolkits/")]
 
 
 def value(new: writer.ImportResult, path: str) -> Any:
@@ -67,25 +67,25 @@ def imported(source: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFact
     """A folder with the catalog made of them, and its build."""
     assert len(source) == 930
     folder = tmp_path_factory.mktemp("wire")
-    done = run_toolcatalog("import", "wire", WIRE, "--catalog", folder / "catalog")
-    assert (done.returncode, done.stdout) == (0, "")
-    (folder / "said").write_text(done.stderr)
+    result = run_toolcatalog("import", "wire", WIRE, "--catalog", folder / "catalog")
+    assert (result.returncode, result.stdout) == (0, "")
+    (folder / "said").write_text(result.stderr)
     run_successfully(
         "build", "--catalog", folder / "catalog", "--out", folder / "build", "--no-site"
     )
     return folder
 
 
-def served(build: Path) -> dict[str, dict[str, Any]]:
-    """The documents of a build by slug: the very bytes that the API answers."""
+def served_documents(build: Path) -> dict[str, dict[str, Any]]:
+    """Return the documents of a build by slug."""
     return {
         slug: json.loads(document)
         for slug, document in read_newest_documents(build / "current").items()
     }
 
 
-def test_the_catalog_of_real_tools_has_no_problems(imported: Path) -> None:
-    """`toolcatalog check` finds nothing wrong with the files of all 930 tools."""
+def test_imported_catalog_has_no_problems(imported: Path) -> None:
+    """`toolcatalog check` passes for all 930 tools."""
     checked = checker.check_folder(imported / "catalog")
     assert (only_errors(checked.problems), checked.file_count) == ([], 930 + 3 + 1)
 
@@ -117,12 +117,12 @@ def facts(schema: Mapping[str, Any], at: Place) -> Iterator[tuple[Place, Any]]:
             yield (*at, key), fields
 
 
-def place(note: writer.ImportNote) -> Place:
-    """The place of a note in the words of `facts`, which has a tool's parameters under
+def note_place(note: writer.ImportNote) -> Place:
+    """Return the place of a note in the form of `facts`, which has parameters under
     `properties`.
     """
     field, *remaining = note.loss.pointer
-    document = len(remaining) == 1 and ("whole" in note.loss.what or "outputs" in note.loss.what)
+    document = len(remaining) == 1 and ("whole" in note.loss.kind or "outputs" in note.loss.kind)
     return (
         (field, *remaining)
         if document or field not in FIELDS
@@ -151,13 +151,9 @@ def differences(
     yield from current.keys() - previous.keys()
 
 
-def test_all_that_the_format_can_hold_comes_out_again(
-    source: list[dict[str, Any]], imported: Path
-) -> None:
-    """What is served says all that the source says of the 930 tools and nothing else, but for what
-    the notes list; and each note is true.
-    """
-    documents, notes = served(imported / "build"), added(*source).notes
+def test_import_keeps_all_supported_fields(source: list[dict[str, Any]], imported: Path) -> None:
+    """The served documents of 930 tools differ from the source only as the notes say."""
+    documents, notes = served_documents(imported / "build"), import_definitions(*source).notes
     assert documents.keys() == {tool["slug"] for tool in source}
     for tool in source:
         document = documents[tool["slug"]]
@@ -168,25 +164,22 @@ def test_all_that_the_format_can_hold_comes_out_again(
         for field in FIELDS:
             previous |= dict(facts(tool[field], (field,)))
             current |= dict(facts({"properties": document[field]}, (field,)))
-        noted = {place(note): note.loss.what for note in notes if note.subject == tool["slug"]}
+        noted = {note_place(note): note.loss.kind for note in notes if note.subject == tool["slug"]}
         assert {*differences(previous, current, noted)} == noted.keys(), tool["slug"]
 
 
-def test_importing_again_changes_nothing(imported: Path) -> None:
-    """A second import of the same definitions writes no file and fails on none."""
-    done = run_toolcatalog("import", "wire", WIRE, "--catalog", imported / "catalog")
-    assert done.returncode == 0
+def test_second_import_changes_nothing(imported: Path) -> None:
+    result = run_toolcatalog("import", "wire", WIRE, "--catalog", imported / "catalog")
+    assert result.returncode == 0
     assert (
         f"Imported 930 tools into {imported / 'catalog'}: 0 new, 0 in a new version, 930 unchanged."
-        in done.stderr
+        in result.stderr
     )
     assert len([path for path in imported.rglob("*.yaml") if path.is_file()]) == 930 + 3 + 1
 
 
-def test_the_summary_counts_each_kind_of_loss(imported: Path) -> None:
-    """Standard error tells what was imported, and of each kind of thing that was not held how many
-    there are and the first of them.
-    """
+def test_summary_counts_each_kind_of_loss(imported: Path) -> None:
+    """With the number and the first case of each kind."""
     text = (imported / "said").read_text()
     assert "Imported 930 tools into" in text
     assert (
@@ -199,25 +192,24 @@ def test_the_summary_counts_each_kind_of_loss(imported: Path) -> None:
     )
 
 
-def test_what_our_api_serves_is_imported_without_loss(shipped_build: Path, tmp_path: Path) -> None:
-    """A page of our own API, imported into an empty catalog, is served the same again."""
-    previous = served(shipped_build)
+def test_own_api_pages_are_imported_without_loss(shipped_build: Path, tmp_path: Path) -> None:
+    previous = served_documents(shipped_build)
     (tmp_path / "page.json").write_text(
         json.dumps({"items": [*previous.values()], "next_cursor": None})
     )
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "import", "wire", tmp_path / "page.json", "--catalog", tmp_path / "catalog"
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     assert {
         line.partition("; first: ")[0].split("  ")[-1]
-        for line in done.stderr.splitlines()
+        for line in result.stderr.splitlines()
         if "; first: " in line
     } <= {OTHER_VERSIONS}
     run_successfully(
         "build", "--catalog", tmp_path / "catalog", "--out", tmp_path / "build", "--no-site"
     )
-    repeated = served(tmp_path / "build")
+    repeated = served_documents(tmp_path / "build")
     assert repeated.keys() == previous.keys()
     for slug, document in previous.items():
         alone = {"available_versions": [document["version"]]}
@@ -231,11 +223,9 @@ def test_what_our_api_serves_is_imported_without_loss(shipped_build: Path, tmp_p
 # Small definitions.
 
 
-def test_a_whole_definition_becomes_three_files() -> None:
-    """A definition with every field becomes the tool's file, its toolkit's and the catalog's, and
-    nothing is lost.
-    """
-    new = added(
+def test_complete_definition_gives_three_files() -> None:
+    """The files of the tool, its toolkit and the catalog."""
+    new = import_definitions(
         definition(
             toolkit={"slug": "github", "name": "GitHub", "logo": LOGO},
             version="20251027_00",
@@ -307,16 +297,16 @@ input_parameters:
         ("_PING", None, "other", (), "other"),
     ],
 )
-def test_the_toolkit_is_the_best_known_one(
+def test_toolkit_selection_order(
     slug: str, toolkit: str | None, option: str, present: tuple[str, ...], expected: str
 ) -> None:
-    """The definition's own toolkit counts, then --toolkit, then the longest slug of the catalog
-    that the tool's starts with, then its first word.
+    """The definition, then --toolkit, then the longest matching toolkit slug, then the
+    first word.
     """
     item = definition(slug, toolkit={"slug": toolkit} if toolkit else None)
     assert (
         f"toolkits/{expected}/{slug}/00000000_00.yaml"
-        in added(item, present=present, toolkit=option).files
+        in import_definitions(item, present=present, toolkit=option).files
     )
 
 
@@ -331,15 +321,11 @@ def test_the_toolkit_is_the_best_known_one(
         (20250101, "", "00000000_00", ["`version` of a form that is not read"]),
     ],
 )
-def test_the_version_is_the_option_s_then_the_definition_s(
-    text: Any, option: str, expected: str, missing: list[str]
-) -> None:
-    """--version counts for all; else a definition's own version, if it is one; else the version of
-    tools without a date.
-    """
-    new = added(definition(version=text), version=option)
+def test_version_selection_order(text: Any, option: str, expected: str, missing: list[str]) -> None:
+    """--version, then the definition, then the version of undated tools."""
+    new = import_definitions(definition(version=text), version=option)
     assert f"toolkits/github/GITHUB_STAR/{expected}.yaml" in new.files
-    assert told(new) == missing
+    assert note_kinds(new) == missing
 
 
 @pytest.mark.parametrize(
@@ -369,16 +355,14 @@ def test_the_version_is_the_option_s_then_the_definition_s(
         ({"input_parameters": None, "output_parameters": {}}, {}, []),
     ],
 )
-def test_what_the_catalog_refuses_is_left_out_and_reported(
+def test_only_invalid_values_are_left_out(
     extra: dict[str, Any], remaining: dict[str, Any], missing: list[str]
 ) -> None:
-    """Only the very value that the catalog refuses is left out, with a note; the rest of the tool
-    stays.
-    """
-    new = added(definition(**extra))
+    """With a note; the rest of the tool stays."""
+    new = import_definitions(definition(**extra))
     expected = {"name": "Star", "description": "Star a repository.", **remaining}
     assert value(new, "toolkits/github/GITHUB_STAR/00000000_00.yaml") == expected
-    assert told(new) == missing
+    assert note_kinds(new) == missing
 
 
 @pytest.mark.parametrize(
@@ -412,23 +396,21 @@ def test_what_the_catalog_refuses_is_left_out_and_reported(
         ),
     ],
 )
-def test_values_that_do_not_fit_are_dropped_never_changed(
+def test_misfit_values_are_removed_not_changed(
     schema: dict[str, Any], remaining: dict[str, Any]
 ) -> None:
-    """An example, default, enum value or bound that the catalog refuses goes as a whole, and each
-    that goes is told.
-    """
-    new = added(definition(input_parameters={"type": "object", "properties": {"p": schema}}))
+    """Examples, defaults, enum values and limits that do not fit, each with a note."""
+    new = import_definitions(
+        definition(input_parameters={"type": "object", "properties": {"p": schema}})
+    )
     result = value(new, "toolkits/github/GITHUB_STAR/00000000_00.yaml")["input_parameters"]["p"]
     assert result == remaining
-    assert bool(told(new)) is (remaining != schema)
+    assert bool(note_kinds(new)) is (remaining != schema)
 
 
-def test_slugs_are_written_in_capitals_or_left_out() -> None:
-    """A slug in lower case is written in capitals; one that no tool can have leaves its tool out;
-    both are told.
-    """
-    new = added(
+def test_slugs_are_uppercased_or_refused() -> None:
+    """A lowercase slug is converted; a tool with an impossible one is left out with a note."""
+    new = import_definitions(
         definition("github_star"),
         definition("GITHUB STAR"),
         definition("-X"),
@@ -439,19 +421,17 @@ def test_slugs_are_written_in_capitals_or_left_out() -> None:
         "toolkits/github/GITHUB_STAR/00000000_00.yaml"
     ]
     assert new.tools == 1
-    assert [note.subject[:11] for note in new.notes if "left out" in note.loss.what] == [
+    assert [note.subject[:11] for note in new.notes if "left out" in note.loss.kind] == [
         "GITHUB STAR",
         "-X",
         "_X",
         "X" * 11,
     ]
-    assert "a slug that is in capitals now" in told(new)
+    assert "a slug that is in capitals now" in note_kinds(new)
 
 
-def test_a_toolkit_is_described_from_its_definitions() -> None:
-    """A toolkit.yaml takes what the definitions say first; what is missing or refused is made up
-    and told; an existing one is left alone.
-    """
+def test_toolkit_file_is_created_from_definitions() -> None:
+    """Missing or invalid fields get reported defaults; an existing file does not change."""
     tools = [
         definition("A_ONE", toolkit={"slug": "a", "logo": "http://example.com/logo.svg"}),
         definition(
@@ -462,7 +442,7 @@ def test_a_toolkit_is_described_from_its_definitions() -> None:
         definition("BIG_DEAL_ONE", toolkit={"slug": "big-deal_2"}),
         definition("C_ONE", toolkit={"slug": "c", "name": "C", "logo": LOGO}),
     ]
-    new = added(*tools, present=("catalog.yaml", "toolkits/c/toolkit.yaml"))
+    new = import_definitions(*tools, present=("catalog.yaml", "toolkits/c/toolkit.yaml"))
     description = {path: value(new, path) for path in new.files if path.endswith("toolkit.yaml")}
     assert description == {
         "toolkits/a/toolkit.yaml": {
@@ -473,7 +453,7 @@ def test_a_toolkit_is_described_from_its_definitions() -> None:
             "name": "Big Deal 2",
         },
     }
-    assert [(note.subject, note.loss.what) for note in new.notes] == [
+    assert [(note.subject, note.loss.kind) for note in new.notes] == [
         ("A_THREE", "`name` of the toolkit other than the first"),
         ("toolkits/a/toolkit.yaml", "`color`"),
         ("toolkits/a/toolkit.yaml", "`logo` that the catalog refuses"),
@@ -481,18 +461,16 @@ def test_a_toolkit_is_described_from_its_definitions() -> None:
     ]
 
 
-def test_a_file_too_large_for_a_catalog_leaves_its_tool_out() -> None:
-    """A tool whose file would be larger than 1 MiB is left out, and no toolkit is made for it."""
-    new = added(definition(description="x" * 1024 * 1024))
+def test_tool_with_an_oversized_file_is_left_out() -> None:
+    """More than 1 MiB; its toolkit is not created."""
+    new = import_definitions(definition(description="x" * 1024 * 1024))
     assert [*new.files] == ["catalog.yaml"]
-    assert told(new) == ["a tool left out: its file would be larger than 1 MiB"]
+    assert note_kinds(new) == ["a tool left out: its file would be larger than 1 MiB"]
 
 
-def test_a_file_with_too_many_values_for_a_catalog_leaves_its_tool_out() -> None:
-    """As one that is too large: what is written must be read again. Many words in one text are one
-    value.
-    """
-    new = added(
+def test_tool_with_too_many_values_is_left_out() -> None:
+    """A catalog file has a limit of values; a long text is one value."""
+    new = import_definitions(
         definition(
             input_parameters={
                 "type": "object",
@@ -501,28 +479,26 @@ def test_a_file_with_too_many_values_for_a_catalog_leaves_its_tool_out() -> None
         )
     )
     assert [*new.files] == ["catalog.yaml"]
-    assert told(new) == ["a tool left out: its file would have more than 20,000 values"]
-    assert len(added(definition(description="a, b: " * 20_000)).files) == 3
+    assert note_kinds(new) == ["a tool left out: its file would have more than 20,000 values"]
+    assert len(import_definitions(definition(description="a, b: " * 20_000)).files) == 3
 
 
-def test_too_many_values_are_not_made_sound_first() -> None:
-    """Twenty thousand examples of which none fits would take long to be left out one by one; a tool
-    left out is not gone from the source.
-    """
+def test_tool_with_too_many_examples_is_left_out_at_once() -> None:
+    """Without trying to repair twenty thousand examples."""
     count = {
         "type": "object",
         "properties": {"a": {"type": "string", "examples": [*range(20_000)]}},
     }
     there = "toolkits/github/GITHUB_STAR/20250101_00.yaml"
-    new = added(definition(input_parameters=count), definition("GITHUB_FORK"), present=(there,))
-    assert told(new)[0] == "a tool left out: its file would have more than 20,000 values"
+    new = import_definitions(
+        definition(input_parameters=count), definition("GITHUB_FORK"), present=(there,)
+    )
+    assert note_kinds(new)[0] == "a tool left out: its file would have more than 20,000 values"
     assert new.missing == ()
 
 
-def test_a_document_brings_as_many_tools_as_can_say_something() -> None:
-    """Half a KiB for each on the average; one of less than 1 MiB as many as that. More would take
-    long to be written.
-    """
+def test_number_of_tools_depends_on_document_size() -> None:
+    """At least half a KiB for each on average, from 1 MiB on."""
     shortened = [definition(f"GITHUB_T{number}") for number in range(2_049)]
     with pytest.raises(
         UsageError,
@@ -604,10 +580,8 @@ def test_a_document_brings_as_many_tools_as_can_say_something() -> None:
         ),
     ],
 )
-def test_what_is_not_a_definition_is_reported_in_a_sentence_each(
-    definitions: Any, sentences: list[str]
-) -> None:
-    """Anything but tool definitions is refused, with every item that is none."""
+def test_invalid_definitions_are_reported(definitions: Any, sentences: list[str]) -> None:
+    """One sentence for each."""
     with pytest.raises(UsageError) as error:
         wire.import_tools(definitions)
     assert str(error.value).splitlines() == sentences
@@ -652,19 +626,19 @@ def test_what_is_not_a_definition_is_reported_in_a_sentence_each(
         ),
     ],
 )
-def test_tools_that_cannot_stand_in_the_catalog_are_refused(
+def test_conflicting_tools_are_refused(
     definitions: list[Any], options: dict[str, str], sentence: str
 ) -> None:
-    """A slug stands for one tool of the whole catalog, and a version for one definition."""
+    """A slug is one tool of the catalog, and a version one definition."""
     present = ("toolkits/y/X_B/20250101_00.yaml", "meta_tools/META/20250101_00.yaml")
     with pytest.raises(UsageError) as error:
-        added(*definitions, present=present, **options)
+        import_definitions(*definitions, present=present, **options)
     assert str(error.value) == sentence
 
 
-def test_the_same_definition_twice_is_one_tool() -> None:
-    """Pages that overlap do no harm."""
-    assert added(definition(), definition()).tools == 1
+def test_repeated_definition_is_one_tool() -> None:
+    """Overlapping pages are harmless."""
+    assert import_definitions(definition(), definition()).tools == 1
 
 
 # The command.
@@ -683,12 +657,10 @@ def test_the_same_definition_twice_is_one_tool() -> None:
         (b'{"slug": "A"}', "There is no list of tool definitions here"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_2(
+def test_bad_input_exits_with_2(
     content: bytes | None, sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """What cannot be read as JSON, exactly, ends with exit code 2, a sentence, no traceback and
-    nothing written.
-    """
+    """One sentence, no traceback, and nothing is written."""
     if content is not None:
         (tmp_path / "tools.json").write_bytes(content)
     assert (
@@ -703,8 +675,8 @@ def test_bad_input_is_one_sentence_and_exit_2(
     assert not (tmp_path / "catalog").exists()
 
 
-def test_standard_input_is_read_too(tmp_path: Path) -> None:
-    """`-` stands for standard input, and what a terminal would obey is never printed."""
+def test_standard_input_is_read(tmp_path: Path) -> None:
+    """Terminal escapes in it are never printed."""
     command = [
         sys.executable,
         "-m",
@@ -715,7 +687,7 @@ def test_standard_input_is_read_too(tmp_path: Path) -> None:
         "--catalog",
         str(tmp_path / "catalog"),
     ]
-    done = subprocess.run(
+    result = subprocess.run(
         command,
         input=json.dumps([definition(), definition("\x1b[31mX")]),
         capture_output=True,
@@ -723,21 +695,19 @@ def test_standard_input_is_read_too(tmp_path: Path) -> None:
         check=True,
     )
     assert (tmp_path / "catalog/toolkits/github/GITHUB_STAR/00000000_00.yaml").exists()
-    assert "a tool left out for its slug" in done.stderr
-    assert "\x1b" not in done.stderr
+    assert "a tool left out for its slug" in result.stderr
+    assert "\x1b" not in result.stderr
 
 
-def test_a_published_file_is_never_overwritten(tmp_path: Path) -> None:
-    """A file that is there and differs stops the whole import, which names it and says what to do;
-    with a new version it goes well.
-    """
+def test_published_file_is_never_overwritten(tmp_path: Path) -> None:
+    """The import stops and names the file; with a new version it succeeds."""
     (tmp_path / "tools.json").write_text(
         json.dumps([definition("GITHUB_A"), definition("GITHUB_STAR", name="New name")])
     )
     (tmp_path / "catalog/toolkits/github/GITHUB_STAR").mkdir(parents=True)
     there = tmp_path / "catalog/toolkits/github/GITHUB_STAR/00000000_00.yaml"
     there.write_text("name: Star\n")
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "import",
         "wire",
         tmp_path / "tools.json",
@@ -746,10 +716,10 @@ def test_a_published_file_is_never_overwritten(tmp_path: Path) -> None:
         "--version",
         "00000000_00",
     )
-    assert done.returncode == 2
+    assert result.returncode == 2
     assert (
         f"{there} is there and differs: a published version does not change, so give a new one with"
-        " --version." in done.stderr
+        " --version." in result.stderr
     )
     assert [path for path in (tmp_path / "catalog").rglob("*") if path.is_file()] == [there]
     run_successfully(
@@ -766,6 +736,5 @@ def test_a_published_file_is_never_overwritten(tmp_path: Path) -> None:
 
 
 def test_help_has_examples() -> None:
-    """The command's help shows how it is called."""
     text = run_successfully("import", "wire", "--help")
     assert "toolcatalog import wire tools.json" in text

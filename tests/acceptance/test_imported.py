@@ -1,4 +1,4 @@
-"""930 real definitions, imported, built, served, and read by the real clients."""
+"""930 real definitions, imported, built, served, and read by real clients."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,10 +24,8 @@ def client(request: pytest.FixtureRequest, imported: Server, tmp_path: Path) -> 
     client.stop()
 
 
-def test_every_tool_arrives(client: ApiClient, definitions: dict[str, Any]) -> None:
-    """Page by page each of the 930 comes, once and in order, with the name, the words, the tags and
-    the parameters that it came with.
-    """
+def test_all_imported_tools_are_listed(client: ApiClient, definitions: dict[str, Any]) -> None:
+    """All 930 in order and once, with name, texts, tags and parameters."""
     items: list[Any] = []
     page: dict[str, Any] = {"limit": 100}
     while page:
@@ -46,8 +44,7 @@ def test_every_tool_arrives(client: ApiClient, definitions: dict[str, Any]) -> N
         assert [*item["output_parameters"]] == [*source["output_parameters"]["properties"]]
 
 
-def test_one_of_them(client: ApiClient, definitions: dict[str, Any]) -> None:
-    """A single tool arrives as it does in the list, and filters reach it."""
+def test_single_tool_and_filters_work(client: ApiClient, definitions: dict[str, Any]) -> None:
     slug = "GOOGLEDRIVE_UPLOAD_FILE"
     tool = client.call_ok("tool", {"tool_slug": slug})
     assert tool["version"] == "00000000_00"

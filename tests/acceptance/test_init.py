@@ -22,11 +22,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "my-tools"
 
 
-def test_init_prints_the_files_and_the_next_step(tmp_path: Path) -> None:
-    """Every file but the schemas is a line of standard output."""
-    done = run_toolcatalog("init", tmp_path / "my-tools")
-    assert done.returncode == 0
-    printed = [Path(line).relative_to(tmp_path / "my-tools") for line in done.stdout.splitlines()]
+def test_init_prints_files_and_the_next_step(tmp_path: Path) -> None:
+    """All files except schemas on standard output."""
+    result = run_toolcatalog("init", tmp_path / "my-tools")
+    assert result.returncode == 0
+    printed = [Path(line).relative_to(tmp_path / "my-tools") for line in result.stdout.splitlines()]
     assert {str(path) for path in printed} >= {
         "README.md",
         ".gitignore",
@@ -35,18 +35,18 @@ def test_init_prints_the_files_and_the_next_step(tmp_path: Path) -> None:
         "catalog/toolkits/example/toolkit.yaml",
     }
     assert all((tmp_path / "my-tools" / path).is_file() for path in printed)
-    assert "toolcatalog check" in done.stderr
+    assert "toolcatalog check" in result.stderr
     assert (tmp_path / "my-tools/README.md").read_text().startswith("# My Tools\n")
 
 
-def test_the_catalog_has_no_findings(folder: Path) -> None:
-    """Not even a note: the example is one to copy."""
-    done = run_toolcatalog("check", "--catalog", folder / "catalog", "--min-severity", "note")
-    assert (done.returncode, done.stdout) == (0, "")
+def test_new_catalog_has_no_findings(folder: Path) -> None:
+    """Not even notes."""
+    result = run_toolcatalog("check", "--catalog", folder / "catalog", "--min-severity", "note")
+    assert (result.returncode, result.stdout) == (0, "")
 
 
-def test_the_catalog_is_served(folder: Path, tmp_path: Path) -> None:
-    """The example tool is found by a task."""
+def test_new_catalog_is_served(folder: Path, tmp_path: Path) -> None:
+    """A search finds the example tool."""
     build, site = folder / "build", folder / "site"
     run_successfully("build", "--catalog", folder / "catalog", "--out", build, "--site", site)
     with start_server(build, tmp_path) as server:
@@ -56,8 +56,7 @@ def test_the_catalog_is_served(folder: Path, tmp_path: Path) -> None:
     assert [item["slug"] for item in answer.json()["items"]] == ["EXAMPLE_CONVERT_TIME"]
 
 
-def test_the_readme_adds_a_tool(folder: Path) -> None:
-    """The commands of the README work in the new catalog."""
+def test_readme_commands_work(folder: Path) -> None:
     catalog = ("--catalog", folder / "catalog")
     run_successfully(
         "new", "toolkit", "weather", "--name", "Weather", "--description", "Forecasts.", *catalog
@@ -68,8 +67,8 @@ def test_the_readme_adds_a_tool(folder: Path) -> None:
     run_successfully("check", *catalog)
 
 
-def test_what_git_ignores(folder: Path) -> None:
-    """Builds and the key stay out of git; the catalog and its schemas go in."""
+def test_gitignore_excludes_builds_and_keys(folder: Path) -> None:
+    """Catalog and schemas are committed."""
     subprocess.run(["git", "init", "-q", folder], check=True)
     for name in ("build/x", "site/x", "key.txt"):
         (folder / name).parent.mkdir(exist_ok=True)
@@ -85,47 +84,45 @@ def test_what_git_ignores(folder: Path) -> None:
 
 
 @pytest.mark.skipif(not ZIZMOR.exists(), reason="zizmor is not installed")
-def test_the_workflow_is_safe(folder: Path) -> None:
-    """The auditor of workflows finds nothing in it."""
-    done = subprocess.run(
+def test_workflow_passes_its_auditor(folder: Path) -> None:
+    result = subprocess.run(
         [ZIZMOR, "--offline", "--format", "json", folder / ".github/workflows/catalog.yaml"],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert json.loads(done.stdout) == [], done.stdout
+    assert json.loads(result.stdout) == [], result.stdout
 
 
-def test_a_folder_with_git_alone_is_empty(tmp_path: Path) -> None:
-    """`git init` may come first; the title can be given."""
+def test_folder_with_only_git_is_accepted(tmp_path: Path) -> None:
+    """After `git init`; the title can be set."""
     (tmp_path / ".git").mkdir()
-    done = run_toolcatalog("init", "--title", "Our tools", cwd=tmp_path)
-    assert done.returncode == 0
+    result = run_toolcatalog("init", "--title", "Our tools", cwd=tmp_path)
+    assert result.returncode == 0
     assert "title: Our tools" in (tmp_path / "catalog/catalog.yaml").read_text()
-    assert "cd " not in done.stderr
+    assert "cd " not in result.stderr
 
 
 @pytest.mark.parametrize(
     ("name", "sentence"), [("full", "is not empty, it has x"), ("file", "is not a folder")]
 )
-def test_what_is_there_is_not_changed(name: str, sentence: str, tmp_path: Path) -> None:
-    """A folder with files, or a file, is refused with a way out."""
+def test_existing_files_are_not_changed(name: str, sentence: str, tmp_path: Path) -> None:
+    """A folder with files, or a file, is refused with a hint."""
     (tmp_path / "full").mkdir()
     (tmp_path / "full/x").write_text("mine")
     (tmp_path / "file").write_text("mine")
-    done = run_toolcatalog("init", tmp_path / name)
-    assert done.returncode == 2
-    assert sentence in error_sentence(done)
+    result = run_toolcatalog("init", tmp_path / name)
+    assert result.returncode == 2
+    assert sentence in error_sentence(result)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "full", "x"]
 
 
-def test_a_link_is_not_followed(tmp_path: Path) -> None:
-    """Nothing is written outside of the folder."""
+def test_symlink_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "here").mkdir()
     run_successfully("init", tmp_path / "here")
     shutil.rmtree(tmp_path / "here")
     (tmp_path / "here").symlink_to(tmp_path / "outside" / "gone")
-    done = run_toolcatalog("init", tmp_path / "here")
-    assert done.returncode == 2
+    result = run_toolcatalog("init", tmp_path / "here")
+    assert result.returncode == 2
     assert [*(tmp_path / "outside").iterdir()] == []

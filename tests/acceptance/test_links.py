@@ -1,4 +1,4 @@
-"""Links in a catalog: no command that changes it writes through one."""
+"""Symbolic links in a catalog: no command writes through them."""
 
 import json
 from collections.abc import Sequence
@@ -54,14 +54,14 @@ def catalog(tmp_path: Path) -> Path:
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value[:2]),
 )
-def test_nothing_is_written_through_a_linked_folder(
+def test_symlinked_folder_is_not_written_through(
     catalog: Path,
     link: str,
     arguments: Sequence[str],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """One sentence that names the link; nothing is written outside, and nothing inside."""
+    """One sentence names the link."""
     monkeypatch.chdir(catalog.parent)
     (catalog / link).parent.mkdir(exist_ok=True)
     (catalog / link).symlink_to(catalog.parent / "outside")
@@ -79,13 +79,13 @@ def test_nothing_is_written_through_a_linked_folder(
     [["deprecate", "A_DO"], ["check", "--fix"]],
     ids=lambda value: value[0],
 )
-def test_a_link_in_the_place_of_a_file_stays(
+def test_symlinked_file_is_not_replaced(
     catalog: Path,
     arguments: Sequence[str],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Neither is it replaced by a file, nor is what it leads to changed."""
+    """And its target does not change."""
     monkeypatch.chdir(catalog.parent)
     file = catalog / A_DO
     target = file.rename(catalog / "toolkits/a/A_DO/20240101_00.yaml")
@@ -99,10 +99,7 @@ def test_a_link_in_the_place_of_a_file_stays(
     assert [*(catalog.parent / "outside").iterdir()] == []
 
 
-def test_the_catalog_itself_may_be_behind_a_link(
-    catalog: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is named by who runs the command."""
+def test_catalog_path_may_be_a_symlink(catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(catalog.parent)
     Path("link").symlink_to("catalog")
     assert main(["deprecate", "A_DO", "--catalog", "link"]) == 0
@@ -110,8 +107,8 @@ def test_the_catalog_itself_may_be_behind_a_link(
     assert (catalog / "toolkits" / "b").is_dir()
 
 
-def test_which_links_are_refused(tmp_path: Path) -> None:
-    """Those below the top, whether they lead anywhere or not."""
+def test_symlinks_below_the_catalog_are_refused(tmp_path: Path) -> None:
+    """Broken or not."""
     (tmp_path / "top").symlink_to(tmp_path)
     top = tmp_path / "top"
     (top / "plain").mkdir()

@@ -1,6 +1,4 @@
-"""`toolcatalog lock` and `verify`: an application finds out when a tool is not what it was,
-whichever way it looks.
-"""
+"""`toolcatalog lock` and `verify`: changes of locked tools are found in every source."""
 
 import hashlib
 import json
@@ -46,7 +44,7 @@ ANY = LockedTool("20250101_00", f"sha256:{'0' * 64}")
 
 
 @dataclass(frozen=True)
-class Place:
+class Workspace:
     """A catalog, its build, and a lock of its tools, in one folder."""
 
     folder: Path
@@ -71,15 +69,15 @@ class Place:
 
     def run(self, *arguments: object, env: Mapping[str, str] | None = None) -> tuple[int, str, str]:
         """Run a command there: exit code, standard output, standard error."""
-        done = run_toolcatalog(*arguments, cwd=self.folder, env=env)
-        assert "Traceback" not in done.stderr
-        return done.returncode, done.stdout, done.stderr
+        result = run_toolcatalog(*arguments, cwd=self.folder, env=env)
+        assert "Traceback" not in result.stderr
+        return result.returncode, result.stdout, result.stderr
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that each test has a copy of."""
-    location = Place(tmp_path_factory.mktemp("locking"))
+def template_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that each test copies."""
+    location = Workspace(tmp_path_factory.mktemp("locking"))
     for path, text in FILES.items():
         (location.folder / "catalog" / path).parent.mkdir(parents=True, exist_ok=True)
         (location.folder / "catalog" / path).write_text(text)
@@ -89,19 +87,17 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(built: Path, tmp_path: Path) -> Place:
+def workspace(template_folder: Path, tmp_path: Path) -> Workspace:
     """A folder with a catalog, its build and a lock."""
-    shutil.copytree(built, tmp_path / "place", symlinks=True)
-    return Place(tmp_path / "place")
+    shutil.copytree(template_folder, tmp_path / "place", symlinks=True)
+    return Workspace(tmp_path / "place")
 
 
 # Digests
 
 
-def test_the_digest_is_of_the_definition_alone() -> None:
-    """What may change under a version changes nothing: deprecation, other versions, the toolkit's
-    name and logo, the order of fields.
-    """
+def test_digest_covers_only_the_definition() -> None:
+    """Not deprecation, other versions, the toolkit's name and logo, or the order of fields."""
     entry = next(iter(ReferenceModel(SHIPPED_CATALOG).tools["GITHUB_CREATE_ISSUE"]))
     value = json.loads(entry.body)
     previous = lockfile.lock_tool(value)
@@ -120,10 +116,8 @@ def test_the_digest_is_of_the_definition_alone() -> None:
     assert lockfile.lock_tool({**value, "toolkit": {"slug": "gitlab"}}).digest != previous.digest
 
 
-def test_the_digest_stays_what_it_is() -> None:
-    """A lock of today holds with a program of tomorrow: the SHA-256 of this very text, which any
-    program can make.
-    """
+def test_digest_format_is_stable() -> None:
+    """It is the SHA-256 of this exact text."""
     tool = Tool(
         slug="A_DO",
         toolkit="a",
@@ -158,8 +152,8 @@ def test_the_digest_stays_what_it_is() -> None:
 
 @example_settings(16)
 @given(tools())
-def test_a_lock_is_read_as_it_was_written(tool: Tool) -> None:
-    """Whatever the tool is; and its own document is no difference to it."""
+def test_lock_of_any_tool_round_trips(tool: Tool) -> None:
+    """And its own document matches it."""
     value = json.loads(json.dumps(tool_to_document(tool, "A", "l")))
     lock = {tool.slug: lockfile.lock_tool(value)}
     assert lockfile.load(lockfile.dump(lock), "lock") == lock
@@ -169,8 +163,8 @@ def test_a_lock_is_read_as_it_was_written(tool: Tool) -> None:
     )
 
 
-def test_a_lock_file_has_a_line_for_each_tool() -> None:
-    """Sorted, so that two branches that add tools do not meet on one line."""
+def test_lock_file_has_a_sorted_line_per_tool() -> None:
+    """Branches that add tools merge without conflicts."""
     text = lockfile.dump({"B": ANY, "A": ANY}).decode()
     assert [line.strip()[:4] for line in text.splitlines()] == [
         "{",
@@ -204,8 +198,7 @@ def test_a_lock_file_has_a_line_for_each_tool() -> None:
         % ("0" * 64),
     ],
 )
-def test_what_is_no_lock_file(text: str) -> None:
-    """One sentence that names the file."""
+def test_invalid_lock_file_is_reported(text: str) -> None:
     with pytest.raises(UsageError, match=r"^my\.lock "):
         lockfile.load(text.encode(), "my.lock")
 
@@ -218,8 +211,8 @@ def test_what_is_no_lock_file(text: str) -> None:
         ('"version": "', '"version": "20240101_00", "version": "'),
     ],
 )
-def test_a_key_that_stands_twice_is_refused(previous: str, current: str) -> None:
-    """A reviewer would read the first of two entries, and the last would count."""
+def test_duplicate_key_is_refused(previous: str, current: str) -> None:
+    """A reviewer would read the first entry, the program the last."""
     entry = f'"A_DO": {{"version": "20250101_00", "digest": "sha256:{"0" * 64}"}}'
     text = f'{{"format": 2, "tools": {{\n    {entry}\n}}}}'
     assert [*lockfile.load(text.encode(), "a.lock")] == ["A_DO"]
@@ -232,8 +225,7 @@ def test_a_key_that_stands_twice_is_refused(previous: str, current: str) -> None
 @pytest.mark.parametrize(
     ("found", "rule"), [(MissingReason.TOOL, "tool-gone"), (MissingReason.VERSION, "version-gone")]
 )
-def test_what_is_gone_is_an_error(found: MissingReason, rule: str) -> None:
-    """Of a tool, or of one version of it."""
+def test_removed_tool_or_version_is_an_error(found: MissingReason, rule: str) -> None:
     difference = lockfile.find_difference("A", ANY, found)
     assert difference is not None
     assert (difference.rule, difference.severity) == (rule, "error")
@@ -242,37 +234,37 @@ def test_what_is_gone_is_an_error(found: MissingReason, rule: str) -> None:
 # Lock
 
 
-def test_tools_are_added_and_renewed_when_they_are_named(place: Place) -> None:
-    """The others stay as they are, and each change is told."""
-    previous = place.lock
+def test_named_tools_are_added_and_updated(workspace: Workspace) -> None:
+    """Others stay; each change is printed."""
+    previous = workspace.lock
     assert {slug: entry["version"] for slug, entry in previous.items()} == dict.fromkeys(
         SLUGS, "20250101_00"
     )
-    assert place.run("lock", "A_GO") == (
+    assert workspace.run("lock", "A_GO") == (
         0,
         "",
         "A_GO: unchanged, 20250101_00\n3 tools in toolcatalog.lock.\n",
     )
-    assert place.run("lock", "A_DO") == (
+    assert workspace.run("lock", "A_DO") == (
         0,
         "",
         "A_DO: 20250101_00 -> 20260101_00\n3 tools in toolcatalog.lock.\n",
     )
-    assert {**place.lock, "A_DO": previous["A_DO"]} == previous
-    place.change("toolkits/a/A_NEW/20250101_00.yaml", TOOL)
-    code, _, text = place.run("lock", "--toolkit", "a")
-    assert (code, "A_NEW: added, 20250101_00" in text, sorted(place.lock)) == (
+    assert {**workspace.lock, "A_DO": previous["A_DO"]} == previous
+    workspace.change("toolkits/a/A_NEW/20250101_00.yaml", TOOL)
+    code, _, text = workspace.run("lock", "--toolkit", "a")
+    assert (code, "A_NEW: added, 20250101_00" in text, sorted(workspace.lock)) == (
         0,
         True,
         sorted([*SLUGS, "A_NEW"]),
     )
 
 
-def test_without_names_all_are_renewed(place: Place) -> None:
-    """Each change is told; what is not in the file does not come in."""
-    place.change("toolkits/a/A_NEW/20250101_00.yaml", TOOL)
-    code, _, text = place.run("lock")
-    assert (code, text.splitlines()[0], sorted(place.lock)) == (
+def test_all_entries_are_updated_without_names(workspace: Workspace) -> None:
+    """No new tools are added."""
+    workspace.change("toolkits/a/A_NEW/20250101_00.yaml", TOOL)
+    code, _, text = workspace.run("lock")
+    assert (code, text.splitlines()[0], sorted(workspace.lock)) == (
         0,
         "A_DO: 20250101_00 -> 20260101_00",
         [*SLUGS],
@@ -280,39 +272,35 @@ def test_without_names_all_are_renewed(place: Place) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["A_DO"], ["--toolkit", "a"]])
-def test_a_change_under_the_same_version_is_not_locked_over(
-    arguments: list[str], place: Place
-) -> None:
-    """Not even where there is a newer version: it is told and nothing is written. Who has read it
-    removes the entry.
-    """
-    place.change(
+def test_changed_definition_is_not_locked_again(arguments: list[str], workspace: Workspace) -> None:
+    """Even if there is a newer version: nothing is written until the entry is removed."""
+    workspace.change(
         "toolkits/a/A_DO/20250101_00.yaml", TOOL.replace("Does it", "Does it, and sends a copy")
     )
-    previous = place.lock
-    code, _, text = place.run("lock", *arguments)
-    assert (code, "A_DO: Version 20250101_00 does not match the lock" in text, place.lock) == (
+    previous = workspace.lock
+    code, _, text = workspace.run("lock", *arguments)
+    assert (code, "A_DO: Version 20250101_00 does not match the lock" in text, workspace.lock) == (
         1,
         True,
         previous,
     )
-    file = place.folder / "toolcatalog.lock"
+    file = workspace.folder / "toolcatalog.lock"
     file.write_bytes(
         lockfile.dump(
             {slug: LockedTool(**entry) for slug, entry in previous.items() if slug != "A_DO"}
         )
     )
-    assert place.run("lock", "A_DO")[0] == 0
+    assert workspace.run("lock", "A_DO")[0] == 0
 
 
-def test_a_tool_that_is_gone_stops_the_renewal_of_all(place: Place) -> None:
-    """A version that is gone does not: there is a newer one to take."""
-    place.change("toolkits/a/A_DO/20250101_00.yaml", None)
-    assert place.run("lock")[0] == 0
-    previous = place.lock
-    place.change("toolkits/a/A_GO", None)
-    code, _, text = place.run("lock")
-    assert (code, "A_GO: There is no such tool any more." in text, place.lock) == (
+def test_removed_tool_stops_the_update(workspace: Workspace) -> None:
+    """A removed version does not, because there is a newer one."""
+    workspace.change("toolkits/a/A_DO/20250101_00.yaml", None)
+    assert workspace.run("lock")[0] == 0
+    previous = workspace.lock
+    workspace.change("toolkits/a/A_GO", None)
+    code, _, text = workspace.run("lock")
+    assert (code, "A_GO: There is no such tool any more." in text, workspace.lock) == (
         1,
         True,
         previous,
@@ -330,9 +318,11 @@ def test_a_tool_that_is_gone_stops_the_renewal_of_all(place: Place) -> None:
         (["A_DO", "--lock", "catalog/catalog.yaml/x"], "Cannot"),
     ],
 )
-def test_a_lock_that_cannot_be_made(arguments: list[str], sentence: str, place: Place) -> None:
-    """Exit code 2, and one sentence."""
-    code, out, text = place.run("lock", *arguments)
+def test_impossible_lock_is_reported(
+    arguments: list[str], sentence: str, workspace: Workspace
+) -> None:
+    """Exit code 2 and one sentence."""
+    code, out, text = workspace.run("lock", *arguments)
     assert (code, out, sentence in text) == (2, "", True), text
 
 
@@ -340,23 +330,21 @@ def test_a_lock_that_cannot_be_made(arguments: list[str], sentence: str, place: 
 
 
 @pytest.fixture
-def served(place: Place) -> Iterator[Server]:
-    """A server of the place's build, as it is when the test asks for it."""
-    with start_server(place.folder / "build", place.folder) as server:
+def run_server(workspace: Workspace) -> Iterator[Server]:
+    """Run a server of the workspace's build."""
+    with start_server(workspace.folder / "build", workspace.folder) as server:
         yield server
 
 
-def test_the_digests_are_the_same_from_everywhere(
-    place: Place, served: Server, shipped_build: Path, shipped: Server
+def test_digests_are_the_same_from_all_sources(
+    workspace: Workspace, run_server: Server, shipped_build: Path, shipped: Server
 ) -> None:
-    """From a build, from the catalog that it was made of, and from a server of it: of these tools,
-    and of all of a toolkit that is shipped.
-    """
-    env = {"TOOLCATALOG_KEY": served.key}
-    for source in (["--build", "build"], ["--catalog", "catalog"], ["--url", served.url]):
-        code, out, text = place.run("lock", "--check", *source, "--format", "json", env=env)
+    """A build, its catalog and its server."""
+    env = {"TOOLCATALOG_KEY": run_server.key}
+    for source in (["--build", "build"], ["--catalog", "catalog"], ["--url", run_server.url]):
+        code, out, text = workspace.run("lock", "--check", *source, "--format", "json", env=env)
         assert (code, json.loads(out)) == (0, []), text
-    file = place.folder / "shipped.lock"
+    file = workspace.folder / "shipped.lock"
     run_successfully(
         "lock",
         "--toolkit",
@@ -375,7 +363,7 @@ def test_the_digests_are_the_same_from_everywhere(
         ("--catalog", SHIPPED_CATALOG),
         ("--url", f"{shipped.url}/"),
     ):
-        code, out, text = place.run(
+        code, out, text = workspace.run(
             "lock", "--check", "--lock", file, flag, location, "--format", "json", env=env
         )
         assert code == 0, text
@@ -385,17 +373,15 @@ def test_the_digests_are_the_same_from_everywhere(
 
 
 @pytest.mark.parametrize("how", ["build", "catalog", "url"])
-def test_what_was_changed_is_found(how: str, place: Place) -> None:
-    """A definition under the same version, a version that is gone, a tool that is gone; a
-    deprecation is a note.
-    """
-    place.change(
+def test_changes_are_found(how: str, workspace: Workspace) -> None:
+    """A changed definition, a removed version or tool; a deprecation is a note."""
+    workspace.change(
         "toolkits/a/A_STAY/20250101_00.yaml",
         TOOL + "input_parameters: {x: {type: number, default: 2.0}}\n",
     )
-    place.change("toolkits/a/A_DO/20250101_00.yaml", None)
-    place.change("toolkits/a/A_GO", None)
-    assert verified(place, how) == (
+    workspace.change("toolkits/a/A_DO/20250101_00.yaml", None)
+    workspace.change("toolkits/a/A_GO", None)
+    assert verified(workspace, how) == (
         1,
         {"A_DO": "version-gone", "A_GO": "tool-gone", "A_STAY": "changed"},
     )
@@ -409,102 +395,97 @@ STAY = "toolkits/a/A_STAY/20250101_00.yaml"
 
 
 @pytest.mark.parametrize("how", ["build", "catalog", "url"])
-def test_another_order_of_parameters_is_found(how: str, place: Place) -> None:
-    """A model reads parameters in their order, so it is part of what was locked."""
-    place.change(STAY, TOOL + TWO % ("x", "y"))
-    (place.folder / "toolcatalog.lock").unlink()
-    assert place.run("lock", "A_STAY")[0] == 0
-    assert verified(place, how) == (0, {})
-    place.change(STAY, TOOL + TWO % ("y", "x"))
-    assert verified(place, how) == (1, {"A_STAY": "changed"})
+def test_changed_parameter_order_is_found(how: str, workspace: Workspace) -> None:
+    workspace.change(STAY, TOOL + TWO % ("x", "y"))
+    (workspace.folder / "toolcatalog.lock").unlink()
+    assert workspace.run("lock", "A_STAY")[0] == 0
+    assert verified(workspace, how) == (0, {})
+    workspace.change(STAY, TOOL + TWO % ("y", "x"))
+    assert verified(workspace, how) == (1, {"A_STAY": "changed"})
 
 
-def old_lock(place: Place, **versions: str) -> None:
+def old_lock(workspace: Workspace, **versions: str) -> None:
     """A lock file of format 1 with these tools of the build."""
-    look = open_build_source(place.folder / "build")
+    look = open_build_source(workspace.folder / "build")
     tools = {}
     for slug, version in versions.items():
         document = dict(look(slug, version))  # type: ignore[arg-type]
         entry = lockfile.lock_tool(document, is_sorted=True)
         tools[slug] = {"version": entry.version, "digest": entry.digest}
-    (place.folder / "toolcatalog.lock").write_text(json.dumps({"format": 1, "tools": tools}))
+    (workspace.folder / "toolcatalog.lock").write_text(json.dumps({"format": 1, "tools": tools}))
 
 
-def test_a_lock_of_format_1_holds_as_before(place: Place) -> None:
-    """It is verified by its own digests, which see every change but that of order, and `verify`
-    says so.
-    """
-    place.change(STAY, TOOL + TWO % ("x", "y"))
-    old_lock(place, A_STAY="20250101_00", A_GO="20250101_00")
-    place.change(STAY, TOOL + TWO % ("y", "x"))
-    code, _, text = place.run("lock", "--check")
+def test_format_1_is_verified_by_its_own_digests(workspace: Workspace) -> None:
+    """They ignore order, and `verify` says so."""
+    workspace.change(STAY, TOOL + TWO % ("x", "y"))
+    old_lock(workspace, A_STAY="20250101_00", A_GO="20250101_00")
+    workspace.change(STAY, TOOL + TWO % ("y", "x"))
+    code, _, text = workspace.run("lock", "--check")
     assert code == 0
     assert "has format 1, which ignores the order of parameters" in text
     assert "`toolcatalog lock A_GO@20250101_00` writes it in format 2" in text
-    place.change(STAY, TOOL + TWO % ("y", "z"))
-    assert verified(place, "build") == (1, {"A_STAY": "changed"})
+    workspace.change(STAY, TOOL + TWO % ("y", "z"))
+    assert verified(workspace, "build") == (1, {"A_STAY": "changed"})
 
 
-def test_a_lock_of_format_1_is_upgraded_where_all_is_as_it_was_locked(place: Place) -> None:
-    """Whatever is named, all entries are verified and written in format 2, each in its version; a
-    change, or a version that is gone, stops that.
-    """
-    file, versions = place.folder / "toolcatalog.lock", {"A_DO": "20250101_00"}
-    old_lock(place, A_STAY="20250101_00", **versions)
+def test_format_1_is_upgraded_if_unchanged(workspace: Workspace) -> None:
+    """All entries keep their versions; a change or a removed version stops it."""
+    file, versions = workspace.folder / "toolcatalog.lock", {"A_DO": "20250101_00"}
+    old_lock(workspace, A_STAY="20250101_00", **versions)
     previous = file.read_bytes()
-    place.change(STAY, TOOL + TWO % ("x", "y"))
-    assert place.run("lock", "A_GO")[0] == 1
+    workspace.change(STAY, TOOL + TWO % ("x", "y"))
+    assert workspace.run("lock", "A_GO")[0] == 1
     assert file.read_bytes() == previous
-    place.change(STAY, FILES[STAY])
-    place.change("toolkits/a/A_DO/20250101_00.yaml", None)
-    code, _, text = place.run("lock", "A_GO")
+    workspace.change(STAY, FILES[STAY])
+    workspace.change("toolkits/a/A_DO/20250101_00.yaml", None)
+    code, _, text = workspace.run("lock", "A_GO")
     assert code == 1
     assert "A_DO: Version 20250101_00 is no longer there" in text
     assert file.read_bytes() == previous
-    place.change("toolkits/a/A_DO/20250101_00.yaml", FILES["toolkits/a/A_DO/20250101_00.yaml"])
-    code, _, text = place.run("lock", "A_STAY@20250101_00")
+    workspace.change("toolkits/a/A_DO/20250101_00.yaml", FILES["toolkits/a/A_DO/20250101_00.yaml"])
+    code, _, text = workspace.run("lock", "A_STAY@20250101_00")
     assert code == 0
     assert "A_STAY: unchanged, 20250101_00" in text
     assert "had format 1" in text
-    look = open_build_source(place.folder / "build")
+    look = open_build_source(workspace.folder / "build")
     assert lockfile.load(file.read_bytes(), "lock") == {
         slug: lockfile.lock_tool(dict(look(slug, "20250101_00")))  # type: ignore[arg-type]
         for slug in ("A_DO", "A_STAY")
     }
 
 
-def test_a_lock_of_format_1_is_renewed_whole(place: Place) -> None:
-    """Without names each goes to its newest version, also from one that is gone."""
-    old_lock(place, A_DO="20250101_00")
-    place.change("toolkits/a/A_DO/20250101_00.yaml", None)
-    code, _, text = place.run("lock")
+def test_format_1_is_updated_without_names(workspace: Workspace) -> None:
+    """Each entry goes to its newest version, also from a removed one."""
+    old_lock(workspace, A_DO="20250101_00")
+    workspace.change("toolkits/a/A_DO/20250101_00.yaml", None)
+    code, _, text = workspace.run("lock")
     assert code == 0, text
-    assert place.lock["A_DO"]["version"] == "20260101_00"
-    assert json.loads((place.folder / "toolcatalog.lock").read_bytes())["format"] == 2
+    assert workspace.lock["A_DO"]["version"] == "20260101_00"
+    assert json.loads((workspace.folder / "toolcatalog.lock").read_bytes())["format"] == 2
 
 
 @pytest.mark.parametrize("how", ["build", "catalog", "url"])
-def test_what_may_change_is_no_error(how: str, place: Place) -> None:
+def test_allowed_changes_are_no_error(how: str, workspace: Workspace) -> None:
     """A deprecation, and the toolkit's name and logo."""
-    place.change(
+    workspace.change(
         "toolkits/a/A_STAY/20250101_00.yaml",
         FILES["toolkits/a/A_STAY/20250101_00.yaml"] + "deprecation: {reason: Old.}\n",
     )
-    place.change("toolkits/a/toolkit.yaml", KIT.replace("A\n", "B\n") + "description: More.\n")
-    assert verified(place, how) == (0, {"A_STAY": "deprecated"})
+    workspace.change("toolkits/a/toolkit.yaml", KIT.replace("A\n", "B\n") + "description: More.\n")
+    assert verified(workspace, how) == (0, {"A_STAY": "deprecated"})
 
 
-def test_whether_credentials_are_needed_is_part_of_a_definition(place: Place) -> None:
-    """Also where it is the toolkit that says so."""
-    place.change("toolkits/a/toolkit.yaml", KIT + "no_auth: true\n")
-    assert verified(place, "build") == (1, dict.fromkeys(SLUGS, "changed"))
+def test_no_auth_is_part_of_a_definition(workspace: Workspace) -> None:
+    """Also if it comes from the toolkit."""
+    workspace.change("toolkits/a/toolkit.yaml", KIT + "no_auth: true\n")
+    assert verified(workspace, "build") == (1, dict.fromkeys(SLUGS, "changed"))
 
 
-def verified(place: Place, how: str) -> tuple[int, dict[str, str]]:
-    """The exit code of `verify` against a source, and the rule by which each tool is told."""
-    with start_server(place.folder / "build", place.folder) as server:
+def verified(workspace: Workspace, how: str) -> tuple[int, dict[str, str]]:
+    """Return the exit code of `verify` against a source, and the rule of each tool."""
+    with start_server(workspace.folder / "build", workspace.folder) as server:
         source = {"build": "build", "catalog": "catalog", "url": server.url}[how]
-        code, out, _ = place.run(
+        code, out, _ = workspace.run(
             "lock",
             "--check",
             f"--{how}",
@@ -516,10 +497,10 @@ def verified(place: Place, how: str) -> tuple[int, dict[str, str]]:
     return code, {item["slug"]: item["rule"] for item in json.loads(out)}
 
 
-def test_what_people_are_reported(place: Place) -> None:
-    """A line for each problem and what to do on standard output, the summary on standard error."""
-    place.change("toolkits/a/A_GO", None)
-    code, out, text = place.run("lock", "--check")
+def test_report_for_people(workspace: Workspace) -> None:
+    """A line per problem with a hint on standard output, the summary on standard error."""
+    workspace.change("toolkits/a/A_GO", None)
+    code, out, text = workspace.run("lock", "--check")
     assert code == 1
     assert "error[tool-gone] A_GO: There is no such tool any more.\n  help: " in out
     assert text.endswith("3 tools verified: 1 changed or gone.\n")
@@ -541,31 +522,32 @@ def test_what_people_are_reported(place: Place) -> None:
         (["--url", "http://192.0.2.1"], "would get the API key unencrypted"),
     ],
 )
-def test_what_cannot_be_verified_is_never_fine(
-    arguments: list[str], sentence: str, place: Place
+def test_unverifiable_lock_is_an_error(
+    arguments: list[str], sentence: str, workspace: Workspace
 ) -> None:
-    """Exit code 2, and one sentence."""
-    (place.folder / "empty.lock").write_bytes(lockfile.dump({}))
-    code, out, text = place.run("lock", "--check", *arguments, env={"TOOLCATALOG_KEY": "k"})
+    """Exit code 2 and one sentence."""
+    (workspace.folder / "empty.lock").write_bytes(lockfile.dump({}))
+    code, out, text = workspace.run("lock", "--check", *arguments, env={"TOOLCATALOG_KEY": "k"})
     assert (code, out, sentence in text) == (2, "", True), text
 
 
-def test_a_catalog_with_problems_cannot_be_verified(place: Place) -> None:
-    """Where they are in what is locked; what is wrong elsewhere does not matter."""
-    (place.folder / "catalog/toolkits/a/A_DO/20260101_00.yaml").write_text("name: [\n")
-    assert place.run("lock", "--check", "--catalog", "catalog")[0] == 0
-    (place.folder / "catalog/toolkits/a/A_DO/20250101_00.yaml").write_text("name: [\n")
-    code, out, text = place.run("lock", "--check", "--catalog", "catalog")
+def test_catalog_with_problems_cannot_be_verified(workspace: Workspace) -> None:
+    """Only problems in locked tools count."""
+    (workspace.folder / "catalog/toolkits/a/A_DO/20260101_00.yaml").write_text("name: [\n")
+    assert workspace.run("lock", "--check", "--catalog", "catalog")[0] == 0
+    (workspace.folder / "catalog/toolkits/a/A_DO/20250101_00.yaml").write_text("name: [\n")
+    code, out, text = workspace.run("lock", "--check", "--catalog", "catalog")
     assert (code, out, "A_DO/20250101_00.yaml has problems" in text) == (2, "", True)
 
 
-def test_keys(place: Place, served: Server) -> None:
-    """No key and a wrong one are told; what a key may not see is gone for it."""
-    key = create_key(served.keys_file, "--project", "other", "--toolkit", "b")
+def test_api_key_is_checked(workspace: Workspace, run_server: Server) -> None:
+    """Missing and wrong keys are reported; tools that a key may not see count as removed."""
+    key = create_key(run_server.keys_file, "--project", "other", "--toolkit", "b")
     # it holds within a second
     wait_until(
         lambda: (
-            httpx.get(f"{served.url}/api/v3/tools", headers={"x-api-key": key}).status_code == 200
+            httpx.get(f"{run_server.url}/api/v3/tools", headers={"x-api-key": key}).status_code
+            == 200
         )
     )
     for with_key, code, sentence in (
@@ -574,8 +556,8 @@ def test_keys(place: Place, served: Server) -> None:
         (key, 1, "tool-gone"),
         ("a\nb", 2, "characters"),
     ):
-        result, out, text = place.run(
-            "lock", "--check", "--url", served.url, env={"TOOLCATALOG_KEY": with_key}
+        result, out, text = workspace.run(
+            "lock", "--check", "--url", run_server.url, env={"TOOLCATALOG_KEY": with_key}
         )
         assert (result, sentence in out + text) == (code, True), text
 
@@ -623,13 +605,13 @@ NOT_FOUND = b'{"error": {"slug": "%s", "message": "no"}}'
         (0, b"", 2, "does not answer"),
     ],
 )
-def test_strange_servers(status: int, body: bytes, code: int, sentence: str, place: Place) -> None:
-    """Only a tool, or the server's clear word that there is none, is taken for an answer; a
-    redirect is not followed.
-    """
-    (place.folder / "one.lock").write_bytes(lockfile.dump({"A_DO": ANY}))
-    with answering(status, body) as (url, request):
-        result, out, text = place.run(
+def test_unexpected_server_responses_are_refused(
+    status: int, body: bytes, code: int, sentence: str, workspace: Workspace
+) -> None:
+    """Only a tool or a 404 of the API counts; redirects are not followed."""
+    (workspace.folder / "one.lock").write_bytes(lockfile.dump({"A_DO": ANY}))
+    with stub_server(status, body) as (url, request):
+        result, out, text = workspace.run(
             "lock",
             "--check",
             "--lock",
@@ -643,10 +625,8 @@ def test_strange_servers(status: int, body: bytes, code: int, sentence: str, pla
 
 
 @contextmanager
-def answering(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
-    """A server that answers everything so (status 0: hangs up), its address, and what it was
-    asked.
-    """
+def stub_server(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
+    """Run a server that always responds like this (status 0: closes the connection)."""
     request: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""The MCP servers that toolkits name, as hosts ask a registry of MCP for them."""
+"""The MCP registry API: the servers of toolkits."""
 
 import json
 from collections.abc import Iterator
@@ -91,15 +91,15 @@ def names(answer: httpx.Response) -> list[str]:
 EVERY = ["com.example/Beta", "com.example/alpha", "io.github.someone/gamma", "org.example/epsilon"]
 
 
-def test_all_servers(server: Server) -> None:
-    """Each toolkit that names a server, sorted by its name; the last page has no cursor."""
+def test_all_servers_are_listed(server: Server) -> None:
+    """Each toolkit with a server, sorted by name; the last page has no cursor."""
     answer = ask(server, "")
     assert names(answer) == EVERY
     assert "nextCursor" not in answer.json()["metadata"]
 
 
-def test_what_a_server_is(server: Server) -> None:
-    """Its addresses and packages as in `server.json`; texts and dates are those of the toolkit."""
+def test_server_fields(server: Server) -> None:
+    """Addresses and packages as in `server.json`; texts and dates of the toolkit."""
     items: dict[str, Any] = {
         item["server"]["name"]: item for item in ask(server, "").json()["servers"]
     }
@@ -159,30 +159,29 @@ def test_filters(server: Server, query: str, expected: list[str]) -> None:
     assert names(ask(server, query)) == expected
 
 
-def test_pages(server: Server) -> None:
-    """The pages together have each server once."""
-    seen, cursor = list[str](), ""
+def test_pages_contain_each_server_once(server: Server) -> None:
+    listed_names, cursor = list[str](), ""
     while True:
         answer = ask(server, f"?limit=3&cursor={cursor}")
-        seen += names(answer)
+        listed_names += names(answer)
         cursor = answer.json()["metadata"].get("nextCursor", "")
         if not cursor:
             break
-    assert seen == EVERY
+    assert listed_names == EVERY
 
 
 @pytest.mark.parametrize("name", ["com.example%2Falpha", "com.example/alpha"])
 @pytest.mark.parametrize("version", ["latest", "1.2.0"])
 def test_one_server(server: Server, name: str, version: str) -> None:
-    """By its name, whose slash may be encoded, and its version; the list of versions has one."""
+    """By name, with an encoded slash or not, and version; the version list has one entry."""
     every = {item["server"]["name"]: item for item in ask(server, "").json()["servers"]}
     url = f"{server.url}/v0.1/servers/{name}/versions"
     headers = {"x-api-key": server.key}
-    found = httpx.get(f"{url}/{version}", headers=headers)
-    assert found.json() == every["com.example/alpha"]
-    assert httpx.get(url, headers=headers).json()["servers"] == [found.json()]
+    result = httpx.get(f"{url}/{version}", headers=headers)
+    assert result.json() == every["com.example/alpha"]
+    assert httpx.get(url, headers=headers).json()["servers"] == [result.json()]
     again = httpx.get(
-        f"{url}/{version}", headers={**headers, "if-none-match": found.headers["etag"]}
+        f"{url}/{version}", headers={**headers, "if-none-match": result.headers["etag"]}
     )
     assert again.status_code == 304
 
@@ -195,15 +194,13 @@ def test_one_server(server: Server, name: str, version: str) -> None:
         ("/com.example%2Falpha/versions/2", "server_version_not_found", "Use latest, or 1.2.0."),
     ],
 )
-def test_what_is_not_there(server: Server, path: str, slug: str, fix: str) -> None:
-    """404 with what to do."""
+def test_unknown_server_is_404(server: Server, path: str, slug: str, fix: str) -> None:
     answer = ask(server, path)
     assert (answer.status_code, answer.json()["error"]["slug"]) == (404, slug)
     assert fix in answer.json()["error"]["suggested_fix"]
 
 
-def test_a_limited_key(server: Server) -> None:
-    """It sees the servers of its toolkits, and learns of no other one."""
+def test_limited_key_sees_only_its_servers(server: Server) -> None:
     key = create_key(server.keys_file, "--toolkit", "alpha")
     wait_until(
         lambda: httpx.get(f"{server.url}/v0.1/servers", headers={"x-api-key": key}).is_success
@@ -215,8 +212,8 @@ def test_a_limited_key(server: Server) -> None:
     assert names(ask(server, "?search=beta", key)) == []
 
 
-def test_pages_of_browsers(server: Server) -> None:
-    """Any page may read it, as the rest of the API; other methods are refused."""
+def test_browsers_may_read_the_registry(server: Server) -> None:
+    """With CORS as the rest of the API; other methods are refused."""
     answer = ask(server, "", origin="https://host.example")
     assert answer.headers["access-control-allow-origin"] == "*"
     for path in ("", "/com.example%2Falpha/versions", "/com.example/alpha/versions/latest"):
@@ -238,8 +235,10 @@ def test_pages_of_browsers(server: Server) -> None:
         ({"name": "com.example/BETA"}, "slug-taken", "MCP server of toolkit `beta`"),
     ],
 )
-def test_a_wrong_server(tmp_path: Path, mcp_server: dict[str, Any], rule: str, words: str) -> None:
-    """Each mistake is reported with its place and what is expected."""
+def test_invalid_server_field_is_reported(
+    tmp_path: Path, mcp_server: dict[str, Any], rule: str, words: str
+) -> None:
+    """With place and expectation."""
     catalog = write_catalog(tmp_path)
     value = {**SERVERS["alpha"], **mcp_server}  # type: ignore[dict-item]
     about = {
@@ -248,8 +247,8 @@ def test_a_wrong_server(tmp_path: Path, mcp_server: dict[str, Any], rule: str, w
     }
     (catalog / "toolkits/alpha/toolkit.yaml").write_text('{"name": "Alpha"}')
     (catalog / "toolkits/delta/toolkit.yaml").write_text(json.dumps(about))
-    done = run_toolcatalog("check", "--catalog", catalog)
-    assert done.returncode == 1
-    assert "toolkits/delta/toolkit.yaml:1:" in done.stdout
-    assert f"error[{rule}]" in done.stdout
-    assert words in done.stdout
+    result = run_toolcatalog("check", "--catalog", catalog)
+    assert result.returncode == 1
+    assert "toolkits/delta/toolkit.yaml:1:" in result.stdout
+    assert f"error[{rule}]" in result.stdout
+    assert words in result.stdout

@@ -1,6 +1,4 @@
-"""The catalog as a server of MCP, over standard input and output and over HTTP: asked by the SDK's
-own client, and by raw messages.
-"""
+"""The MCP server, over stdio and HTTP, with the SDK's client and with raw messages."""
 
 import json
 import os
@@ -48,8 +46,8 @@ PATIENCE = 60.0  # seconds
 Talk = Callable[[Client], Awaitable[None]]
 
 
-async def until(happens: Callable[[], Awaitable[object]]) -> None:
-    """Wait until something is so."""
+async def wait_until(happens: Callable[[], Awaitable[object]]) -> None:
+    """Wait until a condition is true."""
     end = time.monotonic() + PATIENCE
     while not await happens():
         assert time.monotonic() < end
@@ -73,21 +71,21 @@ async def listed(client: Client) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def all_seen(shipped_build: Path) -> CatalogAccess:
-    """The shipped catalog, whole."""
+def shipped_access(shipped_build: Path) -> CatalogAccess:
+    """Access to the whole shipped catalog."""
     return CatalogAccess(open_build(shipped_build))
 
 
-def said(seen: CatalogAccess, name: str, session: str = "", **arguments: Any) -> CallResult:
-    """The answer to a call of a tool that there is."""
-    result = tools.call_tool(seen, name, arguments, session)
+def call_text(access: CatalogAccess, name: str, session: str = "", **arguments: Any) -> CallResult:
+    """Return the text that a tool call returns."""
+    result = tools.call_tool(access, name, arguments, session)
     assert result
     return result
 
 
-def value(seen: CatalogAccess, name: str, **arguments: Any) -> dict[str, Any]:
+def value(access: CatalogAccess, name: str, **arguments: Any) -> dict[str, Any]:
     """The answer to a call that goes well; it is what the tool promises."""
-    result = said(seen, name, **arguments).value
+    result = call_text(access, name, **arguments).value
     assert result is not None
     jsonschema.validate(
         result,
@@ -96,9 +94,9 @@ def value(seen: CatalogAccess, name: str, **arguments: Any) -> dict[str, Any]:
     return result
 
 
-def test_a_search_gives_a_line_for_each_tool(all_seen: CatalogAccess) -> None:
-    """What is needed to choose and no more; the words say the same."""
-    result = said(all_seen, "search_tools", query="create an issue", limit=3)
+def test_search_result_is_short(shipped_access: CatalogAccess) -> None:
+    """What is needed to choose; text and structured content agree."""
+    result = call_text(shipped_access, "search_tools", query="create an issue", limit=3)
     assert result.value
     assert len(result.value["tools"]) == 3 < result.value["total"]
     for tool, line in zip(result.value["tools"], result.text.splitlines()[1:], strict=True):
@@ -107,62 +105,59 @@ def test_a_search_gives_a_line_for_each_tool(all_seen: CatalogAccess) -> None:
     assert len(result.text) < 600
 
 
-def test_a_search_says_what_is_deprecated(all_seen: CatalogAccess) -> None:
-    """In the value and in the words."""
-    document = next(tool for tool in documents(all_seen) if tool["is_deprecated"])
-    result = said(all_seen, "search_tools", query=document["slug"], limit=1)
+def test_search_marks_deprecated_tools(shipped_access: CatalogAccess) -> None:
+    document = next(tool for tool in documents(shipped_access) if tool["is_deprecated"])
+    result = call_text(shipped_access, "search_tools", query=document["slug"], limit=1)
     assert result.value
     assert result.value["tools"][0]["deprecated"] is True
     assert f"{document['slug']} ({document['version']}, deprecated) " in result.text
 
 
-def documents(seen: CatalogAccess) -> list[dict[str, Any]]:
+def documents(access: CatalogAccess) -> list[dict[str, Any]]:
     """The newest version of every tool."""
     results = [
-        seen.store.get_tool(slug)
-        for toolkit in seen.store.list_toolkits()
-        for slug in slugs(seen, toolkit)
+        access.store.get_tool(slug)
+        for toolkit in access.store.list_toolkits()
+        for slug in slugs(access, toolkit)
     ]
     return [
-        json.loads(bytes(seen.store.read_document(tool.tool_id(tool.versions[-1]))[0]))
+        json.loads(bytes(access.store.read_document(tool.tool_id(tool.versions[-1]))[0]))
         for tool in results
         if tool
     ]
 
 
-def slugs(seen: CatalogAccess, toolkit: str) -> list[str]:
+def slugs(access: CatalogAccess, toolkit: str) -> list[str]:
     """The tools of a toolkit."""
     return [
         path.name
         for path in (SHIPPED_CATALOG / "toolkits" / toolkit).iterdir()
-        if seen.store.get_tool(path.name)
+        if access.store.get_tool(path.name)
     ]
 
 
-def test_a_search_in_one_toolkit(all_seen: CatalogAccess) -> None:
-    """Only its tools; an empty argument, a null and a whole number as a float are taken as the API
-    takes them.
-    """
-    result = value(all_seen, "search_tools", query="send a message", toolkit="slack")
+def test_search_in_one_toolkit(shipped_access: CatalogAccess) -> None:
+    """Empty arguments, null and whole floats work as in the API."""
+    result = value(shipped_access, "search_tools", query="send a message", toolkit="slack")
     assert {tool["toolkit"] for tool in result["tools"]} == {"slack"}
-    everywhere = value(all_seen, "search_tools", query="send a message", toolkit="", limit=None)
-    assert everywhere == value(all_seen, "search_tools", query=" send a message ", limit=10.0)
+    everywhere = value(
+        shipped_access, "search_tools", query="send a message", toolkit="", limit=None
+    )
+    assert everywhere == value(shipped_access, "search_tools", query=" send a message ", limit=10.0)
     assert len({tool["toolkit"] for tool in everywhere["tools"]}) > 1
 
 
-def test_nothing_found_is_no_mistake(all_seen: CatalogAccess) -> None:
-    """The list is empty, and where other words are near, they are told."""
-    assert value(all_seen, "search_tools", query="zzzzqqqq")["tools"] == []
-    result = said(all_seen, "search_tools", query="calednar")
+def test_search_without_matches_suggests_a_query(shipped_access: CatalogAccess) -> None:
+    """The list is empty and it is no error."""
+    assert value(shipped_access, "search_tools", query="zzzzqqqq")["tools"] == []
+    result = call_text(shipped_access, "search_tools", query="calednar")
     assert result.value
     if not result.value["tools"]:
         assert result.value["suggestion"] in result.text
 
 
-def test_what_no_reader_sees_is_named(tmp_path: Path) -> None:
-    """A character that turns text around does not reach the model in a list, nor does a name that
-    pretends to be a line of it.
-    """
+def test_hidden_characters_are_escaped_in_lists(tmp_path: Path) -> None:
+    """Bidirectional controls, and names that imitate a line of the list."""
     catalog = generate_catalog(tmp_path / "catalog", 1, 1)
     file = catalog / "toolkits/kit0/KIT0_DO_0/20250101_00.yaml"
     file.write_text(
@@ -172,51 +167,51 @@ def test_what_no_reader_sees_is_named(tmp_path: Path) -> None:
     # else there would be no build
     metadata.write_text(f"{metadata.read_text()}rules:\n  hidden-character: off\n")
     build(catalog, tmp_path / "build", None)
-    result = said(CatalogAccess(open_build(tmp_path / "build")), "search_tools", query="thing")
+    result = call_text(CatalogAccess(open_build(tmp_path / "build")), "search_tools", query="thing")
     assert result.value
     assert result.value["tools"][0]["name"] == "Do U+202E it FAKE_TOOL (1) x: y"
     assert len(result.text.splitlines()) == 2
 
 
-def test_a_tool_is_read_whole(all_seen: CatalogAccess) -> None:
-    """Its document, in the words and as a value, in the version asked for."""
-    entry = all_seen.store.get_tool("GITHUB_CREATE_ISSUE")
+def test_get_tool_returns_the_whole_document(shipped_access: CatalogAccess) -> None:
+    """As text and structured content, in the given version."""
+    entry = shipped_access.store.get_tool("GITHUB_CREATE_ISSUE")
     assert entry
     for version in (*entry.versions, "latest"):
-        result = said(all_seen, "get_tool", slug="GITHUB_CREATE_ISSUE", version=version)
+        result = call_text(shipped_access, "get_tool", slug="GITHUB_CREATE_ISSUE", version=version)
         assert result.value
         assert json.loads(result.text) == result.value
         assert result.value["version"] == (entry.versions[-1] if version == "latest" else version)
-    assert value(all_seen, "get_tool", slug="GITHUB_CREATE_ISSUE") == result.value
+    assert value(shipped_access, "get_tool", slug="GITHUB_CREATE_ISSUE") == result.value
 
 
-def test_toolkits_page_by_page(all_seen: CatalogAccess) -> None:
-    """Every toolkit once, in order, with the number of its tools."""
+def test_toolkits_are_listed_in_pages(shipped_access: CatalogAccess) -> None:
+    """Each once, in order, with its number of tools."""
     results: list[dict[str, Any]] = []
     current = ""
     while True:
-        page = value(all_seen, "list_toolkits", limit=4, **({"after": current} if current else {}))
+        page = value(
+            shipped_access, "list_toolkits", limit=4, **({"after": current} if current else {})
+        )
         results += page["toolkits"]
         if "next" not in page:
             break
         current = page["next"]
-    assert [result["slug"] for result in results] == all_seen.store.list_toolkits()
-    assert {result["slug"]: result["tools"] for result in results} == all_seen.store.count_labels(
-        "toolkit"
-    )
-    assert value(all_seen, "list_toolkits")["toolkits"] == results
+    assert [result["slug"] for result in results] == shipped_access.store.list_toolkits()
+    assert {
+        result["slug"]: result["tools"] for result in results
+    } == shipped_access.store.count_labels("toolkit")
+    assert value(shipped_access, "list_toolkits")["toolkits"] == results
 
 
-def test_the_tools_of_a_session_are_those_that_are_exported(
-    all_seen: CatalogAccess, shipped_build: Path
-) -> None:
-    """Asked for by a tool, or listed as tools."""
+def test_session_tools_equal_the_export(shipped_access: CatalogAccess, shipped_build: Path) -> None:
+    """By a tool call and in the tool list."""
     exported = json.loads(
         run_successfully("export", "mcp", "--session", SESSION, "--build", shipped_build)
     )
-    assert value(all_seen, "list_session_tools", session_id=SESSION) == {"tools": exported}
-    assert tools.list_definitions(all_seen, SESSION) == [*tools.TOOL_DEFINITIONS, *exported]
-    assert tools.list_definitions(all_seen) == [*tools.TOOL_DEFINITIONS]
+    assert value(shipped_access, "list_session_tools", session_id=SESSION) == {"tools": exported}
+    assert tools.list_definitions(shipped_access, SESSION) == [*tools.TOOL_DEFINITIONS, *exported]
+    assert tools.list_definitions(shipped_access) == [*tools.TOOL_DEFINITIONS]
 
 
 @pytest.mark.parametrize(
@@ -277,41 +272,40 @@ def test_the_tools_of_a_session_are_those_that_are_exported(
         ),
     ],
 )
-def test_a_mistake_is_answered_in_words(
-    all_seen: CatalogAccess, name: str, arguments: dict[str, Any], sentence: str
+def test_invalid_argument_is_a_short_error(
+    shipped_access: CatalogAccess, name: str, arguments: dict[str, Any], sentence: str
 ) -> None:
-    """One that a model can mend, and short; no value, so it is an error."""
-    result = said(all_seen, name, **arguments)
+    """A model can correct it."""
+    result = call_text(shipped_access, name, **arguments)
     assert result.value is None
     assert sentence in result.text
     assert len(result.text) < 400
 
 
-def test_all_mistakes_are_reported_at_once(all_seen: CatalogAccess) -> None:
-    """A line for each."""
-    assert len(said(all_seen, "search_tools", limit=0, more=1).text.splitlines()) == 3
+def test_all_invalid_arguments_are_reported(shipped_access: CatalogAccess) -> None:
+    assert len(call_text(shipped_access, "search_tools", limit=0, more=1).text.splitlines()) == 3
 
 
-def test_what_is_not_shown_is_not_there(shipped_build: Path) -> None:
-    """Not found, not read, not listed, not suggested, not known by its name."""
-    seen = CatalogAccess(open_build(shipped_build), ("slack",), "default")
+def test_limited_key_cannot_see_other_tools(shipped_build: Path) -> None:
+    """In search, get, lists and suggestions."""
+    access = CatalogAccess(open_build(shipped_build), ("slack",), "default")
     assert {
         tool["toolkit"]
-        for tool in value(seen, "search_tools", query="create an issue", limit=50)["tools"]
+        for tool in value(access, "search_tools", query="create an issue", limit=50)["tools"]
     } <= {"slack"}
-    assert [item["slug"] for item in value(seen, "list_toolkits")["toolkits"]] == ["slack"]
+    assert [item["slug"] for item in value(access, "list_toolkits")["toolkits"]] == ["slack"]
     assert (
-        said(seen, "get_tool", slug="GITHUB_CREATE_ISSUE").text
+        call_text(access, "get_tool", slug="GITHUB_CREATE_ISSUE").text
         == "There is no tool GITHUB_CREATE_ISSUE. Find tools with search_tools."
     )
-    assert said(seen, "search_tools", query="a", toolkit="github").text.startswith(
+    assert call_text(access, "search_tools", query="a", toolkit="github").text.startswith(
         "This key's project may not use toolkit github."
     )
-    assert said(
-        seen._replace(project=None), "search_tools", query="a", toolkit="github"
+    assert call_text(
+        access._replace(project=None), "search_tools", query="a", toolkit="github"
     ).text.startswith("That toolkit is not among")
-    assert tools.call_tool(seen, "GITHUB_CREATE_ISSUE", {}) is None
-    assert said(seen, "list_session_tools", session_id=FOREIGN).text.startswith(
+    assert tools.call_tool(access, "GITHUB_CREATE_ISSUE", {}) is None
+    assert call_text(access, "list_session_tools", session_id=FOREIGN).text.startswith(
         "trs_support_desk belongs to another project."
     )
 
@@ -319,22 +313,20 @@ def test_what_is_not_shown_is_not_there(shipped_build: Path) -> None:
 # The server of the SDK, without any transport
 
 
-def in_process(seen: CatalogAccess, talk: Talk) -> None:
+def in_process(access: CatalogAccess, talk: Talk) -> None:
     """A conversation of the SDK's client with our server in the same process."""
 
     async def converse() -> None:
-        async with Client(protocol.create_server(lambda: seen), cache=None) as client:
+        async with Client(protocol.create_server(lambda: access), cache=None) as client:
             await talk(client)
 
     anyio.run(converse)
 
 
-def test_a_fault_of_ours_is_no_trace(
+def test_internal_error_has_no_traceback(
     shipped_build: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A document that is not what was written: the agent is told that it is not its mistake, and
-    the log has the reason.
-    """
+    """A damaged document: the agent learns that it is an internal error, the log has the reason."""
     folder = Path(
         shutil.copytree(shipped_build.parent / "build", tmp_path / "build", symlinks=True)
     )
@@ -343,34 +335,34 @@ def test_a_fault_of_ours_is_no_trace(
 
     async def talk(client: Client) -> None:
         assert await call(client, "get_tool", slug="GITHUB_CREATE_ISSUE") == (
-            False, "Something went wrong on the server; its log has the reason. Try again.", None,
-        )  # fmt: skip
+            False,
+            "Something went wrong on the server; its log has the reason. Try again.",
+            None,
+        )
         assert (await call(client, "get_tool", slug="SLACK_SEND_MESSAGE"))[0]
 
     in_process(CatalogAccess(open_build(folder)), talk)
     assert "is not what was written" in caplog.text
 
 
-def test_a_search_by_meaning(tmp_path: Path) -> None:
-    """What a query means is found out beside the event loop, and once: the answer is that of the
-    store.
-    """
+def test_semantic_search_runs_in_a_thread(tmp_path: Path) -> None:
+    """Once per query, with the results of the store."""
     if not model_files.is_installed():
         pytest.skip("the extra `semantic` is not installed")
     build(generate_catalog(tmp_path / "catalog", 6), tmp_path / "build", None, semantic=True)
-    seen = CatalogAccess(open_build(tmp_path / "build"))
-    assert seen.store.has_semantic_search
+    access = CatalogAccess(open_build(tmp_path / "build"))
+    assert access.store.has_semantic_search
 
     async def talk(client: Client) -> None:
         for query in ("thing number 4", "x" * 2000, "  ", ""):
-            expected = said(seen, "search_tools", query=query)
+            expected = call_text(access, "search_tools", query=query)
             assert await call(client, "search_tools", query=query) == (
                 expected.value is not None,
                 expected.text,
                 expected.value,
             )
 
-    in_process(seen, talk)
+    in_process(access, talk)
 
 
 # Over HTTP
@@ -393,7 +385,7 @@ def post(
     path: str = "/mcp",
     headers: Mapping[str, str] | None = None,
 ) -> httpx.Response:
-    """A raw message, the list of tools unless told otherwise."""
+    """Post a message, by default one that lists the tools."""
     request = {
         **MCP,
         "content-type": "application/json",
@@ -429,10 +421,8 @@ def over_http(
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_an_agent_over_http(server: Server, mode: str) -> None:
-    """In the newest version of the protocol and with a handshake, answered by either process: what
-    it finds is what the API finds.
-    """
+def test_agent_over_http(server: Server, mode: str) -> None:
+    """With the newest protocol and with a handshake, on any worker; same results as the API."""
     request = {"query": "send a message", "limit": "5"}
     answered = httpx.get(
         f"{server.url}/api/v3/tools",
@@ -467,8 +457,8 @@ def test_an_agent_over_http(server: Server, mode: str) -> None:
 @pytest.mark.parametrize(
     ("field", "value"), [("id", '"@"'), ("id", "@"), ("method", '"@"'), ("id", '"\\u0041@"')]
 )
-def test_a_long_id_or_method_is_refused(server: Server, field: str, value: str) -> None:
-    """The SDK returns both in its answer, whatever their length: 200 characters are enough."""
+def test_long_id_or_method_is_refused(server: Server, field: str, value: str) -> None:
+    """The SDK echoes both; 200 characters are the limit."""
 
     def send(count: int) -> httpx.Response:
         message = {"jsonrpc": '"2.0"', "id": "1", "method": '"ping"'}
@@ -484,18 +474,18 @@ def test_a_long_id_or_method_is_refused(server: Server, field: str, value: str) 
         assert len(answer.content) < 1000
 
 
-def test_a_session_that_is_too_large_is_an_error(
-    all_seen: CatalogAccess, monkeypatch: pytest.MonkeyPatch
+def test_too_large_session_is_an_error(
+    shipped_access: CatalogAccess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says so; other sessions and tools are not affected."""
     monkeypatch.setattr(tools, "_MAX_SESSION_SIZE", 1000)
-    result = said(all_seen, "list_session_tools", session_id=SESSION)
+    result = call_text(shipped_access, "list_session_tools", session_id=SESSION)
     assert result.text.startswith(f"The meta tools of {SESSION} have 0 MiB. List them with the")
-    assert said(all_seen, "list_toolkits").value is not None
+    assert call_text(shipped_access, "list_toolkits").value is not None
 
 
-def test_a_session_is_listed_over_http(server: Server) -> None:
-    """Its meta tools come behind the catalog's own; a call of one says that it is not run."""
+def test_session_tools_are_listed_over_http(server: Server) -> None:
+    """After the catalog's tools; calling one says that the catalog does not run it."""
 
     async def talk(client: Client) -> None:
         names = await listed(client)
@@ -508,9 +498,7 @@ def test_a_session_is_listed_over_http(server: Server) -> None:
 
 
 def test_keys_over_http(server: Server) -> None:
-    """By either header, whatever the case of `Bearer`; a key that is not good is 401 in the
-    envelope, whatever it asks for.
-    """
+    """In either header, with any case of `Bearer`; a bad key is 401."""
     for headers in (
         {"authorization": f"Bearer {server.key}"},
         {"authorization": f"bearer {server.key}"},
@@ -525,16 +513,16 @@ def test_keys_over_http(server: Server) -> None:
         rejected = post(server, key, path=f"/mcp?session={SESSION}", headers=headers)
         assert (rejected.status_code, rejected.json()["error"]["slug"]) == (401, "unauthorized")
 
-    async def never(_: Client) -> None:
+    async def never_changes(_: Client) -> None:
         raise AssertionError
 
     with pytest.raises(BaseExceptionGroup) as error:
-        over_http(server, never, {"x-api-key": "tc_no"})
+        over_http(server, never_changes, {"x-api-key": "tc_no"})
     assert error.value.split(AssertionError)[0] is None
 
 
-def test_a_limited_key_over_http(server: Server) -> None:
-    """It sees its toolkits, and of the sessions of its project those that allow no others."""
+def test_limited_key_over_http(server: Server) -> None:
+    """Its toolkits, and sessions of its project that allow no others."""
     key = create_key(server.keys_file, "--project", "support", "--toolkit", "slack")
     until_good = time.monotonic() + PATIENCE
     # each process looks at the keys by itself
@@ -569,14 +557,13 @@ def slugs_of(toolkit: str) -> list[Path]:
         ("/mcp?session=trs_no", 404, "session_not_found"),
     ],
 )
-def test_what_is_not_there_over_http(server: Server, path: str, status: int, slug: str) -> None:
-    """In the envelope."""
+def test_unknown_session_over_http(server: Server, path: str, status: int, slug: str) -> None:
     rejected = post(server, path=path)
     assert (rejected.status_code, rejected.json()["error"]["slug"]) == (status, slug)
 
 
-def test_pages_of_others_are_refused(server: Server) -> None:
-    """A browser says where its page comes from; only pages of the own machine may ask."""
+def test_other_origins_are_refused(server: Server) -> None:
+    """Only pages of this host may call it."""
     for origin in (
         "https://evil.example",
         "http://localhost.evil.example",
@@ -589,8 +576,7 @@ def test_pages_of_others_are_refused(server: Server) -> None:
         assert post(server, headers={"origin": origin}).status_code == 200
 
 
-def test_only_posts_are_answered(server: Server) -> None:
-    """There is no stream to be opened and no session to be ended."""
+def test_only_post_is_allowed(server: Server) -> None:
     for method in ("GET", "DELETE", "HEAD"):
         rejected = httpx.request(
             method, f"{server.url}/mcp", headers={**MCP, "x-api-key": server.key}
@@ -603,11 +589,14 @@ def test_only_posts_are_answered(server: Server) -> None:
     [
         ("/mcp?session=" + "%25" * 400, {}, "query: more than 1,024 bytes."),
         ("/mcp", {"inputResponses": {"a": {}}}, "inputResponses: this server asks for no input."),
-        ("/mcp", {"name": "search_tools", "arguments": {"toolkits": ["a"] * 2000}}, (
-            "message: more than 2,000 values.")),
+        (
+            "/mcp",
+            {"name": "search_tools", "arguments": {"toolkits": ["a"] * 2000}},
+            ("message: more than 2,000 values."),
+        ),
     ],
-)  # fmt: skip
-def test_a_message_that_takes_the_sdk_long_is_refused(
+)
+def test_expensive_message_is_refused(
     server: Server, path: str, params: dict[str, Any], line: str
 ) -> None:
     """The SDK parses query strings and messages on the event loop."""
@@ -616,8 +605,8 @@ def test_a_message_that_takes_the_sdk_long_is_refused(
     assert (rejected.status_code, rejected.json()["error"]["errors"]) == (400, [line])
 
 
-def test_a_body_is_bounded(server: Server) -> None:
-    """More than 64 KiB are not read, with or without a length."""
+def test_body_is_limited_to_64_kib(server: Server) -> None:
+    """With and without a length."""
     large = json.dumps({**ASK, "params": {"x": "y" * 70_000}}).encode()
     assert (
         post(server, body=large).status_code,
@@ -637,26 +626,23 @@ def test_a_body_is_bounded(server: Server) -> None:
     ids=["empty", "open", "list", "number", "method", "nested", "bytes"],
 )
 @pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25", "1"])
-def test_nonsense_over_http(server: Server, body: bytes, version: str) -> None:
-    """An error of the protocol, and no trace of ours, in the answer or in the log."""
+def test_invalid_messages_over_http(server: Server, body: bytes, version: str) -> None:
+    """A protocol error, without a traceback in response or log."""
     rejected = post(server, body=body, headers={"mcp-protocol-version": version})
     assert rejected.status_code == 400
     assert "error" in rejected.json()
     assert "Traceback" not in rejected.text + server.log.read_text()
 
 
-def test_the_log_stays_quiet(server: Server) -> None:
-    """The SDK tells of each transport; no request is worth a line, and no key ever comes into the
-    log.
-    """
+def test_requests_are_not_logged(server: Server) -> None:
+    """And no key ever is."""
     previous = server.log.read_text()
     assert post(server).status_code == 200
     assert server.log.read_text() == previous
     assert server.key not in previous
 
 
-def test_without_the_flag_there_is_nothing(shipped: Server) -> None:
-    """The surface of a server is as small as before."""
+def test_mcp_is_off_without_the_flag(shipped: Server) -> None:
     assert post(shipped).status_code in (404, 405)
 
 
@@ -667,18 +653,16 @@ async def ask(live: AppState, secret: str, message: dict[str, Any]) -> httpx.Res
         return await client.post("http://a/mcp", json=message, headers={**MCP, "x-api-key": secret})
 
 
-def test_while_nothing_is_open(tmp_path: Path) -> None:
-    """A server that has no snapshot yet says so, to those with a key."""
+def test_no_snapshot_is_reported(tmp_path: Path) -> None:
+    """To clients with a key."""
     key = create_key(tmp_path / "keys.json")
     live = AppState(KeyRing(tmp_path / "keys.json"), None)
     assert anyio.run(ask, live, key, ASK).status_code == 503
     assert anyio.run(ask, live, "tc_no", ASK).status_code == 401
 
 
-def test_a_search_counts_as_a_list(shipped_build: Path, tmp_path: Path) -> None:
-    """Where lists are counted, for each key; the agent is told when it may search again, and reads
-    on meanwhile.
-    """
+def test_searches_count_as_lists(shipped_build: Path, tmp_path: Path) -> None:
+    """Per key; the error says when to retry, and get still works."""
     item, other = create_key(tmp_path / "keys.json"), create_key(tmp_path / "keys.json")
     live = AppState(
         KeyRing(tmp_path / "keys.json"),
@@ -733,8 +717,8 @@ async def toolkit_name(client: Client) -> str:
     return name
 
 
-def test_a_reload_under_one_client(two: tuple[Path, str], tmp_path: Path) -> None:
-    """It goes on with its conversation, and is answered from the new snapshot."""
+def test_reload_keeps_the_client_connected(two: tuple[Path, str], tmp_path: Path) -> None:
+    """Later responses come from the new snapshot."""
     folder, second = two
 
     async def talk(client: Client) -> None:
@@ -744,7 +728,7 @@ def test_a_reload_under_one_client(two: tuple[Path, str], tmp_path: Path) -> Non
         async def is_new() -> bool:
             return await toolkit_name(client) == "GitHub again"
 
-        await until(is_new)
+        await wait_until(is_new)
 
     with start_server(folder, tmp_path, "--mcp") as server:
         previous = post(server).headers["x-catalog-snapshot"]
@@ -753,8 +737,8 @@ def test_a_reload_under_one_client(two: tuple[Path, str], tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("session", ["", SESSION])
-def test_a_stream_of_changes(two: tuple[Path, str], tmp_path: Path, session: str) -> None:
-    """A client that listens learns that the tools of its session have changed, and it alone."""
+def test_client_is_notified_of_changes(two: tuple[Path, str], tmp_path: Path, session: str) -> None:
+    """Only the client whose session changed."""
     folder, second = two
 
     async def talk(client: Client) -> None:
@@ -772,7 +756,7 @@ def test_a_stream_of_changes(two: tuple[Path, str], tmp_path: Path, session: str
             async def is_new() -> bool:
                 return await toolkit_name(client) == "GitHub again"
 
-            await until(is_new)
+            await wait_until(is_new)
             with pytest.raises(TimeoutError), anyio.fail_after(3):
                 await anext(changes)
 
@@ -780,8 +764,8 @@ def test_a_stream_of_changes(two: tuple[Path, str], tmp_path: Path, session: str
         over_http(server, talk, query=f"?session={session}" if session else "")
 
 
-def test_a_stream_ends_with_its_key(shipped_build: Path, tmp_path: Path) -> None:
-    """And at once when the server stops, in both cases with a last message."""
+def test_stream_ends_with_its_key(shipped_build: Path, tmp_path: Path) -> None:
+    """And when the server stops; both with a last message."""
 
     with start_server(shipped_build, tmp_path, "--mcp") as server:
         key = create_key(server.keys_file)
@@ -817,10 +801,10 @@ def test_a_stream_ends_with_its_key(shipped_build: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("limit", ["MAX_STREAMS", "MAX_STREAMS_OF_KEY"])
-def test_only_so_many_streams(
+def test_number_of_streams_is_limited(
     limit: str, shipped_build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More than that are refused, and so are all while the server drains."""
+    """Further ones are refused, and all are while the server drains."""
     key = create_key(tmp_path / "keys.json")
     live = AppState(KeyRing(tmp_path / "keys.json"), open_build(shipped_build))
     monkeypatch.setattr(route, limit, 0)
@@ -832,8 +816,8 @@ def test_only_so_many_streams(
     assert (rejected.status_code, rejected.json()["error"]["slug"]) == (503, "draining")
 
 
-def test_a_client_without_streams(server: Server) -> None:
-    """It is told that no notification comes: a server without sessions has no stream for it."""
+def test_no_stream_without_sessions(server: Server) -> None:
+    """The client learns that no notification will come."""
 
     async def talk(client: Client) -> None:
         tools = client.server_capabilities.tools
@@ -843,8 +827,8 @@ def test_a_client_without_streams(server: Server) -> None:
     over_http(server, talk, mode="legacy")
 
 
-def test_a_list_says_how_long_it_is_good(server: Server, shipped_build: Path) -> None:
-    """A minute; with a key only for the one who asked."""
+def test_lists_have_a_cache_lifetime(server: Server, shipped_build: Path) -> None:
+    """One minute; private with a key."""
 
     async def private(client: Client) -> None:
         result = await client.list_tools()
@@ -890,8 +874,8 @@ def host(build: Path) -> list[str]:
     return [str(build) if item == "/srv/catalog/build" else item for item in result["args"]]
 
 
-def test_an_agent_over_stdio(shipped_build: Path, tmp_path: Path) -> None:
-    """No key; only the toolkits that were named, and a session that allows no others."""
+def test_agent_over_stdio(shipped_build: Path, tmp_path: Path) -> None:
+    """Without a key; only the given toolkits and a session that allows no others."""
 
     async def talk(client: Client) -> None:
         assert "ROUTER_SEARCH_TOOLS" in (await listed(client))[4:]
@@ -921,10 +905,8 @@ def test_an_agent_over_stdio(shipped_build: Path, tmp_path: Path) -> None:
     assert "Traceback" not in log
 
 
-def test_a_new_build_over_stdio(two: tuple[Path, str], tmp_path: Path) -> None:
-    """It is taken over; of a session that is gone the log tells, and all else goes on. One that is
-    damaged is refused.
-    """
+def test_new_build_over_stdio(two: tuple[Path, str], tmp_path: Path) -> None:
+    """It is loaded; a removed session is logged; a damaged build is refused."""
     folder, second = two
     third = Path(shutil.copytree(folder / "snapshots" / second, folder / "snapshots" / ("0" * 64)))
     (third / "tools.json").write_bytes(b"[]")
@@ -936,14 +918,14 @@ def test_a_new_build_over_stdio(two: tuple[Path, str], tmp_path: Path) -> None:
         async def is_gone() -> bool:
             return await listed(client) == OWN
 
-        await until(is_gone)
+        await wait_until(is_gone)
         assert await toolkit_name(client) == "GitHub again"
         files.replace_symlink(folder / "current", f"snapshots/{third.name}")
 
         async def is_refused() -> bool:
             return "is refused" in (tmp_path / "log").read_text()
 
-        await until(is_refused)
+        await wait_until(is_refused)
         assert await toolkit_name(client) == "GitHub again"
 
     log = over_stdio(talk, tmp_path / "log", "mcp", "--build", folder, "--session", SESSION)
@@ -951,8 +933,7 @@ def test_a_new_build_over_stdio(two: tuple[Path, str], tmp_path: Path) -> None:
     assert "Traceback" not in log
 
 
-def test_server_json(shipped_build: Path, tmp_path: Path) -> None:
-    """The arguments in `server.json` start the server."""
+def test_server_json_starts_the_server(shipped_build: Path, tmp_path: Path) -> None:
     (package,) = json.loads((ROOT / "server.json").read_text())["packages"]
     values = {
         "--build": str(shipped_build),
@@ -970,8 +951,7 @@ def test_server_json(shipped_build: Path, tmp_path: Path) -> None:
     over_stdio(talk, tmp_path / "log", *arguments)
 
 
-def test_changes_over_stdio(two: tuple[Path, str], tmp_path: Path) -> None:
-    """A client that listens gets the notification on its stream."""
+def test_client_is_notified_over_stdio(two: tuple[Path, str], tmp_path: Path) -> None:
     folder, second = two
 
     async def talk(client: Client) -> None:
@@ -984,8 +964,8 @@ def test_changes_over_stdio(two: tuple[Path, str], tmp_path: Path) -> None:
     over_stdio(talk, tmp_path / "log", "mcp", "--build", folder, "--session", SESSION)
 
 
-def test_changes_after_a_handshake(two: tuple[Path, str], tmp_path: Path) -> None:
-    """A client of an older protocol is notified without asking."""
+def test_older_client_is_notified(two: tuple[Path, str], tmp_path: Path) -> None:
+    """After a handshake, without subscribing."""
     folder, second = two
     changed = anyio.Event()
 
@@ -1007,10 +987,8 @@ def test_changes_after_a_handshake(two: tuple[Path, str], tmp_path: Path) -> Non
     over_stdio(talk, log, *about, mode="legacy", message_handler=handle)
 
 
-def test_nothing_but_the_protocol(shipped_build: Path) -> None:
-    """Standard output holds messages, whatever comes in; the end of the input is the end, and a
-    good one.
-    """
+def test_standard_output_has_only_messages(shipped_build: Path) -> None:
+    """The end of the input ends the server with 0."""
     hello = {
         "protocolVersion": "2025-11-25",
         "capabilities": {},
@@ -1067,20 +1045,16 @@ def test_nothing_but_the_protocol(shipped_build: Path) -> None:
         (["--build", "nowhere"], "There is no finished build in nowhere"),
     ],
 )
-def test_a_wrong_call(shipped_build: Path, arguments: list[str], sentence: str) -> None:
-    """One sentence and 2, before anything is spoken."""
-    done = run_toolcatalog(
+def test_wrong_usage_exits_with_2(shipped_build: Path, arguments: list[str], sentence: str) -> None:
+    result = run_toolcatalog(
         "mcp", *(() if "--build" in arguments else ("--build", shipped_build)), *arguments
     )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert sentence in done.stderr
+    assert (result.returncode, result.stdout) == (2, "")
+    assert sentence in result.stderr
 
 
 @pytest.mark.parametrize("command", [["mcp"], ["serve", "--mcp", "--port", "0"]])
-def test_without_the_extra_it_is_named(
-    command: list[str], tmp_path: Path, shipped_build: Path
-) -> None:
-    """A sentence says what to install."""
+def test_missing_extra_is_reported(command: list[str], tmp_path: Path, shipped_build: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['mcp'] = None\n")
-    done = run_toolcatalog(*command, "--build", shipped_build, env={"PYTHONPATH": str(tmp_path)})
-    assert (done.returncode, "pip install 'toolcatalog[mcp]'" in done.stderr) == (2, True)
+    result = run_toolcatalog(*command, "--build", shipped_build, env={"PYTHONPATH": str(tmp_path)})
+    assert (result.returncode, "pip install 'toolcatalog[mcp]'" in result.stderr) == (2, True)

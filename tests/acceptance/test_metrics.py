@@ -1,6 +1,4 @@
-"""What a server tells of itself: counts that equal what was asked, over one process or several,
-whoever dies meanwhile; and who may read them.
-"""
+"""Metrics: counts over several processes, and who may read them."""
 
 import contextlib
 import os
@@ -131,10 +129,8 @@ def test_a_slow_scrape_is_ended(listener: socket.socket, monkeypatch: pytest.Mon
         send_slowly(connection)
 
 
-def test_what_was_asked_is_what_is_counted(shipped_build: Path, tmp_path: Path) -> None:
-    """By route and status, by key, in the histogram, with what was remembered; routes are
-    templates, and hostile paths make no new ones.
-    """
+def test_requests_are_counted(shipped_build: Path, tmp_path: Path) -> None:
+    """By route, status and key, in the histogram; routes are templates, so that paths add none."""
     with start_server(
         shipped_build,
         tmp_path,
@@ -198,11 +194,9 @@ def test_what_was_asked_is_what_is_counted(shipped_build: Path, tmp_path: Path) 
         assert other not in text
 
 
-def test_workers_are_counted_together_and_nothing_goes_back(
-    shipped_build: Path, tmp_path: Path
-) -> None:
-    """Three workers, one killed, then all told to end: every scrape adds them up, no counter is
-    ever smaller, the dead are no processes.
+def test_workers_are_added_up(shipped_build: Path, tmp_path: Path) -> None:
+    """Three workers, one killed, then all stopped: no counter decreases, and dead processes do not
+    count as running.
     """
     arguments = (
         "--site",
@@ -221,19 +215,19 @@ def test_workers_are_counted_together_and_nothing_goes_back(
         os.kill(min(pids), signal.SIGKILL)
         wait_until(
             lambda: (
-                never_back(previous, now := metrics.scrape(url))
+                assert_monotonic(previous, now := metrics.scrape(url))
                 and now[metrics.sample("processes")] == 3
                 and min(pids) not in worker_pids(server)
             )
         )
         previous, pids = metrics.scrape(url), worker_pids(server)
-        request = added(request, send(server, server.key, 2))
+        request = added_counts(request, send(server, server.key, 2))
         for pid in pids:
             # at once: who ends in good order leaves all that was counted
             os.kill(pid, signal.SIGTERM)
         wait_until(
             lambda: (
-                never_back(previous, now := metrics.scrape(url))
+                assert_monotonic(previous, now := metrics.scrape(url))
                 and now[metrics.sample("processes")] == 3
                 and not pids & worker_pids(server)
             )
@@ -241,28 +235,24 @@ def test_workers_are_counted_together_and_nothing_goes_back(
         assert requests(metrics.scrape(url)) == request
 
 
-def never_back(
+def assert_monotonic(
     previous: Mapping[metrics.Sample, float], now: Mapping[metrics.Sample, float]
 ) -> bool:
-    """No counter is smaller than it was, nor gone."""
+    """Check that no counter decreases or disappears."""
     counters = [name for name in previous if re.search("_(total|bucket|count|sum)$", name[0])]
     assert len(counters) > 20
     assert [name for name in counters if now[name] < previous[name]] == []
     return True
 
 
-def added(
+def added_counts(
     a: Mapping[tuple[str, str], int], b: Mapping[tuple[str, str], int]
 ) -> dict[tuple[str, str], int]:
     return {name: a[name] + b[name] for name in a}
 
 
-def test_on_the_port_of_the_api_only_this_machine_may_read(
-    shipped_build: Path, tmp_path: Path
-) -> None:
-    """Workers are added up there too. Whoever comes from elsewhere, by another name or through a
-    proxy is told that there is nothing.
-    """
+def test_metrics_on_the_api_port_are_local(shipped_build: Path, tmp_path: Path) -> None:
+    """Other addresses, host names and proxied requests get 404."""
     options = ("--workers", "2", "--host", "0.0.0.0")  # noqa: S104
     with start_server(shipped_build, tmp_path, *options) as server:
         port = server.url.rpartition(":")[2]
@@ -307,10 +297,8 @@ PAGES = (
 )
 
 
-def test_no_web_page_reads_metrics(shipped_build: Path, tmp_path: Path) -> None:
-    """A browser that asks for a page is told that there is nothing, and no answer has a header that
-    would let the page read it; a person who types the address is answered.
-    """
+def test_web_pages_cannot_read_metrics(shipped_build: Path, tmp_path: Path) -> None:
+    """Browser fetches get 404 and no CORS headers; typing the address works."""
     with start_server(shipped_build, tmp_path) as server:
         url = f"{server.url}/metrics"
         for headers in PAGES:
@@ -325,10 +313,8 @@ def test_no_web_page_reads_metrics(shipped_build: Path, tmp_path: Path) -> None:
             assert "toolcatalog_requests" in httpx.get(url, headers=headers).text
 
 
-def test_no_web_page_reads_metrics_at_their_own_address(
-    shipped_build: Path, tmp_path: Path
-) -> None:
-    """So it is there, with 403."""
+def test_web_pages_cannot_read_the_metrics_port(shipped_build: Path, tmp_path: Path) -> None:
+    """With 403."""
     with start_server(shipped_build, tmp_path, "--metrics", "127.0.0.1:0") as server:
         for headers in PAGES:
             answer = httpx.get(metrics.where(server), headers=headers)
@@ -366,14 +352,13 @@ def own_address() -> str | None:
 @pytest.mark.parametrize(
     "text", ["9100", "localhost", "a:b", "127.0.0.1:99999", "::1:80", ":80", "a:-1", ""]
 )
-def test_what_is_no_address(text: str) -> None:
-    """The sentence shows what one looks like."""
+def test_invalid_metrics_address_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"127\.0\.0\.1:9100"):
         listeners.parse_address(text)
 
 
-def test_addresses() -> None:
-    """A name, a number, and one with colons."""
+def test_metrics_addresses() -> None:
+    """A name, an IPv4 and an IPv6 address."""
     assert [
         listeners.parse_address(text) for text in ("localhost:0", "127.0.0.1:9100", "[::1]:65535")
     ] == [
@@ -384,20 +369,14 @@ def test_addresses() -> None:
 
 
 @pytest.mark.parametrize("address", ["9100", "192.0.2.1:80"])
-def test_an_address_that_cannot_be_had_is_reported_in_a_sentence(
-    shipped_build: Path, address: str
-) -> None:
-    """Before anything is served."""
-    done = run_toolcatalog("serve", "--build", shipped_build, "--port", "0", "--metrics", address)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "Serving" not in done.stderr
-    assert address in done.stderr
+def test_unusable_metrics_address_stops_the_start(shipped_build: Path, address: str) -> None:
+    result = run_toolcatalog("serve", "--build", shipped_build, "--port", "0", "--metrics", address)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "Serving" not in result.stderr
+    assert address in result.stderr
 
 
-def test_a_bound_belongs_to_its_bucket() -> None:
-    """A request of exactly a bound's seconds is counted there; one of more than all bounds, behind
-    them.
-    """
+def test_bucket_bounds_are_inclusive() -> None:
     tallies = Counters()
     for seconds in (
         0.0,
@@ -420,7 +399,7 @@ def test_a_bound_belongs_to_its_bucket() -> None:
     )
 
 
-def counted(key: str, times: int, process: int = 1) -> CounterValues:
+def sample_counts(key: str, times: int, process: int = 1) -> CounterValues:
     """Some counts."""
     tallies = Counters()
     for _ in range(times):
@@ -431,9 +410,8 @@ def counted(key: str, times: int, process: int = 1) -> CounterValues:
     return tallies.get_values(WorkerStatus(process, "digest", 1.0, 3))
 
 
-def test_counts_add_up() -> None:
-    """Of several processes, and of none."""
-    both = sum_values([counted("a", 2, 1), counted("b", 3, 2)])
+def test_counts_of_processes_are_added() -> None:
+    both = sum_values([sample_counts("a", 2, 1), sample_counts("b", 3, 2)])
     assert both.requests["200 /a"][-1] == 1.25
     assert sum(both.requests["200 /a"][:-1]) == 5
     assert both.keys == {"a": 2, "b": 3}
@@ -442,51 +420,47 @@ def test_counts_add_up() -> None:
     assert sum_values([]) == CounterValues()
 
 
-def test_a_page_of_the_dead_is_counted_once_whenever_one_looks(tmp_path: Path) -> None:
-    """Added to the past, read in the middle of that, added twice: the sum is the same; only
-    processes that live are processes.
-    """
+def test_counts_of_dead_workers_are_added_once(tmp_path: Path) -> None:
+    """Even if interrupted or repeated."""
     for process, times in ((11, 2), (12, 5)):
         write(tmp_path, process, times)
-    assert summed(tmp_path) == (7, 2)
+    assert sum_counts(tmp_path) == (7, 2)
     page = next(tmp_path.glob("12-*.page"))
     content = page.read_bytes()
     workers.fold_ended(tmp_path, {11})
-    assert summed(tmp_path) == (7, 1)
+    assert sum_counts(tmp_path) == (7, 1)
     page.write_bytes(content)  # as if it had been read before it went
-    assert summed(tmp_path) == (7, 1)
+    assert sum_counts(tmp_path) == (7, 1)
     workers.fold_ended(tmp_path, {11})
     workers.fold_ended(tmp_path, {11})
-    assert summed(tmp_path) == (7, 1)
+    assert sum_counts(tmp_path) == (7, 1)
     workers.fold_ended(tmp_path, set())
-    assert summed(tmp_path) == (7, 0)
+    assert sum_counts(tmp_path) == (7, 0)
     assert [path.name for path in tmp_path.iterdir()] == ["past.json"]
 
 
 def write(folder: Path, process: int, times: int) -> None:
     """A page as another process would write it."""
-    page = workers.WorkerPage(folder, lambda: counted("a", times, process))
+    page = workers.WorkerPage(folder, lambda: sample_counts("a", times, process))
     page.write()
     result = next(folder.glob(f"{os.getpid()}-*.page"))
     result.rename(folder / result.name.replace(f"{os.getpid()}-", f"{process}-"))
 
 
-def summed(folder: Path) -> tuple[int, int]:
-    """Requests, and processes."""
+def sum_counts(folder: Path) -> tuple[int, int]:
+    """Return the numbers of requests and of processes."""
     result = sum_values(workers.read_all_counts(folder))
     return result.keys["a"], len(result.workers)
 
 
-def test_a_folder_that_is_gone_is_no_number(tmp_path: Path) -> None:
-    """A scrape fails then: numbers that begin again would be taken for a new start."""
+def test_missing_counter_folder_fails_the_scrape(tmp_path: Path) -> None:
+    """Smaller numbers would look like a restart."""
     with pytest.raises(FileNotFoundError):
         workers.read_all_counts(tmp_path / "gone")
 
 
-def test_what_a_killed_supervisor_left_goes_with_the_next(tmp_path: Path) -> None:
-    """Its folder is removed; one that somebody holds, that is new, or that is nobody's of ours
-    stays.
-    """
+def test_folder_of_a_killed_supervisor_is_removed(tmp_path: Path) -> None:
+    """By the next one; folders that are in use, new, or foreign stay."""
     (dead, its), (alive, reference), (young, new) = supervisor(), supervisor(), supervisor()
     link = its.with_name(f"{its.name}-link")
     link.symlink_to(tmp_path)
@@ -525,29 +499,29 @@ def supervisor() -> tuple[subprocess.Popen[str], Path]:
         return process, Path(output.readline().strip())
 
 
-def test_a_page_that_cannot_be_written_is_reported_once_and_catches_up(
+def test_unwritable_counter_file_is_logged_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Counting goes on in memory while the folder is away."""
+    """Counting goes on in memory and is written later."""
     folder = tmp_path / "pages"
     folder.mkdir()
     times = 1
-    page = workers.WorkerPage(folder, lambda: counted("a", times))
+    page = workers.WorkerPage(folder, lambda: sample_counts("a", times))
     away = folder.rename(tmp_path / "away")
     times = 4
     page.write()
     page.write()
     away.rename(folder)
     assert caplog.text.count("cannot be written") == 1
-    assert summed(folder)[0] == 1
+    assert sum_counts(folder)[0] == 1
     page.write()
-    assert summed(folder)[0] == 4
+    assert sum_counts(folder)[0] == 4
 
 
-def test_the_names_in_the_text_are_those_of_the_operating_page() -> None:
-    """Every metric is told in docs/reference/metrics.md."""
+def test_documented_metrics_exist() -> None:
+    """In docs/reference/metrics.md."""
     output = (ROOT / "docs/reference/metrics.md").read_text()
-    text = prometheus.render_metrics(lambda: [counted("a", 1, os.getpid())], "").body.decode()
+    text = prometheus.render_metrics(lambda: [sample_counts("a", 1, os.getpid())], "").body.decode()
     names = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
     assert len(names) == 15
     assert {name for name in names if f"`{name}`" not in output} == set()

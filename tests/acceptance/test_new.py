@@ -1,6 +1,4 @@
-"""`toolcatalog new`: from an empty folder to a sound catalog, with schemas for the editor, and
-nothing that is there is changed.
-"""
+"""`toolcatalog new`: new catalogs, toolkits and tools, with schemas for editors."""
 
 import re
 import shutil
@@ -36,8 +34,8 @@ FIRST = "catalog/toolkits/github/GITHUB_CREATE_ISSUE"
 
 
 @pytest.fixture
-def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a catalog of one toolkit, in which the test stands."""
+def new_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with a catalog of one toolkit."""
     monkeypatch.chdir(tmp_path)
     assert main([*TOOLKIT]) == 0
     return tmp_path / "catalog"
@@ -51,10 +49,8 @@ def files_of(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_newcomer_in_an_empty_folder(tmp_path: Path) -> None:
-    """Two commands make a catalog that `check` takes as it is and `build` builds; each prints the
-    path of its file alone.
-    """
+def test_two_commands_create_a_valid_catalog(tmp_path: Path) -> None:
+    """In an empty folder; each prints only the path of its file."""
     folder = tmp_path / "our_tools"
     folder.mkdir()
     first = run_toolcatalog(*TOOLKIT, cwd=folder)
@@ -76,10 +72,8 @@ def test_a_newcomer_in_an_empty_folder(tmp_path: Path) -> None:
     assert value == {"name": "Create an issue", "description": "Open a new issue in a repository."}
 
 
-def test_an_editor_finds_the_schema(begun: Path) -> None:
-    """Both comments of each file lead to the schema of its kind in the catalog, which is that of
-    the package.
-    """
+def test_new_files_name_their_schema(new_catalog: Path) -> None:
+    """In both comments; the schema in the catalog is that of the package."""
     assert main([*TOOL, "--version", "20250101_00"]) == 0
     kinds = {
         "catalog.yaml": "catalog",
@@ -87,49 +81,48 @@ def test_an_editor_finds_the_schema(begun: Path) -> None:
         "toolkits/github/GITHUB_CREATE_ISSUE/20250101_00.yaml": "tool",
     }
     for path, kind in kinds.items():
-        server, jetbrains = (begun / path).read_text().splitlines()[:2]
+        server, jetbrains = (new_catalog / path).read_text().splitlines()[:2]
         for line, start in (
             (server, "# yaml-language-server: $schema="),
             (jetbrains, "# $schema: "),
         ):
             assert line.startswith(start)
             assert (
-                (begun / path).parent / line.removeprefix(start)
+                (new_catalog / path).parent / line.removeprefix(start)
             ).read_bytes() == file_schemas.render_schema(kind)
 
 
-def test_an_existing_catalog_gets_one_new_file(begun: Path) -> None:
-    """Its schemas stay as they are; `new schemas` updates them."""
-    schema = begun / file_schemas.catalog_schema_path("tool")
+def test_existing_catalog_gets_one_file(new_catalog: Path) -> None:
+    """Its schemas do not change; `new schemas` updates them."""
+    schema = new_catalog / file_schemas.catalog_schema_path("tool")
     schema.write_text("{}")
-    before = {*files_of(begun)}
+    before = {*files_of(new_catalog)}
     assert main([*TOOL, "--version", "20250101_00"]) == 0
     new = "toolkits/github/GITHUB_CREATE_ISSUE/20250101_00.yaml"
-    assert {*files_of(begun)} - before == {new}
+    assert {*files_of(new_catalog)} - before == {new}
     assert schema.read_bytes() == b"{}"
     assert main(["new", "schemas"]) == 0
     assert schema.read_bytes() == file_schemas.render_schema("tool")
 
 
 @pytest.mark.parametrize("home", ["", "https://tools.example.com/catalog/"])
-def test_a_catalog_without_schemas(begun: Path, home: str) -> None:
-    """The published schema is named if the site has an address, and otherwise none."""
-    shutil.rmtree(begun / file_schemas.SCHEMA_FOLDER)
+def test_catalog_without_schemas(new_catalog: Path, home: str) -> None:
+    """The published schema is named if the site has an address."""
+    shutil.rmtree(new_catalog / file_schemas.SCHEMA_FOLDER)
     for file in ("catalog.yaml", "toolkits/github/toolkit.yaml"):
-        (begun / file).write_text("name: GitHub\n")
-    (begun / "catalog.yaml").write_text(f"title: Tools\n{f'home: {home}' if home else ''}\n")
+        (new_catalog / file).write_text("name: GitHub\n")
+    (new_catalog / "catalog.yaml").write_text(f"title: Tools\n{f'home: {home}' if home else ''}\n")
     assert main([*TOOL, "--version", "20250101_00"]) == 0
-    text = (begun / "toolkits/github/GITHUB_CREATE_ISSUE/20250101_00.yaml").read_text()
+    text = (new_catalog / "toolkits/github/GITHUB_CREATE_ISSUE/20250101_00.yaml").read_text()
     url = "https://tools.example.com/catalog/schemas/v1/tool.json"
     assert text.startswith(f"# yaml-language-server: $schema={url}\n" if home else "name: ")
-    assert not (begun / file_schemas.SCHEMA_FOLDER).exists()
-    assert run_toolcatalog("check", "--catalog", begun).returncode == 0
+    assert not (new_catalog / file_schemas.SCHEMA_FOLDER).exists()
+    assert run_toolcatalog("check", "--catalog", new_catalog).returncode == 0
 
 
-def test_the_skeleton_is_sound_when_its_marks_are_taken_off(begun: Path) -> None:
-    """What stands in comments is an example that the catalog takes."""
+def test_commented_fields_are_valid_examples(new_catalog: Path) -> None:
     assert main([*TOOL, "--version", "20250101_00"]) == 0
-    file = begun / "toolkits/github/GITHUB_CREATE_ISSUE/20250101_00.yaml"
+    file = new_catalog / "toolkits/github/GITHUB_CREATE_ISSUE/20250101_00.yaml"
     text = file.read_text()
     file.write_text(
         re.sub(r"^# (?= *[a-z_]+:(?! \$schema)(?! \.\.))", "", text, flags=re.MULTILINE).replace(
@@ -139,13 +132,11 @@ def test_the_skeleton_is_sound_when_its_marks_are_taken_off(begun: Path) -> None
     value = yaml_reader.parse(file.read_bytes()).value
     assert value["input_parameters"]["owner"]["required"] is True
     assert value["output_parameters"]["number"]["type"] == "integer"
-    assert run_toolcatalog("check", "--catalog", begun, "--format", "concise").returncode == 0
+    assert run_toolcatalog("check", "--catalog", new_catalog, "--format", "concise").returncode == 0
 
 
-def test_all_flags(begun: Path) -> None:
-    """What is given by flags stands in the file, in the order of the format, whatever it looks
-    like.
-    """
+def test_all_flags(new_catalog: Path) -> None:
+    """Values of flags are in the file, in the order of the format, with any content."""
     arguments = [
         "--name",
         "no",
@@ -174,7 +165,7 @@ def test_all_flags(begun: Path) -> None:
         )
         == 0
     )
-    value = yaml_reader.parse((begun / "toolkits/a-b/toolkit.yaml").read_bytes()).value
+    value = yaml_reader.parse((new_catalog / "toolkits/a-b/toolkit.yaml").read_bytes()).value
     assert [*value.items()] == [
         ("name", "no"),
         ("logo", "https://a.example/l.png"),
@@ -204,13 +195,13 @@ def test_all_flags(begun: Path) -> None:
         )
         == 0
     )
-    (file,) = (begun / "toolkits/a-b/A_B_C").iterdir()
+    (file,) = (new_catalog / "toolkits/a-b/A_B_C").iterdir()
     value = yaml_reader.parse(file.read_bytes()).value
     assert value == {"name": "1", "description": "two\nlines", "scopes": ["s"], "tags": ["t", "u"]}
 
 
-def test_the_toolkit_is_the_longest_that_fits(begun: Path) -> None:
-    """As far as its slug goes; another can be named."""
+def test_toolkit_is_the_longest_matching_slug(new_catalog: Path) -> None:
+    """Another one can be named."""
     for slug in ("git", "github_apps", "hub"):
         assert main(["new", "toolkit", slug, *TOOLKIT[3:]]) == 0
     for tool, folder, extra in (
@@ -220,7 +211,7 @@ def test_the_toolkit_is_the_longest_that_fits(begun: Path) -> None:
         ("GIT_Y", "hub", ["--toolkit", "hub"]),
     ):
         assert main(["new", "tool", tool, *extra, *TOOL[3:]]) == 0
-        assert (begun / "toolkits" / folder / tool).is_dir()
+        assert (new_catalog / "toolkits" / folder / tool).is_dir()
 
 
 @pytest.mark.parametrize(
@@ -240,15 +231,15 @@ def test_the_toolkit_is_the_longest_that_fits(begun: Path) -> None:
         (
             ["toolkit", "slack", "--name", " ", "--logo", "https://a.example"],
             (
-                "--name: the string ` ` does not fit, expected the toolkit's display name, at"
-                " most 200 characters."
+                "--name: the string ` ` does not fit, expected the toolkit's display name, at "
+                "most 200 characters."
             ),
         ),
         (
             ["toolkit", "slack", *TOOLKIT[3:], "--category", "a,b"],
             (
-                "--category: the string `a,b` does not fit, expected a name of at most 200"
-                " characters, without commas,"
+                "--category: the string `a,b` does not fit, expected a name of at most 200 "
+                "characters, without commas,"
             ),
         ),
         (
@@ -312,47 +303,48 @@ def test_the_toolkit_is_the_longest_that_fits(begun: Path) -> None:
         ),
     ],
 )
-def test_a_sentence_that_says_what_to_do(
-    begun: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+def test_errors_are_one_sentence(
+    new_catalog: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
-    """Exit code 2, one line, and nothing written."""
-    previous = files_of(begun)
+    """Exit code 2, one line, and nothing is written."""
+    previous = files_of(new_catalog)
     capsys.readouterr()
     assert main(["new", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith(f"error: {sentence}")
     assert err.count("\n") == 1
-    assert files_of(begun) == previous
+    assert files_of(new_catalog) == previous
 
 
-def test_a_tool_that_is_there_is_never_changed(
-    begun: Path, capsys: pytest.CaptureFixture[str]
+def test_existing_tool_is_never_changed(
+    new_catalog: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Neither today's nor an older version: the way on is `bump`."""
+    """Neither today's nor an older version; the message names `bump`."""
     assert main([*TOOL, "--version", "20250101_00"]) == 0
-    previous = files_of(begun)
+    previous = files_of(new_catalog)
     assert main([*TOOL]) == 2
     assert (
         "create the next one with `toolcatalog bump GITHUB_CREATE_ISSUE`."
         in capsys.readouterr().err
     )
-    assert files_of(begun) == previous
+    assert files_of(new_catalog) == previous
 
 
-def test_a_person_is_asked(tmp_path: Path) -> None:
-    """For what is missing, with something to take where there is something; what does not fit is
-    asked for again.
-    """
+def test_prompts_for_missing_values(tmp_path: Path) -> None:
+    """With a default where possible; an invalid value is asked for again."""
     answers = ["", "Issues and more.", "https://github.com/", "nonsense", "", "My tools"]
-    seen = run_in_terminal(["new", "toolkit", "github"], answers, tmp_path)
-    assert (seen.code, seen.out) == (0, "catalog/toolkits/github/toolkit.yaml\n")
-    assert "Name [Github]: " in seen.terminal_output
-    assert "Description (or nothing): " in seen.terminal_output
-    assert "Logo (or nothing): " in seen.terminal_output
+    terminal = run_in_terminal(["new", "toolkit", "github"], answers, tmp_path)
+    assert (terminal.code, terminal.out) == (
+        0,
+        "catalog/toolkits/github/toolkit.yaml\n",
+    )
+    assert "Name [Github]: " in terminal.terminal_output
+    assert "Description (or nothing): " in terminal.terminal_output
+    assert "Logo (or nothing): " in terminal.terminal_output
     assert (
         "Error: the string `nonsense` does not fit, expected the https URL of an image"
-        in seen.terminal_output
+        in terminal.terminal_output
     )
     value = yaml_reader.parse(
         (tmp_path / "catalog/toolkits/github/toolkit.yaml").read_bytes()
@@ -366,21 +358,19 @@ def test_a_person_is_asked(tmp_path: Path) -> None:
     assert yaml_reader.parse((tmp_path / "catalog/catalog.yaml").read_bytes()).value == {
         "title": "My tools"
     }
-    seen = run_in_terminal(
+    terminal = run_in_terminal(
         ["new", "tool", "GITHUB_CLOSE_ISSUE", "--version", "20250101_00"],
         ["", "", "Close it."],
         tmp_path,
     )
-    assert seen.code == 0
-    assert "Name [Close issue]: " in seen.terminal_output
-    value = yaml_reader.parse((tmp_path / seen.out.strip()).read_bytes()).value
+    assert terminal.code == 0
+    assert "Name [Close issue]: " in terminal.terminal_output
+    value = yaml_reader.parse((tmp_path / terminal.out.strip()).read_bytes()).value
     assert value == {"name": "Close issue", "description": "Close it."}
 
 
-def test_a_folder_that_cannot_be_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A file in the place of a folder is one sentence."""
+def test_unwritable_folder_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file in place of a folder."""
     (tmp_path / "catalog").mkdir()
     (tmp_path / "catalog" / "toolkits").write_text("")
     assert main([*TOOLKIT, "--catalog", str(tmp_path / "catalog")]) == 2

@@ -1,6 +1,4 @@
-"""The room `system.processes`: work shared among processes that end with their build, however it
-ends.
-"""
+"""Tests of `system.processes`: shared work, and processes that end with their build."""
 
 import multiprocessing
 import os
@@ -91,19 +89,14 @@ def all_end(pids: list[int]) -> bool:
 def test_any_number_of_jobs_gives_the_same_bytes(
     jobs: int, many: Path, snapshot: dict[str, bytes], tmp_path: Path
 ) -> None:
-    """A build with several processes makes the snapshot that one process makes."""
     run_successfully(
         "build", "--catalog", many, "--out", tmp_path / "build", "--no-site", "--jobs", jobs
     )
     assert read_tree(tmp_path / "build" / "current") == snapshot
 
 
-def test_a_killed_worker_is_one_sentence(
-    many: Path, snapshot: dict[str, bytes], tmp_path: Path
-) -> None:
-    """Where the system kills a worker, the build ends with 2 and says so, the old snapshot stays,
-    and no process is left.
-    """
+def test_killed_worker_is_reported(many: Path, snapshot: dict[str, bytes], tmp_path: Path) -> None:
+    """Exit code 2; the old snapshot stays, and no process remains."""
     catalog, out = tmp_path / "catalog", tmp_path / "build"
     build(generate_catalog(catalog, 3), out, None)
     previous = read_tree(out / "current")
@@ -113,8 +106,8 @@ def test_a_killed_worker_is_one_sentence(
             result = workers(process)
             os.kill(result[victim], signal.SIGKILL)
             output, complaint = process.communicate(timeout=60)
-        done = subprocess.CompletedProcess(process.args, process.returncode, output, complaint)
-        assert error_sentence(done).startswith(
+        completed = subprocess.CompletedProcess(process.args, process.returncode, output, complaint)
+        assert error_sentence(completed).startswith(
             "error: A worker process was killed, probably out of memory: the last good build is"
             " untouched."
         )
@@ -125,12 +118,10 @@ def test_a_killed_worker_is_one_sentence(
     assert find_leftovers(out) == []
 
 
-def test_a_site_is_looked_at_next_to_the_catalog(
+def test_site_is_compared_in_a_background_process(
     many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a process beside: where nothing has changed nothing is made, a page that somebody has
-    touched is, and a change gives what it gives.
-    """
+    """Nothing is rendered if nothing changed, except pages that somebody touched."""
     monkeypatch.setattr("toolcatalog.build.pipeline._FEW_TOOLS", 100)
     catalog, out, site = (
         shutil.copytree(many, tmp_path / "catalog"),
@@ -155,12 +146,10 @@ def test_a_site_is_looked_at_next_to_the_catalog(
     assert read_tree(site) == read_tree(tmp_path / "other-site")
 
 
-def test_a_single_batch_is_compiled_next_to(
+def test_single_batch_is_compiled_in_the_background_process(
     many: Path, snapshot: dict[str, bytes], tmp_path: Path
 ) -> None:
-    """By the other process: what is wrong in it is told as ever, and mended it gives what a clean
-    build gives.
-    """
+    """With the same problems and bytes as a clean build."""
     catalog, out = shutil.copytree(many, tmp_path / "catalog"), tmp_path / "build"
     build(catalog, out, None, jobs=2)
     file = next(catalog.glob("toolkits/kit0/KIT0_DO_0/*.yaml"))
@@ -182,9 +171,7 @@ def test_a_single_batch_is_compiled_next_to(
     "number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name
 )
 def test_workers_end_with_their_build(number: signal.Signals, many: Path, tmp_path: Path) -> None:
-    """However a build ends, killed without a word or interrupted, its workers end within seconds,
-    and nothing is current.
-    """
+    """Within seconds, whether it is killed or interrupted; there is no `current`."""
     with building(many, tmp_path / "build") as process:
         result = workers(process)
         process.send_signal(number)
@@ -206,12 +193,8 @@ os.register_at_fork({when}=lambda: os.kill(os.getpid(), signal.SIGINT))
 
 
 @pytest.mark.parametrize("when", ["before", "after_in_parent"])
-def test_an_interrupt_while_processes_are_begun_is_heard(
-    when: str, many: Path, tmp_path: Path
-) -> None:
-    """Python itself loses it there, or leaves a pool half begun, for which it would wait for
-    ever.
-    """
+def test_interrupt_during_process_start_is_not_lost(when: str, many: Path, tmp_path: Path) -> None:
+    """Python itself loses it there, or waits forever for a half-started pool."""
     (tmp_path / "sitecustomize.py").write_text(AS_IT_FORKS.format(when=when))
     command = [
         sys.executable,
@@ -227,26 +210,24 @@ def test_an_interrupt_while_processes_are_begun_is_heard(
         "3",
     ]
     env = os.environ | {"PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(
+    result = subprocess.run(
         [*map(str, command)], env=env, capture_output=True, text=True, check=False, timeout=60
     )
-    assert (done.returncode, "Traceback" in done.stderr) == (130, False), done.stderr
+    assert (result.returncode, "Traceback" in result.stderr) == (130, False), result.stderr
     assert not (tmp_path / "build" / "current").exists()
 
 
 @pytest.mark.parametrize("other_threads", [0, 1])
-def test_an_interrupted_start_leaves_no_one_behind(other_threads: int) -> None:
-    """Processes that were begun are waited for before the program goes to its end: there it may
-    meet them as they end, and tell of it. Another thread may receive the interrupt.
-    """
-    done = subprocess.run(
+def test_interrupted_start_leaves_no_process(other_threads: int) -> None:
+    """Processes are joined before the program exits; another thread may receive the signal."""
+    result = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, str(other_threads)],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert (done.stdout.split(), done.stderr) == ([str(1 + other_threads)] * 2, "")
+    assert (result.stdout.split(), result.stderr) == ([str(1 + other_threads)] * 2, "")
 
 
 INTERRUPTED = """
@@ -265,14 +246,12 @@ for begin in lambda crew: crew.map(abs, range(40)), lambda crew: crew.background
 """
 
 
-def test_a_second_interrupt_waits_for_what_is_under_way() -> None:
-    """It comes while processes are waited for: Python would take them for ended, not tell them to
-    end, and wait for them for ever.
-    """
-    done = subprocess.run(
+def test_second_interrupt_waits_for_processes() -> None:
+    """Python would not stop them, and wait for them forever."""
+    result = subprocess.run(
         [sys.executable, "-c", TWICE], capture_output=True, text=True, timeout=60, check=False
     )
-    assert (done.stdout.split(), done.stderr) == (["1"], "")
+    assert (result.stdout.split(), result.stderr) == (["1"], "")
 
 
 TWICE = """
@@ -292,20 +271,18 @@ except KeyboardInterrupt:
 """
 
 
-def test_results_come_in_the_order_of_the_tasks() -> None:
-    """Whatever takes longer, here or in processes; nothing is begun where there is nothing to
-    do.
-    """
+def test_results_have_the_order_of_the_tasks() -> None:
+    """For any duration of tasks; without tasks, no process starts."""
     tasks = [*range(40)]
     for jobs in (1, 2):
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-c", ORDER, str(jobs)],
             capture_output=True,
             text=True,
             timeout=60,
             check=True,
         )
-        assert done.stdout.split() == [str(-task) for task in tasks] + ["[]", "[]"]
+        assert result.stdout.split() == [str(-task) for task in tasks] + ["[]", "[]"]
 
 
 ORDER = """
@@ -324,56 +301,52 @@ with WorkerPool(int(sys.argv[1])) as crew:
 
 
 @pytest.mark.parametrize(("jobs", "apart"), [(2, True), (1, False)])
-def test_work_next_to_other_work(jobs: int, apart: bool) -> None:
-    """It has a process of its own where there may be two; what it gives is there when it is asked
-    for.
-    """
+def test_background_task_has_its_own_process(jobs: int, apart: bool) -> None:
+    """If two processes are allowed; its result is there when it is needed."""
     with WorkerPool(jobs) as crew:
         crew.background.start()
         process = crew.background.submit(os.getpid)()
     assert (process != os.getpid()) == apart
 
 
-def test_a_few_tasks_are_done_in_two_processes() -> None:
-    """The one beside takes the last ones as soon as it is free; what it has not begun is done here,
-    and all come in their order.
+def test_few_tasks_are_shared_by_two_processes() -> None:
+    """The background process takes from the end; the rest runs here, and results keep their
+    order.
     """
     with WorkerPool(2) as crew:
         crew.background.start()
         beside = crew.background.submit(os.getpid)()
-        done = [*crew.map(told, [3, 1, 1, 1])]
-        assert [number for number, _ in done] == [3, 1, 1, 1]
-        assert {process for _, process in done} == {os.getpid(), beside}
-        assert done[0][1] == os.getpid()
-        assert done[-1][1] == beside
-        assert [*crew.map(told, [])] == []
+        result = [*crew.map(delayed_number, [3, 1, 1, 1])]
+        assert [number for number, _ in result] == [3, 1, 1, 1]
+        assert {process for _, process in result} == {os.getpid(), beside}
+        assert result[0][1] == os.getpid()
+        assert result[-1][1] == beside
+        assert [*crew.map(delayed_number, [])] == []
 
 
-def told(number: int) -> tuple[int, int]:
-    """A number, after so many moments, and the process that gives it."""
+def delayed_number(number: int) -> tuple[int, int]:
+    """Return a number and the process id after a delay."""
     time.sleep(0.05 * number)
     return number, os.getpid()
 
 
-def test_a_few_tasks_do_not_wait() -> None:
-    """While the process beside has other work, all but one or two that it may do next are done
-    here; what fails there fails here.
-    """
+def test_few_tasks_do_not_wait_for_a_busy_process() -> None:
+    """All but one or two run here; their errors are raised here."""
     with WorkerPool(2) as crew:
         crew.background.start()
         other = crew.background.submit(partial(time.sleep, 1))
-        here = [process == os.getpid() for _, process in crew.map(told, [0] * 6)]
+        here = [process == os.getpid() for _, process in crew.map(delayed_number, [0] * 6)]
         assert here == sorted(here, reverse=True)
         assert here.count(False) <= 2  # none where the process starts slowly
         assert other() is None
         with pytest.raises(OSError, match="No space left"):
-            [*crew.map(slowly, [1, 2, 3])]
+            [*crew.map(slow_task, [1, 2, 3])]
 
 
-def test_the_next_process_next_to_has_all_that_is_loaded_by_then(
+def test_released_process_starts_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It begins anew after it has been let go; in between, all is done here."""
+    """With all modules imported by then; in between, tasks run here."""
     with WorkerPool(2) as crew:
         crew.background.start()
         first = crew.background.submit(os.getpid)()
@@ -383,26 +356,25 @@ def test_the_next_process_next_to_has_all_that_is_loaded_by_then(
         monkeypatch.setitem(globals(), "PATIENCE", 7.0)
         crew.background.start()
         assert crew.background.submit(os.getpid)() not in (first, os.getpid())
-        assert crew.background.submit(patience)() == 7.0
+        assert crew.background.submit(read_timeout)() == 7.0
 
 
-def patience() -> float:
-    """What is held where this is asked."""
+def read_timeout() -> float:
+    """Return the value of a variable in the process that runs this."""
     return PATIENCE
 
 
-def slowly(number: int) -> int:
-    """Work that takes a moment, and that cannot be done for 3."""
+def slow_task(number: int) -> int:
+    """Return the number after a moment, or fail for 3."""
     time.sleep(0.1)
     if number == 3:
         raise OSError(28, "No space left on device")
     return number
 
 
-def test_processes_are_waited_for_where_their_work_has_failed() -> None:
-    """None of them is still ending when the program itself does."""
+def test_processes_are_joined_after_a_failure() -> None:
     with pytest.raises(OSError, match="No space left"), WorkerPool(2) as crew:
-        sorted(crew.map(slowly, range(30)))
+        sorted(crew.map(slow_task, range(30)))
     assert multiprocessing.active_children() == []
 
 
@@ -410,12 +382,12 @@ def test_processes_are_waited_for_where_their_work_has_failed() -> None:
     platform.libc_ver()[0] != "glibc",
     reason="only glibc gives back what is free between what is held",
 )
-def test_free_memory_goes_back_to_the_system() -> None:
-    """Also where something behind it is held."""
-    done = subprocess.run(
+def test_free_memory_returns_to_the_system() -> None:
+    """Even if a later allocation is still used."""
+    result = subprocess.run(
         [sys.executable, "-c", HOLES], capture_output=True, text=True, timeout=60, check=True
     )
-    previous, current = map(int, done.stdout.split())
+    previous, current = map(int, result.stdout.split())
     assert previous - current > 80_000_000
 
 
@@ -451,12 +423,10 @@ print(before, resident())
         ({"cpu/cpu.cfs_quota_us": "50000\n"}, EVERY),
     ],
 )
-def test_a_container_has_the_cores_that_it_has_the_time_of(
+def test_cgroup_limit_sets_the_number_of_processes(
     files: dict[str, str], expected: int, tmp_path: Path
 ) -> None:
-    """As control groups tell it, of either version; where they tell nothing, those that the process
-    may run on.
-    """
+    """Version 1 or 2; otherwise the CPU affinity."""
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)

@@ -1,6 +1,4 @@
-"""The protocol answers requests in any packets: kept alive, pipelined or torn. Bytes on a socket of
-a real server.
-"""
+"""HTTP on a socket: keep-alive, pipelined and split requests."""
 
 import socket
 from typing import Any
@@ -26,7 +24,7 @@ HEADERS = [
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
 @pytest.mark.parametrize("target", sockets.TARGETS)
 def test_pipelined_requests_get_the_same_bytes(shipped: Server, target: str, method: str) -> None:
-    """A second request of a packet, and one that closes, get the head and body of the first."""
+    """Also the second request of a packet, and one that closes the connection."""
     for headers in HEADERS:
         item = sockets.request(shipped, target, *headers, method=method)
         with sockets.connected(shipped) as connection:
@@ -42,10 +40,8 @@ def test_pipelined_requests_get_the_same_bytes(shipped: Server, target: str, met
         assert first == last, headers
 
 
-def test_a_connection_goes_on(shipped: Server) -> None:
-    """Requests one after another on one connection, refusals, HEAD and long lists among them, each
-    get their own answer.
-    """
+def test_keep_alive_serves_different_requests(shipped: Server) -> None:
+    """Errors, HEAD and long lists among them."""
     kinds = [
         (sockets.TOOL, "GET", b"200"),
         (f"{sockets.LIST}?limit=1000", "GET", b"200"),
@@ -61,8 +57,7 @@ def test_a_connection_goes_on(shipped: Server) -> None:
             assert bool(body) == (method == "GET")
 
 
-def test_a_packet_of_many_requests_is_answered_in_order(shipped: Server) -> None:
-    """Pipelined requests for different things, each answered in turn."""
+def test_pipelined_requests_are_answered_in_order(shipped: Server) -> None:
     with sockets.connected(shipped) as connection:
         connection.sendall(
             b"".join(
@@ -78,8 +73,7 @@ def test_a_packet_of_many_requests_is_answered_in_order(shipped: Server) -> None
     assert results[0] < results[-1]
 
 
-def test_a_client_that_reads_late_gets_everything(shipped: Server) -> None:
-    """Long answers wait until they can be sent; none is lost, torn or out of order."""
+def test_late_reader_gets_all_bytes_in_order(shipped: Server) -> None:
     with sockets.connected(shipped) as connection:
         for number in range(60):
             connection.sendall(
@@ -90,8 +84,8 @@ def test_a_client_that_reads_late_gets_everything(shipped: Server) -> None:
     assert len(results[0]) < len(results[1])
 
 
-def test_a_torn_request_is_put_together(shipped: Server) -> None:
-    """However a request is cut into packets, its answer is the same."""
+def test_split_request_is_reassembled(shipped: Server) -> None:
+    """For any split into packets."""
     document = sockets.request(shipped, f"{sockets.LIST}?limit=1")
     with sockets.connected(shipped) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -104,10 +98,8 @@ def test_a_torn_request_is_put_together(shipped: Server) -> None:
 
 
 @pytest.mark.parametrize("body", [b"hello", b"GET / HTTP/1.1\r\n\r\n"])
-def test_a_body_is_no_request(shipped: Server, body: bytes) -> None:
-    """What a get brings along is passed over, also where it comes after the answer and looks like a
-    request.
-    """
+def test_get_body_is_ignored(shipped: Server, body: bytes) -> None:
+    """Also if it arrives late and looks like a request."""
     document = sockets.request(shipped, sockets.TOOL, f"Content-Length: {len(body)}")
     with sockets.connected(shipped) as connection:
         connection.sendall(document)
@@ -119,8 +111,7 @@ def test_a_body_is_no_request(shipped: Server, body: bytes) -> None:
         assert body == b'{"status":"ok"}'
 
 
-def test_an_old_client_is_answered_and_left(shipped: Server) -> None:
-    """HTTP/1.0 has no keep-alive here."""
+def test_http_1_0_connection_is_closed(shipped: Server) -> None:
     with sockets.connected(shipped) as connection:
         connection.sendall(sockets.request(shipped, sockets.TOOL, version="1.0"))
         ((head, body),) = sockets.answers(connection, "GET")
@@ -129,8 +120,7 @@ def test_an_old_client_is_answered_and_left(shipped: Server) -> None:
     assert body.startswith(b"{")
 
 
-def test_an_upgrade_is_left_to_uvicorn(shipped: Server) -> None:
-    """A client that would speak another protocol is answered in this one."""
+def test_upgrade_request_is_answered_as_http(shipped: Server) -> None:
     with sockets.connected(shipped) as connection:
         connection.sendall(
             sockets.request(shipped, sockets.TOOL, "Connection: Upgrade", "Upgrade: h2c")
@@ -139,23 +129,23 @@ def test_an_upgrade_is_left_to_uvicorn(shipped: Server) -> None:
     assert head.startswith(b"HTTP/1.1 200 OK")
 
 
-def test_an_untested_version_of_uvicorn_is_used_without_limits(
+def test_untested_uvicorn_version_is_used_without_limits(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The server starts with uvicorn's own protocol, and one line of the log says so."""
+    """The server starts with uvicorn's own protocol and logs one line."""
     assert select_protocol("0.54.0") is LimitedProtocol
     assert not caplog.records
     assert select_protocol("99.1.0") == "auto"
     assert ["99.1.0" in record.getMessage() for record in caplog.records] == [True]
 
 
-def test_the_installed_version_of_uvicorn_was_tested() -> None:
-    """Otherwise clients are not limited in this very test run."""
+def test_installed_uvicorn_version_was_tested() -> None:
+    """Otherwise this test run has no client limits."""
     assert select_protocol() is LimitedProtocol
 
 
-def test_what_is_not_http_is_refused(shipped: Server) -> None:
-    """What is no HTTP, or no path, is refused by uvicorn as ever, and others are answered."""
+def test_invalid_http_is_refused(shipped: Server) -> None:
+    """By uvicorn; other requests still work."""
     for data in (
         b"\x16\x03\x01\x02\x00\x01",
         b"GET /api/v3/tools/\xc3\x84 HTTP/1.1\r\n\r\n",

@@ -46,15 +46,15 @@ def toolkit_index(catalog: Path) -> dict[str, object]:
     return toolkit
 
 
-def test_no_logo(catalog: Path) -> None:
-    """A toolkit needs no logo; the API returns an empty string."""
+def test_toolkit_without_a_logo(catalog: Path) -> None:
+    """The API returns an empty string."""
     assert served_logo(catalog) == ""
     assert toolkit_index(catalog)["logo"] == ""
     assert "logo_file" not in toolkit_index(catalog)
 
 
-def test_a_logo_file(catalog: Path) -> None:
-    """A file has a public address as soon as the site has one; each change is noticed."""
+def test_logo_file_has_a_public_url(catalog: Path) -> None:
+    """If the site has an address; each change is noticed."""
     assert served_logo(catalog) == ""
     (catalog / "toolkits/mail/logo.svg").write_text(SVG)
     assert served_logo(catalog) == ""
@@ -68,8 +68,8 @@ def test_a_logo_file(catalog: Path) -> None:
     assert served_logo(catalog) == ""
 
 
-def test_a_url_goes_before_a_file_in_the_api(catalog: Path) -> None:
-    """The site shows the file, the API returns the URL of the toolkit's file."""
+def test_api_prefers_the_url_to_the_file(catalog: Path) -> None:
+    """The site shows the file."""
     (catalog / "catalog.yaml").write_text(f"title: Tools\n{HOME}")
     (catalog / "toolkits/mail/logo.svg").write_text(SVG)
     toolkit = catalog / "toolkits/mail/toolkit.yaml"
@@ -89,8 +89,8 @@ def test_verify_against_a_catalog(catalog: Path) -> None:
     run_successfully("lock", "--check", "--lock", lock, "--catalog", catalog)
 
 
-def test_a_logo_is_no_unknown_file(catalog: Path) -> None:
-    """Both names are expected next to toolkit.yaml, and nowhere else."""
+def test_logo_files_are_expected_files(catalog: Path) -> None:
+    """Next to toolkit.yaml, and nowhere else."""
     (catalog / "toolkits/mail/logo.svg").write_text(SVG)
     assert run_toolcatalog("check", "--catalog", catalog).returncode == 0
     (catalog / "toolkits/mail/MAIL_SEND/logo.svg").write_text(SVG)
@@ -117,8 +117,8 @@ def test_a_logo_is_no_unknown_file(catalog: Path) -> None:
         '<rect style="fill: \\75rl(https://other.example)"/>',
     ],
 )
-def test_an_active_logo_is_refused(content: str, catalog: Path) -> None:
-    """A logo only draws, whether it is an image of a page or a browser opens it."""
+def test_active_logo_is_refused(content: str, catalog: Path) -> None:
+    """Scripts, links and external content in SVG."""
     text = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8">{content}</svg>'
     (catalog / "toolkits/mail/logo.svg").write_text(text)
     checked = run_toolcatalog("check", "--catalog", catalog, "--format", "concise")
@@ -126,8 +126,8 @@ def test_an_active_logo_is_refused(content: str, catalog: Path) -> None:
     assert "logo.svg:1:1: logo-invalid" in checked.stdout
 
 
-def test_a_logo_that_draws_is_accepted(catalog: Path) -> None:
-    """Gradients, clips, transformations and plain styles are what drawing programs write."""
+def test_drawing_logo_is_accepted(catalog: Path) -> None:
+    """Gradients, clips, transformations and plain styles, as drawing programs write them."""
     text = (
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
         ' viewBox="0 0 8 8"><style>.a { fill: rgb(1 2 3) }</style><defs>'
@@ -149,8 +149,8 @@ def build_site(catalog: Path) -> Path:
     return site
 
 
-def test_the_icon_of_the_catalog(catalog: Path) -> None:
-    """`logo.svg` next to catalog.yaml replaces the icon, until it is removed."""
+def test_catalog_icon_is_replaced(catalog: Path) -> None:
+    """By `logo.svg` next to catalog.yaml, until it is removed."""
     icon = (build_site(catalog) / "icon.svg").read_text()
     (catalog / "logo.svg").write_text(ICON)
     assert (build_site(catalog) / "icon.svg").read_text() == ICON != icon
@@ -158,8 +158,8 @@ def test_the_icon_of_the_catalog(catalog: Path) -> None:
     assert (build_site(catalog) / "icon.svg").read_text() == icon
 
 
-def test_the_fonts_of_the_catalog(catalog: Path) -> None:
-    """The site has the fonts and its style sheet names them, until they are removed."""
+def test_catalog_fonts_are_in_the_site(catalog: Path) -> None:
+    """The style sheet names them, until they are removed."""
     style = (build_site(catalog) / "style.css").read_text()
     assert "@font-face" not in style
     (catalog / "fonts").mkdir()
@@ -175,8 +175,8 @@ def test_the_fonts_of_the_catalog(catalog: Path) -> None:
     assert not (site / "fonts/text.woff2").exists()
 
 
-def test_snippets_quote_the_address_of_the_api(catalog: Path, tmp_path: Path) -> None:
-    """Nobody who pastes a request runs what a catalog wrote into `api`."""
+def test_snippets_quote_the_api_address(catalog: Path, tmp_path: Path) -> None:
+    """A pasted request cannot run shell code from `api`."""
     mark = tmp_path / "mark"
     (catalog / "catalog.yaml").write_text(
         f'title: Tools\napi: "https://tools.example/$(touch${{IFS}}{mark})"\n'

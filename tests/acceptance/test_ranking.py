@@ -1,6 +1,4 @@
-"""The room `search.ranking`, through a store and a server: the right tool comes first, and whatever
-is asked is answered.
-"""
+"""Tests of `search.ranking` through a store and a server."""
 
 import random
 from pathlib import Path
@@ -26,42 +24,40 @@ def store(shipped_build: Path) -> Store:
     return open_build(shipped_build)
 
 
-def found(
+def search_slugs(
     store: Store,
     query: str,
     filters: Filters = Filters(),  # noqa: B008 - it is immutable
     pins: VersionPins = VersionPins(),  # noqa: B008 - both are immutable
 ) -> list[str]:
-    """The slugs that a query finds, best first."""
+    """Return the slugs that a query finds, best first."""
     matching = store.search(filters._replace(query=query), pins)
     numbers = store.select_page(matching, "relevance", True, 0, len(matching.tool_ids))
     return [orjson.loads(store.read_document(int(number))[0])["slug"] for number in numbers]
 
 
 @pytest.mark.parametrize(("query", "slug"), FIRST)
-def test_the_right_tool_comes_first(store: Store, query: str, slug: str) -> None:
-    """The expectations of tests/data/first.tsv over the shipped catalog: sentences, keywords, slips
-    of the pen, slugs and names.
-    """
-    assert found(store, query)[0] == slug
+def test_expected_tool_is_first(store: Store, query: str, slug: str) -> None:
+    """For the queries of tests/data/first.tsv: sentences, keywords, typos, slugs and names."""
+    assert search_slugs(store, query)[0] == slug
 
 
-def test_one_word_is_enough(store: Store) -> None:
-    """A tool need not hold all that a sentence says, and what no tool holds takes nothing away."""
-    items = found(store, "refund")
-    assert {*items} <= {*found(store, "could the quizzaciously glockenspiel refund zzyzx please")}
+def test_one_matching_word_is_enough(store: Store) -> None:
+    """Words that no tool contains do not change the result."""
+    items = search_slugs(store, "refund")
+    assert {*items} <= {
+        *search_slugs(store, "could the quizzaciously glockenspiel refund zzyzx please")
+    }
 
 
-def test_a_word_that_is_spelt_right_is_not_corrected(store: Store) -> None:
-    """`change` is a letter from `charge`: it finds its own forms only."""
-    assert found(store, "charge") == found(store, "charges")
-    assert "STRIPE_CREATE_CHARGE" not in found(store, "change")
+def test_correctly_spelled_word_is_not_corrected(store: Store) -> None:
+    """`change` differs from `charge` by a letter, and matches only its own forms."""
+    assert search_slugs(store, "charge") == search_slugs(store, "charges")
+    assert "STRIPE_CREATE_CHARGE" not in search_slugs(store, "change")
 
 
-def test_only_so_many_letters_are_corrected(tmp_path: Path) -> None:
-    """Each letter of an unknown word costs some fifty lookups, so words are corrected up to 48
-    letters together.
-    """
+def test_correction_has_a_length_limit(tmp_path: Path) -> None:
+    """Each letter of an unknown word costs some fifty lookups: 48 letters per query."""
     catalog = generate_catalog(tmp_path / "catalog", 1)
     words = [letter * 3 + "ybcdfghklmnprtvwxz" for letter in "aeiou"]
     for number, word in enumerate(words):
@@ -70,32 +66,31 @@ def test_only_so_many_letters_are_corrected(tmp_path: Path) -> None:
     store = open_build(tmp_path / "build")
     misspelled = [f"{word[:-1]}q" for word in words]
     slugs = [f"KIT0_{word.upper()}" for word in words]
-    assert {*found(store, " ".join(misspelled))} == {*slugs[:2]}
-    assert {*found(store, " ".join(misspelled[::-1]))} == {*slugs[3:]}
+    assert {*search_slugs(store, " ".join(misspelled))} == {*slugs[:2]}
+    assert {*search_slugs(store, " ".join(misspelled[::-1]))} == {*slugs[3:]}
 
 
-def test_each_sentence_has_its_tool_among_the_first(store: Store) -> None:
-    """Of two things asked for at once both are near the top."""
-    both = found(store, "Get the weather forecast for Oslo. Then send an email with it to Anna.")
+def test_queries_with_two_intents_find_both(store: Store) -> None:
+    both = search_slugs(
+        store, "Get the weather forecast for Oslo. Then send an email with it to Anna."
+    )
     assert {"OPENMETEO_GET_FORECAST", "GMAIL_SEND_EMAIL"} <= {*both[:4]}
 
 
-def test_filters_and_pins_come_first(store: Store) -> None:
-    """What a filter or a pin leaves out is neither found nor counted, and the best of the rest
-    comes first.
-    """
+def test_filters_and_pins_apply_before_ranking(store: Store) -> None:
+    """Excluded tools are neither found nor counted."""
     assert (
-        found(store, "create an issue on github", Filters(toolkits=["linear"]))[0]
+        search_slugs(store, "create an issue on github", Filters(toolkits=["linear"]))[0]
         == "LINEAR_CREATE_ISSUE"
     )
     assert {
-        slug.partition("_")[0] for slug in found(store, "issue", Filters(toolkits=["jira"]))
+        slug.partition("_")[0] for slug in search_slugs(store, "issue", Filters(toolkits=["jira"]))
     } == {"JIRA"}
     pins = VersionPins(default="20240101_00")
     assert (
-        {*found(store, "message", pins=pins)}
-        <= {*found(store, "", pins=pins)}
-        < {*found(store, "")}
+        {*search_slugs(store, "message", pins=pins)}
+        <= {*search_slugs(store, "", pins=pins)}
+        < {*search_slugs(store, "")}
     )
 
 
@@ -136,8 +131,8 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("query", HOSTILE)
-def test_whatever_is_asked_is_answered(shipped: Server, query: str) -> None:
-    """No query is an error, twice the same answer comes, and its pages make up the whole."""
+def test_every_query_has_a_stable_result(shipped: Server, query: str) -> None:
+    """No query is an error, and pages add up to the whole."""
     headers = {"x-api-key": shipped.key}
     url = f"{shipped.url}{LIST}?limit=1000&query={quote(query)}"
     answers = [httpx.get(url, headers=headers) for _ in range(2)]
@@ -160,12 +155,10 @@ def test_whatever_is_asked_is_answered(shipped: Server, query: str) -> None:
         ("query=", None),
     ],
 )
-def test_a_corrected_query_is_suggested_where_nothing_is_found(
+def test_corrected_query_is_suggested_without_matches(
     shipped: Server, query: str, suggested: str | None
 ) -> None:
-    """The header names a query that finds something, under the same filters; on the short way and
-    the long one.
-    """
+    """In a header, with the same filters, by dispatcher and application."""
     for headers in (
         {"accept-encoding": "identity"},
         {"accept-encoding": "gzip"},
@@ -187,10 +180,8 @@ def test_a_corrected_query_is_suggested_where_nothing_is_found(
         assert repeated["total_items"] > 0
 
 
-def test_pages_of_many_that_are_found(tmp_path: Path) -> None:
-    """Beyond those looked at closely too, pages together are the whole, each tool once, and in both
-    directions.
-    """
+def test_pages_of_many_matches_are_complete(tmp_path: Path) -> None:
+    """Each tool once, in both directions, also beyond the tools that are scored exactly."""
     root, draw = generate_catalog(tmp_path / "catalog", 0, 1), random.Random(2)  # noqa: S311
     for number in range(260):
         add_tool(root, "kit0", f"KIT0_{draw.choice(['PAGE', 'SHEET'])}_{number}", draw.randrange(6))

@@ -1,6 +1,4 @@
-"""The room `server.rate_limit`: what is within a rate, what is told of it, and that no clock lets
-anybody in or locks anybody out.
-"""
+"""Tests of `server.rate_limit`: the limit, its headers, and changes of the clock."""
 
 import asyncio
 import re
@@ -26,7 +24,7 @@ from toolcatalog.store.open import open_build
 
 
 class Clock:
-    """A clock that is moved by hand; in nanoseconds, told in seconds."""
+    """A clock that tests move, in nanoseconds; calling it returns seconds."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -35,8 +33,8 @@ class Clock:
         return round(self.now * 1e9)
 
 
-def within(counts: LocalRateLimiter, times: int, id: str = "key_a") -> int:
-    """How many of so many requests at once are within the rate."""
+def count_allowed(counts: LocalRateLimiter, times: int, id: str = "key_a") -> int:
+    """Return how many of these simultaneous requests are allowed."""
     return sum(counts.count(id).is_allowed for _ in range(times))
 
 
@@ -49,7 +47,7 @@ def within(counts: LocalRateLimiter, times: int, id: str = "key_a") -> int:
         ("999999999/s", Rate(999_999_999, 1)),
     ],
 )
-def test_a_rate(text: str, rate: Rate) -> None:
+def test_rate_units(text: str, rate: Rate) -> None:
     """A number and s, m or h."""
     assert parse_rate(text) == rate
 
@@ -73,36 +71,33 @@ def test_a_rate(text: str, rate: Rate) -> None:
         "1/s\n",
     ],
 )
-def test_what_is_no_rate(text: str) -> None:
-    """Anything else."""
+def test_invalid_rate_is_refused(text: str) -> None:
     assert parse_rate(text) is None
 
 
-def test_each_key_has_the_rate_by_itself() -> None:
-    """A hundred at once and no more, for one key; another has its own hundred."""
+def test_each_key_has_its_own_limit() -> None:
+    """A hundred requests at once for each."""
     counts = LocalRateLimiter(Rate(100, 60), Clock())
-    assert within(counts, 250) == 100
-    assert within(counts, 250, "key_b") == 100
+    assert count_allowed(counts, 250) == 100
+    assert count_allowed(counts, 250, "key_b") == 100
 
 
 @pytest.mark.parametrize("seconds", [1, 60, 3600])
-def test_a_client_without_pause_gets_the_rate(seconds: int) -> None:
-    """In no so many seconds more than the rate, also across the border of two windows; over a long
-    time nearly all of it.
-    """
+def test_constant_load_gets_the_rate(seconds: int) -> None:
+    """Never more within any period, and almost all of it over a long time."""
     clock, rate, moments = Clock(), Rate(100, seconds), []
     counts = LocalRateLimiter(rate, clock)
     for _ in range(4000):  # ten windows, four times the rate
         clock.now += seconds / 400
         if counts.count("key_a").is_allowed:
             moments.append(clock())
-    assert most_in_a_window(moments, seconds) == 100
+    assert max_in_window(moments, seconds) == 100
     assert 970 <= len(moments) <= 1000
 
 
-def most_in_a_window(moments: list[int], seconds: int) -> int:
-    """How many of these moments (in nanoseconds) lie at most in any so many seconds, both ends
-    included.
+def max_in_window(moments: list[int], seconds: int) -> int:
+    """Return the largest number of times (in nanoseconds) in any window of this length, with both
+    ends.
     """
     length = seconds * 1_000_000_000
     return max(
@@ -121,10 +116,8 @@ PAUSES = st.one_of(
 @given(
     st.integers(1, 40), st.sampled_from([1, 60, 3600]), st.lists(PAUSES, min_size=1, max_size=300)
 )
-def test_no_window_has_more_than_the_rate(amount: int, seconds: int, pauses: list[int]) -> None:
-    """Whenever requests come, no window of that length, wherever it begins, contains more than the
-    rate allows.
-    """
+def test_no_window_exceeds_the_rate(amount: int, seconds: int, pauses: list[int]) -> None:
+    """For any arrival times and any start of the window."""
     now, moments = 123_456_789, list[int]()
     counts = LocalRateLimiter(Rate(amount, seconds), lambda: now)
     for delay in pauses:
@@ -134,12 +127,12 @@ def test_no_window_has_more_than_the_rate(amount: int, seconds: int, pauses: lis
             if standing.is_allowed:
                 moments.append(now)
             assert 0 <= standing.remaining < amount or not standing.is_allowed
-    assert most_in_a_window(moments, seconds) <= amount
+    assert max_in_window(moments, seconds) <= amount
     assert len(counts._slices["key_a"]._counts) <= 101
 
 
-def test_one_an_hour_is_one_an_hour() -> None:
-    """Also where the first came at the end of a slice."""
+def test_one_per_hour() -> None:
+    """Also if the first request comes at the end of a slice."""
     for offset in (0.0, 35.9, 36.0, 17.0):
         clock = Clock()
         clock.now += offset
@@ -148,12 +141,12 @@ def test_one_an_hour_is_one_an_hour() -> None:
             if counts.count("key_a").is_allowed:
                 moments.append(clock())
             clock.now += 1
-        assert most_in_a_window(moments, 3600) == 1
+        assert max_in_window(moments, 3600) == 1
         assert len(moments) >= 3
 
 
-def test_who_stays_below_the_rate_is_never_refused() -> None:
-    """Ninety-nine in each second, evenly, are all within a hundred."""
+def test_load_below_the_rate_is_never_refused() -> None:
+    """Ninety-nine evenly spaced requests per second, of a hundred."""
     clock = Clock()
     counts = LocalRateLimiter(Rate(100, 1), clock)
     for _ in range(2000):
@@ -161,18 +154,17 @@ def test_who_stays_below_the_rate_is_never_refused() -> None:
         assert counts.count("key_a").is_allowed
 
 
-def test_a_refused_request_does_not_count() -> None:
-    """Who keeps knocking gets in as soon as one who waits."""
+def test_refused_requests_do_not_count() -> None:
     clock = Clock()
     counts = LocalRateLimiter(Rate(10, 60), clock)
-    within(counts, 10_000)
+    count_allowed(counts, 10_000)
     clock.now += 120
-    assert within(counts, 10) == 10
+    assert count_allowed(counts, 10) == 10
 
 
 @pytest.mark.parametrize("rate", [Rate(1, 1), Rate(3, 1), Rate(100, 60), Rate(7, 3600)])
-def test_waiting_for_retry_after_is_enough(rate: Rate) -> None:
-    """After the seconds that `wait` tells there is room; a moment before there is none."""
+def test_retry_after_is_sufficient_and_necessary(rate: Rate) -> None:
+    """After `wait` seconds there is room, and not before."""
     clock = Clock()
     counts = LocalRateLimiter(rate, clock)
     for delay in (0.0, 0.37, 0.11, 0.83, 0.02) * 20:
@@ -186,9 +178,7 @@ def test_waiting_for_retry_after_is_enough(rate: Rate) -> None:
 
 
 def test_rate_limit_headers() -> None:
-    """The draft's fields; `Retry-After` only where the request is refused, whole and never more
-    than 59.
-    """
+    """The fields of the draft; `Retry-After` only for refused requests, at most 59."""
     clock = Clock()
     clock.now = 36_000.0  # a slice begins
     counts = LocalRateLimiter(Rate(2, 3600), clock)
@@ -207,23 +197,21 @@ def test_rate_limit_headers() -> None:
 
 @pytest.mark.parametrize("wait", [0.0, 0.001, 0.999, 1.0, 30.5, 58.9, 59.0, 3599.9])
 def test_retry_after_is_from_1_to_59(wait: float) -> None:
-    """Whole seconds, not before there is room."""
+    """Whole seconds, rounded up."""
     headers = dict(LimitStatus(Rate(1, 3600), False, 0, wait).headers())
     seconds = int(headers[b"retry-after"])
     assert 1 <= seconds <= 59
     assert seconds >= wait or seconds == 59
 
 
-def test_a_clock_that_jumps_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time of day is set back by a day, and ahead by two: who had used up the rate gets in no
-    sooner and no later.
-    """
+def test_clock_changes_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of day is set back by a day and forward by two."""
     counts = LocalRateLimiter(Rate(5, 1))
     real = time.time
     started = time.monotonic()
     for jump in (0, -86_400, 86_400):
         monkeypatch.setattr(time, "time", lambda jump=jump: real() + jump)
-        value = within(counts, 20)
+        value = count_allowed(counts, 20)
         assert value <= 5 * (2 + time.monotonic() - started)
         assert not counts.count("key_a").is_allowed
     end = time.monotonic() + 30
@@ -233,11 +221,11 @@ def test_a_clock_that_jumps_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(("amount", "workers"), [(100, 1), (100, 4), (7, 3), (4, 4)])
-def test_workers_together_give_no_more_than_was_asked(amount: int, workers: int) -> None:
-    """Each has its share, in whole requests."""
+def test_workers_divide_the_rate(amount: int, workers: int) -> None:
+    """Into whole requests."""
     share = Rate(amount, 60).divide(workers)
     all_values = [LocalRateLimiter(share, Clock()) for _ in range(workers)]
-    assert amount - workers < sum(within(counts, amount) for counts in all_values) <= amount
+    assert amount - workers < sum(count_allowed(counts, amount) for counts in all_values) <= amount
 
 
 # The server
@@ -267,12 +255,10 @@ def client_of(server: Server) -> httpx.Client:
     )
 
 
-def test_every_list_of_a_key_counts_and_nothing_else(limited: Server) -> None:
-    """Both paths, 200, 304 and 400, GET and HEAD count, in order; gets and sessions do not, neither
-    does a stranger.
-    """
+def test_lists_count_and_other_requests_do_not(limited: Server) -> None:
+    """200, 304 and 400, GET and HEAD, both prefixes; no get, session, or request with a bad key."""
     with client_of(limited) as client:
-        until_known(client)
+        wait_for_key(client)
         first = client.get(LIST)
         match = re.search("r=([0-9]+)", first.headers["ratelimit"])
         assert match
@@ -322,10 +308,8 @@ def test_every_list_of_a_key_counts_and_nothing_else(limited: Server) -> None:
         assert client.get(ONE).status_code == 200
 
 
-def test_each_list_is_counted_once(shipped_build: Path, tmp_path: Path) -> None:
-    """Whatever it asks for, whether it fails, and whoever sends it; a get is not counted. A list
-    above the rate is not searched.
-    """
+def test_each_list_counts_once(shipped_build: Path, tmp_path: Path) -> None:
+    """Also if it fails; a list above the limit runs no search."""
     secret, _ = api_keys.create(tmp_path / "keys.json", "default", None, None)
     ring, store = api_keys.KeyRing(tmp_path / "keys.json"), open_build(shipped_build)
     limiter = LocalRateLimiter(Rate(6, 3600), Clock())
@@ -351,28 +335,24 @@ def test_each_list_is_counted_once(shipped_build: Path, tmp_path: Path) -> None:
     assert lookups.hits + lookups.misses == 6  # five lists and a get
 
 
-def until_known(client: httpx.Client) -> None:
-    """Wait until the server has read the client's key; a get is not counted."""
+def wait_for_key(client: httpx.Client) -> None:
+    """Wait until the server has read the client's key; a get does not count."""
     end = time.monotonic() + 30
     while client.get(ONE).status_code == 401:
         assert time.monotonic() < end
         time.sleep(0.05)
 
 
-def test_keys_do_not_count_for_one_another(limited: Server) -> None:
-    """Two clients that list until they are refused each get six answers, whichever way their
-    requests go.
-    """
+def test_keys_do_not_share_a_limit(limited: Server) -> None:
     for _ in range(2):
         with client_of(limited) as client:
-            until_known(client)
+            wait_for_key(client)
             assert [client.get(f"{LIST}?limit=1").status_code for _ in range(9)] == [200] * 6 + [
                 429
             ] * 3
 
 
-def test_without_a_rate_nothing_is_reported(shipped: Server) -> None:
-    """No header, and no end."""
+def test_no_headers_without_a_rate(shipped: Server) -> None:
     with httpx.Client(base_url=shipped.url, headers={"x-api-key": shipped.key}) as client:
         answers = [client.get(f"{LIST}?limit=1") for _ in range(50)]
     assert {answer.status_code for answer in answers} == {200}
@@ -382,9 +362,7 @@ def test_without_a_rate_nothing_is_reported(shipped: Server) -> None:
 
 
 def test_workers_share_the_rate(shipped_build: Path, tmp_path: Path) -> None:
-    """Two workers with seven an hour let three through each, so never more than seven together;
-    each tells its share.
-    """
+    """Two workers with seven an hour allow three each, and report their share."""
     with start_server(shipped_build, tmp_path, "--rate", "7/h", "--workers", "2") as server:
         each_anew = httpx.Limits(max_keepalive_connections=0)  # so that both workers get some
         with httpx.Client(
@@ -415,8 +393,10 @@ def test_workers_share_the_rate(shipped_build: Path, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be(shipped_build: Path, arguments: list[str], sentence: str) -> None:
-    """A sentence and 2 before anything listens."""
-    done = run_toolcatalog("serve", "--build", shipped_build, "--port", "0", *arguments)
-    assert done.returncode == 2
-    assert sentence in done.stderr
+def test_invalid_options_exit_with_2(
+    shipped_build: Path, arguments: list[str], sentence: str
+) -> None:
+    """Before the server listens."""
+    result = run_toolcatalog("serve", "--build", shipped_build, "--port", "0", *arguments)
+    assert result.returncode == 2
+    assert sentence in result.stderr

@@ -1,6 +1,4 @@
-"""Importing again: what has not changed is left alone, what has changed gets a version of its own,
-and nothing is overwritten.
-"""
+"""Repeated imports: changed tools get a new version, and nothing is overwritten."""
 
 import json
 import re
@@ -39,14 +37,14 @@ def definition(slug: str = "A_DO", **extra: Any) -> dict[str, Any]:
 @pytest.fixture
 def catalog(tmp_path: Path) -> Path:
     """A catalog into which one definition has been imported."""
-    write(tmp_path, added(tmp_path, definition()))
+    write(tmp_path, import_definitions(tmp_path, definition()))
     return tmp_path
 
 
-def added(
+def import_definitions(
     root: Path, *definitions: Any, today: str = TODAY, version: str = ""
 ) -> writer.ImportResult:
-    """What an import of these into the catalog would write, on that day."""
+    """Return what an import into the catalog would write on a day."""
 
     def record(path: str) -> Any:
         document, _ = loader.load_file(root, path)
@@ -71,9 +69,8 @@ def counts(new: writer.ImportResult) -> tuple[int, int, int]:
     return new.new, new.updated, new.unchanged
 
 
-def test_the_same_again_writes_nothing(catalog: Path) -> None:
-    """An import of what is there already gives no file."""
-    repeated = added(catalog, definition(), definition())
+def test_unchanged_definitions_write_nothing(catalog: Path) -> None:
+    repeated = import_definitions(catalog, definition(), definition())
     assert (dict(repeated.files), counts(repeated), repeated.tools) == ({}, (0, 0, 1), 1)
 
 
@@ -98,12 +95,10 @@ def test_the_same_again_writes_nothing(catalog: Path) -> None:
     ],
     ids=["layout", "defaults", "deprecation"],
 )
-def test_only_content_counts(catalog: Path, text: str) -> None:
-    """Comments, layout, what would be there anyway and a deprecation written by hand are no
-    change.
-    """
+def test_only_content_counts_as_change(catalog: Path, text: str) -> None:
+    """Not comments, layout, defaults, or a deprecation written by hand."""
     (catalog / FIRST).write_text(text)
-    assert counts(added(catalog, definition())) == (0, 0, 1)
+    assert counts(import_definitions(catalog, definition())) == (0, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -130,12 +125,12 @@ def test_only_content_counts(catalog: Path, text: str) -> None:
         {"output_parameters": {"type": "object", "properties": {"z": {"type": "string"}}}},
     ],
 )
-def test_a_change_is_a_version_of_the_day(catalog: Path, extra: dict[str, Any]) -> None:
-    """A tool of which anything has changed gets a version of its own, and the old one stays."""
-    repeated = added(catalog, definition(**extra))
+def test_changed_tool_gets_a_version_of_today(catalog: Path, extra: dict[str, Any]) -> None:
+    """The old one stays."""
+    repeated = import_definitions(catalog, definition(**extra))
     assert ([*repeated.files], counts(repeated)) == ([f"toolkits/a/A_DO/{TODAY}.yaml"], (0, 1, 0))
     write(catalog, repeated)
-    assert counts(added(catalog, definition(**extra))) == (0, 0, 1)
+    assert counts(import_definitions(catalog, definition(**extra))) == (0, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -148,28 +143,25 @@ def test_a_change_is_a_version_of_the_day(catalog: Path, extra: dict[str, Any]) 
         ("20300101_00", "20300101_01"),
     ],
 )
-def test_a_version_is_newer_than_all_before(catalog: Path, newest: str, version: str) -> None:
-    """A second change on one day, and one after a version of the future, get the next version that
-    is free.
-    """
+def test_new_version_follows_all_others(catalog: Path, newest: str, version: str) -> None:
+    """A second change on a day, or after a future version, gets the next free one."""
     (catalog / FIRST).with_name(f"{newest}.yaml").write_bytes((catalog / FIRST).read_bytes())
-    assert [*added(catalog, definition(name="New")).files] == [f"toolkits/a/A_DO/{version}.yaml"]
+    assert [*import_definitions(catalog, definition(name="New")).files] == [
+        f"toolkits/a/A_DO/{version}.yaml"
+    ]
 
 
-def test_where_no_version_is_left_it_is_reported(catalog: Path) -> None:
-    """After the last version that can be written there is none."""
+def test_tool_without_a_free_version_is_reported(catalog: Path) -> None:
     (catalog / FIRST).with_name("99999999_99.yaml").write_bytes((catalog / FIRST).read_bytes())
     with pytest.raises(
         UsageError, match="A_DO has version 99999999_99 already, and there is none after it"
     ):
-        added(catalog, definition(name="New"))
+        import_definitions(catalog, definition(name="New"))
 
 
-def test_new_tools_are_of_the_day_where_their_toolkit_has_tools(catalog: Path) -> None:
-    """A new tool of a toolkit that is there is not in what that toolkit was before; a new toolkit
-    starts without a date.
-    """
-    repeated = added(catalog, definition("A_NEW"), definition("B_NEW"))
+def test_new_tool_of_an_existing_toolkit_has_todays_version(catalog: Path) -> None:
+    """A new toolkit starts with the undated version."""
+    repeated = import_definitions(catalog, definition("A_NEW"), definition("B_NEW"))
     assert [*repeated.files] == [
         f"toolkits/a/A_NEW/{TODAY}.yaml",
         "toolkits/b/B_NEW/00000000_00.yaml",
@@ -189,92 +181,88 @@ def test_new_tools_are_of_the_day_where_their_toolkit_has_tools(catalog: Path) -
         ("", "00000000_00", "Do", []),
     ],
 )
-def test_a_version_that_is_said_counts(
+def test_explicit_version_has_priority(
     catalog: Path, text: str, option: str, name: str, expected: list[str]
 ) -> None:
-    """--version, then the definition's own version, then the day's; what has not changed gets none
-    of them.
-    """
-    new = added(catalog, definition(name=name, version=text), version=option)
+    """--version, then the definition, then today; unchanged tools keep theirs."""
+    new = import_definitions(catalog, definition(name=name, version=text), version=option)
     assert [*new.files] == [f"toolkits/a/A_DO/{version}.yaml" for version in expected]
 
 
-def test_a_change_keeps_what_the_catalog_says_of_its_deprecation(catalog: Path) -> None:
-    """Where the source says nothing of it, or only that it is so, reason and replacement are
-    carried over; else the source counts.
-    """
+def test_changed_tool_keeps_its_deprecation(catalog: Path) -> None:
+    """Reason and replacement are copied, unless the source has its own."""
     with (catalog / FIRST).open("a") as file:
         file.write("deprecation: {reason: Old., replaced_by: A_NEW}\n")
     changed = f"toolkits/a/A_DO/{TODAY}.yaml"
     sayings: tuple[dict[str, Any], ...] = ({}, {"is_deprecated": True})
     for saying in sayings:
-        value = yaml.safe_load(added(catalog, definition(name="New", **saying)).files[changed])
+        value = yaml.safe_load(
+            import_definitions(catalog, definition(name="New", **saying)).files[changed]
+        )
         assert value["deprecation"] == {"reason": "Old.", "replaced_by": "A_NEW"}
         assert [*value] == ["name", "description", "tags", "deprecation", "input_parameters"]
-    assert counts(added(catalog, definition(is_deprecated=True))) == (0, 0, 1)
+    assert counts(import_definitions(catalog, definition(is_deprecated=True))) == (0, 0, 1)
 
 
-def test_what_the_toolkit_says_of_authentication_counts(catalog: Path) -> None:
-    """A tool that says what its toolkit says anyway has not changed."""
-    assert counts(added(catalog, definition(no_auth=False))) == (0, 0, 1)
+def test_no_auth_of_the_toolkit_counts(catalog: Path) -> None:
+    """A tool that repeats it has not changed."""
+    assert counts(import_definitions(catalog, definition(no_auth=False))) == (0, 0, 1)
     with (catalog / "toolkits/a/toolkit.yaml").open("a") as file:
         file.write("no_auth: true\n")
-    assert counts(added(catalog, definition(no_auth=False))) == (0, 1, 0)
-    assert counts(added(catalog, definition(no_auth=True))) == (0, 0, 1)
+    assert counts(import_definitions(catalog, definition(no_auth=False))) == (0, 1, 0)
+    assert counts(import_definitions(catalog, definition(no_auth=True))) == (0, 0, 1)
 
 
-def test_a_file_that_cannot_be_read_is_left_and_followed(catalog: Path) -> None:
-    """A newest version that is no YAML stays as it is; the next import puts a sound one after
-    it.
-    """
+def test_unreadable_version_is_kept(catalog: Path) -> None:
+    """The next import writes a valid one after it."""
     (catalog / FIRST).write_text("name: [")
-    assert [*added(catalog, definition()).files] == [f"toolkits/a/A_DO/{TODAY}.yaml"]
+    assert [*import_definitions(catalog, definition()).files] == [f"toolkits/a/A_DO/{TODAY}.yaml"]
 
 
-def test_files_that_are_no_versions_do_not_count(catalog: Path) -> None:
-    """What else lies among the versions of a tool is the affair of `check`."""
+def test_other_files_are_ignored(catalog: Path) -> None:
+    """`check` reports them."""
     (catalog / FIRST).with_name("zz.txt").write_text("a note")
     (catalog / "toolkits/a/A_EMPTY").mkdir()
     (catalog / "toolkits/a/A_EMPTY/old.yaml").write_text("name: Old\n")
-    assert counts(added(catalog, definition())) == (0, 0, 1)
-    new = added(catalog, definition(name="New"))
+    assert counts(import_definitions(catalog, definition())) == (0, 0, 1)
+    new = import_definitions(catalog, definition(name="New"))
     assert ([*new.files], new.missing) == ([f"toolkits/a/A_DO/{TODAY}.yaml"], ("A_EMPTY",))
 
 
-def test_what_is_gone_is_listed(catalog: Path) -> None:
-    """Tools of the toolkits that a source shows, which it does not show, are named; deprecated ones
-    and other toolkits' are not.
-    """
+def test_removed_tools_are_listed(catalog: Path) -> None:
+    """Of the toolkits in the source; not deprecated tools or other toolkits."""
     write(
         catalog,
-        added(
+        import_definitions(
             catalog,
             definition("A_GONE"),
             definition("A_OLD", is_deprecated=True),
             definition("B_OTHER"),
         ),
     )
-    assert added(catalog, definition()).missing == ("A_GONE",)
-    assert added(catalog, definition("C_NEW")).missing == ()
+    assert import_definitions(catalog, definition()).missing == ("A_GONE",)
+    assert import_definitions(catalog, definition("C_NEW")).missing == ()
 
 
-def test_two_unlike_definitions_of_one_tool_are_refused(catalog: Path) -> None:
-    """One of them may be in the catalog already: that does not make the other a change."""
+def test_conflicting_definitions_are_refused(catalog: Path) -> None:
+    """Even if the catalog has one of them."""
     with pytest.raises(
         UsageError, match="A_DO occurs twice in version 00000000_00, with different"
     ):
-        added(catalog, definition(), definition(name="New"))
+        import_definitions(catalog, definition(), definition(name="New"))
 
 
-def test_the_command_writes_what_has_changed_and_says_so(tmp_path: Path) -> None:
-    """The whole way: three tools, then one the same, one changed, one gone and one new."""
+def test_import_command_reports_changes(tmp_path: Path) -> None:
+    """One tool unchanged, one changed, one removed and one new."""
     page = tmp_path / "page.json"
 
     def run(*definitions: Any, options: tuple[str, ...] = ()) -> str:
         page.write_text(json.dumps([*definitions]))
-        done = run_toolcatalog("import", "wire", page, "--catalog", tmp_path / "catalog", *options)
-        assert (done.returncode, done.stdout) == (0, ""), done.stderr
-        return done.stderr
+        result = run_toolcatalog(
+            "import", "wire", page, "--catalog", tmp_path / "catalog", *options
+        )
+        assert (result.returncode, result.stdout) == (0, ""), result.stderr
+        return result.stderr
 
     def paths() -> dict[str, bytes]:
         root = tmp_path / "catalog"
@@ -301,10 +289,8 @@ def test_the_command_writes_what_has_changed_and_says_so(tmp_path: Path) -> None
     assert len(current) == len(previous) + 2
 
 
-def test_a_changed_definition_under_a_version_that_is_there_is_refused(tmp_path: Path) -> None:
-    """A source that says the version itself and changes what it stands for stops the import:
-    nothing is overwritten.
-    """
+def test_changed_definition_of_a_given_version_is_refused(tmp_path: Path) -> None:
+    """Nothing is overwritten."""
     page = tmp_path / "page.json"
     for name, code in (("Do", 0), ("New", 2)):
         page.write_text(
@@ -312,9 +298,9 @@ def test_a_changed_definition_under_a_version_that_is_there_is_refused(tmp_path:
                 [definition("A_FIRST", name=name), definition(name=name, version="20250101_00")]
             )
         )
-        done = run_toolcatalog("import", "wire", page, "--catalog", tmp_path / "catalog")
-        assert done.returncode == code
+        result = run_toolcatalog("import", "wire", page, "--catalog", tmp_path / "catalog")
+        assert result.returncode == code
     there = tmp_path / "catalog/toolkits/a/A_DO/20250101_00.yaml"
-    assert f"{there} is there and differs: a published version does not change" in done.stderr
+    assert f"{there} is there and differs: a published version does not change" in result.stderr
     assert yaml.safe_load(there.read_text())["name"] == "Do"
     assert len([*(tmp_path / "catalog/toolkits/a/A_FIRST").iterdir()]) == 1

@@ -1,6 +1,4 @@
-"""Every way to be wrong: what `toolcatalog check` says of it, and where. See
-tests/data/rejects/README.md for how to add one.
-"""
+"""Every rule of `toolcatalog check`, with the cases of tests/data/rejects (see its README.md)."""
 
 import re
 import shutil
@@ -35,16 +33,14 @@ def problems_of(catalog: Path, rule: str = "") -> list[Problem]:
     ]
 
 
-def test_the_base_is_valid() -> None:
-    """What a case finds is its own: without it there is nothing to find."""
+def test_base_catalog_is_valid() -> None:
+    """So that each case shows only its own problem."""
     assert problems_of(rejects.BASE) == []
 
 
 @pytest.mark.parametrize("case", rejects.ALL, ids=lambda case: f"{case.parent.name}/{case.name}")
 def test_case(case: Path, tmp_path: Path) -> None:
-    """Exactly the expected problems are told, in order, each at its place, with the words that
-    help.
-    """
+    """Exactly the expected problems, in order, with place and help."""
     expected, contains, without = rejects.expectation(case)
     catalog = tmp_path / "catalog"
     shutil.copytree(rejects.BASE, catalog)
@@ -64,9 +60,7 @@ def test_case(case: Path, tmp_path: Path) -> None:
 def test_made_case(
     make: Callable[[Path], None], expected: list[str], contains: str, tmp_path: Path
 ) -> None:
-    """What an editor or git would spoil is told in the same way, and no text of it reaches the
-    reader unescaped.
-    """
+    """Cases that an editor or git would change; texts are escaped in reports."""
     catalog = tmp_path / "catalog"
     shutil.copytree(rejects.BASE, catalog)
     make(catalog)
@@ -82,9 +76,9 @@ def test_made_case(
     )
 
 
-def test_files_that_only_look_odd_pass(tmp_path: Path) -> None:
-    """A byte-order mark at the start, Windows line ends, a link within the catalog, 32 levels,
-    20,000 values, 100 tags and exactly 1 MiB are no problems.
+def test_unusual_valid_files_pass(tmp_path: Path) -> None:
+    """A byte-order mark, CRLF, a symlink within the catalog, 32 levels, 20,000 values, 100 tags and
+    exactly 1 MiB.
     """
     catalog = tmp_path / "catalog"
     shutil.copytree(rejects.BASE, catalog)
@@ -119,9 +113,7 @@ def test_files_that_only_look_odd_pass(tmp_path: Path) -> None:
 
 
 def test_every_rule_has_a_case() -> None:
-    """Each rule id that the package can give is among the cases, and no case waits for a rule that
-    is gone.
-    """
+    """And every case has a rule."""
     code = "".join(
         file.read_text()
         for file in sorted(
@@ -143,19 +135,16 @@ def test_every_rule_has_a_case() -> None:
 
     # those want a revision before: see test_history
     advised = {rule for rule in DEFAULT_SEVERITIES if not rule.startswith("history-")}
-    assert rejects.rules_shown() == literal | formed | advised
+    assert rejects.list_rules() == literal | formed | advised
 
 
-def test_every_rule_of_advice_has_a_case_that_is_fine() -> None:
-    """A rule that finds something in everything would pass the others."""
+def test_every_lint_rule_has_a_passing_case() -> None:
     fine = {case.parent.name for case in rejects.ALL if not rejects.expectation(case)[0]}
     assert {rule for rule in DEFAULT_SEVERITIES if not rule.startswith("history-")} <= fine
 
 
-def test_a_folder_is_named_for_a_rule_that_its_cases_show() -> None:
-    """`rejects/<rule>/<case>`: the folder's rule is among the problems of each case below it;
-    `several` shows more than one file.
-    """
+def test_folder_names_are_rules() -> None:
+    """`rejects/<rule>/<case>`; `several` has cases with more than one file."""
     for case in rejects.ALL:
         rules = {line.rpartition(" ")[2] for line in rejects.expectation(case)[0]}
         assert case.parent.name in rules | {"several"} or (

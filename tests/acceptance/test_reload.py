@@ -1,6 +1,4 @@
-"""Hot reload: a running server takes over what `build/current` names, refuses what is not whole,
-and never stops answering.
-"""
+"""Reload: a running server follows `build/current` and refuses damaged snapshots."""
 
 import shutil
 import signal
@@ -36,8 +34,8 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     return folder / "build", first, second
 
 
-class Place:
-    """A copy of that build, whose `current` can be moved; it begins at the first snapshot."""
+class ServedBuild:
+    """A copy of that build, whose `current` can be changed."""
 
     def __init__(self, two: tuple[Path, str, str], folder: Path) -> None:
         original, self.first, self.second = two
@@ -56,18 +54,18 @@ class Place:
 
 
 @pytest.fixture
-def place(two: tuple[Path, str, str], tmp_path: Path) -> Place:
-    """A build of its own for one test."""
-    return Place(two, tmp_path)
+def served_build(two: tuple[Path, str, str], tmp_path: Path) -> ServedBuild:
+    """A separate build for each test."""
+    return ServedBuild(two, tmp_path)
 
 
 @pytest.fixture
-def server(place: Place, tmp_path: Path) -> Iterator[Server]:
+def server(served_build: ServedBuild, tmp_path: Path) -> Iterator[Server]:
     """A server of it that answers: it says where it will before it has looked which snapshot is in
     force.
     """
-    with start_server(place.build, tmp_path) as server:
-        assert snapshot(server) == place.first
+    with start_server(served_build.build, tmp_path) as server:
+        assert snapshot(server) == served_build.first
         yield server
 
 
@@ -86,31 +84,37 @@ def is_served(server: Server, digest: str, path: str = TOOL) -> bool:
 @pytest.mark.parametrize(
     "path", [TOOL, "/api/v3/tools", SESSION, "/openapi.json", "/healthz", "/readyz"]
 )
-def test_every_answer_comes_from_the_new_snapshot(place: Place, server: Server, path: str) -> None:
-    """All paths at once, and back again: a rollback is nothing else."""
-    assert snapshot(server, path) == place.first
-    for digest in (place.second, place.first):
-        place.point(digest)
+def test_all_routes_answer_from_the_new_snapshot(
+    served_build: ServedBuild, server: Server, path: str
+) -> None:
+    """And after a rollback."""
+    assert snapshot(server, path) == served_build.first
+    for digest in (served_build.second, served_build.first):
+        served_build.point(digest)
         wait_until(partial(is_served, server, digest, path))
-    assert httpx.get(f"{server.url}/readyz").json() == {"status": "ready", "snapshot": place.first}
+    assert httpx.get(f"{server.url}/readyz").json() == {
+        "status": "ready",
+        "snapshot": served_build.first,
+    }
 
 
-def test_a_client_on_a_kept_connection_sees_it(place: Place, server: Server) -> None:
-    """What was remembered of the old snapshot is not answered from the new one: the toolkit's name
-    has changed.
-    """
+def test_kept_connection_gets_the_new_snapshot(served_build: ServedBuild, server: Server) -> None:
+    """No cached response of the old one."""
     with httpx.Client(base_url=server.url, headers={"x-api-key": server.key}) as client:
         for _ in range(3):
             assert client.get(TOOL).json()["toolkit"]["name"] == "GitHub"
-        place.point(place.second)
-        wait_until(lambda: client.get(TOOL).headers["x-catalog-snapshot"] == place.second)
+        served_build.point(served_build.second)
+        wait_until(lambda: client.get(TOOL).headers["x-catalog-snapshot"] == served_build.second)
         assert client.get(TOOL).json()["toolkit"]["name"] == "GitHub again"
 
 
-def test_refusals_name_the_snapshot_too(server: Server, place: Place) -> None:
-    """401, 404 and 405 alike."""
+def test_errors_name_the_snapshot(server: Server, served_build: ServedBuild) -> None:
+    """401, 404 and 405."""
     for method, path in (("GET", TOOL), ("GET", "/nothing"), ("POST", TOOL)):
-        assert httpx.request(method, server.url + path).headers["x-catalog-snapshot"] == place.first
+        assert (
+            httpx.request(method, server.url + path).headers["x-catalog-snapshot"]
+            == served_build.first
+        )
 
 
 def mapped(server: Server, digest: str) -> bool:
@@ -118,13 +122,13 @@ def mapped(server: Server, digest: str) -> bool:
     return digest in Path(f"/proc/{server.process.pid}/maps").read_text()
 
 
-def test_the_old_one_is_closed(place: Place, server: Server) -> None:
-    """Its files are mapped no more, so that its disk space comes back when it is pruned."""
-    assert snapshot(server, "/api/v3/tools?query=issue") == place.first
-    assert mapped(server, place.first)
-    place.point(place.second)
-    wait_until(lambda: snapshot(server) == place.second)
-    wait_until(lambda: not mapped(server, place.first))
+def test_old_snapshot_is_unmapped(served_build: ServedBuild, server: Server) -> None:
+    """So that pruning frees its disk space."""
+    assert snapshot(server, "/api/v3/tools?query=issue") == served_build.first
+    assert mapped(server, served_build.first)
+    served_build.point(served_build.second)
+    wait_until(lambda: snapshot(server) == served_build.second)
+    wait_until(lambda: not mapped(server, served_build.first))
 
 
 def flip(file: Path) -> None:
@@ -151,77 +155,73 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("output", DAMAGES)
-def test_a_snapshot_that_is_not_whole_is_refused(place: Place, server: Server, output: str) -> None:
-    """The old one stays and the log says why, once; the next good one is taken."""
-    document = shutil.copytree(place.folder(place.second), place.build / "whole")
-    DAMAGES[output](place.folder(place.second))
-    place.point(place.second)
+def test_incomplete_snapshot_is_refused(
+    served_build: ServedBuild, server: Server, output: str
+) -> None:
+    """The old one stays; the log says why, once; the next good one is loaded."""
+    document = shutil.copytree(
+        served_build.folder(served_build.second), served_build.build / "whole"
+    )
+    DAMAGES[output](served_build.folder(served_build.second))
+    served_build.point(served_build.second)
     wait_until(lambda: "is refused" in server.log.read_text())
-    assert snapshot(server) == place.first
+    assert snapshot(server) == served_build.first
     assert output in server.log.read_text()
     time.sleep(1.2)  # two more looks
     assert server.log.read_text().count("is refused") == 1
-    shutil.rmtree(place.folder(place.second))
-    document.rename(place.folder(place.second))
-    wait_until(lambda: snapshot(server) == place.second)
+    shutil.rmtree(served_build.folder(served_build.second))
+    document.rename(served_build.folder(served_build.second))
+    wait_until(lambda: snapshot(server) == served_build.second)
 
 
-def test_a_link_that_leads_nowhere_changes_nothing(place: Place, server: Server) -> None:
-    """Nor does a link that is gone: what is open stays open."""
-    place.point("f" * 64)
+def test_broken_current_link_changes_nothing(served_build: ServedBuild, server: Server) -> None:
+    """Or a missing one."""
+    served_build.point("f" * 64)
     wait_until(lambda: "is refused" in server.log.read_text())
-    (place.build / "current").unlink()
+    (served_build.build / "current").unlink()
     time.sleep(1.2)
-    assert snapshot(server) == place.first
+    assert snapshot(server) == served_build.first
 
 
-def test_a_snapshot_that_is_replaced_under_the_server_is_opened_again(
-    place: Place, server: Server
-) -> None:
-    """A build that finds it damaged puts a new one in its place, under the same name; and what is
-    open can be removed.
-    """
-    assert snapshot(server) == place.first
-    folder = place.folder(place.first)
-    shutil.copytree(folder, place.build / "again")
-    folder.rename(place.build / "old")
-    shutil.rmtree(place.build / "old")
-    assert snapshot(server) == place.first
-    (place.build / "again").rename(folder)
+def test_snapshot_replaced_in_place_is_reopened(served_build: ServedBuild, server: Server) -> None:
+    """After a build repaired it under the same name; the old files can be removed."""
+    assert snapshot(server) == served_build.first
+    folder = served_build.folder(served_build.first)
+    shutil.copytree(folder, served_build.build / "again")
+    folder.rename(served_build.build / "old")
+    shutil.rmtree(served_build.build / "old")
+    assert snapshot(server) == served_build.first
+    (served_build.build / "again").rename(folder)
     wait_until(lambda: server.log.read_text().count("serving snapshot") == 1)
-    assert snapshot(server) == place.first
+    assert snapshot(server) == served_build.first
 
 
-def test_all_workers_follow(place: Place, tmp_path: Path) -> None:
-    """Each process opens it by itself."""
-    with start_server(place.build, tmp_path, "--workers", "2") as server:
-        assert snapshot(server) == place.first
-        place.point(place.second)
-        wait_until(lambda: {snapshot(server) for _ in range(20)} == {place.second})
+def test_all_workers_reload(served_build: ServedBuild, tmp_path: Path) -> None:
+    with start_server(served_build.build, tmp_path, "--workers", "2") as server:
+        assert snapshot(server) == served_build.first
+        served_build.point(served_build.second)
+        wait_until(lambda: {snapshot(server) for _ in range(20)} == {served_build.second})
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_before_the_end_it_says_that_it_wants_no_more_requests(
-    place: Place, tmp_path: Path, workers: int
+def test_drain_announces_the_shutdown(
+    served_build: ServedBuild, tmp_path: Path, workers: int
 ) -> None:
-    """After SIGTERM `/readyz` says 503 and all else goes on, until the time is up; then the server
-    ends well.
-    """
-    with start_server(place.build, tmp_path, "--workers", workers, "--drain", "3") as server:
+    """After SIGTERM `/readyz` is 503 and all else works until the time is up."""
+    with start_server(served_build.build, tmp_path, "--workers", workers, "--drain", "3") as server:
         assert httpx.get(f"{server.url}/readyz").status_code == 200
         server.process.send_signal(signal.SIGTERM)
         wait_until(lambda: httpx.get(f"{server.url}/readyz").status_code == 503)
         assert httpx.get(f"{server.url}/readyz").json()["error"]["slug"] == "draining"
-        assert snapshot(server) == place.first
+        assert snapshot(server) == served_build.first
         assert server.process.wait(timeout=TIMEOUT) == 0
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), timeout=1)
 
 
-def test_a_second_signal_ends_it_at_once(place: Place, tmp_path: Path) -> None:
-    """Whoever cannot wait says it twice."""
-    with start_server(place.build, tmp_path, "--drain", "3600") as server:
-        assert snapshot(server) == place.first
+def test_second_signal_stops_at_once(served_build: ServedBuild, tmp_path: Path) -> None:
+    with start_server(served_build.build, tmp_path, "--drain", "3600") as server:
+        assert snapshot(server) == served_build.first
         server.process.send_signal(signal.SIGTERM)
         wait_until(lambda: httpx.get(f"{server.url}/readyz").status_code == 503)
         server.process.send_signal(signal.SIGTERM)

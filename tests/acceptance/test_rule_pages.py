@@ -13,7 +13,7 @@ import pytest
 
 from support.command import run_toolcatalog
 from support.paths import ROOT
-from support.rejects import BASE, HEAD, TOOL, rules_shown
+from support.rejects import BASE, HEAD, TOOL, list_rules
 from toolcatalog.cli.main import cli
 from toolcatalog.errors import UsageError
 from toolcatalog.validation import rule_pages
@@ -41,19 +41,16 @@ _PATH = re.compile(r"(?:toolkits|sessions|auth_configs|meta_tools)/\S+")
 
 
 def test_every_rule_has_a_page_and_every_page_a_rule() -> None:
-    """The rules are those that a check can give: those that cases show, and those that only history
-    shows.
-    """
     assert (
         sorted(rule_pages.rule_ids())
         == sorted(PAGES)
-        == sorted(rules_shown() | {*DEFAULT_SEVERITIES})
+        == sorted(list_rules() | {*DEFAULT_SEVERITIES})
     )
 
 
 @pytest.mark.parametrize("rule", rule_pages.rule_ids())
-def test_a_page_has_its_form(rule: str) -> None:
-    """Its id, one sentence, a severity, and four parts with something in each."""
+def test_page_has_its_sections(rule: str) -> None:
+    """Id, one sentence, a severity, and four non-empty parts."""
     lines = rule_pages.load_page(rule).splitlines()
     assert lines[0] == f"# {rule}"
     assert re.fullmatch(r"[A-Z`].*[^.]\.", lines[2])
@@ -66,13 +63,15 @@ def test_a_page_has_its_form(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", rule_pages.rule_ids())
-def test_a_page_says_the_severity_in_force(rule: str) -> None:
+def test_page_has_the_current_severity(rule: str) -> None:
     assert rule_pages.default_severity(rule) == severity_in_force(rule, {})
-    assert rule_pages.is_always_error(rule) == (rule not in DEFAULT_SEVERITIES)
+    suffix = "" if rule in DEFAULT_SEVERITIES else " (always)"
+    severity = f"Severity: {rule_pages.default_severity(rule)}{suffix}"
+    assert severity in rule_pages.load_page(rule).splitlines()
 
 
 def part(rule: str, heading: str) -> str:
-    """What stands below a heading of a page."""
+    """Return the text below a heading of a page."""
     return rule_pages.load_page(rule).partition(f"{heading}\n")[2].partition("\n## ")[0]
 
 
@@ -129,24 +128,22 @@ def examples() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("rule", "heading"), examples())
-def test_an_example_is_true(rule: str, heading: str, tmp_path: Path) -> None:
-    """Laid over a valid catalog, the wrong example gives the rule and no error of another; the
-    right one gives neither.
-    """
+def test_examples_are_true(rule: str, heading: str, tmp_path: Path) -> None:
+    """In a valid catalog, the wrong example gives exactly its rule, and the right one nothing."""
     catalog = tmp_path / "catalog"
     shutil.copytree(BASE, catalog)
     for path, text in files_of(rule, heading).items():
         (catalog / path).parent.mkdir(parents=True, exist_ok=True)
         (catalog / path).write_text(text)
 
-    results = {rule for _, rule in told(catalog, rule) - told(BASE, rule)}
+    results = {rule for _, rule in find_problems(catalog, rule) - find_problems(BASE, rule)}
 
     assert results == ({rule} if heading == "## Wrong" else set())
 
 
-def told(catalog: Path, rule: str) -> set[tuple[str, str]]:
-    """What a check says by this rule, and all errors but those of files that an example names and
-    does not show.
+def find_problems(catalog: Path, rule: str) -> set[tuple[str, str]]:
+    """Return the findings of a rule, and all errors except those of files that an example does not
+    show.
     """
     apart = {*rule_pages.GROUPS["Between files"]} - {rule}
     return {
@@ -156,8 +153,8 @@ def told(catalog: Path, rule: str) -> set[tuple[str, str]]:
     }
 
 
-def test_most_pages_have_examples_that_are_tried() -> None:
-    """What git or an editor would spoil, or what takes a history, is only told."""
+def test_most_pages_have_tested_examples() -> None:
+    """Except where git, an editor or a history is needed."""
     tried = {rule for rule, _ in examples()}
     assert {
         *rule_pages.GROUPS["Security"],
@@ -167,7 +164,7 @@ def test_most_pages_have_examples_that_are_tried() -> None:
     } <= tried
 
 
-def test_a_rule_that_is_not_there_is_reported_with_the_nearest() -> None:
+def test_unknown_rule_suggests_the_nearest() -> None:
     for invalid in ("misfit-enums", "MISFIT-ENUM", "../misfit-enum"):
         with pytest.raises(UsageError, match="did you mean misfit-enum"):
             rule_pages.load_page(invalid)
@@ -175,12 +172,14 @@ def test_a_rule_that_is_not_there_is_reported_with_the_nearest() -> None:
         rule_pages.load_page("zzz")
 
 
-def test_explain_prints_the_page_or_all_rules() -> None:
-    """Plain text on standard output, a line for each rule, and nothing else; a rule that is not
-    there ends with 2.
-    """
-    done = run_toolcatalog("explain", "reference")
-    assert (done.returncode, done.stdout, done.stderr) == (0, rule_pages.load_page("reference"), "")
+def test_explain_prints_a_page_or_all_rules() -> None:
+    """Plain text on standard output; an unknown rule exits with 2."""
+    result = run_toolcatalog("explain", "reference")
+    assert (result.returncode, result.stdout, result.stderr) == (
+        0,
+        rule_pages.load_page("reference"),
+        "",
+    )
     lines = run_toolcatalog("explain").stdout.splitlines()
     rows = [line.split(maxsplit=2) for line in lines if line.startswith("  ")]
     assert rows == [
@@ -213,8 +212,7 @@ def rows(group: str) -> str:
     output = (
         (
             rule,
-            rule_pages.default_severity(rule)
-            + (", always" if rule_pages.is_always_error(rule) else ""),
+            rule_pages.default_severity(rule) + ("" if rule in DEFAULT_SEVERITIES else ", always"),
         )
         for rule in rule_pages.GROUPS[group]
     )
@@ -227,8 +225,8 @@ def rows(group: str) -> str:
     )
 
 
-def test_the_document_is_made_of_the_pages() -> None:
-    """docs/reference/rules.md ends with the tables of this rulebook, and knows every severity."""
+def test_reference_is_generated_from_the_pages() -> None:
+    """docs/reference/rules.md ends with these tables and has every severity."""
     content, mark, result = DOCUMENT.read_text().partition(MARK)
     assert mark, "docs/reference/rules.md has lost the line that says what it is made from"
     assert result == tables(), (

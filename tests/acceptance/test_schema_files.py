@@ -38,7 +38,7 @@ def walk(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_field_has_a_description(kind: str) -> None:
-    """At every level: an editor shows the field's own description, or that of what it refers to."""
+    """At every level, for editors."""
     document = json.loads(file_schemas.render_schema(kind))
     parts = [
         ("", document),
@@ -55,8 +55,8 @@ def test_every_field_has_a_description(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_is_a_schema_of_2020_12_that_stands_alone(kind: str) -> None:
-    """It is valid, has a title and no `$id`, and refers to nothing but itself."""
+def test_schemas_are_valid_and_self_contained(kind: str) -> None:
+    """JSON Schema 2020-12 with a title, without `$id` and external references."""
     document = json.loads(file_schemas.render_schema(kind))
     assert document["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert document["title"]
@@ -67,10 +67,8 @@ def test_it_is_a_schema_of_2020_12_that_stands_alone(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted({*KINDS} - {"meta_tool"}))
-def test_an_editor_finds_no_fault_in_the_shipped_files(kind: str) -> None:
-    """The validator of an editor takes each file of the shipped catalog, and not one with an
-    unknown key.
-    """
+def test_editor_validator_accepts_shipped_files(kind: str) -> None:
+    """And refuses a file with an unknown key."""
     validator = jsonschema.Draft202012Validator(json.loads(file_schemas.render_schema(kind)))
     files = sorted(SHIPPED_CATALOG.glob(SHIPPED_FILES[kind]))
     assert files
@@ -80,10 +78,7 @@ def test_an_editor_finds_no_fault_in_the_shipped_files(kind: str) -> None:
         assert not validator.is_valid({**value, "colour": "red"})
 
 
-def test_the_site_has_them(shipped_build: Path) -> None:
-    """The build writes the schemas into the site, where editors and programs elsewhere find
-    them.
-    """
+def test_site_contains_the_schemas(shipped_build: Path) -> None:
     for kind in KINDS:
         assert (
             shipped_build.parent / "site" / PATHS[kind]
@@ -98,8 +93,8 @@ def test_the_site_has_them(shipped_build: Path) -> None:
         ("tool", "toolkits/a/A_B/20250101_00.yaml"),
     ],
 )
-def test_comments_lead_to_the_schema(tmp_path: Path, kind: str, path: str) -> None:
-    """From the file's own folder, both comments name the schema in the catalog's `.schemas`."""
+def test_comments_point_to_the_schema(tmp_path: Path, kind: str, path: str) -> None:
+    """Relative to the file, into `.schemas` of the catalog."""
     for comment, start in zip(
         file_schemas.render_schema_comments(kind, path).splitlines(),
         ("# yaml-language-server: $schema=", "# $schema: "),

@@ -1,4 +1,4 @@
-"""A build's cache and a site's list of pages that somebody else wrote: both are worthless.
+"""Forged build caches and page lists of other users are not used.
 
 "Elsewhere" is another user's cache folder: files are forged with the code of this program under
 one secret, and the commands run under another.
@@ -40,7 +40,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path) -> dict[str, str]:
+def other_user(tmp_path: Path) -> dict[str, str]:
     """The environment of another user."""
     return {"XDG_CACHE_HOME": str(tmp_path / "elsewhere")}
 
@@ -60,12 +60,12 @@ def tasks_of(catalog: Path, out: Path) -> list[Task]:
 
 
 def key_of(task: Task) -> str:
-    """The key that the part of a batch has, whether its files are sound or not."""
+    """Return the cache key of a batch, whether its files are valid or not."""
     return batches.compute_key(task, batches.scan_folders(task.root, task.folders, []).files)
 
 
-def test_a_part_from_elsewhere_is_not_served(tmp_path: Path, elsewhere: dict[str, str]) -> None:
-    """A part under the right key, with other words than the YAML says, is made again."""
+def test_foreign_cache_entry_is_not_used(tmp_path: Path, other_user: dict[str, str]) -> None:
+    """An entry with the right key and other content is made again."""
     catalog, out = generate_catalog(tmp_path / "catalog", 3), tmp_path / "build"
     build(catalog, out, None)
     cache, [task] = out / ".cache", tasks_of(catalog, out)
@@ -77,17 +77,15 @@ def test_a_part_from_elsewhere_is_not_served(tmp_path: Path, elsewhere: dict[str
     build_cache.save_batch(cache, key_of(task), forged)
     build(catalog, tmp_path / "clean", None)
     arguments = ("--catalog", catalog)
-    run_successfully("check", *arguments, "--cache-dir", out, env=elsewhere)
-    run_successfully("build", *arguments, "--out", out, "--no-site", env=elsewhere)
+    run_successfully("check", *arguments, "--cache-dir", out, env=other_user)
+    run_successfully("build", *arguments, "--out", out, "--no-site", env=other_user)
     snapshot = without_seals(read_tree(out / "current"))
     assert not any(WORDS[:15] in data for data in snapshot.values())
     assert snapshot == without_seals(read_tree(tmp_path / "clean/current"))
 
 
-def test_a_cache_from_elsewhere_hides_no_problem(tmp_path: Path, elsewhere: dict[str, str]) -> None:
-    """A part of a sound file under the key of a broken one, and the verdict that comes of it, count
-    for nothing.
-    """
+def test_foreign_cache_hides_no_problem(tmp_path: Path, other_user: dict[str, str]) -> None:
+    """A result of a valid file under the key of a broken one."""
     catalog, out = generate_catalog(tmp_path / "catalog", 3), tmp_path / "build"
     arguments = ("check", "--catalog", catalog, "--cache-dir", out)
     run_successfully(*arguments)
@@ -100,12 +98,12 @@ def test_a_cache_from_elsewhere_hides_no_problem(tmp_path: Path, elsewhere: dict
     file.write_text(file.read_text() + "unknown: key\n")
     build_cache.save_batch(out / ".cache", key_of(tasks_of(catalog, out)[0]), part)
     run_successfully(*arguments)  # whoever forged it is deceived: this forgery would work
-    done = run_toolcatalog(*arguments, env=elsewhere)
-    assert (done.returncode, "unknown-key" in done.stdout + done.stderr) == (1, True)
+    result = run_toolcatalog(*arguments, env=other_user)
+    assert (result.returncode, "unknown-key" in result.stdout + result.stderr) == (1, True)
 
 
-def test_a_verdict_from_elsewhere_is_none(tmp_path: Path, home: Path) -> None:
-    """What a check remembers is taken up under the secret that it was kept under, and no other."""
+def test_foreign_check_report_is_not_used(tmp_path: Path, home: Path) -> None:
+    """It is sealed with the secret of the user."""
     (tmp_path / "cache").mkdir()
     state.save_check_result(tmp_path / "cache", "asked", CheckResult([], 3, {}))
     assert state.load_check_result(tmp_path / "cache", "asked") == CheckResult([], 3, {})
@@ -114,8 +112,7 @@ def test_a_verdict_from_elsewhere_is_none(tmp_path: Path, home: Path) -> None:
     assert (home / "toolcatalog/cache-secret").is_file()
 
 
-def test_a_sealed_file_does_not_stand_for_another(tmp_path: Path) -> None:
-    """A seal says which file it is for."""
+def test_seal_is_bound_to_its_file(tmp_path: Path) -> None:
     files.write_sealed(tmp_path / "one", [b"data"])
     assert files.read_sealed(tmp_path / "one") == b"data"
     (tmp_path / "one").rename(tmp_path / "other")
@@ -123,8 +120,8 @@ def test_a_sealed_file_does_not_stand_for_another(tmp_path: Path) -> None:
     assert [*files.iter_sealed_lines(tmp_path / "other")] == []
 
 
-def test_the_secret_is_private_and_stays(home: Path) -> None:
-    """It is made once, for nobody else to read, and leaves nothing half made beside it."""
+def test_secret_is_private_and_permanent(home: Path) -> None:
+    """Created once, readable by the user only, and without temporary files."""
     first = seals.get_secret()
     file = home / "toolcatalog/cache-secret"
     assert file.read_bytes() == first
@@ -137,8 +134,8 @@ def test_the_secret_is_private_and_stays(home: Path) -> None:
 
 
 @pytest.mark.parametrize("invalid", ["readable", "short", "link", "folder"])
-def test_a_secret_that_is_no_secret_is_not_used(invalid: str, home: Path, tmp_path: Path) -> None:
-    """One as a checkout would bring it, for others to read, or that leads elsewhere."""
+def test_unsafe_secret_is_not_used(invalid: str, home: Path, tmp_path: Path) -> None:
+    """One that others can read, or a symlink."""
     file, existing = home / "toolcatalog/cache-secret", b"x" * seals.SEAL_SIZE
     file.parent.mkdir(parents=True)
     (tmp_path / "known").write_bytes(existing)
@@ -159,11 +156,12 @@ def test_a_secret_that_is_no_secret_is_not_used(invalid: str, home: Path, tmp_pa
 @pytest.mark.parametrize("command", ["build", "check"])
 @pytest.mark.parametrize("place", ["cache", "repo/cache", "repo/catalog/.hidden"])
 @pytest.mark.parametrize("submodule", [False, True])
-def test_a_secret_in_the_checkout_is_refused(
+def test_secret_inside_the_checkout_is_refused(
     tmp_path: Path, place: str, command: str, submodule: bool
 ) -> None:
-    """A change could commit the secret with a cache that it seals: whether there is one already,
-    and whether links lead there. Next to the checkout it is used.
+    """A change could commit it with a cache that it seals; also through symlinks.
+
+    Next to the checkout it is used.
     """
     catalog = generate_catalog(tmp_path / "repo/catalog", 1)
     (tmp_path / "repo/.git").mkdir()
@@ -175,24 +173,22 @@ def test_a_secret_in_the_checkout_is_refused(
     arguments = [command, "--catalog", catalog, option, tmp_path / "repo/build"]
     arguments += ["--no-site"] if command == "build" else []
     for folder in (tmp_path / place, tmp_path / "link"):
-        done = run_toolcatalog(*arguments, env={"XDG_CACHE_HOME": str(folder)})
+        result = run_toolcatalog(*arguments, env={"XDG_CACHE_HOME": str(folder)})
         if place == "cache":
-            assert done.returncode == 0, done.stderr
+            assert result.returncode == 0, result.stderr
             assert (folder / "toolcatalog/cache-secret").is_file()
         else:
-            assert done.returncode == 2
-            assert "set XDG_CACHE_HOME to a folder outside of it" in done.stderr
+            assert result.returncode == 2
+            assert "set XDG_CACHE_HOME to a folder outside of it" in result.stderr
             assert not (tmp_path / "repo/build").exists()
             assert not (folder / "toolcatalog").exists()
 
 
 @pytest.mark.parametrize("cache", ["/proc/nothing", "relative"])
-def test_without_a_place_for_the_secret_nothing_is_reused(
+def test_no_cache_without_a_place_for_the_secret(
     cache: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A build works all the same, also with several processes, and the next one starts anew; a
-    relative path is no cache folder, for it may lie in a checkout.
-    """
+    """A build still works, with any number of processes. A relative path is no cache folder."""
     catalog, out = generate_catalog(tmp_path / "catalog", 650), tmp_path / "build"
     monkeypatch.chdir(tmp_path)
     env = {"XDG_CACHE_HOME": cache, "HOME": "/nowhere"}
@@ -208,22 +204,18 @@ def test_without_a_place_for_the_secret_nothing_is_reused(
     assert not Path("/nowhere").exists() or os.environ.get("HOME") == "/nowhere"
 
 
-def test_a_list_of_pages_from_elsewhere_removes_nothing(
-    tmp_path: Path, elsewhere: dict[str, str]
-) -> None:
-    """Pages that are no longer made stay where another user's build made them, and the command says
-    so; the next build has a list of its own.
-    """
+def test_foreign_page_list_removes_nothing(tmp_path: Path, other_user: dict[str, str]) -> None:
+    """Old pages of another user's build stay; the command says so and writes its own list."""
     catalog = generate_catalog(tmp_path / "catalog", 20)
     arguments = ("build", "--catalog", catalog, "--out", tmp_path / "build")
     site = tmp_path / "site"
     run_successfully(*arguments, "--site", site)
     shutil.rmtree(catalog / "toolkits/kit0/KIT0_DO_0")
-    done = run_toolcatalog(*arguments, "--site", site, env=elsewhere)
-    assert done.returncode == 0, done.stderr
-    assert "pages that are no longer built" in done.stderr
+    result = run_toolcatalog(*arguments, "--site", site, env=other_user)
+    assert result.returncode == 0, result.stderr
+    assert "pages that are no longer built" in result.stderr
     assert (site / "tools/KIT0_DO_0/index.html").is_file()
     shutil.rmtree(catalog / "toolkits/kit0/KIT0_DO_3")
-    done = run_toolcatalog(*arguments, "--site", site, env=elsewhere)
-    assert "no longer made" not in done.stderr
+    result = run_toolcatalog(*arguments, "--site", site, env=other_user)
+    assert "no longer made" not in result.stderr
     assert not (site / "tools/KIT0_DO_3").exists()

@@ -1,6 +1,4 @@
-"""The rooms `search.encoder` and `search.vectors`, with the real model: tools are found whose words
-are not in the query, and words still count.
-"""
+"""Tests of `search.encoder` and `search.vectors` with the real model."""
 
 import shutil
 import sys
@@ -40,43 +38,43 @@ pytestmark = pytest.mark.xdist_group("meaning")  # to build it takes seconds, an
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def build_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("semantic") / "build"
     build(SHIPPED_CATALOG, out, None, semantic=True)
     return out
 
 
 @pytest.fixture(scope="module")
-def store(built: Path) -> Store:
-    return open_build(built)
+def store(build_store: Path) -> Store:
+    return open_build(build_store)
 
 
-def found(store: Store, query: str, filters: Filters = Filters()) -> list[str]:  # noqa: B008
+def search_slugs(store: Store, query: str, filters: Filters = Filters()) -> list[str]:  # noqa: B008
     matching = store.search(filters._replace(query=query), VersionPins())
     numbers = store.select_page(matching, "relevance", True, 0, len(matching.tool_ids))
     return [orjson.loads(store.read_document(int(number))[0])["slug"] for number in numbers]
 
 
 @pytest.mark.parametrize(("query", "slug"), OBLIQUE)
-def test_what_means_the_same_is_found(store: Store, query: str, slug: str) -> None:
-    assert slug in found(store, query)[:3]
+def test_synonyms_are_found(store: Store, query: str, slug: str) -> None:
+    assert slug in search_slugs(store, query)[:3]
 
 
-def test_words_and_slugs_still_count(store: Store) -> None:
-    """What is typed comes first, as without meaning; what nothing is like finds nothing."""
-    assert found(store, "GITHUB_CREATE_ISSUE")[0] == "GITHUB_CREATE_ISSUE"
-    assert found(store, "githb isue")[0].startswith("GITHUB_")
-    assert found(store, " ... ") == []
+def test_exact_words_and_slugs_come_first(store: Store) -> None:
+    """A query that is similar to nothing finds nothing."""
+    assert search_slugs(store, "GITHUB_CREATE_ISSUE")[0] == "GITHUB_CREATE_ISSUE"
+    assert search_slugs(store, "githb isue")[0].startswith("GITHUB_")
+    assert search_slugs(store, " ... ") == []
 
 
-def test_filters_go_before_meaning(store: Store) -> None:
-    items = found(store, "give the buyer their money back", Filters(toolkits=("github",)))
+def test_filters_apply_before_similarity(store: Store) -> None:
+    items = search_slugs(store, "give the buyer their money back", Filters(toolkits=("github",)))
     assert items
     assert all(slug.startswith("GITHUB_") for slug in items)
 
 
-def test_pages_are_parts_of_one_order(store: Store) -> None:
-    """Tools that only meaning finds are counted, and stand on exactly one page."""
+def test_pages_add_up_to_one_order(store: Store) -> None:
+    """Tools found only by similarity are counted, each on one page."""
     matching = store.search(Filters(query="give the buyer their money back"), VersionPins())
     pages = [
         store.select_page(matching, "relevance", True, start, 7).tolist()
@@ -98,7 +96,7 @@ def test_pages_are_parts_of_one_order(store: Store) -> None:
         "zzyzx",
     ],
 )
-def test_an_explanation_adds_up(store: Store, query: str) -> None:
+def test_explanation_adds_up_to_the_score(store: Store, query: str) -> None:
     matching = store.search(Filters(query=query), VersionPins())
     assert matching.ranking is not None
     for number, score in zip(
@@ -107,9 +105,9 @@ def test_an_explanation_adds_up(store: Store, query: str) -> None:
         assert store.explain(query, matching, number).score == pytest.approx(score, abs=1e-5)
 
 
-def test_the_same_catalog_gives_the_same_bytes(tmp_path: Path) -> None:
-    """Whatever was built before, and with however many processes; and with vectors it is another
-    snapshot than without.
+def test_equal_catalogs_give_equal_bytes(tmp_path: Path) -> None:
+    """For any earlier builds and number of processes; a snapshot with vectors differs from one
+    without.
     """
     catalog = generate_catalog(tmp_path / "catalog", 100)
     plain = build(catalog, tmp_path / "build", None).digest
@@ -126,8 +124,8 @@ def test_the_same_catalog_gives_the_same_bytes(tmp_path: Path) -> None:
     )
 
 
-def test_damage_is_found_when_a_snapshot_is_opened(built: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(built, tmp_path / "build", symlinks=True)
+def test_damaged_vectors_are_found_on_open(build_store: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(build_store, tmp_path / "build", symlinks=True)
     file = folder / "current" / snapshot_format.VECTORS
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
@@ -136,20 +134,19 @@ def test_damage_is_found_when_a_snapshot_is_opened(built: Path, tmp_path: Path) 
         open_build(folder)
 
 
-def test_without_the_extra_words_alone_are_searched(
-    built: Path, shipped_build: Path, monkeypatch: pytest.MonkeyPatch
+def test_search_falls_back_to_words_without_the_extra(
+    build_store: Path, shipped_build: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As with a build that has no vectors."""
     monkeypatch.setitem(sys.modules, "onnxruntime", None)  # as Python marks what cannot be imported
-    without, plain = open_build(built), open_build(shipped_build)
+    without, plain = open_build(build_store), open_build(shipped_build)
     assert without.is_model_missing
     assert not plain.is_model_missing
     assert not without.has_semantic_search
     for query in ("give the buyer their money back", "create an issue"):
-        assert found(without, query) == found(plain, query)
+        assert search_slugs(without, query) == search_slugs(plain, query)
 
 
-def test_a_build_without_the_extra_says_what_to_install(
+def test_build_without_the_extra_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
@@ -158,9 +155,15 @@ def test_a_build_without_the_extra_says_what_to_install(
     assert not (tmp_path / "build").exists()
 
 
-def test_the_command_line(built: Path) -> None:
+def test_command_line_search(build_store: Path) -> None:
     text = run_successfully(
-        "search", "give the buyer their money back", "--build", built, "--explain", "--limit", 1
+        "search",
+        "give the buyer their money back",
+        "--build",
+        build_store,
+        "--explain",
+        "--limit",
+        1,
     )
     assert text.startswith("STRIPE_CREATE_REFUND")
     assert "meaning" in text
@@ -169,7 +172,7 @@ def test_the_command_line(built: Path) -> None:
             "search",
             "give the buyer their money back",
             "--build",
-            built,
+            build_store,
             "--format",
             "json",
             "--limit",
@@ -181,30 +184,32 @@ def test_the_command_line(built: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def server(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, str]]:
+def server(
+    build_store: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Server, str]]:
     folder = tmp_path_factory.mktemp("serving")
     key = create_key(folder / "keys.json")
-    with start_server(built, folder, "--keys", str(folder / "keys.json")) as server:
+    with start_server(build_store, folder, "--keys", str(folder / "keys.json")) as server:
         yield server, key
 
 
 @pytest.mark.parametrize(("query", "slug"), OBLIQUE)
-def test_over_http(server: tuple[Server, str], store: Store, query: str, slug: str) -> None:
-    """The same order as inside, asked once and again, with a page for each tool and the true number
-    of all.
-    """
+def test_http_search_has_the_same_order(
+    server: tuple[Server, str], store: Store, query: str, slug: str
+) -> None:
+    """Repeated, page by page, with the right total."""
     index, key = server
     with httpx.Client(base_url=index.url, headers={"x-api-key": key}) as client:
         answers = [client.get(LIST, params={"query": query, "limit": 5}) for _ in range(3)]
         assert len({answer.content for answer in answers}) == 1
         answer = answers[0].json()
-        assert [tool["slug"] for tool in answer["items"]] == found(store, query)[:5]
+        assert [tool["slug"] for tool in answer["items"]] == search_slugs(store, query)[:5]
         assert slug in [tool["slug"] for tool in answer["items"]]
-        assert answer["total_items"] == len(found(store, query))
+        assert answer["total_items"] == len(search_slugs(store, query))
         assert client.get(f"{LIST}/{slug}").status_code == 200
 
 
-def test_a_stranger_is_refused_before_anything_is_read(server: tuple[Server, str]) -> None:
+def test_request_without_a_key_reads_nothing(server: tuple[Server, str]) -> None:
     assert httpx.get(f"{server[0].url}{LIST}", params={"query": "money " * 100}).status_code == 401
 
 
@@ -221,15 +226,15 @@ def test_a_stranger_is_refused_before_anything_is_read(server: tuple[Server, str
         "\x00",
     ],
 )
-def test_any_query_has_vectors(text: str) -> None:
-    """Of length 1 each, for whatever may be asked; none where nothing is said."""
+def test_query_vectors_have_length_1(text: str) -> None:
+    """For any query; an empty one has none."""
     vectors = encoder.load_encoder().encode_query(text)
     assert vectors.shape[1] == DIMENSIONS
     assert (len(vectors) == 0) == (not text.strip())
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3)
 
 
-def test_what_means_alike_lies_near() -> None:
+def test_similar_texts_have_similar_vectors() -> None:
     tools = [
         ToolText("Shop", "create_refund", "Return a payment to a customer.", ["charge"]),
         ToolText("Sky", "getForecast", "The weather of the next days.", []),
@@ -250,10 +255,8 @@ def test_what_means_alike_lies_near() -> None:
     st.integers(8, 50),
     st.integers(16, 200),
 )
-def test_texts_are_shortened_fairly(texts: list[list[int]], maximum: int, total: int) -> None:
-    """Nothing is cut where all fits; else all that are longer than the rest come to the same
-    length. Brackets stay.
-    """
+def test_long_texts_are_cut_evenly(texts: list[list[int]], maximum: int, total: int) -> None:
+    """Only if the whole does not fit; brackets stay."""
     shortened = encoder.truncate_texts(texts, maximum, total)
     for item, text in zip(shortened, texts, strict=True):
         assert (item[0], item[-1]) == (text[0], text[-1])
@@ -265,7 +268,7 @@ def test_texts_are_shortened_fairly(texts: list[list[int]], maximum: int, total:
 
 
 @given(st.lists(st.integers(1, 128), max_size=60))
-def test_texts_of_a_length_are_read_together(lengths: list[int]) -> None:
+def test_texts_of_equal_length_share_a_batch(lengths: list[int]) -> None:
     groups = [*encoder.group_by_length(lengths)]
     assert sorted(position for group in groups for position in group) == [*range(len(lengths))]
     for group in groups:
@@ -279,10 +282,8 @@ def test_texts_of_a_length_are_read_together(lengths: list[int]) -> None:
 
 @example_settings(15)
 @given(st.integers(0, 2**32 - 1))
-def test_the_nearest_are_those_that_lie_nearest(seed: int) -> None:
-    """Against plain products of all with all, among few and among many: sketches lose little that
-    is near, and filters lose nothing.
-    """
+def test_nearest_neighbours_match_an_exact_search(seed: int) -> None:
+    """With few and many vectors; the sketches lose little, filters nothing."""
     draw = np.random.default_rng(seed)
     tools = 3000
     centres = draw.normal(size=(30, DIMENSIONS))
@@ -312,7 +313,7 @@ def test_the_nearest_are_those_that_lie_nearest(seed: int) -> None:
             assert np.corrcoef(likeness, cosines[numbers])[0, 1] > 0.99
 
 
-def test_nothing_is_near_to_nothing() -> None:
+def test_zero_vector_has_no_neighbours() -> None:
     near = VectorIndex(b"".join(search_vectors.pack_vectors([])), 0)
     assert (
         near.find_nearest(encoder.load_encoder().encode_query("anything"), np.zeros(0, bool))

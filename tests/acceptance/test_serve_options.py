@@ -62,8 +62,8 @@ def unix_path() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_unix_socket(shipped_build: Path, tmp_path: Path, unix_path: Path, workers: int) -> None:
-    """The server answers there, and removes the socket at its end."""
+def test_unix_socket(shipped_build: Path, tmp_path: Path, unix_path: Path, workers: int) -> None:
+    """The server listens there, and removes the socket on exit."""
     with serve(shipped_build, tmp_path, "--uds", unix_path, "--workers", workers) as (_, key):
         wait_until(lambda: is_listening(unix_path))
         with unix_client(unix_path, key) as client:
@@ -74,8 +74,8 @@ def test_a_unix_socket(shipped_build: Path, tmp_path: Path, unix_path: Path, wor
     assert not unix_path.exists()
 
 
-def test_an_unused_socket_is_replaced(shipped_build: Path, tmp_path: Path, unix_path: Path) -> None:
-    """A server that was killed leaves its socket behind."""
+def test_stale_socket_is_replaced(shipped_build: Path, tmp_path: Path, unix_path: Path) -> None:
+    """A killed server leaves its socket."""
     with socket.socket(socket.AF_UNIX) as unused:
         unused.bind(str(unix_path))
     with (
@@ -92,29 +92,29 @@ def is_listening(path: Path) -> bool:
         return probe.connect_ex(str(path)) == 0
 
 
-def test_a_socket_in_use_is_an_error(shipped_build: Path, unix_path: Path) -> None:
+def test_used_socket_is_an_error(shipped_build: Path, unix_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as used:
         used.bind(str(unix_path))
         used.listen()
-        done = run_toolcatalog("serve", "--build", shipped_build, "--uds", unix_path)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert f"error: Cannot listen on {unix_path} (a server uses it" in done.stderr
+        result = run_toolcatalog("serve", "--build", shipped_build, "--uds", unix_path)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert f"error: Cannot listen on {unix_path} (a server uses it" in result.stderr
         assert unix_path.is_socket()
 
 
-def test_a_file_is_not_replaced_by_a_socket(shipped_build: Path, tmp_path: Path) -> None:
+def test_file_is_not_replaced_by_a_socket(shipped_build: Path, tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("important")
-    done = run_toolcatalog("serve", "--build", shipped_build, "--uds", file)
-    assert (done.returncode, file.read_text()) == (2, "important")
-    assert "--uds" in done.stderr
+    result = run_toolcatalog("serve", "--build", shipped_build, "--uds", file)
+    assert (result.returncode, file.read_text()) == (2, "important")
+    assert "--uds" in result.stderr
 
 
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_UNIX])
-def test_an_inherited_socket(
+def test_inherited_socket(
     family: socket.AddressFamily, shipped_build: Path, tmp_path: Path, unix_path: Path
 ) -> None:
-    """As systemd passes one to the service of a socket unit."""
+    """As from a socket unit of systemd."""
     with socket.socket(family) as listener:
         listener.bind(("127.0.0.1", 0) if family == socket.AF_INET else str(unix_path))
         listener.listen()
@@ -141,19 +141,19 @@ def test_an_inherited_socket(
         (["--log-level", "loud"], "'loud' is not one of"),
     ],
 )
-def test_wrong_options(
+def test_invalid_options(
     arguments: list[str], message: str, shipped_build: Path, tmp_path: Path
 ) -> None:
-    done = run_toolcatalog("serve", "--build", shipped_build, *arguments, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert message in done.stderr
+    result = run_toolcatalog("serve", "--build", shipped_build, *arguments, cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert message in result.stderr
 
 
-def test_a_socket_that_does_not_listen(shipped_build: Path) -> None:
+def test_inherited_socket_must_listen(shipped_build: Path) -> None:
     with socket.socket() as idle:
         number = str(idle.fileno())
         command = [sys.executable, "-m", "toolcatalog", "serve", "--build", str(shipped_build)]
-        done = subprocess.run(
+        result = subprocess.run(
             [*command, "--fd", number],
             pass_fds=[idle.fileno()],
             capture_output=True,
@@ -161,12 +161,12 @@ def test_a_socket_that_does_not_listen(shipped_build: Path) -> None:
             timeout=60,
             check=False,
         )
-    assert done.returncode == 2
-    assert "is a socket that does not listen" in done.stderr
+    assert result.returncode == 2
+    assert "is a socket that does not listen" in result.stderr
 
 
 def test_root_path(shipped_build: Path, tmp_path: Path) -> None:
-    """The proxy removes the root path; the document and redirects contain it."""
+    """The proxy removes it; the OpenAPI document and redirects contain it."""
     with (
         start_server(
             shipped_build,
@@ -193,7 +193,7 @@ def test_root_path(shipped_build: Path, tmp_path: Path) -> None:
 def test_forwarded_addresses(
     trusted: str | None, client: str, shipped_build: Path, tmp_path: Path
 ) -> None:
-    """The access log has the address of the client if the proxy is trusted."""
+    """The access log has the client's address if the proxy is trusted."""
     log = tmp_path / "access.log"
     options = [] if trusted is None else ["--forwarded-allow-ips", trusted]
     with start_server(shipped_build, tmp_path, "--access-log", log, *options) as server:
@@ -211,7 +211,7 @@ def has_logged_keys(server: Server) -> bool:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_json_log(shipped_build: Path, tmp_path: Path, workers: int) -> None:
-    """Each record is one JSON object, in every process."""
+    """One JSON object per record, in every process."""
     options = ["--log-format", "json", "--log-level", "debug", "--workers", workers]
     with start_server(shipped_build, tmp_path, *options) as server:
         httpx.get(f"{server.url}/healthz")
@@ -226,14 +226,13 @@ def test_json_log(shipped_build: Path, tmp_path: Path, workers: int) -> None:
 
 
 def test_log_level(shipped_build: Path, tmp_path: Path) -> None:
-    """Records below the level are not logged."""
     with start_server(shipped_build, tmp_path, "--log-level", "error", "--workers", "2") as server:
         httpx.get(f"{server.url}/healthz")
     assert not re.search("INFO|WARNING", server.log.read_text())
 
 
-def test_only_a_named_site_is_served_with_a_store(shipped_build: Path, tmp_path: Path) -> None:
-    """./site can have the pages of another catalog."""
+def test_site_must_be_named_with_an_object_store(shipped_build: Path, tmp_path: Path) -> None:
+    """./site may belong to another catalog."""
     (tmp_path / "site").symlink_to(shipped_build.parent / "site")
     published = run_toolcatalog(
         "publish", f"file://{tmp_path}/store", "--build", shipped_build, cwd=tmp_path
@@ -272,7 +271,7 @@ class Collector(BaseHTTPRequestHandler):
 
 
 def test_traces(shipped_build: Path, tmp_path: Path) -> None:
-    """A span has the route and continues the trace of the client; a key in a URL or a header is
+    """A span has the route and continues the client's trace; keys in URLs and headers are
     redacted.
     """
     spans: list[Any] = []

@@ -93,9 +93,9 @@ def error(response: httpx.Response, status: int, slug: str) -> dict[str, Any]:
     return results
 
 
-def raw(server: Server, request: bytes) -> tuple[int, dict[str, str], bytes]:
-    """Send these very bytes and read until the server closes: status, headers in lower case, and
-    what comes after them.
+def send_bytes(server: Server, request: bytes) -> tuple[int, dict[str, str], bytes]:
+    """Send bytes and read until the server closes; return status, headers in lower case,
+    and body.
     """
     host, port = server.url.removeprefix("http://").split(":")
     answer = b""
@@ -120,7 +120,7 @@ def get(path: str, *headers: str) -> bytes:
 
 
 def logged(server: Server, line: str) -> str:
-    """The log once this stands in it."""
+    """Wait until the log contains a text, and return the log."""
     deadline = time.monotonic() + 5
     while line not in (log := server.log.read_text()):
         assert time.monotonic() < deadline, log
@@ -213,12 +213,9 @@ def settles(client: httpx.Client, key: str, status: int) -> float:
         ("/nothing/here", 404, "route_not_found", "There is no route for /nothing/here."),
     ],
 )
-def test_each_error_has_its_status_slug_and_line(
+def test_error_has_status_slug_and_message(
     client: httpx.Client, path: str, status: int, slug: str, line: str
 ) -> None:
-    """What is refused is refused with the status and the slug of the decisions, and one line that
-    says what is wrong.
-    """
     result = error(client.get(path), status, slug)
     assert result["errors"] == [line]
     assert result["message"] == line
@@ -235,8 +232,8 @@ def test_each_error_has_its_status_slug_and_line(
         ("/nothing", "/openapi.json"),
     ],
 )
-def test_an_error_says_what_was_probably_meant(client: httpx.Client, path: str, fix: str) -> None:
-    """The nearest name stands in `suggested_fix`."""
+def test_error_suggests_the_nearest_name(client: httpx.Client, path: str, fix: str) -> None:
+    """In `suggested_fix`."""
     assert fix in client.get(path).json()["error"]["suggested_fix"]
 
 
@@ -248,10 +245,8 @@ def test_an_error_says_what_was_probably_meant(client: httpx.Client, path: str, 
         f"{LIST}?toolkit_versions[github]=99999999_99",
     ],
 )
-def test_a_version_that_is_not_there_is_answered_with_those_that_are(
-    client: httpx.Client, path: str
-) -> None:
-    """The existing versions stand in `suggested_fix`."""
+def test_unknown_version_error_lists_versions(client: httpx.Client, path: str) -> None:
+    """In `suggested_fix`."""
     fix = client.get(path).json()["error"]["suggested_fix"]
     assert all(version in fix for version in client.get(TOOL).json()["available_versions"])
 
@@ -306,12 +301,10 @@ def test_a_version_that_is_not_there_is_answered_with_those_that_are(
         ),
     ],
 )
-def test_every_problem_of_a_request_is_reported_at_once(
+def test_all_problems_of_a_request_are_reported(
     client: httpx.Client, path: str, body: bytes, status: int, names: list[str]
 ) -> None:
-    """`errors` has a line for each problem, also for what is well formed but not there; a malformed
-    request goes first.
-    """
+    """A line each in `errors`; a malformed request has priority over unknown names."""
     response = client.request("GET", path, content=body)
     assert response.status_code == status
     assert sorted(line.split(":")[0] for line in response.json()["error"]["errors"]) == names
@@ -319,12 +312,10 @@ def test_every_problem_of_a_request_is_reported_at_once(
 
 
 @pytest.mark.parametrize("path", [TOOL, LIST + "?tool_slugs=GITHUB_CREATE_ISSUE"])
-def test_an_internal_error_shows_only_its_request_id(
+def test_internal_error_shows_only_its_request_id(
     broken: Server, judge: openapi_judge.Judge, path: str
 ) -> None:
-    """A 500 is the envelope without internals, readable from a browser; the log has the trace under
-    the same id, and no key.
-    """
+    """The log has the traceback under that id, and no key; browsers can read the response."""
     headers = {
         "x-api-key": broken.key,
         "X-Request-Id": f"fault-{len(path)}",
@@ -345,10 +336,8 @@ def test_an_internal_error_shows_only_its_request_id(
     assert broken.key not in log
 
 
-def test_a_server_with_a_fault_answers_everything_else(
-    broken: Server, judge: openapi_judge.Judge
-) -> None:
-    """A fault ends one request and not the connection or the server."""
+def test_server_survives_an_internal_error(broken: Server, judge: openapi_judge.Judge) -> None:
+    """The connection, too."""
     headers = {"x-api-key": broken.key, "Accept-Encoding": "identity"}
     with httpx.Client(
         base_url=broken.url, headers=headers, event_hooks={"response": [judge]}
@@ -360,10 +349,7 @@ def test_a_server_with_a_fault_answers_everything_else(
     assert statuses == [500, 200, 500, 200]
 
 
-def test_a_client_that_goes_away_is_no_fault(shipped: Server) -> None:
-    """A connection that ends before its body has come leaves no trace in the log, and the server
-    answers on.
-    """
+def test_client_disconnect_logs_no_error(shipped: Server) -> None:
     host, port = shipped.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port))) as connection:
         connection.sendall(
@@ -380,8 +366,8 @@ def test_a_client_that_goes_away_is_no_fault(shipped: Server) -> None:
 @pytest.mark.parametrize(
     "path", [LIST, TOOL, SESSION, "/api/v3.1/tools", *OPEN, "/", "/tools/GITHUB_CREATE_ISSUE/"]
 )
-def test_a_path_answers_get_and_head_only(client: httpx.Client, method: str, path: str) -> None:
-    """Any other method is 405 with `Allow`, with or without a key."""
+def test_other_methods_are_405(client: httpx.Client, method: str, path: str) -> None:
+    """With `Allow`, with and without a key."""
     for headers in ({}, {"x-api-key": ""}):
         response = client.request(method, path, headers=headers)
         assert error(response, 405, "method_not_allowed")["errors"] == [
@@ -420,20 +406,14 @@ def test_a_path_answers_get_and_head_only(client: httpx.Client, method: str, pat
         "/" + "x" * 5000,
     ],
 )
-def test_anything_else_is_not_found(client: httpx.Client, path: str) -> None:
-    """An unknown path is 404 with the envelope, a path with a slash more among them, whatever bytes
-    it has.
-    """
+def test_unknown_paths_are_404(client: httpx.Client, path: str) -> None:
+    """Also with a trailing slash, and with any bytes."""
     assert len(error(client.get(path), 404, "route_not_found")["message"]) < 300
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
-def test_an_unknown_path_of_the_api_is_not_found_by_any_method(
-    client: httpx.Client, method: str
-) -> None:
-    """Below `/api/` there are no pages: what is not there is 404 and not 405, whether a site is
-    served or not.
-    """
+def test_unknown_api_paths_are_404_for_all_methods(client: httpx.Client, method: str) -> None:
+    """With and without a site."""
     error(client.request(method, "/api/v3/nothing"), 404, "route_not_found")
 
 
@@ -444,8 +424,8 @@ def test_an_unknown_path_of_the_api_is_not_found_by_any_method(
     "given",
     ["a", "0", "req_1", "6f1c4b1e-6a4c-4a37-9c0e-8d3f2a1b0c9d", "trace:1/2+3=@4.5", "x" * 128],
 )
-def test_a_sane_request_id_is_kept(client: httpx.Client, given: str) -> None:
-    """The caller's own id comes back, in the header and in an error's body."""
+def test_valid_request_id_is_echoed(client: httpx.Client, given: str) -> None:
+    """In the header and in error bodies."""
     for path, headers in (
         (TOOL, {}),
         (LIST + "?limit=0", {}),
@@ -480,18 +460,15 @@ def test_a_sane_request_id_is_kept(client: httpx.Client, given: str) -> None:
         "..",
     ],
 )
-def test_any_other_request_id_is_replaced(shipped: Server, given: str) -> None:
-    """An id that is empty, long, or has blanks or signs that mean something elsewhere is replaced
-    by one of ours.
-    """
-    status, headers, body = raw(shipped, get("/nothing", f"X-Request-Id: {given}"))
+def test_invalid_request_id_is_replaced(shipped: Server, given: str) -> None:
+    """Empty, long, or with spaces or special characters."""
+    status, headers, body = send_bytes(shipped, get("/nothing", f"X-Request-Id: {given}"))
     assert status == 404
     assert re.fullmatch(r"[0-9a-f]{32}", headers["x-request-id"])
     assert json.loads(body)["error"]["request_id"] == headers["x-request-id"]
 
 
-def test_each_request_has_its_own_id(client: httpx.Client) -> None:
-    """Ids that the server makes do not repeat."""
+def test_generated_request_ids_are_unique(client: httpx.Client) -> None:
     assert len({client.get("/healthz").headers["x-request-id"] for _ in range(20)}) == 20
 
 
@@ -508,10 +485,8 @@ def spellings(tag: str) -> list[str]:
     "path",
     [TOOL, f"{TOOL}?version=latest", f"{LIST}?limit=3", SESSION, f"{SESSION}?limit=1", *OPEN],
 )
-def test_what_the_client_has_is_not_sent_again(
-    client: httpx.Client, path: str, coding: str
-) -> None:
-    """304 without a body on a matching `If-None-Match`, in every spelling of it, and only then."""
+def test_matching_etag_is_304(client: httpx.Client, path: str, coding: str) -> None:
+    """For every spelling of `If-None-Match`, without a body."""
     document = client.get(path, headers={"Accept-Encoding": coding})
     tag = document.headers["etag"]
     packed = "content-encoding" in document.headers
@@ -535,10 +510,8 @@ def test_what_the_client_has_is_not_sent_again(
         )
 
 
-def test_a_tag_is_of_the_bytes_alone(client: httpx.Client) -> None:
-    """Equal bytes have equal tags, under either prefix; other bytes have others: another answer,
-    and the same one in another coding.
-    """
+def test_etag_depends_only_on_the_bytes(client: httpx.Client) -> None:
+    """Under either prefix; another coding has another one."""
     both = [TOOL, TOOL.replace("v3", "v3.1")]
     tags = {
         (path, coding): client.get(path, headers={"Accept-Encoding": coding}).headers["etag"]
@@ -550,8 +523,8 @@ def test_a_tag_is_of_the_bytes_alone(client: httpx.Client) -> None:
     assert client.get(LIST).headers["etag"] not in tags.values()
 
 
-def test_a_tag_of_another_coding_is_not_modified(client: httpx.Client) -> None:
-    """The content is the same, and the 304 names the tag that the client sent."""
+def test_etag_of_another_coding_matches(client: httpx.Client) -> None:
+    """The 304 has the tag that the client sent."""
     tags = [
         client.get(TOOL, headers={"Accept-Encoding": coding}).headers["etag"] for coding in CODINGS
     ]
@@ -561,27 +534,23 @@ def test_a_tag_of_another_coding_is_not_modified(client: httpx.Client) -> None:
         assert (response.status_code, response.headers["etag"]) == (304, tag)
 
 
-def test_compressed_pages_of_the_site_have_a_weak_etag(client: httpx.Client) -> None:
-    """The tag of a page is that of its plain bytes, so a compressed page has it as a weak one."""
+def test_compressed_site_pages_have_a_weak_etag(client: httpx.Client) -> None:
+    """Based on the plain bytes."""
     gzip_header = {"Accept-Encoding": "gzip"}
     tag = client.get("/", headers=gzip_header).headers["etag"]
     assert tag == "W/" + client.get("/", headers={"Accept-Encoding": "identity"}).headers["etag"]
     assert client.get("/", headers={**gzip_header, "If-None-Match": tag}).status_code == 304
 
 
-def test_an_error_is_never_a_304(client: httpx.Client) -> None:
-    """`If-None-Match: *` does not turn a refusal into a success, and none comes past a missing
-    key.
-    """
+def test_error_is_never_304(client: httpx.Client) -> None:
+    """For `If-None-Match: *`, also without a key."""
     assert client.get(f"{LIST}/NOPE", headers={"If-None-Match": "*"}).status_code == 404
     assert client.get(TOOL, headers={"If-None-Match": "*", "x-api-key": ""}).status_code == 401
 
 
 @pytest.mark.parametrize("path", [TOOL, LIST, f"{LIST}?limit=1&query=issue", SESSION, *OPEN])
-def test_an_answer_is_kept_by_no_one_else(client: httpx.Client, path: str) -> None:
-    """No shared cache keeps an answer, and every cache asks again; what the answer depends on
-    stands in `Vary`.
-    """
+def test_responses_are_private_and_revalidated(client: httpx.Client, path: str) -> None:
+    """With all inputs in `Vary`."""
     headers = client.get(path, headers=ORIGIN).headers
     assert headers["cache-control"] == "private, no-cache"
     assert {"Accept-Encoding", "x-api-key"} == {*headers["vary"].split(", ")}
@@ -592,28 +561,28 @@ def test_an_answer_is_kept_by_no_one_else(client: httpx.Client, path: str) -> No
     "path",
     [TOOL, LIST, SESSION, *OPEN, f"{LIST}/NOPE", f"{LIST}?limit=0", "/nothing", "/api/v3/tools/"],
 )
-def test_head_is_get_without_the_body(shipped: Server, path: str, encoding: str) -> None:
-    """HEAD has GET's status and headers, the length among them, and no body, also where GET is an
-    error or gzipped.
-    """
+def test_head_is_get_without_a_body(shipped: Server, path: str, encoding: str) -> None:
+    """Same status and headers, for errors and gzip, too."""
     request = get(
         path, f"x-api-key: {shipped.key}", "X-Request-Id: same", f"Accept-Encoding: {encoding}"
     )
-    status, headers, body = raw(shipped, request)
-    head_status, head_headers, head_body = raw(shipped, b"HEAD" + request[3:])
+    status, headers, body = send_bytes(shipped, request)
+    head_status, head_headers, head_body = send_bytes(shipped, b"HEAD" + request[3:])
     assert int(headers["content-length"]) == len(body) > 0
     assert head_body == b""
-    assert (head_status, without(head_headers, "date")) == (status, without(headers, "date"))
+    assert (head_status, without_headers(head_headers, "date")) == (
+        status,
+        without_headers(headers, "date"),
+    )
 
 
-def without(headers: Mapping[str, str], *names: str) -> dict[str, str]:
-    """The headers but these."""
+def without_headers(headers: Mapping[str, str], *names: str) -> dict[str, str]:
+    """Return the headers without these."""
     return {name: value for name, value in headers.items() if name not in names}
 
 
 def test_head_of_a_page_has_no_body(shipped: Server) -> None:
-    """The site answers HEAD too."""
-    status, headers, body = raw(shipped, b"HEAD" + get("/")[3:])
+    status, headers, body = send_bytes(shipped, b"HEAD" + get("/")[3:])
     assert (status, body) == (200, b"")
     assert headers["content-type"] == "text/html; charset=utf-8"
 
@@ -635,12 +604,12 @@ def test_head_of_a_page_has_no_body(shipped: Server) -> None:
     ],
 )
 @pytest.mark.parametrize("path", [LIST, SESSION, "/openapi.json", "/"])
-def test_gzip_where_it_is_asked_for(shipped: Server, path: str, header: str) -> None:
-    """A gzipped answer unpacks to the very bytes of the plain one, and says that it varies."""
-    status, headers, body = raw(
+def test_gzip_on_request(shipped: Server, path: str, header: str) -> None:
+    """It unpacks to the plain bytes and has `Vary`."""
+    status, headers, body = send_bytes(
         shipped, get(path, f"x-api-key: {shipped.key}", f"Accept-Encoding: {header}")
     )
-    plain = raw(shipped, get(path, f"x-api-key: {shipped.key}"))[2]
+    plain = send_bytes(shipped, get(path, f"x-api-key: {shipped.key}"))[2]
     assert (status, headers["content-encoding"]) == (200, "gzip")
     assert "Accept-Encoding" in headers["vary"]
     assert gzip.decompress(body if "content-length" in headers else unchunked(body)) == plain
@@ -672,16 +641,16 @@ def unchunked(body: bytes) -> bytes:
         ("Accept-Encoding: identity, gzip; Q=0.0",),
     ],
 )
-def test_no_gzip_where_it_is_not_asked_for(shipped: Server, headers: tuple[str, ...]) -> None:
-    """Without the header, with another coding, or with a weight of 0 the bytes come plain."""
-    status, answered, body = raw(shipped, get(LIST, f"x-api-key: {shipped.key}", *headers))
+def test_no_gzip_unless_requested(shipped: Server, headers: tuple[str, ...]) -> None:
+    """Without the header, with another coding, or with `q=0`."""
+    status, answered, body = send_bytes(shipped, get(LIST, f"x-api-key: {shipped.key}", *headers))
     assert status == 200
     assert "content-encoding" not in answered
     assert json.loads(body)["current_page"] == 1
 
 
-def test_a_short_answer_is_not_gzipped(client: httpx.Client) -> None:
-    """Below a kilobyte packing is not worth it."""
+def test_short_responses_are_not_compressed(client: httpx.Client) -> None:
+    """Below 1 KiB."""
     assert (
         "content-encoding"
         not in client.get("/healthz", headers={"Accept-Encoding": "gzip"}).headers
@@ -692,8 +661,7 @@ def test_a_short_answer_is_not_gzipped(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("path", [LIST, TOOL, SESSION, *OPEN])
-def test_a_preflight_needs_no_key(shipped: Server, path: str) -> None:
-    """A browser may ask from any origin, before it has a key, whether it may send one."""
+def test_preflight_needs_no_key(shipped: Server, path: str) -> None:
     asks = {
         **ORIGIN,
         "Access-Control-Request-Method": "GET",
@@ -708,8 +676,7 @@ def test_a_preflight_needs_no_key(shipped: Server, path: str) -> None:
     assert "access-control-allow-credentials" not in response.headers
 
 
-def test_a_preflight_for_another_method_says_which_there_are(shipped: Server) -> None:
-    """A browser that may not DELETE reads so in the list of methods."""
+def test_preflight_lists_allowed_methods(shipped: Server) -> None:
     response = httpx.options(
         shipped.url + LIST, headers={**ORIGIN, "Access-Control-Request-Method": "DELETE"}
     )
@@ -727,10 +694,10 @@ def test_a_preflight_for_another_method_says_which_there_are(shipped: Server) ->
         ("/", False, 200),
     ],
 )
-def test_any_origin_may_read_every_answer(
+def test_any_origin_may_read_responses(
     client: httpx.Client, path: str, key: bool, status: int
 ) -> None:
-    """Errors are readable from a browser as well, and so are the headers that a client needs."""
+    """Errors, and all headers that clients need."""
     response = client.get(path, headers={**ORIGIN, **({} if key else {"x-api-key": ""})})
     assert response.status_code == status
     assert response.headers["access-control-allow-origin"] == "*"
@@ -743,12 +710,8 @@ BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;
 
 @pytest.mark.parametrize("extra", [{}, {"range": "bytes=0-9"}, {"if-none-match": "*"}])
 @pytest.mark.parametrize("path", ["/nothing", "/tools/NO_TOOL/"])
-def test_people_get_a_page_about_what_is_not_there(
-    shipped: Server, path: str, extra: dict[str, str]
-) -> None:
-    """The site's own, whole, with the status that says so and under the rules of pages; nobody
-    keeps it.
-    """
+def test_browsers_get_the_404_page(shipped: Server, path: str, extra: dict[str, str]) -> None:
+    """With the headers of pages, and not cached."""
     response = httpx.get(shipped.url + path, headers={**BROWSER, **extra})
     assert response.status_code == 404
     assert response.headers["content-type"] == "text/html; charset=utf-8"
@@ -762,8 +725,7 @@ def test_people_get_a_page_about_what_is_not_there(
 @pytest.mark.parametrize(
     "path", ["/api/v3/nothing", "/api/", "/.generated", "/tools/%00", f"{LIST}/NOPE"]
 )
-def test_what_is_no_page_is_refused_to_browsers_as_to_all(client: httpx.Client, path: str) -> None:
-    """Below the API, and where files lie that are no pages, a person gets the envelope too."""
+def test_api_and_asset_errors_are_json_for_browsers(client: httpx.Client, path: str) -> None:
     assert client.get(path, headers=BROWSER).json()["error"]["status"] == 404
 
 
@@ -778,10 +740,8 @@ def test_what_is_no_page_is_refused_to_browsers_as_to_all(client: httpx.Client, 
         ("/nothing", "none"),
     ],
 )
-def test_no_answer_runs_anything_of_others(client: httpx.Client, path: str, source: str) -> None:
-    """No content type is guessed; no script runs but, in pages, the site's own; the server does not
-    say what it is.
-    """
+def test_security_headers(client: httpx.Client, path: str, source: str) -> None:
+    """No content sniffing, only the site's own script, no server name."""
     headers = client.get(path).headers
     assert headers.get_list("x-content-type-options") == ["nosniff"]
     (policy,) = headers.get_list("content-security-policy")
@@ -793,10 +753,9 @@ def test_no_answer_runs_anything_of_others(client: httpx.Client, path: str, sour
 # Answers
 
 
-def test_a_tool_is_the_bytes_of_its_document(client: httpx.Client, shipped_build: Path) -> None:
-    """What is answered live is, byte for byte, the document that an offline reader finds in the
-    snapshot.
-    """
+def test_get_returns_the_document_of_the_snapshot(
+    client: httpx.Client, shipped_build: Path
+) -> None:
     results = {
         version: document
         for (slug, version), document in read_documents(shipped_build / "current").items()
@@ -808,8 +767,7 @@ def test_a_tool_is_the_bytes_of_its_document(client: httpx.Client, shipped_build
     assert client.get(TOOL).content == results[max(results)]
 
 
-def test_a_list_is_the_bytes_of_its_documents(client: httpx.Client, shipped_build: Path) -> None:
-    """A page is the documents, joined."""
+def test_list_returns_joined_documents(client: httpx.Client, shipped_build: Path) -> None:
     slugs, result = (
         ["SLACK_SEND_MESSAGE", "GITHUB_CREATE_ISSUE"],
         read_newest_documents(shipped_build / "current"),
@@ -822,10 +780,10 @@ def test_a_list_is_the_bytes_of_its_documents(client: httpx.Client, shipped_buil
     )
 
 
-def test_a_session_is_the_bytes_of_its_file(
+def test_session_returns_its_file(
     client: httpx.Client, shipped: Server, shipped_build: Path
 ) -> None:
-    """Every session answers its owner with the file, byte for byte, and nobody else."""
+    """Only to its owner."""
     facts = snapshot_reader.read_query_files(shipped_build / "current")["facts"]
     owners = {
         name.removeprefix("session "): group[0][0]
@@ -866,15 +824,15 @@ def test_a_session_is_the_bytes_of_its_file(
     ],
 )
 @pytest.mark.parametrize("key", [True, False])
-def test_v3_1_answers_as_v3(client: httpx.Client, path: str, key: bool) -> None:
-    """`/api/v3.1` is `/api/v3` by another name: the same status, headers and bytes."""
+def test_v3_1_equals_v3(client: httpx.Client, path: str, key: bool) -> None:
+    """Status, headers and bytes."""
     headers = {"X-Request-Id": "same", **({} if key else {"x-api-key": ""})}
     old, new = (
         client.get(path, headers=headers),
         client.get(path.replace("/api/v3", "/api/v3.1"), headers=headers),
     )
     assert new.status_code == old.status_code
-    assert without(new.headers, "date", "content-length") == without(
+    assert without_headers(new.headers, "date", "content-length") == without_headers(
         old.headers, "date", "content-length"
     )
     assert new.content.replace(b"/api/v3.1", b"/api/v3") == old.content
@@ -889,10 +847,8 @@ def pages(client: httpx.Client, path: str, limit: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("path", "limit"), [(LIST, 37), (SESSION, 3)])
-def test_pages_neither_skip_nor_repeat(client: httpx.Client, path: str, limit: int) -> None:
-    """Following `next_cursor` gives every tool once, in the order of the whole; the counts are
-    right on each page.
-    """
+def test_pages_have_each_tool_once(client: httpx.Client, path: str, limit: int) -> None:
+    """By `next_cursor`, in order, with the right counts."""
     document = client.get(path, params={"limit": 1000}).json()
     result = pages(client, path, limit)
     assert [item for page in result for item in page["items"]] == document["items"]
@@ -903,8 +859,7 @@ def test_pages_neither_skip_nor_repeat(client: httpx.Client, path: str, limit: i
     assert [len(page["items"]) for page in result[:-1]] == [limit] * (len(result) - 1)
 
 
-def test_a_page_past_the_end_is_empty(client: httpx.Client) -> None:
-    """It is an answer, not an error, however far past the end it lies."""
+def test_page_past_the_end_is_empty(client: httpx.Client) -> None:
     # 999999:1000 and 999999999999999999:1000
     for cursor in ("OTk5OTk5OjEwMDA=", "OTk5OTk5OTk5OTk5OTk5OTk5OjEwMDA="):
         for path in (
@@ -920,15 +875,19 @@ def test_a_page_past_the_end_is_empty(client: httpx.Client) -> None:
             assert page["total_items"] > 0
 
 
-def test_nothing_found_is_no_page(client: httpx.Client) -> None:
-    """`total_pages` is 0 where nothing matches, and `current_page` starts at 1."""
+def test_no_matches_have_zero_pages(client: httpx.Client) -> None:
+    """`current_page` is still 1."""
     assert client.get(LIST, params={"tags": "no such tag"}).json() == {
-        "items": [], "next_cursor": None, "total_pages": 0, "current_page": 1, "total_items": 0
-    }  # fmt: skip
+        "items": [],
+        "next_cursor": None,
+        "total_pages": 0,
+        "current_page": 1,
+        "total_items": 0,
+    }
 
 
-def test_a_session_has_pages_only_where_they_are_asked_for(client: httpx.Client) -> None:
-    """Without limit and cursor the answer has one field, `items`."""
+def test_session_is_paged_only_on_request(client: httpx.Client) -> None:
+    """Without limit and cursor the response has only `items`."""
     assert [*client.get(SESSION).json()] == ["items"]
     assert [*client.get(SESSION, params={"limit": ""}).json()] == ["items"]
     page = client.get(SESSION, params={"limit": 1}).json()
@@ -960,12 +919,10 @@ def chunks(*parts: bytes) -> Callable[[], Iterator[bytes]]:
     "content_type",
     [None, "application/json", "text/plain", "application/x-www-form-urlencoded", "nonsense"],
 )
-def test_a_session_takes_a_body(
+def test_session_accepts_a_json_object(
     client: httpx.Client, body: bytes | Callable[[], Iterator[bytes]], content_type: str | None
 ) -> None:
-    """No body, an empty chunked one, and any JSON object of up to 64 KiB under any content type
-    change nothing.
-    """
+    """No body, an empty chunked one, or an object of up to 64 KiB, of any content type."""
     headers = {"Content-Type": content_type} if content_type else {}
     response = client.request(
         "GET", SESSION, content=body if isinstance(body, bytes) else body(), headers=headers
@@ -988,17 +945,16 @@ def test_a_session_takes_a_body(
         (chunks(*[b"x" * 65536] * 50), "body: more than 64 KiB."),
     ],
 )
-def test_a_session_refuses_any_other_body(
+def test_session_refuses_other_bodies(
     client: httpx.Client, body: bytes | Callable[[], Iterator[bytes]], line: str
 ) -> None:
-    """An array, a scalar, bad JSON and more than 64 KiB are 400, and the connection goes on."""
+    """An array, a scalar, invalid JSON and more than 64 KiB are 400; the connection stays."""
     response = client.request("GET", SESSION, content=body if isinstance(body, bytes) else body())
     assert error(response, 400, "invalid_request")["errors"] == [line]
     assert client.get(SESSION).status_code == 200
 
 
-def test_other_operations_do_not_look_at_a_body(client: httpx.Client) -> None:
-    """Only the session operation has one."""
+def test_other_operations_ignore_bodies(client: httpx.Client) -> None:
     assert client.request("GET", TOOL, content=b"[").status_code == 200
     assert client.request("GET", LIST, content=b"x" * 100_000).status_code == 200
 
@@ -1006,15 +962,12 @@ def test_other_operations_do_not_look_at_a_body(client: httpx.Client) -> None:
 # The document
 
 
-def test_the_document_is_openapi(judge: openapi_judge.Judge) -> None:
-    """It holds against the specification."""
+def test_openapi_document_is_valid(judge: openapi_judge.Judge) -> None:
     validate(judge.document)
 
 
-def test_the_document_says_which_errors_there_are(judge: openapi_judge.Judge) -> None:
-    """Four for get, six for list, five for session, under both prefixes, as the interface counts
-    them.
-    """
+def test_openapi_document_lists_all_errors(judge: openapi_judge.Judge) -> None:
+    """Four for get, six for list, five for session, under both prefixes."""
     documented = {
         path: [*item["get"]["responses"]] for path, item in judge.document["paths"].items()
     }
@@ -1060,10 +1013,8 @@ def test_the_document_says_which_errors_there_are(judge: openapi_judge.Judge) ->
     }
 
 
-def test_the_document_names_every_parameter(judge: openapi_judge.Judge) -> None:
-    """The parameters of list are those of the decisions, and the key stands in the header of the
-    interface.
-    """
+def test_openapi_document_lists_all_parameters(judge: openapi_judge.Judge) -> None:
+    """And the key in its header."""
     parameters = judge.document["paths"][LIST]["get"]["parameters"]
     assert {parameter["name"] for parameter in parameters} == {
         "toolkit_slug",
@@ -1091,13 +1042,11 @@ def test_the_document_names_every_parameter(judge: openapi_judge.Judge) -> None:
 @pytest.mark.parametrize(
     "path", [*OPEN, "/", "/style.css", "/toolkits/github/", "/tools/GITHUB_CREATE_ISSUE/"]
 )
-def test_health_document_and_site_need_no_key(shipped: Server, path: str) -> None:
-    """They answer anybody."""
+def test_health_openapi_and_site_need_no_key(shipped: Server, path: str) -> None:
     assert httpx.get(shipped.url + path).status_code == 200
 
 
-def test_health_and_readiness(shipped: Server, shipped_build: Path) -> None:
-    """`/readyz` names the snapshot that is served."""
+def test_readyz_has_the_snapshot(shipped: Server, shipped_build: Path) -> None:
     assert httpx.get(f"{shipped.url}/healthz").json() == {"status": "ok"}
     assert httpx.get(f"{shipped.url}/readyz").json() == {
         "status": "ready",
@@ -1106,8 +1055,8 @@ def test_health_and_readiness(shipped: Server, shipped_build: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/toolkits/github", "/tools/GITHUB_CREATE_ISSUE"])
-def test_a_page_without_its_slash_is_found(shipped: Server, path: str) -> None:
-    """The browser is sent to the page, on this server and no other."""
+def test_page_without_a_slash_is_redirected(shipped: Server, path: str) -> None:
+    """To a page of this server only."""
     response = httpx.get(shipped.url + path)
     assert (response.status_code, response.headers["location"]) == (307, f"{shipped.url}{path}/")
 
@@ -1135,9 +1084,9 @@ def test_a_page_without_its_slash_is_found(shipped: Server, path: str) -> None:
         "/..%2fbuild%2fcurrent%2fmanifest.json",
     ],
 )
-def test_the_site_is_its_pages_and_nothing_else(shipped: Server, path: str) -> None:
-    """No way of writing a path leads out of the site, or to the list that the build keeps in it."""
-    status, headers, body = raw(shipped, get(path))
+def test_only_site_pages_are_served(shipped: Server, path: str) -> None:
+    """No spelling of a path leads out of the site, or to the page list."""
+    status, headers, body = send_bytes(shipped, get(path))
     assert (status, json.loads(body)["error"]["slug"]) == (404, "route_not_found")
     assert headers["content-type"] == "application/json"
 
@@ -1145,10 +1094,8 @@ def test_the_site_is_its_pages_and_nothing_else(shipped: Server, path: str) -> N
 # Keys
 
 
-def test_all_invalid_keys_get_the_same_answer(client: httpx.Client, shipped: Server) -> None:
-    """Missing, unknown, mistyped, expired and revoked keys get one and the same answer, but for its
-    request id.
-    """
+def test_all_invalid_keys_get_the_same_response(client: httpx.Client, shipped: Server) -> None:
+    """Missing, unknown, mistyped, expired and revoked keys; only the request id differs."""
     expired, revoked = create_key(shipped.keys_file), create_key(shipped.keys_file)
     run_successfully(
         "keys", "rotate", key_id(shipped, expired), "--overlap", "0s", "--keys", shipped.keys_file
@@ -1169,7 +1116,7 @@ def test_all_invalid_keys_get_the_same_answer(client: httpx.Client, shipped: Ser
     ):
         response = client.get(LIST, headers=[(b"x-api-key", key.encode("latin-1"))])
         bodies.add(json.dumps({**error(response, 401, "unauthorized"), "request_id": ""}))
-        assert without(response.headers, "date", "x-request-id", "x-catalog-snapshot") == {
+        assert without_headers(response.headers, "date", "x-request-id", "x-catalog-snapshot") == {
             "cache-control": "no-store",
             "content-length": response.headers["content-length"],
             "content-type": "application/json",
@@ -1194,18 +1141,16 @@ def key_id(server: Server, key: str) -> str:
 
 
 @pytest.mark.parametrize("path", [LIST, TOOL, SESSION, "/api/v3.1/tools"])
-def test_a_key_goes_before_everything_else(client: httpx.Client, path: str) -> None:
-    """Without a key nothing is told of what is there or of what is wrong with the request."""
+def test_key_is_checked_first(client: httpx.Client, path: str) -> None:
+    """Without one, a response reveals nothing."""
     for query in ("", "?limit=abc"):
         assert error(client.get(path + query, headers={"x-api-key": ""}), 401, "unauthorized")[
             "errors"
         ] == ["x-api-key: the request has no such header."]
 
 
-def test_a_change_of_the_keys_holds_within_a_second(client: httpx.Client, shipped: Server) -> None:
-    """A key made, rotated with and without an overlap, and revoked while the server runs: no
-    restart, at most a second.
-    """
+def test_key_changes_apply_within_a_second(client: httpx.Client, shipped: Server) -> None:
+    """Create, rotate with and without overlap, and revoke."""
     first = create_key(shipped.keys_file)
     assert settles(client, first, 200) < 1
     second = run_successfully(
@@ -1222,8 +1167,7 @@ def test_a_change_of_the_keys_holds_within_a_second(client: httpx.Client, shippe
     assert settles(client, third, 401) < 1
 
 
-def test_a_key_ends_by_itself(client: httpx.Client, shipped: Server) -> None:
-    """A key expires at its time, without a change of the file."""
+def test_key_expires_without_a_file_change(client: httpx.Client, shipped: Server) -> None:
     key, remaining = api_keys.create(shipped.keys_file, "default", None, timedelta(seconds=3))
     assert settles(client, key, 200) < 1
     settles(client, key, 401)
@@ -1234,14 +1178,14 @@ def test_a_key_ends_by_itself(client: httpx.Client, shipped: Server) -> None:
     )
 
 
-def test_a_limited_key_sees_its_toolkits_only(
+def test_limited_key_sees_only_its_toolkits(
     client: httpx.Client, slack_only: dict[str, str]
 ) -> None:
-    """A hidden toolkit's tools are 404 on get and absent from lists and their counts."""
+    """Other tools are 404 and missing in lists and counts."""
     everything = client.get(LIST, params={"limit": 1000}).json()
     of_slack = [item for item in everything["items"] if item["toolkit"]["slug"] == "slack"]
-    seen = client.get(LIST, params={"limit": 1000}, headers=slack_only).json()
-    assert (seen["items"], seen["total_items"]) == (of_slack, len(of_slack))
+    page = client.get(LIST, params={"limit": 1000}, headers=slack_only).json()
+    assert (page["items"], page["total_items"]) == (of_slack, len(of_slack))
     assert 0 < len(of_slack) < everything["total_items"]
     assert client.get("/api/v3/tools/SLACK_SEND_MESSAGE", headers=slack_only).status_code == 200
     hidden, absent = (
@@ -1262,10 +1206,10 @@ def test_a_limited_key_sees_its_toolkits_only(
         ("query=create+an+issue+on+github&toolkit_slug=slack", None),
     ],
 )
-def test_no_filter_gets_past_a_limited_key(
+def test_filters_do_not_reveal_hidden_tools(
     client: httpx.Client, slack_only: dict[str, str], query: str, total: int | None
 ) -> None:
-    """Neither slugs nor a search bring hidden tools out."""
+    """Neither slugs nor searches."""
     page = client.get(f"{LIST}?{query}", headers=slack_only).json()
     assert {item["toolkit"]["slug"] for item in page["items"]} <= {"slack"}
     assert total is None or page["total_items"] == total
@@ -1291,26 +1235,24 @@ def test_no_filter_gets_past_a_limited_key(
         ),
     ],
 )
-def test_a_limited_key_that_asks_for_more_is_reported(
+def test_hidden_toolkit_by_name_is_403(
     client: httpx.Client, slack_only: dict[str, str], query: str, lines: list[str]
 ) -> None:
-    """Asking for a hidden toolkit by its name is 403."""
     assert (
         error(client.get(f"{LIST}?{query}", headers=slack_only), 403, "forbidden")["errors"]
         == lines
     )
 
 
-def test_the_log_has_no_key(client: httpx.Client, shipped: Server) -> None:
-    """Whatever is asked and refused, no key is written down."""
+def test_log_has_no_key(client: httpx.Client, shipped: Server) -> None:
     client.get(f"{LIST}?api_key={shipped.key}&limit=0")
     client.get(f"{LIST}/{shipped.key}")
     assert "tc_" not in shipped.log.read_text()
 
 
-def test_suggestions_are_for_the_first_few_unknown_names(shipped: Server) -> None:
-    """Every unknown toolkit of a request is told, and the nearest known one is looked up for the
-    first five: looking takes time.
+def test_suggestions_are_limited(shipped: Server) -> None:
+    """All unknown toolkits are reported, and the first five get a suggestion, because lookups cost
+    time.
     """
     unknown = ["githb", *[f"unknown-{number}-zzzz" for number in range(4)], "slak"]
     answer = httpx.get(

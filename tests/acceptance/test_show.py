@@ -1,6 +1,4 @@
-"""`toolcatalog show`: a tool or a toolkit of a build, as text, as the very document, or as
-Markdown.
-"""
+"""`toolcatalog show`: a tool or toolkit as text, JSON and Markdown."""
 
 import json
 import os
@@ -17,8 +15,8 @@ from toolcatalog.cli.main import main
 SLUG = "GITHUB_CREATE_ISSUE"
 
 
-def test_text(shipped_build: Path) -> None:
-    """What a person asks for is there, and in a pipe there are no colours."""
+def test_text_format(shipped_build: Path) -> None:
+    """Without colors in a pipe."""
     displayed = run_successfully(
         "show", SLUG, "--build", shipped_build, env={"TERM": "xterm-256color"}
     )
@@ -29,8 +27,8 @@ def test_text(shipped_build: Path) -> None:
     assert "\x1b" not in displayed
 
 
-def test_the_very_document(shipped_build: Path) -> None:
-    """`--format json` is what the API and the site give, byte for byte."""
+def test_json_is_the_document(shipped_build: Path) -> None:
+    """The bytes of API and site."""
     site = shipped_build.parent / "site" / "tools" / SLUG
     assert (
         run_successfully("show", SLUG, "--build", shipped_build, "--format", "json")
@@ -44,16 +42,16 @@ def test_the_very_document(shipped_build: Path) -> None:
 
 
 @pytest.mark.parametrize("slug", [SLUG, "GITHUB_ADVANCED_SEARCH_ISSUES", "GITHUB_CLOSE_ISSUE"])
-def test_markdown_is_the_twin_of_the_page(shipped_build: Path, slug: str) -> None:
-    """Deprecated tools with their reasons too."""
+def test_markdown_is_the_page_as_markdown(shipped_build: Path, slug: str) -> None:
+    """Also of deprecated tools."""
     assert (
         run_successfully("show", slug, "--build", shipped_build, "--format", "markdown")
         == (shipped_build.parent / "site" / "tools" / slug / "index.md").read_text()
     )
 
 
-def test_a_deprecated_tool(shipped_build: Path) -> None:
-    """Why and what instead, which the document does not say."""
+def test_deprecated_tool_has_its_reason(shipped_build: Path) -> None:
+    """With the replacement, which the document lacks."""
     displayed = run_successfully("show", "GITHUB_ADVANCED_SEARCH_ISSUES", "--build", shipped_build)
     assert (
         "Deprecated since 2025-10-27, until 2026-06-30. Use GITHUB_SEARCH_ISSUES_AND_PULL_REQUESTS"
@@ -61,10 +59,8 @@ def test_a_deprecated_tool(shipped_build: Path) -> None:
     )
 
 
-def test_a_toolkit(shipped_build: Path) -> None:
-    """A lower-case slug is a toolkit: its tools as text, its index as JSON, all of its tools as
-    Markdown.
-    """
+def test_toolkit(shipped_build: Path) -> None:
+    """A lowercase slug: its tools as text, its index as JSON, all tools as Markdown."""
     assert f"\n{SLUG} " in run_successfully("show", "github", "--build", shipped_build)
     index = json.loads(
         run_successfully("show", "github", "--build", shipped_build, "--format", "json")
@@ -115,10 +111,10 @@ def test_a_toolkit(shipped_build: Path) -> None:
         ([SLUG, "--build", "none"], "There is no finished build in none: "),
     ],
 )
-def test_a_sentence_that_says_what_to_do(
+def test_errors_are_one_sentence(
     shipped_build: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
-    """Exit code 2, one line."""
+    """Exit code 2."""
     assert main(["show", "--build", str(shipped_build), *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -126,8 +122,9 @@ def test_a_sentence_that_says_what_to_do(
     assert err.count("\n") == 1
 
 
-def test_a_toolkit_without_tools(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A build knows no more of it than its slug, and says what to do."""
+def test_toolkit_without_tools_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "catalog" / "toolkits" / "a"
     folder.mkdir(parents=True)
     (tmp_path / "catalog" / "catalog.yaml").write_text("title: A\n")
@@ -144,8 +141,8 @@ def test_a_toolkit_without_tools(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize(("extra", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
-def test_colours_on_a_terminal(shipped_build: Path, extra: dict[str, str], coloured: bool) -> None:
-    """The words are those of a pipe, broken to the width of the terminal."""
+def test_colors_at_a_terminal(shipped_build: Path, extra: dict[str, str], coloured: bool) -> None:
+    """Same words as in a pipe, wrapped to its width."""
     actual, reference = pty.openpty()
     command = [sys.executable, "-m", "toolcatalog", "show", SLUG, "--build", str(shipped_build)]
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {

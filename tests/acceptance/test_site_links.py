@@ -1,6 +1,4 @@
-"""Every page of the site as it is written: each link, source and anchor leads somewhere, and the
-page keeps the rules of all pages.
-"""
+"""Links of the site: every target exists."""
 
 import re
 from collections import Counter
@@ -131,8 +129,8 @@ def check(site: Path, files: list[Path]) -> None:
     assert not results, "\n".join(results[:40])
 
 
-def test_pages_of_the_shipped_catalog(shipped_build: Path) -> None:
-    """All of them; and each knows the way to the root."""
+def test_shipped_catalog_has_no_broken_links(shipped_build: Path) -> None:
+    """All pages, with their relative root."""
     site = (shipped_build.parent / "site").resolve()
     files = sorted(site.rglob("*.html"))
     assert len(files) > 200
@@ -148,10 +146,8 @@ def test_pages_of_the_shipped_catalog(shipped_build: Path) -> None:
 
 
 @pytest.mark.xdist_group("imported")
-def test_pages_of_real_definitions(imported_build: Path) -> None:
-    """930 imported tools, whose texts nobody wrote for this: all lists and every fifth of the other
-    pages.
-    """
+def test_imported_catalog_has_no_broken_links(imported_build: Path) -> None:
+    """930 real tools: all lists and every fifth page."""
     site = (imported_build.parent / "site").resolve()
     files = sorted(site.rglob("*.html"))
     tools = [file for file in files if file.parent.parent.name == "tools"]
@@ -159,8 +155,7 @@ def test_pages_of_real_definitions(imported_build: Path) -> None:
     check(site, [*(file for file in files if file.parent.parent.name != "tools"), *tools[::5]])
 
 
-def test_machine_readable_links(shipped_build: Path) -> None:
-    """What llms.txt names is there."""
+def test_llms_txt_links_exist(shipped_build: Path) -> None:
     site = shipped_build.parent / "site"
     links = re.findall(r"\]\(([^)\s]+)\)", (site / "llms.txt").read_text())
     assert links

@@ -1,6 +1,4 @@
-"""`toolcatalog snapshots`: what there is, going back and forward, removing what is old; what is not
-whole is never put in force.
-"""
+"""`toolcatalog snapshots`: list, use, prune and verify."""
 
 import json
 import os
@@ -29,16 +27,14 @@ def describe(folder: Path, text: str) -> None:
     )
 
 
-def said(out: Path) -> str:
-    """What that tool says of itself in the snapshot in force."""
+def read_description(out: Path) -> str:
+    """Return the description of the tool in the current snapshot."""
     return str(json.loads(read_newest_documents(out / "current")["CLOCK_NOW"])["description"])
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
-    """A folder with a catalog and a build that has four snapshots, an hour between each, and their
-    digests, oldest first.
-    """
+def four_snapshots(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A folder with a catalog and a build with four snapshots, an hour apart, and their digests."""
     folder = tmp_path_factory.mktemp("made")
     shutil.copytree(HISTORY, folder / "catalog")
     digests = []
@@ -51,23 +47,23 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
 
 
 @pytest.fixture
-def out(made: tuple[Path, list[str]], tmp_path: Path) -> Path:
+def out(four_snapshots: tuple[Path, list[str]], tmp_path: Path) -> Path:
     """A copy of that build."""
-    shutil.copytree(made[0] / "catalog", tmp_path / "catalog")
-    return Path(shutil.copytree(made[0] / "build", tmp_path / "build", symlinks=True))
+    shutil.copytree(four_snapshots[0] / "catalog", tmp_path / "catalog")
+    return Path(shutil.copytree(four_snapshots[0] / "build", tmp_path / "build", symlinks=True))
 
 
 @pytest.fixture
-def digests(made: tuple[Path, list[str]]) -> list[str]:
-    return made[1]
+def digests(four_snapshots: tuple[Path, list[str]]) -> list[str]:
+    return four_snapshots[1]
 
 
 def present(out: Path) -> set[str]:
     return {path.name for path in (out / "snapshots").iterdir()}
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """The one sentence of a command that exits with 2; nothing is in force that was not before."""
+def run_refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """Return the one sentence of a command that exits with 2 and leaves `current` unchanged."""
     capsys.readouterr()
     assert main(["snapshots", *map(str, arguments)]) == 2
     out, err = capsys.readouterr()
@@ -86,9 +82,7 @@ def damage(out: Path, digest: str) -> None:
 
 
 def test_list_shows_the_newest_first(out: Path, digests: list[str]) -> None:
-    """One line a snapshot, numbers as in its manifest, and which is current; JSON has the same
-    with whole digests.
-    """
+    """A line each with numbers of the manifest and the current one; JSON has whole digests."""
     lines = run_successfully("snapshots", "list", "--build", out).splitlines()
     assert lines[0].split() == [
         "DIGEST",
@@ -122,10 +116,8 @@ def test_list_shows_the_newest_first(out: Path, digests: list[str]) -> None:
     assert {(item["state"], item["wrong"]) for item in output} == {("", "")}
 
 
-def test_list_hides_nothing(out: Path, digests: list[str]) -> None:
-    """Half a snapshot, one of another format and one that is not a folder are listed as what they
-    are; left-overs are not snapshots.
-    """
+def test_list_includes_invalid_snapshots(out: Path, digests: list[str]) -> None:
+    """Incomplete ones, other formats and files; temporary files are left out."""
     (out / "snapshots" / digests[0] / "manifest.json").unlink()
     (out / "snapshots" / digests[1] / "query.words").unlink()
     manifest = out / "snapshots" / digests[2] / "manifest.json"
@@ -136,9 +128,9 @@ def test_list_hides_nothing(out: Path, digests: list[str]) -> None:
     )
     (out / "snapshots" / ("f" * 64)).write_text("")
     (out / "snapshots" / "new.part").mkdir()
-    done = run_toolcatalog("snapshots", "list", "--build", out)
+    result = run_toolcatalog("snapshots", "list", "--build", out)
     states = {
-        line.split()[0]: line.partition("kB")[2].strip() for line in done.stdout.splitlines()[1:]
+        line.split()[0]: line.partition("kB")[2].strip() for line in result.stdout.splitlines()[1:]
     }
     expected = [
         (digests[0], "half"),
@@ -148,21 +140,19 @@ def test_list_hides_nothing(out: Path, digests: list[str]) -> None:
         ("f" * 64, "half"),
     ]
     assert states == {digest[:12]: state for digest, state in expected}
-    assert done.returncode == 0
-    assert "(query.words is missing): build again, or use another one." in done.stderr
+    assert result.returncode == 0
+    assert "(query.words is missing): build again, or use another one." in result.stderr
     assert (
         f"has format {snapshot_format.FORMAT + 1}, this program reads {snapshot_format.FORMAT}: it"
-        " is of a newer toolcatalog: upgrade" in done.stderr
+        " is of a newer toolcatalog: upgrade" in result.stderr
     )
-    assert len(done.stderr.splitlines()) == 4
+    assert len(result.stderr.splitlines()) == 4
 
 
-def test_digests_that_start_alike_are_shown_longer(
+def test_digests_are_abbreviated_uniquely(
     out: Path, digests: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As many characters as tell one from the other, and a name that fits both is refused with
-    both.
-    """
+    """An ambiguous prefix is refused with all matches."""
     twin = digests[0][:20] + ("1" if digests[0][20] == "0" else "0") * 44
     (out / "snapshots" / twin).mkdir()
     displayed = {
@@ -173,51 +163,47 @@ def test_digests_that_start_alike_are_shown_longer(
     both = ", ".join(sorted([twin[:21], digests[0][:21]]))
     assert (
         f"Several snapshots start with '{twin[:14]}': {both}. Write more of its digest."
-        in refused(capsys, "use", twin[:14], "--build", out)
+        in run_refused(capsys, "use", twin[:14], "--build", out)
     )
 
 
 # Use
 
 
-def test_back_and_forward(out: Path, digests: list[str]) -> None:
-    """`use` names what was and what is, `current` moves at once, and everything of the older
-    snapshot is answered.
-    """
-    done = run_toolcatalog("snapshots", "use", digests[0][:12], "--build", out)
-    assert (done.returncode, done.stdout) == (0, f"{digests[0]}\n")
-    assert f"was {digests[3][:12]}, and is {digests[0][:12]} now" in done.stderr
-    assert "To roll the site back too, revert the catalog in git" in done.stderr
+def test_use_switches_back_and_forward(out: Path, digests: list[str]) -> None:
+    """It prints both digests, and `current` changes at once."""
+    result = run_toolcatalog("snapshots", "use", digests[0][:12], "--build", out)
+    assert (result.returncode, result.stdout) == (0, f"{digests[0]}\n")
+    assert f"was {digests[3][:12]}, and is {digests[0][:12]} now" in result.stderr
+    assert "To roll the site back too, revert the catalog in git" in result.stderr
     assert (out / "current").readlink() == Path("snapshots") / digests[0]
-    assert said(out) == "one"
+    assert read_description(out) == "one"
     assert retention.switch_current(out, digests[2].upper()) == (digests[0], digests[2])
-    assert said(out) == "three"
+    assert read_description(out) == "three"
     assert open_build(out).digest == digests[2]
     repeated = run_toolcatalog("snapshots", "use", digests[2], "--build", out)
     assert (repeated.returncode, repeated.stdout) == (0, f"{digests[2]}\n")
     assert "names this snapshot already" in repeated.stderr
 
 
-def test_the_next_build_moves_forward_again(out: Path, digests: list[str]) -> None:
-    """After a rollback the catalog, which has not changed, is published again: the newest snapshot
-    and no other.
-    """
+def test_build_after_a_rollback_restores_the_newest(out: Path, digests: list[str]) -> None:
+    """Of the unchanged catalog."""
     catalog, site = out.with_name("catalog"), out.with_name("site")
     assert build(catalog, out, site).changed is False
     assert build(catalog, out, site).changed is False
     retention.switch_current(out, digests[1])
-    assert said(out) == "two"
+    assert read_description(out) == "two"
     built = build(catalog, out, site)
-    assert (built.changed, built.digest, said(out)) == (True, digests[3], "four")
+    assert (built.changed, built.digest, read_description(out)) == (True, digests[3], "four")
     assert present(out) == {*digests}
     assert build(catalog, out, site).changed is False
 
 
 @pytest.mark.parametrize("invalid", ["a byte", "half", "newer", "a link out"])
-def test_what_is_not_whole_is_never_in_force(
+def test_invalid_snapshot_cannot_be_used(
     invalid: str, out: Path, digests: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One sentence says what is wrong, and `current` stays where it is."""
+    """One sentence says why, and `current` stays."""
     folder = out / "snapshots" / digests[0]
     if invalid == "a byte":
         damage(out, digests[0])
@@ -231,7 +217,7 @@ def test_what_is_not_whole_is_never_in_force(
     else:
         shutil.rmtree(folder)
         folder.symlink_to(digests[1])
-    message = refused(capsys, "use", digests[0], "--build", out)
+    message = run_refused(capsys, "use", digests[0], "--build", out)
     expected = {
         "a byte": (
             "is incomplete or damaged (tools.json has other bytes than were written), and "
@@ -243,61 +229,55 @@ def test_what_is_not_whole_is_never_in_force(
         "a link out": "is a symbolic link, and a build writes to plain folders only",
     }
     assert expected[invalid] in message
-    assert said(out) == "four"
+    assert read_description(out) == "four"
 
 
-def test_names_that_fit_none(
+def test_unknown_digest_suggests_the_nearest(
     out: Path, digests: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A slip in a digest is met with the nearest one; something else with where to look."""
     slip = digests[1][:5] + ("0" if digests[1][5] != "0" else "1") + digests[1][6:12]
     assert (
         f"starts with '{slip}': did you mean {digests[1][:12]}? `toolcatalog snapshots list`"
-        in refused(capsys, "use", slip, "--build", out)
+        in run_refused(capsys, "use", slip, "--build", out)
     )
-    assert "did you mean" not in refused(capsys, "use", "zzzz", "--build", out)
-    assert "Several snapshots start with ''" in refused(capsys, "use", "", "--build", out)
-    assert "starts with '../current'" in refused(capsys, "verify", "../current", "--build", out)
+    assert "did you mean" not in run_refused(capsys, "use", "zzzz", "--build", out)
+    assert "Several snapshots start with ''" in run_refused(capsys, "use", "", "--build", out)
+    assert "starts with '../current'" in run_refused(capsys, "verify", "../current", "--build", out)
 
 
-def test_a_build_that_writes_is_not_disturbed(
+def test_running_build_blocks_use_and_prune(
     out: Path, digests: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """While a build has the lock, neither `use` nor `prune` changes anything; who only looks need
-    not wait.
-    """
+    """Reading commands do not wait."""
     with files.lock(out / ".lock") as acquired:
         assert acquired
         for arguments in (["use", digests[0]], ["prune", "--keep", "0"]):
-            assert f"Another build is writing to {out}: try again" in refused(
+            assert f"Another build is writing to {out}: try again" in run_refused(
                 capsys, *arguments, "--build", out
             )
         assert main(["snapshots", "list", "--build", str(out)]) == 0
         assert main(["snapshots", "verify", "--build", str(out)]) == 0
     assert present(out) == {*digests}
-    assert said(out) == "four"
+    assert read_description(out) == "four"
 
 
 # Prune
 
 
-def test_prune_keeps_the_newest_and_the_one_in_force(out: Path, digests: list[str]) -> None:
-    """With the oldest in force, it and the newest others stay; what was removed is printed;
-    `--dry-run` only prints.
-    """
+def test_prune_keeps_the_newest_and_the_current(out: Path, digests: list[str]) -> None:
+    """It prints what it removed; `--dry-run` only prints."""
     retention.switch_current(out, digests[0])
     would = run_toolcatalog("snapshots", "prune", "--keep", 1, "--dry-run", "--build", out)
     assert present(out) == {*digests}
-    done = run_toolcatalog("snapshots", "prune", "--keep", 1, "--build", out)
-    assert would.stdout == done.stdout == f"{digests[2]}\n{digests[1]}\n"
+    result = run_toolcatalog("snapshots", "prune", "--keep", 1, "--build", out)
+    assert would.stdout == result.stdout == f"{digests[2]}\n{digests[1]}\n"
     assert would.stderr.startswith("Would remove 2 snapshots (")
-    assert done.stderr.startswith("Removed 2 snapshots (")
+    assert result.stderr.startswith("Removed 2 snapshots (")
     assert present(out) == {digests[0], digests[3]}
-    assert said(out) == "one"
+    assert read_description(out) == "one"
 
 
-def test_prune_keeps_three_others(out: Path, digests: list[str]) -> None:
-    """Unless another number is asked for; all others go with 0."""
+def test_prune_keeps_three_others_by_default(out: Path, digests: list[str]) -> None:
     assert run_successfully("snapshots", "prune", "--build", out) == ""
     assert present(out) == {*digests}
     assert (
@@ -306,24 +286,20 @@ def test_prune_keeps_three_others(out: Path, digests: list[str]) -> None:
     assert present(out) == {digests[3]}
 
 
-def test_prune_takes_what_is_half_first(out: Path, digests: list[str]) -> None:
-    """Nobody can go back to half a snapshot: it takes no other's place; nor do left-overs of killed
-    builds stay. Files of others do.
-    """
+def test_prune_removes_incomplete_snapshots_first(out: Path, digests: list[str]) -> None:
+    """And temporary files of killed builds; other files stay."""
     (out / "snapshots" / digests[2] / "query.words").unlink()
     (out / "snapshots" / digests[1] / "manifest.json").unlink()
     (out / "snapshots" / "new.part" / "toolkits").mkdir(parents=True)
     (out / "snapshots" / "README").write_text("")
-    done = run_toolcatalog("snapshots", "prune", "--keep", 1, "--build", out)
-    assert {*done.stdout.split()} == {digests[1], digests[2]}
-    assert ", and what 1 killed builds had left" in done.stderr
+    result = run_toolcatalog("snapshots", "prune", "--keep", 1, "--build", out)
+    assert {*result.stdout.split()} == {digests[1], digests[2]}
+    assert ", and what 1 killed builds had left" in result.stderr
     assert present(out) == {digests[0], digests[3], "README"}
 
 
-def test_a_prune_that_was_killed_is_done_again(out: Path, digests: list[str]) -> None:
-    """What it had taken out of its place is no snapshot any more; the same one, built again since
-    then, can be removed like any other.
-    """
+def test_killed_prune_is_finished_by_the_next(out: Path, digests: list[str]) -> None:
+    """A snapshot built again in between can be removed, too."""
     killed = out / "snapshots" / f"{digests[0]}.removed.part"
     shutil.copytree(out / "snapshots" / digests[0], killed)
     assert [item.digest for item in retention.list_snapshots(out)] == [*reversed(digests)]
@@ -332,24 +308,23 @@ def test_a_prune_that_was_killed_is_done_again(out: Path, digests: list[str]) ->
     assert present(out) == {digests[3]}
 
 
-def test_prune_removes_nothing_where_none_is_in_force(
+def test_prune_without_current_removes_nothing(
     out: Path, digests: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is wanted is unknown then."""
     (out / "current").unlink()
     for dry in ([], ["--dry-run"]):
-        assert "names no snapshot, so none is removed" in refused(
+        assert "names no snapshot, so none is removed" in run_refused(
             capsys, "prune", "--keep", "0", *dry, "--build", out
         )
     (out / "current").symlink_to("snapshots/" + "0" * 64)
-    assert "names no snapshot, so none is removed" in refused(
+    assert "names no snapshot, so none is removed" in run_refused(
         capsys, "prune", "--keep", "0", "--build", out
     )
     assert present(out) == {*digests}
 
 
-def test_who_has_a_snapshot_open_goes_on_reading(out: Path, digests: list[str]) -> None:
-    """Every document that was open before is answered after its snapshot was removed."""
+def test_open_snapshot_survives_prune(out: Path, digests: list[str]) -> None:
+    """Every document can still be read."""
     store = open_build(out)
     retention.switch_current(out, digests[0])
     assert [item.digest for item in retention.prune_snapshots(out, 0).removed] == [
@@ -365,10 +340,8 @@ def test_who_has_a_snapshot_open_goes_on_reading(out: Path, digests: list[str]) 
 # Verify
 
 
-def test_verify_reports_all_that_is_wrong(out: Path, digests: list[str]) -> None:
-    """Every snapshot is verified, or those that are named; a line for each thing that is wrong, and
-    1.
-    """
+def test_verify_reports_all_damage(out: Path, digests: list[str]) -> None:
+    """All snapshots or named ones; a line per problem, and exit code 1."""
     good = run_toolcatalog("snapshots", "verify", "--build", out)
     assert (good.returncode, good.stdout, good.stderr.strip().rpartition("\n")[2]) == (
         0,
@@ -382,9 +355,9 @@ def test_verify_reports_all_that_is_wrong(out: Path, digests: list[str]) -> None
     manifest.write_bytes(
         manifest.read_bytes().replace(b'"format":%d' % snapshot_format.FORMAT, b'"format":9')
     )
-    done = run_toolcatalog("snapshots", "verify", "--build", out)
-    lines = [line for line in done.stderr.splitlines() if not line.startswith("Verifying")]
-    assert (done.returncode, done.stdout) == (1, "")
+    result = run_toolcatalog("snapshots", "verify", "--build", out)
+    lines = [line for line in result.stderr.splitlines() if not line.startswith("Verifying")]
+    assert (result.returncode, result.stdout) == (1, "")
     assert {line.partition(":")[0] for line in lines[:-1]} == {
         digest[:12] for digest in digests[:3]
     }
@@ -404,11 +377,11 @@ def test_verify_reports_all_that_is_wrong(out: Path, digests: list[str]) -> None
 
 
 @pytest.mark.parametrize("arguments", [["list"], ["use", "ab"], ["prune"], ["verify"]])
-def test_no_build_is_one_sentence(
+def test_missing_build_is_reported(
     arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where nothing was built there is nothing to list or to go back to, and nothing is made."""
-    message = refused(capsys, *arguments, "--build", tmp_path / "none")
+    """Nothing is created."""
+    message = run_refused(capsys, *arguments, "--build", tmp_path / "none")
     assert (
         message
         == f"error: There is no finished build in {tmp_path}/none: run `toolcatalog build`, or name"

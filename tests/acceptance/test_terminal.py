@@ -1,6 +1,4 @@
-"""How problems look: the source line, the caret below its place, colours only where somebody sees
-them.
-"""
+"""Problems at a terminal: source lines, carets and colors."""
 
 import os
 import pty
@@ -43,8 +41,8 @@ def look(
     return source.removeprefix(gutter), carets[len(gutter) :]
 
 
-def test_a_whole_problem() -> None:
-    """Place, rule, what was found, the source with a caret, what was expected and what to do."""
+def test_complete_problem() -> None:
+    """Place, rule, message, source with a caret, expectation and help."""
     problem = Problem(
         path="catalog/x.yaml",
         line=9,
@@ -65,10 +63,8 @@ def test_a_whole_problem() -> None:
     )
 
 
-def test_what_is_not_known_is_left_out() -> None:
-    """Without a source line, an expectation or help there is one line and nothing hanging below
-    it.
-    """
+def test_unknown_parts_are_left_out() -> None:
+    """Without source, expectation or help there is one line."""
     problem = Problem(
         path="catalog/x.yaml",
         line=1,
@@ -95,12 +91,10 @@ def test_what_is_not_known_is_left_out() -> None:
         ("a: [b", 4, 30, "a: [b", "   ^^"),
     ],
 )
-def test_carets_stand_below_what_is_meant(
+def test_carets_are_aligned(
     excerpt: str, column: int, length: int, source: str, carets: str
 ) -> None:
-    """Also after tabs, wide and combining characters, and what could change the terminal; at the
-    end of a line there is one caret.
-    """
+    """After tabs, wide and combining characters and escapes; one caret at the end of a line."""
     assert look(excerpt, column, length) == (source, carets)
 
 
@@ -108,9 +102,7 @@ def test_carets_stand_below_what_is_meant(
 @pytest.mark.parametrize("column", [1, 30, 250, 499, 500, 501])
 @pytest.mark.parametrize("length", [1, 7, 400])
 def test_long_lines_are_cut_around_the_place(excerpt: str, column: int, length: int) -> None:
-    """However long the line, and wherever its place: it fits in the room, an ellipsis says where it
-    was cut, a caret stands below it.
-    """
+    """With ellipses and a caret."""
     source, carets = look(excerpt, column, length)
     assert "^" in carets
     assert cell_len(carets) <= 60
@@ -120,15 +112,14 @@ def test_long_lines_are_cut_around_the_place(excerpt: str, column: int, length: 
     assert cell_len(source) > 30
 
 
-def test_a_line_that_fits_is_not_cut() -> None:
-    """All of the room is used before anything is left out."""
+def test_fitting_line_is_not_cut() -> None:
     assert look("x" * 54, 54, available=60) == ("x" * 54, " " * 53 + "^")
     assert look("x" * 55, 1, available=60)[0] == "x" * 53 + "…"
     assert look("x" * 55, 55, available=60)[0] == "…" + "x" * 53
 
 
 def run_in_terminal(catalog: Path, columns: int, env: Mapping[str, str]) -> str:
-    """What `check` writes to a terminal of so many columns."""
+    """Return what `check` writes to a terminal of this width."""
     parent, child = pty.openpty()
     command = [sys.executable, "-m", "toolcatalog", "check", "--catalog", str(catalog)]
     settings = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns), **env}
@@ -159,10 +150,8 @@ def broken(tmp_path: Path) -> Path:
 COLOUR = re.compile(r"\x1b\[(?:1;)?3[0-9]m")
 
 
-def test_in_a_terminal(broken: Path) -> None:
-    """Colours, and source lines that fit into the window, so that no caret is wrapped away from its
-    place.
-    """
+def test_colors_at_a_terminal(broken: Path) -> None:
+    """Source lines fit the window, so that carets stay aligned."""
     content = run_in_terminal(broken, 72, {})
     assert COLOUR.search(content)
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", content).replace("\r", "")
@@ -172,19 +161,15 @@ def test_in_a_terminal(broken: Path) -> None:
     assert source.endswith("…")
 
 
-def test_no_color(broken: Path) -> None:
-    """`NO_COLOR` in the environment: no colour."""
+def test_no_color_disables_colors(broken: Path) -> None:
     content = run_in_terminal(broken, 72, {"NO_COLOR": "1"})
     assert "error" in content
     assert not COLOUR.search(content)
 
 
-def test_in_a_pipe(broken: Path) -> None:
-    """The same words without any escape, all on standard error; standard output stays free for
-    machines.
-    """
-    done = run_toolcatalog("check", "--catalog", broken)
-    assert done.returncode == 1
-    assert "\x1b" not in done.stdout
-    assert " 1 | titel: xxx" in done.stdout
-    assert done.stdout.endswith("2 errors in 1 file, of 1 file read.\n")
+def test_pipe_gets_plain_text_on_standard_error(broken: Path) -> None:
+    result = run_toolcatalog("check", "--catalog", broken)
+    assert result.returncode == 1
+    assert "\x1b" not in result.stdout
+    assert " 1 | titel: xxx" in result.stdout
+    assert result.stdout.endswith("2 errors in 1 file, of 1 file read.\n")

@@ -1,4 +1,4 @@
-"""Toolkits, categories and slugs through the unmodified client libraries.
+"""The toolkits, categories and slugs of the API.
 
 The files of the shipped catalog say what each answer must contain.
 """
@@ -34,7 +34,7 @@ def tool_counts(catalog: ReferenceModel) -> dict[str, int]:
 
 
 def test_list_has_every_toolkit(client: ApiClient, catalog: ReferenceModel) -> None:
-    """Each toolkit has the texts of its file, the number of its tools and its dates."""
+    """With texts, number of tools and dates."""
     page = client.call_ok("toolkits", {"limit": 1000})
     assert (page["total_items"], page["total_pages"], page["current_page"]) == (len(TOOLKITS), 1, 1)
     assert page["next_cursor"] is None
@@ -55,20 +55,19 @@ def test_list_has_every_toolkit(client: ApiClient, catalog: ReferenceModel) -> N
         assert days == [versions[0][:8], versions[-1][:8]]
 
 
-def test_pages_follow_each_other(client: ApiClient) -> None:
-    """The pages of two toolkits together have each toolkit once."""
-    seen, cursor = list[str](), dict[str, str]()
+def test_pages_have_each_toolkit_once(client: ApiClient) -> None:
+    listed_slugs, cursor = list[str](), dict[str, str]()
     while True:
         page = client.call_ok("toolkits", {"limit": 2, **cursor})
-        seen += slugs(page)
+        listed_slugs += slugs(page)
         if page["next_cursor"] is None:
             break
         cursor = {"cursor": page["next_cursor"]}
-    assert seen == BY_NAME
+    assert listed_slugs == BY_NAME
 
 
 def test_filter_by_category(client: ApiClient) -> None:
-    """A category selects the toolkits that have it; an unknown one selects nothing."""
+    """An unknown category matches nothing."""
     expected = [slug for slug in BY_NAME if "developer-tools" in TOOLKITS[slug]["categories"]]
     assert expected
     assert slugs(client.call_ok("toolkits", {"category": "developer-tools"})) == expected
@@ -85,8 +84,8 @@ def test_search(client: ApiClient, search: str) -> None:
 def test_sort_by_usage(client: ApiClient, catalog: ReferenceModel) -> None:
     """A toolkit with more tools comes first."""
     counts = tool_counts(catalog)
-    found = slugs(client.call_ok("toolkits", {"sort_by": "usage", "limit": 1000}))
-    assert found == sorted(BY_NAME, key=lambda slug: -counts[slug])
+    result = slugs(client.call_ok("toolkits", {"sort_by": "usage", "limit": 1000}))
+    assert result == sorted(BY_NAME, key=lambda slug: -counts[slug])
 
 
 @pytest.mark.parametrize(
@@ -98,7 +97,7 @@ def test_managed_by(client: ApiClient, managed_by: str, count: int) -> None:
 
 
 def test_get_toolkit(client: ApiClient, catalog: ReferenceModel) -> None:
-    """A toolkit has its texts and all its versions; `version` selects one of them."""
+    """With texts and all versions; `version` selects one."""
     for slug, toolkit in TOOLKITS.items():
         result = client.call_ok("toolkit", {"slug": slug})
         versions = catalog.toolkits[slug]
@@ -129,8 +128,8 @@ def test_get_toolkit(client: ApiClient, catalog: ReferenceModel) -> None:
         ),
     ],
 )
-def test_unknown_toolkit(client: ApiClient, args: Any, slug: str, fix: str) -> None:
-    """An unknown toolkit or version is 404 with a hint."""
+def test_unknown_toolkit_is_404(client: ApiClient, args: Any, slug: str, fix: str) -> None:
+    """Or an unknown version, with a hint."""
     answer = client.call("toolkit", args)
     assert (answer["status"], answer["error"]) == (404, "NotFoundError")
     error = answer["body"]["error"]
@@ -139,7 +138,7 @@ def test_unknown_toolkit(client: ApiClient, args: Any, slug: str, fix: str) -> N
 
 
 def test_categories(client: ApiClient) -> None:
-    """Every category of a toolkit once, sorted by id, with a readable name."""
+    """Each once, sorted by id, with a readable name."""
     expected = sorted({name for toolkit in TOOLKITS.values() for name in toolkit["categories"]})
     page = client.call_ok("categories")
     assert [item["id"] for item in page["items"]] == expected[:20]
@@ -147,27 +146,25 @@ def test_categories(client: ApiClient) -> None:
     assert all(item["name"][0].isupper() and "-" not in item["name"] for item in page["items"])
 
 
-def test_slugs(client: ApiClient, catalog: ReferenceModel) -> None:
-    """The slugs of all tools, sorted."""
+def test_slugs_are_sorted(client: ApiClient, catalog: ReferenceModel) -> None:
     assert client.call_ok("slugs") == sorted(catalog.tools)
 
 
 def test_limited_key_sees_its_toolkits(
     client: ApiClient,
     keys: dict[str, str | None],
-    seen: tuple[str, ...],
+    visible_toolkits: tuple[str, ...],
     catalog: ReferenceModel,
 ) -> None:
-    """Other toolkits do not exist for a limited key, in no list and under no slug."""
     key = keys["limited"]
-    assert set(slugs(client.call_ok("toolkits", key=key))) == set(seen)
-    visible = {category for slug in seen for category in TOOLKITS[slug]["categories"]}
+    assert set(slugs(client.call_ok("toolkits", key=key))) == set(visible_toolkits)
+    visible = {category for slug in visible_toolkits for category in TOOLKITS[slug]["categories"]}
     page = client.call_ok("categories", key=key)
     assert {item["id"] for item in page["items"]} == visible
     assert client.call_ok("slugs", key=key) == sorted(
-        slug for slug, versions in catalog.tools.items() if versions[-1].toolkit in seen
+        slug for slug, versions in catalog.tools.items() if versions[-1].toolkit in visible_toolkits
     )
-    hidden = next(slug for slug in TOOLKITS if slug not in seen)
+    hidden = next(slug for slug in TOOLKITS if slug not in visible_toolkits)
     assert client.call("toolkit", {"slug": hidden}, key=key)["status"] == 404
 
 
@@ -180,8 +177,8 @@ def test_limited_key_sees_its_toolkits(
         ("search=" + "x" * 4001, "search: 4001 characters, at most 4000 are allowed."),
     ],
 )
-def test_invalid_parameter(shipped: Server, query: str, message: str) -> None:
-    """An invalid parameter is 400 and names what is allowed."""
+def test_invalid_parameter_is_400(shipped: Server, query: str, message: str) -> None:
+    """The error lists allowed values."""
     answer = httpx.get(f"{shipped.url}/api/v3/toolkits?{query}", headers={"x-api-key": shipped.key})
     assert (answer.status_code, answer.json()["error"]["message"]) == (400, message)
 
@@ -191,7 +188,7 @@ def test_invalid_parameter(shipped: Server, query: str, message: str) -> None:
 )
 @pytest.mark.parametrize("coding", ["identity", "gzip"])
 def test_conditional_request(shipped: Server, path: str, coding: str) -> None:
-    """Both prefixes answer with one ETag for each coding, and 304 to it."""
+    """Both prefixes have the same ETag per coding, and answer 304."""
     headers = {"x-api-key": shipped.key, "accept-encoding": coding}
     first = httpx.get(f"{shipped.url}/api/v3{path}", headers=headers)
     second = httpx.get(f"{shipped.url}/api/v3.1{path}", headers=headers)

@@ -1,6 +1,4 @@
-"""`serve --workers`: several processes behind one socket, seen from outside: who answers, what
-happens when one dies, and how it all ends.
-"""
+"""Server processes: replacement, reload, signals and shutdown."""
 
 import os
 import resource
@@ -59,9 +57,9 @@ def answer(connection: socket.socket) -> str:
             return ""
 
 
-def seen(server: Server, expected: int, old: set[str] | None = None) -> set[str]:
-    """As many series as are wanted, beside the old ones; no two processes have the same, and none
-    changes.
+def wait_for_workers(server: Server, expected: int, old: set[str] | None = None) -> set[str]:
+    """Return the request id prefixes of at least `expected` new processes; each has a prefix of its
+    own.
     """
     results: set[str] = set()
 
@@ -73,26 +71,24 @@ def seen(server: Server, expected: int, old: set[str] | None = None) -> set[str]
     return results
 
 
-def test_two_workers_answer_and_a_dead_one_is_replaced(server: Server) -> None:
-    """Each has request ids of its own; when one is killed, the other answers on and a third
-    comes.
-    """
-    previous = seen(server, 2)
+def test_dead_worker_is_replaced(server: Server) -> None:
+    """The other one answers meanwhile; request ids are unique across workers."""
+    previous = wait_for_workers(server, 2)
     assert len(previous) == 2
     pids = worker_pids(server)
     assert len(pids) == 2
     os.kill(victim := min(pids), signal.SIGKILL)
     wait_until(lambda: len(worker_pids(server) - {victim}) == 2)
-    assert len(seen(server, 1, previous)) == 1
+    assert len(wait_for_workers(server, 1, previous)) == 1
     assert "died" in server.log.read_text()
 
 
 @pytest.mark.skipif(
     not hasattr(resource, "prlimit"), reason="only Linux lets one limit a process that runs"
 )
-def test_a_worker_that_the_system_refuses_comes_later(server: Server) -> None:
-    """Those that there are answer meanwhile, and stay where all were to be replaced."""
-    seen(server, 2)
+def test_failed_fork_is_retried(server: Server) -> None:
+    """Existing workers answer, and stay if all were to be replaced."""
+    wait_for_workers(server, 2)
     pids, pid = worker_pids(server), server.process.pid
     previous = resource.prlimit(
         pid, resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
@@ -107,9 +103,8 @@ def test_a_worker_that_the_system_refuses_comes_later(server: Server) -> None:
     wait_until(lambda: len(worker_pids(server) - {victim}) == 2)
 
 
-def test_a_change_of_the_keys_reaches_every_worker(server: Server) -> None:
-    """Each process looks at the key file by itself."""
-    seen(server, 2)
+def test_key_changes_reach_every_worker(server: Server) -> None:
+    wait_for_workers(server, 2)
     secret, _ = api_keys.create(server.keys_file, "default", None, None)
     time.sleep(1)
     for _ in range(20):
@@ -121,14 +116,12 @@ def test_a_change_of_the_keys_reaches_every_worker(server: Server) -> None:
         )
 
 
-def test_a_hangup_replaces_the_workers_in_turn(server: Server) -> None:
-    """SIGHUP brings fresh workers, which open the newest build, and somebody answers all the while,
-    at the second call at the latest.
-    """
-    previous, pids = seen(server, 2), worker_pids(server)
+def test_sighup_replaces_workers_in_turn(server: Server) -> None:
+    """They open the newest build; a client needs at most one retry."""
+    previous, pids = wait_for_workers(server, 2), worker_pids(server)
     server.process.send_signal(signal.SIGHUP)
     wait_until(lambda: healthy(server) and not worker_pids(server) & pids)
-    current = seen(server, 2, previous)
+    current = wait_for_workers(server, 2, previous)
     assert (len(current), len(worker_pids(server))) == (2, 2)
 
 
@@ -143,11 +136,9 @@ def healthy(server: Server) -> bool:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_workers_end_as_one_process_does(server: Server, number: signal.Signals, code: int) -> None:
-    """The request under way is answered, no new connection is taken, the exit code is that of a
-    single process, nobody is left.
-    """
-    seen(server, 2)
+def test_workers_stop_like_one_process(server: Server, number: signal.Signals, code: int) -> None:
+    """They finish running requests, accept no more, and exit with the same code."""
+    wait_for_workers(server, 2)
     pids, (host, port) = worker_pids(server), server.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=TIMEOUT) as connection:
         headers = f"Host: a\r\nx-api-key: {server.key}\r\nContent-Length: 2\r\nExpect: 100-continue"
@@ -173,10 +164,8 @@ def takes_connections(host: str, port: int) -> bool:
 
 
 def test_workers_end_with_their_supervisor(server: Server) -> None:
-    """However that ended: else they would keep the port from the server that is started in its
-    place.
-    """
-    seen(server, 2)
+    """Otherwise they would block the port."""
+    wait_for_workers(server, 2)
     pids, (host, port) = worker_pids(server), server.url.removeprefix("http://").split(":")
     server.process.kill()
     wait_until(lambda: not takes_connections(host, int(port)))
@@ -184,25 +173,21 @@ def test_workers_end_with_their_supervisor(server: Server) -> None:
     assert "Traceback" not in server.log.read_text()
 
 
-def test_what_cannot_be_served_is_reported_once(shipped_build: Path, tmp_path: Path) -> None:
-    """A missing build or key file is one sentence and 2, before any worker starts."""
+def test_unusable_build_or_keys_stop_the_start(shipped_build: Path, tmp_path: Path) -> None:
+    """One sentence and 2, before any worker starts."""
     (tmp_path / "bad.json").write_text("{")
     for arguments in (
         ["--build", tmp_path],
         ["--build", shipped_build, "--keys", tmp_path / "bad.json"],
     ):
-        done = run_toolcatalog("serve", *arguments, "--workers", "2", "--port", "0")
-        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+        result = run_toolcatalog("serve", *arguments, "--workers", "2", "--port", "0")
+        assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
 
 
-def test_a_worker_that_cannot_start_says_why_and_is_tried_again(
-    shipped_build: Path, tmp_path: Path
-) -> None:
-    """While one of them finds a damaged key file, the other answers; when the file is whole again,
-    it comes too.
-    """
+def test_failing_worker_is_logged_and_retried(shipped_build: Path, tmp_path: Path) -> None:
+    """A damaged key file stops a new worker while the other one answers."""
     with start_server(shipped_build, tmp_path, "--workers", "2") as server:
-        previous = seen(server, 2)
+        previous = wait_for_workers(server, 2)
         document = server.keys_file.read_bytes()
         server.keys_file.write_bytes(b"{")
         os.kill(min(worker_pids(server)), signal.SIGKILL)
@@ -214,16 +199,16 @@ def test_a_worker_that_cannot_start_says_why_and_is_tried_again(
             == 200
         )
         server.keys_file.write_bytes(document)
-        seen(server, 1, previous)
+        wait_for_workers(server, 1, previous)
         assert "Traceback" not in server.log.read_text()
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("delay", [0, 0.03, 0.1])
-def test_sigterm_ends_a_server_that_is_starting(
+def test_sigterm_stops_a_starting_server(
     shipped_build: Path, tmp_path: Path, workers: int, delay: float
 ) -> None:
-    """It exits with status 0 and without a traceback, whatever it is doing."""
+    """Exit code 0 and no traceback, at any moment."""
     with start_server(shipped_build, tmp_path, "--workers", str(workers)) as server:
         time.sleep(delay)
         server.process.send_signal(signal.SIGTERM)
@@ -234,7 +219,7 @@ def test_sigterm_ends_a_server_that_is_starting(
 def test_workers_import_nothing_from_the_working_directory(
     shipped_build: Path, tmp_path: Path
 ) -> None:
-    """Python starts a worker with `-c`, which puts the working directory on the module path."""
+    """Python starts a worker with `-c`, which adds it to the module path."""
     mark = tmp_path / "mark"
     folder = tmp_path / "folder"
     folder.mkdir()

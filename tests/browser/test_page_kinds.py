@@ -118,7 +118,7 @@ def check_barriers(page: Page) -> None:
 
 
 def test_no_barriers(at: tuple[str, str], open_page: Open) -> None:
-    """axe finds nothing against WCAG 2.2 AA and its own good practice, also in what is folded away."""
+    """axe reports no violation of WCAG 2.2 AA or its best practices, also in closed details."""
     page = open_page(*at, read_axe_source())
     expand_details(page)
     check_barriers(page)
@@ -194,7 +194,10 @@ def test_room_on_a_small_screen_and_on_paper(at: tuple[str, str], open_page: Ope
     """
     page = open_page(*at)
     expand_details(page)
-    wide = "[...document.querySelectorAll('main *')].filter(at => at.getBoundingClientRect().right > innerWidth).map(at => at.outerHTML.slice(0, 99))"
+    wide = (
+        "[...document.querySelectorAll('main *')].filter(at => "
+        "at.getBoundingClientRect().right > innerWidth).map(at => at.outerHTML.slice(0, 99))"
+    )
     for width in (641, 320):
         page.set_viewport_size({"width": width, "height": 640})
         assert page.evaluate("document.documentElement.scrollWidth") <= width, page.evaluate(wide)[
@@ -226,7 +229,8 @@ def test_all_is_there_without_a_script(at: tuple[str, str], open_page: Open) -> 
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     assert (
         page.evaluate(
-            f"[...document.querySelectorAll('[hidden]')].filter(at => !at.matches('{INTERFACE}')).map(at => at.outerHTML.slice(0, 99))"
+            f"[...document.querySelectorAll('[hidden]')].filter(at => "
+            f"!at.matches('{INTERFACE}')).map(at => at.outerHTML.slice(0, 99))"
         )
         == []
     )

@@ -26,9 +26,9 @@ def environment(tmp_path: Path, proxy: FaultyProxy) -> dict[str, str]:
     (tmp_path / "home" / ".aws").mkdir(parents=True)
     config = f"[profile catalog]\nregion = us-east-1\ncredential_process = {program}\n"
     (tmp_path / "home" / ".aws" / "config").write_text(config)
-    kept = {name: value for name, value in proxy.env.items() if "KEY" not in name}
+    variables = {name: value for name, value in proxy.env.items() if "KEY" not in name}
     return {
-        **kept,
+        **variables,
         "HOME": str(tmp_path / "home"),
         "AWS_ACCESS_KEY_ID": "",
         "AWS_SECRET_ACCESS_KEY": "",
@@ -36,23 +36,23 @@ def environment(tmp_path: Path, proxy: FaultyProxy) -> dict[str, str]:
     }
 
 
-def test_a_profile(environment: dict[str, str], small_build: Path, bucket: str) -> None:
-    """`credential_process`, as SSO and roles, is found by the profile."""
+def test_profile(environment: dict[str, str], small_build: Path, bucket: str) -> None:
+    """With `credential_process`, as for SSO and roles."""
     url = f"s3://{bucket}/profile"
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "publish", url, "--build", small_build, env={**environment, "AWS_PROFILE": "catalog"}
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
 
 
-def test_an_unknown_profile(environment: dict[str, str], small_build: Path, bucket: str) -> None:
-    done = run_toolcatalog(
+def test_unknown_profile(environment: dict[str, str], small_build: Path, bucket: str) -> None:
+    result = run_toolcatalog(
         "publish",
         f"s3://{bucket}/x",
         "--build",
         small_build,
         env={**environment, "AWS_PROFILE": "absent"},
     )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "(absent) could not be found" in done.stderr
-    assert "Correct AWS_PROFILE or ~/.aws/config" in done.stderr
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "(absent) could not be found" in result.stderr
+    assert "Correct AWS_PROFILE or ~/.aws/config" in result.stderr

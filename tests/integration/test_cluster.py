@@ -1,6 +1,4 @@
-"""The room `cluster`: builds on a real dask scheduler and its workers, processes of this machine,
-give what a local build gives.
-"""
+"""Tests of `build.cluster`: builds on a real dask scheduler and workers equal local builds."""
 
 import json
 import os
@@ -47,7 +45,7 @@ class Cluster:
     def start(
         self, name: str, *arguments: object, env: Environment | None = None
     ) -> "subprocess.Popen[bytes]":
-        """One process of the cluster, with its log beside."""
+        """Start a process of the cluster with its log."""
         log = self.stack.enter_context((self.folder / f"{name}.log").open("wb"))
         command = [
             sys.executable,
@@ -78,17 +76,17 @@ class Cluster:
 
 
 def midway(process: "subprocess.Popen[str]", folder: Path, busy_with: str = PARTS) -> bool:
-    """Whether a build has begun to write such files, or has ended too early."""
+    """Return whether a build has started to write such files, or ended too early."""
     return next(folder.glob(busy_with), None) is not None or process.poll() is not None
 
 
 @contextmanager
 def cluster_of(workers: int, folder: Path, env: Environment) -> Iterator[Cluster]:
-    """A cluster of so many workers on free ports of this machine."""
+    """Start a cluster with this number of workers on free ports."""
     folder.mkdir()
     with ExitStack() as stack:
-        found = Cluster(folder, env, stack)
-        told = folder / "scheduler.json"
+        result = Cluster(folder, env, stack)
+        output = folder / "scheduler.json"
         free = (
             "--host",
             "127.0.0.1",
@@ -98,18 +96,18 @@ def cluster_of(workers: int, folder: Path, env: Environment) -> Iterator[Cluster
             "127.0.0.1:0",
             "--no-dashboard",
         )
-        found.scheduler = found.start("scheduler", *free, "--scheduler-file", told)
-        wait_until(lambda: told.exists() and told.read_text().endswith("}"))
-        found.address = json.loads(told.read_text())["address"]
+        result.scheduler = result.start("scheduler", *free, "--scheduler-file", output)
+        wait_until(lambda: output.exists() and output.read_text().endswith("}"))
+        result.address = json.loads(output.read_text())["address"]
         for _ in range(workers):
-            found.join()
-        yield found
+            result.join()
+        yield result
 
 
 @pytest.fixture(scope="module")
 def env(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """All run one copy of the program, because all that a worker runs must stay as it is; and a
-    configuration of dask that is nobody's.
+    """The environment of all processes: one copy of the program, and a separate configuration of
+    dask.
     """
     folder = tmp_path_factory.mktemp("program")
     shutil.copytree(
@@ -132,8 +130,8 @@ def local(catalog: Path, env: Environment, tmp_path_factory: pytest.TempPathFact
     changed.
     """
     folder = tmp_path_factory.mktemp("local")
-    done = building(catalog, folder, env)
-    assert finished(done)[0] == 0
+    result = building(catalog, folder, env)
+    assert finished(result)[0] == 0
     return folder
 
 
@@ -142,8 +140,8 @@ def cluster(env: Environment, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """A scheduler and two workers, of a user with another secret. Not to be changed."""
     folder = tmp_path_factory.mktemp("cluster")
     theirs = {**env, "XDG_CACHE_HOME": str(folder / "home")}
-    with cluster_of(2, folder / "cluster", theirs) as found:
-        yield found
+    with cluster_of(2, folder / "cluster", theirs) as result:
+        yield result
 
 
 def building(
@@ -161,10 +159,8 @@ def finished(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
     return process.returncode, output, complaint
 
 
-def refused(catalog: Path, folder: Path, env: Environment, *arguments: str) -> str:
-    """The one sentence of a build that cannot be done; nothing is current, and nothing left in the
-    way of the next one.
-    """
+def run_refused(catalog: Path, folder: Path, env: Environment, *arguments: str) -> str:
+    """Return the one sentence of a build that fails and leaves nothing behind."""
     process = building(catalog, folder, env, *arguments)
     code, output, complaint = finished(process)
     last = complaint.splitlines()[-1] if complaint else ""
@@ -175,18 +171,16 @@ def refused(catalog: Path, folder: Path, env: Environment, *arguments: str) -> s
 def assert_same(folder: Path, local: Path) -> None:
     """Snapshot and site are there to the byte, and not a file more."""
     for part in ("build/current", "site"):
-        found, wanted = read_tree(folder / part), read_tree(local / part)
-        assert found.keys() == wanted.keys()
-        assert found == wanted
+        result, expected = read_tree(folder / part), read_tree(local / part)
+        assert result.keys() == expected.keys()
+        assert result == expected
     assert find_leftovers(folder / "build", folder / "site") == []
 
 
-def test_a_cluster_makes_the_same_bytes(
+def test_cluster_build_gives_the_same_bytes(
     catalog: Path, cluster: Cluster, local: Path, env: Environment, tmp_path: Path
 ) -> None:
-    """Digest, snapshot and site are those of a local build; the workers did it, and nobody is told
-    of anything but the build.
-    """
+    """Digest, snapshot and site equal those of a local build; only the build prints."""
     code, output, complaint = finished(
         building(catalog, tmp_path, env, "--cluster", cluster.address, "--jobs", "1")
     )
@@ -205,12 +199,10 @@ def test_a_cluster_makes_the_same_bytes(
     assert_same(tmp_path, local)
 
 
-def test_workers_killed_midway_cost_nothing(
+def test_killed_workers_do_not_change_the_result(
     catalog: Path, local: Path, env: Environment, tmp_path: Path
 ) -> None:
-    """One while tools are compiled, another while pages are rendered: the same digest, and the same
-    bytes in every file.
-    """
+    """One during compilation, another during rendering."""
     with cluster_of(3, tmp_path / "cluster", env) as cluster:
         process = building(catalog, tmp_path, env, "--cluster", cluster.address)
         for victim, busy_with in zip(
@@ -234,14 +226,12 @@ def test_workers_killed_midway_cost_nothing(
 
 
 @pytest.mark.deep
-def test_no_worker_left_is_one_sentence(catalog: Path, env: Environment, tmp_path: Path) -> None:
-    """When all have gone a build waits for them as long as it was told, and ends; what was built
-    before stays.
-    """
+def test_build_without_workers_ends(catalog: Path, env: Environment, tmp_path: Path) -> None:
+    """After the timeout, with one sentence; the old build stays."""
     with cluster_of(1, tmp_path / "cluster", env) as cluster:
         before = generate_catalog(tmp_path / "before", 3)
         assert finished(building(before, tmp_path, env))[0] == 0
-        kept = read_tree(tmp_path / "build" / "current")
+        previous = read_tree(tmp_path / "build" / "current")
         command = [sys.executable, "-c", IMPATIENT, str(catalog), cluster.address]
         process = subprocess.Popen(
             command,
@@ -259,7 +249,7 @@ def test_no_worker_left_is_one_sentence(catalog: Path, env: Environment, tmp_pat
             output == "No worker of the cluster is left, for 2 seconds: the last good build is "
             "untouched. Start some and build again.\n"
         )
-        assert read_tree(tmp_path / "build" / "current") == kept
+        assert read_tree(tmp_path / "build" / "current") == previous
 
 
 IMPATIENT = """
@@ -271,17 +261,15 @@ from toolcatalog.build.pipeline import build
 from toolcatalog.errors import UsageError
 
 try:
-    build(Path(sys.argv[1]), Path("build"), None, worker_source=partial(cluster.connect, sys.argv[2], timeout=2.0))
+    source = partial(cluster.connect, sys.argv[2], timeout=2.0)
+    build(Path(sys.argv[1]), Path("build"), None, worker_source=source)
 except UsageError as error:
     print(error)
 """
 
 
 @pytest.mark.deep
-def test_a_scheduler_that_ends_is_one_sentence(
-    catalog: Path, env: Environment, tmp_path: Path
-) -> None:
-    """There is nobody left who knows what was sent."""
+def test_stopped_scheduler_is_reported(catalog: Path, env: Environment, tmp_path: Path) -> None:
     with cluster_of(1, tmp_path / "cluster", env) as cluster:
         process = building(catalog, tmp_path, env, "--no-site", "--cluster", cluster.address)
         wait_until(partial(midway, process, tmp_path))
@@ -297,10 +285,10 @@ def test_a_scheduler_that_ends_is_one_sentence(
         ]
 
 
-def test_an_interrupt_ends_it(
+def test_interrupt_ends_the_build(
     catalog: Path, cluster: Cluster, env: Environment, tmp_path: Path
 ) -> None:
-    """Ctrl-C gives 130 and no more words, and the workers are free for the next build."""
+    """Exit code 130; the workers are free for the next build."""
     arguments = ("--no-site", "--cluster", cluster.address)
     process = building(catalog, tmp_path, env, *arguments)
     wait_until(partial(midway, process, tmp_path))
@@ -311,10 +299,8 @@ def test_an_interrupt_ends_it(
 
 
 @pytest.mark.deep
-def test_an_unfit_worker_is_named(catalog: Path, env: Environment, tmp_path: Path) -> None:
-    """One letter more in one file of its program, or a second thread: it is told by its address,
-    before any work and when it joins later.
-    """
+def test_unfit_worker_is_named(catalog: Path, env: Environment, tmp_path: Path) -> None:
+    """Other program code, or a second thread, at the start and for a worker that joins later."""
     other = tmp_path / "other"
     shutil.copytree(env["PYTHONPATH"], other)
     with (other / "toolcatalog" / "names.py").open("a") as file:
@@ -322,7 +308,7 @@ def test_an_unfit_worker_is_named(catalog: Path, env: Environment, tmp_path: Pat
     with cluster_of(1, tmp_path / "cluster", env) as cluster:
         arguments = ("--no-site", "--cluster", cluster.address)
         cluster.join("--nthreads", 2)
-        assert "it works with 2 threads (start it with --nthreads 1)" in refused(
+        assert "it works with 2 threads (start it with --nthreads 1)" in run_refused(
             catalog, tmp_path, env, *arguments
         )
         cluster.workers[1].kill()
@@ -337,7 +323,7 @@ def test_an_unfit_worker_is_named(catalog: Path, env: Environment, tmp_path: Pat
             "Python or library"
         )
         assert complaint.splitlines()[-1].startswith(late)
-        sentence = refused(catalog, tmp_path, env, *arguments)
+        sentence = run_refused(catalog, tmp_path, env, *arguments)
         assert sentence.startswith(
             "error: 1 of 1 workers cannot take part in this build; tcp://127.0.0.1:"
         )
@@ -350,21 +336,19 @@ def test_an_unfit_worker_is_named(catalog: Path, env: Environment, tmp_path: Pat
 def test_folders_that_are_not_shared_are_refused(
     catalog: Path, cluster: Cluster, env: Environment, tmp_path: Path
 ) -> None:
-    """A worker that sees something else at a path, as it would on a machine of its own, is told by
-    it.
-    """
+    """The error names the worker."""
     command = [sys.executable, "-c", ELSEWHERE, str(catalog), cluster.address]
-    done = subprocess.run(
+    result = subprocess.run(
         command, capture_output=True, text=True, env=env, cwd=tmp_path, timeout=240, check=True
     )
-    missing, copied, read_only = done.stdout.splitlines()
+    missing, copied, read_only = result.stdout.splitlines()
     assert "2 of 2 workers cannot take part in this build; tcp://127.0.0.1:" in missing
     assert f"it does not see {catalog / 'nowhere'}, or sees something else there" in missing
     assert f"it does not see {catalog / 'toolkits'}, or sees something else there" in copied
     assert "it cannot write to /proc (" in read_only
 
 
-# What is asked of workers is asked here of folders that only this process believes to be there.
+# Requirements that no worker meets: a folder that does not exist, another inode, no right to write.
 ELSEWHERE = """
 import sys
 from pathlib import Path
@@ -373,12 +357,13 @@ from toolcatalog.errors import UsageError
 from toolcatalog.build.changes import BuildPaths
 
 catalog = Path(sys.argv[1])
-honest = cluster.worker_requirements(BuildPaths(catalog=catalog, out=Path("build").absolute(), site=None))
-seen = honest.inodes
+paths = BuildPaths(catalog=catalog, out=Path("build").absolute(), site=None)
+valid = cluster.worker_requirements(paths)
+toolkits = str(catalog / "toolkits")
 for needs in (
-    honest._replace(inodes={**seen, str(catalog / "nowhere"): 1}),
-    honest._replace(inodes={**seen, str(catalog / "toolkits"): seen[str(catalog / "toolkits")] + 1}),
-    honest._replace(writable_folders=["/proc"]),
+    valid._replace(inodes={**valid.inodes, str(catalog / "nowhere"): 1}),
+    valid._replace(inodes={**valid.inodes, toolkits: valid.inodes[toolkits] + 1}),
+    valid._replace(writable_folders=["/proc"]),
 ):
     client = cluster._client(sys.argv[2])
     try:
@@ -399,8 +384,8 @@ for needs in (
         "tcp://scheduler:port",
     ],
 )
-def test_what_is_no_address(address: str) -> None:
-    """It is told before anything is tried."""
+def test_invalid_address_is_refused(address: str) -> None:
+    """Before any connection."""
     with pytest.raises(
         UsageError,
         match=re.escape(
@@ -410,24 +395,23 @@ def test_what_is_no_address(address: str) -> None:
         clusters._security(address, Security())
 
 
-def test_tls_takes_certificates() -> None:
-    """They stand in the library's own configuration."""
+def test_tls_uses_certificates() -> None:
+    """From the configuration of dask."""
     with pytest.raises(UsageError, match=r"under `distributed\.comm\.tls`: there are none"):
         clusters._security("tls://127.0.0.1:8786", Security(tls_ca_file=None))
 
 
-def test_a_scheduler_that_is_not_there(catalog: Path, env: Environment, tmp_path: Path) -> None:
-    """One sentence, soon."""
-    sentence = refused(catalog, tmp_path, env, "--cluster", "tcp://127.0.0.1:1", "--no-site")
+def test_unreachable_scheduler_is_reported_soon(
+    catalog: Path, env: Environment, tmp_path: Path
+) -> None:
+    sentence = run_refused(catalog, tmp_path, env, "--cluster", "tcp://127.0.0.1:1", "--no-site")
     assert sentence.startswith("error: No scheduler answers at tcp://127.0.0.1:1 (")
 
 
-def test_without_the_library_it_says_what_to_install(
-    catalog: Path, env: Environment, tmp_path: Path
-) -> None:
-    """The extra `cluster` is named."""
+def test_missing_extra_is_reported(catalog: Path, env: Environment, tmp_path: Path) -> None:
+    """It names the extra `cluster`."""
     (tmp_path / "distributed.py").write_text("raise ImportError")
     poor = {**env, "PYTHONPATH": f"{tmp_path}{os.pathsep}{env['PYTHONPATH']}"}
-    assert "run `pip install 'toolcatalog[cluster]'`" in refused(
+    assert "run `pip install 'toolcatalog[cluster]'`" in run_refused(
         catalog, tmp_path, poor, "--cluster", "tcp://127.0.0.1:1"
     )

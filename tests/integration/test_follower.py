@@ -1,6 +1,4 @@
-"""Following a store: a folder that is always a whole build, whatever the store does. And `serve
---from`.
-"""
+"""Tests of `publish.follower` and `serve --from`: a folder that always has a complete build."""
 
 import contextlib
 import gzip
@@ -79,10 +77,10 @@ def parts(cache: Path) -> list[str]:
     return [path.name for path in cache.rglob("*.part")]
 
 
-def test_compressed_documents_never_come_from_the_store(
+def test_compressed_documents_are_never_downloaded(
     follower: Follower, publish: Publish, shipped_build: Path, tmp_path: Path
 ) -> None:
-    """A publisher sends none, whatever it has, and a follower compresses what it has verified."""
+    """Publishers do not send them, and followers compress what they verified."""
     build = Path(shutil.copytree(shipped_build, tmp_path / "build", symlinks=True))
     (build / "current" / "tools.deflate").write_bytes(b"forged")
     publish(build)
@@ -98,10 +96,10 @@ def test_compressed_documents_never_come_from_the_store(
     assert gzip.decompress(body) == store.read_document(0)[0]
 
 
-def test_a_snapshot_that_is_in_the_cache_gets_them(
+def test_cached_snapshot_gets_compressed_documents(
     follower: Follower, publish: Publish, shipped_build: Path
 ) -> None:
-    """An older program downloaded it without."""
+    """If an older program downloaded it without."""
     publish(shipped_build)
     follower.poll()
     file = follower.cache / "current" / "tools.deflate"
@@ -111,12 +109,10 @@ def test_a_snapshot_that_is_in_the_cache_gets_them(
     assert file.read_bytes() == before
 
 
-def test_a_follower_has_the_very_files(
+def test_follower_copies_the_files(
     follower: Follower, publish: Publish, shipped_build: Path, changed_build: Path
 ) -> None:
-    """A copy is the snapshot, byte for byte; the next one takes from the store only what changed;
-    back takes nothing.
-    """
+    """Byte for byte; an update downloads only changes, a rollback nothing."""
     first = publish(shipped_build)
     follower.poll()
     assert named(follower.cache) == first
@@ -155,10 +151,9 @@ def test_a_follower_has_the_very_files(
     assert abs(time.time() - follower.last_success) < 60
 
 
-def test_a_pointer_that_stays_costs_one_small_answer(
+def test_unchanged_pointer_costs_one_small_response(
     follower: Follower, publish: Publish, small_build: Path, proxy: FaultyProxy
 ) -> None:
-    """Where nothing is new, the store says so and no more."""
     publish(small_build)
     follower.poll()
     proxy.requests.clear()
@@ -169,7 +164,7 @@ def test_a_pointer_that_stays_costs_one_small_answer(
     ] * 3
 
 
-def test_replicas_follow_by_themselves(
+def test_replicas_follow_independently(
     follower: Follower,
     bucket: str,
     publish: Publish,
@@ -177,7 +172,7 @@ def test_replicas_follow_by_themselves(
     other_build: Path,
     tmp_path: Path,
 ) -> None:
-    """Two of them, in threads, each with a folder of its own: both come to each snapshot."""
+    """Two threads with a folder each."""
     replicas = [follower, Follower(f"s3://{bucket}/p", tmp_path / "other", interval=0.05)]
     for replica in replicas:
         replica.start()
@@ -196,7 +191,7 @@ def test_replicas_follow_by_themselves(
 
 
 @pytest.mark.parametrize("kind", ["cut", "short", "long", "wrong", 500, 404, 403])
-def test_what_is_not_the_snapshot_is_refused(
+def test_wrong_objects_are_refused(
     kind: str | int,
     bucket: str,
     follower: Follower,
@@ -206,8 +201,8 @@ def test_what_is_not_the_snapshot_is_refused(
     proxy: FaultyProxy,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A body cut off, cut short, too long or wrong, and errors: the old snapshot stays, one line
-    says why, and it comes when all is well.
+    """Truncated, too long or changed bodies, and errors: the old snapshot stays, one line says why,
+    and a later attempt succeeds.
     """
     first = publish(small_build)
     follower.poll()
@@ -228,12 +223,10 @@ def test_what_is_not_the_snapshot_is_refused(
     assert named(follower.cache) == second
 
 
-def test_what_is_refused_is_not_fetched_again_and_again(
+def test_failed_download_backs_off(
     follower: Follower, publish: Publish, small_build: Path, proxy: FaultyProxy
 ) -> None:
-    """Between two attempts only the pointer is asked for, and the attempts become rarer; another
-    snapshot is taken at once.
-    """
+    """Meanwhile only the pointer is requested; another snapshot is downloaded at once."""
     publish(small_build)
     proxy.faults = ProxyFaults("wrong")
     follower = Follower(follower._storage.url, follower.cache, interval=60)
@@ -245,10 +238,9 @@ def test_what_is_refused_is_not_fetched_again_and_again(
     assert (follower.snapshots_rejected, len(proxy.requests)) == (1, 10)
 
 
-def test_another_snapshot_ends_the_waiting(
+def test_new_pointer_ends_the_backoff(
     follower: Follower, publish: Publish, small_build: Path, other_build: Path, proxy: FaultyProxy
 ) -> None:
-    """A snapshot that was refused is not waited for when a better one is published."""
     publish(small_build)
     follower = Follower(follower._storage.url, follower.cache, interval=60)
     proxy.faults = ProxyFaults("wrong")
@@ -260,10 +252,9 @@ def test_another_snapshot_ends_the_waiting(
     assert named(follower.cache) == second
 
 
-def test_a_slow_store_is_waited_for(
+def test_slow_store_is_waited_for(
     follower: Follower, publish: Publish, small_build: Path, proxy: FaultyProxy
 ) -> None:
-    """Slow is not wrong."""
     first = publish(small_build)
     proxy.faults = ProxyFaults("slow")
     follower.poll()
@@ -271,7 +262,7 @@ def test_a_slow_store_is_waited_for(
     assert follower.last_error == ""
 
 
-def test_a_store_that_goes_and_comes_back(
+def test_store_outage_and_recovery(
     follower: Follower,
     publish: Publish,
     small_build: Path,
@@ -279,7 +270,7 @@ def test_a_store_that_goes_and_comes_back(
     proxy: FaultyProxy,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Away: what is here is served, and the log says so once. Back: followed again."""
+    """The current snapshot is served, with one log line; then the follower continues."""
     first = publish(small_build)
     follower.poll()
     proxy.stop()
@@ -349,18 +340,18 @@ class Published:
         )
 
     def of_another(self) -> None:
-        """Point to a digest where this one's manifest lies."""
+        """Write the manifest of this snapshot under another digest, and point to it."""
         support_s3.put_object(
             self.s3, f"{self.bucket}/p/snapshots/{'1' * 64}/manifest.json", self.manifest
         )
         self.point(layout.render_pointer("1" * 64))
 
-    def without_a_file(self) -> None:
-        """Put a list of chunks in which a file is not named."""
+    def put_incomplete_list(self) -> None:
+        """Replace a chunk list by one that lacks a file."""
         del self.files["query.sets"]
         self.list({})
 
-    def without_a_chunk(self) -> None:
+    def remove_chunk(self) -> None:
         """Remove a chunk."""
         support_s3.remove_object(
             self.s3, f"{self.bucket}/p/objects/{self.files['tools.json'][0][0]}"
@@ -405,7 +396,7 @@ SPOILT: dict[str, tuple[Callable[[Published], object], str]] = {
         lambda it: support_s3.remove_object(it.s3, f"{it.folder}/chunks.json"),
         "is not there",
     ),
-    "a chunk is gone": (Published.without_a_chunk, "is not in s3://"),
+    "a chunk is gone": (Published.remove_chunk, "is not in s3://"),
     "chunks of another file": (
         lambda it: it.list({"tools.json": it.files["query.sets"]}),
         "The list of chunks does not make tools.json",
@@ -414,13 +405,13 @@ SPOILT: dict[str, tuple[Callable[[Published], object], str]] = {
         lambda it: it.list({"tools.json": it.files["tools.json"] * 1000}),
         "The list of chunks does not make tools.json",
     ),
-    "a file less": (Published.without_a_file, "The list of chunks does not make query.sets"),
+    "a file less": (Published.put_incomplete_list, "The list of chunks does not make query.sets"),
     "leads elsewhere": (lambda it: it.list({"../../elsewhere": []}), "leads elsewhere"),
 }
 
 
 @pytest.mark.parametrize("how", SPOILT)
-def test_what_is_published_wrongly_is_refused(
+def test_invalid_publication_is_refused(
     how: str,
     follower: Follower,
     publish: Publish,
@@ -429,17 +420,17 @@ def test_what_is_published_wrongly_is_refused(
     s3: str,
     bucket: str,
 ) -> None:
-    """Half a snapshot, a newer format, lists and pointers that lie: refused in a sentence, nothing
-    written elsewhere, the old one stays.
+    """Incomplete snapshots, newer formats, wrong lists and pointers: one sentence, no file
+    elsewhere, and the old snapshot stays.
     """
     first = publish(small_build)
     follower.poll()
-    spoil, said = SPOILT[how]
+    spoil, output = SPOILT[how]
     spoil(Published(s3, bucket, publish(other_build)))
     # else what changed little would need none of what is wrong
     shutil.rmtree(follower.cache / "chunks")
     follower.poll()
-    assert said in follower.last_error
+    assert output in follower.last_error
     assert named(follower.cache) == first
     assert parts(follower.cache) == []
     assert sorted(path.name for path in follower.cache.iterdir()) == [
@@ -452,16 +443,16 @@ def test_what_is_published_wrongly_is_refused(
     assert (named(follower.cache), follower.last_error) == (first, "")
 
 
-def test_nothing_published_yet_is_said(follower: Follower) -> None:
-    """An empty bucket is no snapshot, and no fault of the machine."""
+def test_empty_store_is_reported(follower: Follower) -> None:
+    """As an empty store, not as an error of the machine."""
     follower.poll()
     assert "Nothing is published in" in follower.last_error
     assert not follower.has_snapshot()
 
 
 @contextlib.contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """As on a disk that is full: no file becomes larger."""
+def limit_file_size(size: int) -> Iterator[None]:
+    """Limit the size of files, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -470,18 +461,18 @@ def files_of_at_most(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_full_disk_costs_one_line(
+def test_full_disk_keeps_the_old_snapshot(
     follower: Follower,
     publish: Publish,
     small_build: Path,
     other_build: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """What does not fit leaves nothing behind, is said once, and the old snapshot stays."""
+    """One log line, no partial files."""
     first = publish(small_build)
     follower.poll()
     publish(other_build)
-    with caplog.at_level(logging.WARNING), files_of_at_most(2_000):
+    with caplog.at_level(logging.WARNING), limit_file_size(2_000):
         for _ in range(5):
             follower.poll()
     assert "Cannot write to" in caplog.text
@@ -490,8 +481,7 @@ def test_a_full_disk_costs_one_line(
     assert named(follower.cache) == first
 
 
-def test_no_room_is_seen_before_anything_is_written(tmp_path: Path) -> None:
-    """A snapshot that is larger than what is free is not begun."""
+def test_free_space_is_checked_first(tmp_path: Path) -> None:
     most, sha256 = 1 << 61, "0" * 64
     download._check_disk_space(tmp_path, {"a": FileInfo(1, sha256)}, most)
     with pytest.raises(
@@ -500,13 +490,13 @@ def test_no_room_is_seen_before_anything_is_written(tmp_path: Path) -> None:
         download._check_disk_space(tmp_path, {"a": FileInfo(1 << 60, sha256)}, most)
 
 
-def test_old_snapshots_go(
+def test_old_snapshots_are_pruned(
     follower: Follower, publish: Publish, small_build: Path, s3: str, bucket: str
 ) -> None:
-    """The three newest stay, and what is known of their chunks."""
+    """The three newest stay, and their chunk lists."""
     digest = publish(small_build)
     follower.poll()
-    made = [
+    digests = [
         replaced_manifest(
             s3,
             bucket,
@@ -517,7 +507,7 @@ def test_old_snapshots_go(
     ]
     follower.poll()
     for number in range(1, 4):
-        made.append(
+        digests.append(
             replaced_manifest(
                 s3,
                 bucket,
@@ -527,16 +517,16 @@ def test_old_snapshots_go(
         )
         follower.poll()
         assert follower.last_error == ""
-    held = sorted(path.name for path in (follower.cache / "snapshots").iterdir())
-    assert held == sorted(made[-3:])
-    assert sorted(path.stem for path in (follower.cache / "chunks").iterdir()) == held
-    assert named(follower.cache) == made[-1]
+    snapshots = sorted(path.name for path in (follower.cache / "snapshots").iterdir())
+    assert snapshots == sorted(digests[-3:])
+    assert sorted(path.stem for path in (follower.cache / "chunks").iterdir()) == snapshots
+    assert named(follower.cache) == digests[-1]
 
 
-def test_a_damaged_copy_is_fetched_again(
+def test_damaged_copy_is_downloaded_again(
     follower: Follower, publish: Publish, small_build: Path
 ) -> None:
-    """A cache that lost a file, or has another byte in one, is not what is started from, and heals."""
+    """A start repairs a cache with a lost or changed file, and does not serve it."""
     first = publish(small_build)
     follower.poll()
     assert follower.has_snapshot()
@@ -548,10 +538,8 @@ def test_a_damaged_copy_is_fetched_again(
     assert named(follower.cache) == first
 
 
-def test_two_servers_share_a_cache(follower: Follower, publish: Publish, small_build: Path) -> None:
-    """Where another process writes to the folder, this one leaves it alone, and has what the other
-    brings.
-    """
+def test_servers_share_a_cache(follower: Follower, publish: Publish, small_build: Path) -> None:
+    """A server waits while another process writes, and uses the result."""
     first = publish(small_build)
     follower.cache.mkdir()
     with files.lock(follower.cache / ".lock"):
@@ -561,8 +549,10 @@ def test_two_servers_share_a_cache(follower: Follower, publish: Publish, small_b
     assert named(follower.cache) == first
 
 
-def test_a_cache_of_ones_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Each address has its folder in the user's cache."""
+def test_default_cache_depends_on_the_address(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In the user's cache folder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     one, other = (
         publish_follower.default_cache("s3://a/b"),
@@ -575,7 +565,7 @@ def test_a_cache_of_ones_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert publish_follower.default_cache("s3://a/b").parent == Path.home() / ".cache/toolcatalog"
 
 
-def test_a_server_follows_a_store(
+def test_server_follows_a_store(
     follower: Follower,
     publish: Publish,
     small_build: Path,
@@ -583,9 +573,7 @@ def test_a_server_follows_a_store(
     proxy: FaultyProxy,
     tmp_path: Path,
 ) -> None:
-    """`serve --from`, with two workers: takes over what is published, goes on while the store is
-    away, and starts while it is.
-    """
+    """`serve --from` with two workers: follows, survives an outage, and starts during one."""
     url, cache = follower._storage.url, tmp_path / "cache"
     (tmp_path / "keys").mkdir()
     first = publish(small_build)
@@ -608,10 +596,10 @@ def test_a_server_follows_a_store(
         wait_until(lambda: ready(server) == first)
 
 
-def test_a_server_waits_for_its_first_snapshot(
+def test_server_waits_for_the_first_snapshot(
     follower: Follower, publish: Publish, small_build: Path, proxy: FaultyProxy, tmp_path: Path
 ) -> None:
-    """Started before anything is published: it is not ready, says why, and serves what comes."""
+    """It is not ready, says why, and serves the snapshot when it comes."""
     with start_server(
         follower._storage.url, tmp_path, "--cache", tmp_path / "cache", env=proxy.env
     ) as server:
@@ -629,11 +617,11 @@ def ready(server: Server) -> str:
     return digest
 
 
-def test_a_server_has_one_source(tmp_path: Path) -> None:
-    """A folder or a store, not both; and an address that is one."""
-    done = run_toolcatalog("serve", "--from", "s3://tools/p", "--build", tmp_path)
-    assert done.returncode == 2
-    assert "A server has one source" in done.stderr
-    done = run_toolcatalog("serve", "--from", "tools/p")
-    assert done.returncode == 2
-    assert "is not the URL of an object store" in done.stderr
+def test_server_has_one_source(tmp_path: Path) -> None:
+    """A build or a valid store address."""
+    result = run_toolcatalog("serve", "--from", "s3://tools/p", "--build", tmp_path)
+    assert result.returncode == 2
+    assert "A server has one source" in result.stderr
+    result = run_toolcatalog("serve", "--from", "tools/p")
+    assert result.returncode == 2
+    assert "is not the URL of an object store" in result.stderr

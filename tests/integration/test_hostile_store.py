@@ -56,7 +56,7 @@ print(second.last_error)
 
 
 class Store:
-    """A store in a folder, to be filled with whatever somebody wants."""
+    """A store in a folder, which a test fills with anything."""
 
     def __init__(self, folder: Path, digest: str) -> None:
         self.folder, self.digest = folder, digest
@@ -76,13 +76,13 @@ class Store:
         self, changes: dict[str, Any], files: dict[str, Any], chunks: dict[str, Any] | bytes
     ) -> str:
         """Publish a snapshot whose manifest, files of it or chunks are others; its digest."""
-        said = {name: value for name, value in self.manifest.items() if name != "digest"}
-        said["about"] = {**said["about"], "title": "other"}
-        said = {**said, "files": {**said["files"], **files}, **changes}
-        digest = encoding.sha256_hex(encoding.dump_json(said))
+        output = {name: value for name, value in self.manifest.items() if name != "digest"}
+        output["about"] = {**output["about"], "title": "other"}
+        output = {**output, "files": {**output["files"], **files}, **changes}
+        digest = encoding.sha256_hex(encoding.dump_json(output))
         at = self.folder / "snapshots" / digest
         at.mkdir(exist_ok=True)
-        (at / "manifest.json").write_bytes(encoding.dump_json({"digest": digest, **said}))
+        (at / "manifest.json").write_bytes(encoding.dump_json({"digest": digest, **output}))
         if isinstance(chunks, dict):
             listed = {"format": layout.LAYOUT_FORMAT, "files": {**self.chunks, **chunks}}
             chunks = encoding.dump_json(listed)
@@ -105,14 +105,14 @@ def store(small_build: Path, tmp_path: Path) -> Store:
 @pytest.fixture
 def follower(store: Store, tmp_path: Path) -> Follower:
     """Has followed that store once, and found it good."""
-    found = Follower(store.url, tmp_path / "cache", interval=0.05)
-    found.poll()
-    assert found.last_error == ""
-    return found
+    result = Follower(store.url, tmp_path / "cache", interval=0.05)
+    result.poll()
+    assert result.last_error == ""
+    return result
 
 
-def left(cache: Path) -> list[str]:
-    """All that is in a cache, but within the snapshots."""
+def list_cache(cache: Path) -> list[str]:
+    """Return all paths of a cache outside of its snapshots."""
     return sorted(
         path.relative_to(cache).as_posix() for depth in ("*", "*/*") for path in cache.glob(depth)
     )
@@ -125,8 +125,8 @@ def stated(data: bytes) -> dict[str, Any]:
 
 def many_times(store: Store, path: str, chunk: int, times: int) -> None:
     """Publish a file that is one chunk, many times."""
-    said = {"size": chunk * times, "sha256": "0" * 64}
-    store.publish({}, {path: said}, {path: store.put(bytes(chunk), chunk) * times})
+    output = {"size": chunk * times, "sha256": "0" * 64}
+    store.publish({}, {path: output}, {path: store.put(bytes(chunk), chunk) * times})
 
 
 def huge_listing(store: Store, data: bytes) -> None:
@@ -198,29 +198,27 @@ HUGE: dict[str, tuple[Callable[[Store], object], str]] = {
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells memory as Linux does")
 @pytest.mark.parametrize("what", HUGE)
-def test_what_is_huge_costs_little_memory(
+def test_large_listings_need_little_memory(
     what: str, store: Store, small_build: Path, tmp_path: Path
 ) -> None:
-    """Whatever a store lists, a follower takes less than 400 MB more than for a good snapshot, and
-    leaves no file.
-    """
+    """Less than 400 MB more than a good snapshot, and no files."""
     good = f"file://{tmp_path}/good"
     run_successfully("publish", good, "--build", small_build)
-    publish, said = HUGE[what]
+    publish, output = HUGE[what]
     publish(store)
     cache = tmp_path / "cache"
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", _FOLLOWS, good, store.url, str(cache)],
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    peak, error = done.stdout.splitlines()
-    assert said in error
+    assert result.returncode == 0, result.stderr
+    peak, error = result.stdout.splitlines()
+    assert output in error
     assert int(peak) < 400
-    assert left(cache) == [
+    assert list_cache(cache) == [
         ".lock",
         "chunks",
         f"chunks/{store.digest}.json",
@@ -237,9 +235,9 @@ def size_on_disk(sizes: dict[str, int]) -> int:
     return sum(sizes.values()) + 4096 * (len(sizes) + 2 * len(folders))
 
 
-def test_nothing_is_fetched_of_a_snapshot_that_is_too_large(store: Store, tmp_path: Path) -> None:
-    """The files beside the manifest count before the first object is read, those in the folders
-    before the second; the sentence names the flag.
+def test_too_large_snapshot_is_not_downloaded(store: Store, tmp_path: Path) -> None:
+    """Files next to the manifest count before the first request, those in folders before the
+    second; the error names the flag.
     """
     listing = (store.folder / "objects" / store.chunks["files.json"][0][0]).read_bytes()
     sizes = {path: said["size"] for path, said in store.manifest["files"].items()}
@@ -253,7 +251,7 @@ def test_nothing_is_fetched_of_a_snapshot_that_is_too_large(store: Store, tmp_pa
         follower = Follower(store.url, tmp_path / "cache", max_size=max_size)
         follower.poll()
         assert f"and {max_size:,} are allowed: raise --max-snapshot-size" in follower.last_error
-        assert left(follower.cache) == [".lock", "snapshots"]
+        assert list_cache(follower.cache) == [".lock", "snapshots"]
         for chunk in tmp_path.glob("[0-9a-f]*"):
             chunk.rename(store.folder / "objects" / chunk.name)
     follower = Follower(store.url, tmp_path / "cache", max_size=most)
@@ -272,13 +270,11 @@ ODD: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("what", ODD)
-def test_an_odd_manifest_is_one_line(
+def test_strange_manifest_is_refused(
     what: str, store: Store, follower: Follower, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What a store states and no build writes is refused in one sentence, without a traceback, and
-    the good snapshot stays; looking again costs nothing for a while.
-    """
-    before = left(follower.cache)
+    """One sentence without a traceback; the good snapshot stays, and later checks are cheap."""
+    before = list_cache(follower.cache)
     slow = Follower(store.url, follower.cache, interval=60)
     store.publish(ODD[what], {}, {})
     with caplog.at_level(logging.INFO):
@@ -290,35 +286,33 @@ def test_an_odd_manifest_is_one_line(
     assert lines[0].isprintable()
     assert not any(one.exc_info for one in caplog.records)
     assert slow.snapshots_rejected == 1
-    assert left(follower.cache) == before
+    assert list_cache(follower.cache) == before
     assert retention.current_digest(follower.cache) == store.digest
 
 
-def test_pruning_goes_on_next_to_an_odd_snapshot(store: Store, follower: Follower) -> None:
-    """A snapshot in the cache whose manifest has no sense counts as half: it is listed, and goes."""
+def test_prune_handles_an_invalid_manifest(store: Store, follower: Follower) -> None:
+    """A cached snapshot with an invalid manifest counts as incomplete and is removed."""
     folder = follower.cache / "snapshots"
-    said = {**store.manifest, "counts": {}}
-    del said["digest"]
-    odd = encoding.sha256_hex(encoding.dump_json(said))
+    output = {**store.manifest, "counts": {}}
+    del output["digest"]
+    odd = encoding.sha256_hex(encoding.dump_json(output))
     (folder / odd).mkdir()
-    (folder / odd / "manifest.json").write_bytes(encoding.dump_json({"digest": odd, **said}))
-    done = run_toolcatalog("snapshots", "list", "--build", follower.cache)
-    assert done.returncode == 0, done.stderr
-    assert f"{odd[:12]}" in done.stdout
-    assert "is damaged" in done.stderr
+    (folder / odd / "manifest.json").write_bytes(encoding.dump_json({"digest": odd, **output}))
+    result = run_toolcatalog("snapshots", "list", "--build", follower.cache)
+    assert result.returncode == 0, result.stderr
+    assert f"{odd[:12]}" in result.stdout
+    assert "is damaged" in result.stderr
     other = store.publish({}, {}, {})
     follower.poll()
     assert follower.last_error == ""
     assert {path.name for path in folder.iterdir()} == {store.digest, other}
     (folder / odd).mkdir()
-    done = run_toolcatalog("snapshots", "prune", "--build", follower.cache)
-    assert (done.returncode, done.stdout) == (0, f"{odd}\n")
+    result = run_toolcatalog("snapshots", "prune", "--build", follower.cache)
+    assert (result.returncode, result.stdout) == (0, f"{odd}\n")
 
 
-def test_refused_snapshots_are_not_fetched_by_turns(store: Store, tmp_path: Path) -> None:
-    """A pointer that goes back and forth between two bad snapshots has each fetched once, and one
-    that names another at each look has a few fetched.
-    """
+def test_alternating_bad_snapshots_are_limited(store: Store, tmp_path: Path) -> None:
+    """Each of two is downloaded once; of many, a few are."""
     follower = Follower(store.url, tmp_path / "cache", interval=60)
     about = {"title": "", "description": "", "home": "", "repository": ""}
     bad = [
@@ -336,10 +330,8 @@ def test_refused_snapshots_are_not_fetched_by_turns(store: Store, tmp_path: Path
     assert follower.last_error
 
 
-def test_a_good_snapshot_between_does_not_end_a_pause(store: Store, follower: Follower) -> None:
-    """A pointer that goes back and forth between a good snapshot and a bad one has the bad one
-    fetched once.
-    """
+def test_good_snapshot_does_not_reset_the_backoff(store: Store, follower: Follower) -> None:
+    """A pointer alternates between a good and a bad snapshot: the bad one is downloaded once."""
     slow = Follower(store.url, follower.cache, interval=60)
     bad = store.publish({}, {}, {"tools.json": []})
     for digest in [bad, store.digest] * 4:
@@ -349,10 +341,8 @@ def test_a_good_snapshot_between_does_not_end_a_pause(store: Store, follower: Fo
     assert slow.last_error == ""
 
 
-def test_an_object_that_is_too_long_is_no_fault_of_the_network(
-    store: Store, follower: Follower
-) -> None:
-    """Such a snapshot is refused, so its pause grows to an hour and not to a minute."""
+def test_too_long_object_is_a_bad_snapshot(store: Store, follower: Follower) -> None:
+    """Its pause grows to an hour, not to a minute as for network errors."""
     data = os.urandom(100)
     sha256, _ = store.put(data)[0]
     (store.folder / "objects" / sha256).write_bytes(data * 2)
@@ -362,24 +352,20 @@ def test_an_object_that_is_too_long_is_no_fault_of_the_network(
     assert follower.snapshots_rejected == 1
 
 
-def test_folders_in_folders_do_not_fill_the_disk(store: Store, follower: Follower) -> None:
-    """A short listing of empty files in very many folders is refused before one of them is made."""
-    before = left(follower.cache)
+def test_nested_folders_do_not_fill_the_disk(store: Store, follower: Follower) -> None:
+    """A short list of empty files in very many folders is refused first."""
+    before = list_cache(follower.cache)
     paths = [f"a{number}/{'b/' * 200}c" for number in range(20)]
     listing = encoding.dump_json({path: stated(b"") for path in paths})
-    said = {"files.json": store.put(listing), **{path: [] for path in paths}}
-    store.publish({}, {"files.json": stated(listing)}, said)
+    output = {"files.json": store.put(listing), **{path: [] for path in paths}}
+    store.publish({}, {"files.json": stated(listing)}, output)
     follower.poll()
     assert "files.json is not the one that was written" in follower.last_error
-    assert left(follower.cache) == before
+    assert list_cache(follower.cache) == before
 
 
-def test_a_list_of_chunks_is_kept_without_what_else_it_has(
-    store: Store, follower: Follower
-) -> None:
-    """Chunks of files that are not of the snapshot are not kept: they would be read again for each
-    fetch.
-    """
+def test_foreign_chunks_are_not_kept(store: Store, follower: Follower) -> None:
+    """Chunk lists are stored without files of other snapshots."""
     more = [[encoding.sha256_hex(b"%d" % number), 1] for number in range(1000)]
     digest = store.publish({}, {}, {"more": more})
     follower.poll()
@@ -428,13 +414,11 @@ UNFIT: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 
 
 @pytest.mark.parametrize("what", UNFIT)
-def test_what_cannot_be_opened_is_never_in_force(
+def test_unopenable_snapshot_is_never_current(
     what: str, store: Store, follower: Follower, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A snapshot whose bytes are those of its manifest, but that no build writes, is refused before
-    `current` names it: a server that starts again would find nothing else.
-    """
-    before = left(follower.cache)
+    """Its bytes match its manifest, but it cannot be opened: refused before `current` changes."""
+    before = list_cache(follower.cache)
     path, change = UNFIT[what]
     objects = store.folder / "objects"
     data = b"".join((objects / sha256).read_bytes() for sha256, _ in store.chunks[path])
@@ -445,18 +429,18 @@ def test_what_cannot_be_opened_is_never_in_force(
     assert "publish to file://" in follower.last_error
     assert follower.snapshots_rejected == 1
     assert not any(one.exc_info for one in caplog.records)
-    assert left(follower.cache) == before
+    assert list_cache(follower.cache) == before
     assert open_build(follower.cache).digest == store.digest
 
 
-def test_a_set_of_all_numbers_takes_no_memory(store: Store, follower: Follower) -> None:
-    """A set that names more tools than there are, in a few bytes, is refused."""
+def test_huge_bitmap_needs_no_memory(store: Store, follower: Follower) -> None:
+    """A few bytes that name more tools than exist are refused."""
     objects = store.folder / "objects"
     data = b"".join((objects / sha256).read_bytes() for sha256, _ in store.chunks["query.sets"])
     sets = tables.Table(data)
     values = dict(sets.entry_at(number) for number in range(len(sets)))
-    every = BitMap(range(1 << 20)).serialize()
-    values = {name: every if name.startswith("toolkit ") else values[name] for name in values}
+    all_numbers = BitMap(range(1 << 20)).serialize()
+    values = {name: all_numbers if name.startswith("toolkit ") else values[name] for name in values}
     sizes = [len(value) for value in values.values()]
     other = b"".join(tables.pack_table([*values], sizes, values.values()))
     store.publish({}, {"query.sets": stated(other)}, {"query.sets": store.put(other)})
@@ -465,10 +449,8 @@ def test_a_set_of_all_numbers_takes_no_memory(store: Store, follower: Follower) 
 
 
 @pytest.mark.parametrize("where", ["current.json", "objects", "snapshots"])
-def test_a_pipe_in_a_store_ends_nothing(where: str, store: Store, tmp_path: Path) -> None:
-    """What is no regular file in a folder that is a store is said in one line, and a server that
-    follows it still ends when it is told to.
-    """
+def test_pipe_in_a_store_does_not_block(where: str, store: Store, tmp_path: Path) -> None:
+    """One line reports it, and the server still stops."""
     for path in [store.folder / where, *(store.folder / where).rglob("*")]:
         if path.is_file():
             path.unlink()
@@ -478,10 +460,9 @@ def test_a_pipe_in_a_store_ends_nothing(where: str, store: Store, tmp_path: Path
     assert server.process.returncode == 0
 
 
-def test_a_store_that_does_not_answer_keeps_no_server(
+def test_silent_store_does_not_block_shutdown(
     s3: str, proxy: FaultyProxy, small_build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server that is fetching, and gets no answer, ends when it is told to."""
     for name, value in {**support_s3.CREDENTIALS, "AWS_ENDPOINT_URL": s3}.items():
         monkeypatch.setenv(name, value)
     url = f"s3://{support_s3.create_bucket(s3)}/p"
@@ -494,17 +475,15 @@ def test_a_store_that_does_not_answer_keeps_no_server(
     assert server.process.returncode == 0
 
 
-def test_a_pause_grows_to_an_hour() -> None:
-    """Each failure of a snapshot doubles its pause up to the most, shortened by some chance so that
-    servers do not ask together; a success ends it.
-    """
+def test_backoff_grows_to_an_hour() -> None:
+    """It doubles with jitter, and a success resets it."""
     failures = publish_follower._FailedDownloads(1.5)
     pauses = []
     for _ in range(20):
         failures.add("a", "because", publish_follower._MAX_REJECTION_DELAY)
         pauses.append(failures._failures["a"].retry_at - time.monotonic())
-    for pause, wanted in zip(pauses, [min(3600, 1.5 * 2**n) for n in range(1, 21)], strict=True):
-        assert wanted * 0.79 - 1 < pause <= wanted
+    for pause, expected in zip(pauses, [min(3600, 1.5 * 2**n) for n in range(1, 21)], strict=True):
+        assert expected * 0.79 - 1 < pause <= expected
     with pytest.raises(layout.InvalidRemoteSnapshot, match="because"):
         failures.check("a")
     failures.check("b")
@@ -514,15 +493,16 @@ def test_a_pause_grows_to_an_hour() -> None:
 
 @pytest.fixture
 def dripping(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    """A store that sends a byte now and then, and never ends: when it was asked. The library waits a
-    second for an answer here, and not half a minute.
+    """A store that sends single bytes without end; returns the times of the requests.
+
+    The client waits one second for a response here, not half a minute.
     """
-    asked: list[float] = []
+    times: list[float] = []
     ended = threading.Event()
 
     def drip(connection: socket.socket) -> None:
         with connection:
-            asked.append(time.monotonic())
+            times.append(time.monotonic())
             connection.recv(1 << 16)
             head = b'HTTP/1.1 200 OK\r\nContent-Length: 4000\r\nETag: "x"\r\n'
             connection.sendall(head + b"Last-Modified: Mon, 23 Nov 2026 10:00:00 GMT\r\n\r\n")
@@ -546,12 +526,12 @@ def dripping(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{listener.getsockname()[1]}")
         monkeypatch.setenv("AWS_TIMEOUT", "1s")
         threading.Thread(target=accept, daemon=True).start()
-        yield asked
+        yield times
         ended.set()
 
 
-def test_a_store_that_drips_is_given_up(dripping: list[float], follower: Follower) -> None:
-    """An answer that never ends is asked for a few times, then it is an error like any other."""
+def test_endless_response_is_given_up(dripping: list[float], follower: Follower) -> None:
+    """After a few attempts, as for any error."""
     begin = time.monotonic()
     with pytest.raises(StoreError):
         ObjectStorage("s3://bucket/p").read(layout.POINTER, layout.MAX_POINTER_SIZE)
@@ -563,8 +543,8 @@ def test_a_store_that_drips_is_given_up(dripping: list[float], follower: Followe
     assert verify.verify_snapshot(Path(os.path.realpath(follower.cache / "current"))) == []
 
 
-def test_what_a_store_says_moves_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The words of an error come from the store: what is no character to be seen is replaced."""
+def test_store_errors_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control characters are replaced."""
 
     def answer() -> None:
         connection, _ = listener.accept()
@@ -594,8 +574,8 @@ def test_what_a_store_says_moves_no_terminal(monkeypatch: pytest.MonkeyPatch) ->
         (["--from", "{url}", "--max-snapshot-size", "8iB"], "'8iB' is not a size"),
     ],
 )
-def test_a_size_that_is_none_is_said(arguments: list[str], said: str, store: Store) -> None:
-    """A size has a number and a unit, and goes with a store."""
-    done = run_toolcatalog("serve", *(one.format(url=store.url) for one in arguments))
-    assert done.returncode == 2
-    assert said in done.stderr
+def test_invalid_size_is_refused(arguments: list[str], said: str, store: Store) -> None:
+    """A size has a number and a unit, and needs a store."""
+    result = run_toolcatalog("serve", *(one.format(url=store.url) for one in arguments))
+    assert result.returncode == 2
+    assert said in result.stderr

@@ -1,6 +1,4 @@
-"""A static mirror, as docs/guides/static-mirror.md says: its nginx, with the very settings of that page, beside
-the live server, byte for byte.
-"""
+"""Static mirror: nginx with the settings of docs/guides/static-mirror.md answers as the server."""
 
 import gzip
 import json
@@ -50,8 +48,9 @@ needs_nginx = pytest.mark.skipif(
 
 
 def settings(to: Path, port: int, folder: Path) -> Path:
-    """The settings of docs/guides/static-mirror.md for this mirror and this port, in a main file that needs no
-    rights: nginx's `-c`.
+    """Write the settings of docs/guides/static-mirror.md for a mirror and a port.
+
+    Returns a main file for `nginx -c` that needs no root.
     """
     text = (ROOT / "docs" / "guides" / "static-mirror.md").read_text()
     (shown,) = re.findall(r"```nginx\n(.*?)```", text, re.DOTALL)
@@ -63,7 +62,10 @@ def settings(to: Path, port: int, folder: Path) -> Path:
         f"{name}_temp_path {folder}/{name}; "
         for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
-    main = f"pid {folder}/pid; master_process off; daemon off; events {{}} http {{ access_log off; {temporary} include {folder}/mirror.conf; }}"
+    main = (
+        f"pid {folder}/pid; master_process off; daemon off; events {{}} http {{ access_log "
+        f"off; {temporary} include {folder}/mirror.conf; }}"
+    )
     (folder / "nginx.conf").write_text(main)
     return folder / "nginx.conf"
 
@@ -142,18 +144,18 @@ def right(live: httpx.Client, path: str, **more: Any) -> bytes:
 
 def pages(get: Callable[..., bytes], client: httpx.Client, **parameters: Any) -> list[bytes]:
     """Every page of a list, followed by its cursors from the first to the last."""
-    found = [get(client, "/tools", params=parameters)]
-    while cursor := json.loads(found[-1])["next_cursor"]:
-        found.append(get(client, "/tools", params={**parameters, "cursor": cursor}))
-    return found
+    result = [get(client, "/tools", params=parameters)]
+    while cursor := json.loads(result[-1])["next_cursor"]:
+        result.append(get(client, "/tools", params={**parameters, "cursor": cursor}))
+    return result
 
 
 # The same as the live server
 
 
 @needs_nginx
-def test_every_tool_and_every_version(host: httpx.Client, live: httpx.Client) -> None:
-    """Get answers the very bytes of the live server: the newest version, and each by its name."""
+def test_every_tool_and_version(host: httpx.Client, live: httpx.Client) -> None:
+    """The bytes of the live server."""
     (every,) = pages(right, live, limit=1000)
     tools = json.loads(every)["items"]
     assert len(tools) > 100
@@ -174,14 +176,12 @@ def test_every_tool_and_every_version(host: httpx.Client, live: httpx.Client) ->
     "limit", [{}, {"limit": 20}, {"limit": "20.0"}, {"limit": 1000}, {"limit": 9999}], ids=str
 )
 def test_every_list(host: httpx.Client, live: httpx.Client, limit: dict[str, Any]) -> None:
-    """The list of all tools and that of each toolkit, walked by `next_cursor` from page 1 to the
-    end.
-    """
-    found = pages(whole, host, **limit)
-    assert found == pages(right, live, **limit)
-    assert len(found) == (1 if limit.get("limit") in (1000, 9999) else 7)
+    """All tools and each toolkit, by `next_cursor` to the end."""
+    result = pages(whole, host, **limit)
+    assert result == pages(right, live, **limit)
+    assert len(result) == (1 if limit.get("limit") in (1000, 9999) else 7)
     for toolkit in {
-        item["toolkit"]["slug"] for page in found for item in json.loads(page)["items"]
+        item["toolkit"]["slug"] for page in result for item in json.loads(page)["items"]
     }:
         assert pages(whole, host, toolkit_slug=toolkit, **limit) == pages(
             right, live, toolkit_slug=toolkit, **limit
@@ -190,7 +190,7 @@ def test_every_list(host: httpx.Client, live: httpx.Client, limit: dict[str, Any
 
 @needs_nginx
 def test_every_toolkit(host: httpx.Client, live: httpx.Client) -> None:
-    """The slugs of all tools, each toolkit, and the lists of toolkits and categories."""
+    """All slugs, each toolkit, the lists of toolkits and categories."""
     for path in ("/tools/enum", "/toolkits", "/toolkits/categories"):
         assert whole(host, path) == right(live, path)
     for path in ("/toolkits", "/toolkits/categories"):
@@ -216,7 +216,7 @@ def test_every_toolkit(host: httpx.Client, live: httpx.Client) -> None:
     ],
 )
 def test_every_mcp_server(host: httpx.Client, live: httpx.Client, path: str) -> None:
-    """The list of MCP servers and each of them; the list also for pages of another size."""
+    """The list, with other page sizes, and each server."""
     expected = live.get(f"/v0.1/servers{path}")
     answered = host.get(f"/v0.1/servers{path}")
     assert (answered.status_code, answered.content) == (200, expected.content)
@@ -237,8 +237,7 @@ def test_every_mcp_server(host: httpx.Client, live: httpx.Client, path: str) -> 
         *("/v0.1/servers?updated_since=2030-01-01T00:00:00Z", "/v0.1/servers?cursor=MjoyMA=="),
     ],
 )
-def test_no_other_list_is_answered(host: httpx.Client, path: str) -> None:
-    """What the files do not have is 404."""
+def test_other_lists_are_404(host: httpx.Client, path: str) -> None:
     assert host.get(path).status_code == 404
 
 
@@ -246,7 +245,7 @@ def test_no_other_list_is_answered(host: httpx.Client, path: str) -> None:
 def test_every_session(
     host: httpx.Client, live: httpx.Client, shipped: Server, shipped_build: Path
 ) -> None:
-    """Each session is what the live server answers to a key of its project."""
+    """As for a key of its project."""
     store = open_build(shipped_build)
     owners = {id: (store.get_session(id) or ("", b""))[0] for id in store.list_sessions()}
     keys = {
@@ -268,19 +267,64 @@ def test_every_session(
 @pytest.mark.parametrize(
     "query",
     [
-        "", "limit=20", "limit=", "important=false&limit=1000", "include_deprecated=true&toolkit_slug=github", "toolkit_versions=latest",
-        "sort_by=slug&order=asc", "toolkit_slug=", "query=&tags=", "cursor=MToyMA==", "cursor=MToyMA%3D%3D&limit=20", "limit=01", "limit=21", "limit=2000&limit=20",
-        "limit=20&limit=1000", "cursor=MToyMA==&cursor=MjoyMA==", "LIMIT=1000", "limit=1%30", "limit=-1", "limit=20.5", "query=issue", "%71uery=issue", "search=issue",
-        "important=true", "important=TRUE", "tags=important", "scopes=repo", "include_deprecated=false", "include_deprecated=0", "toolkit_slug=github,slack",
-        "toolkit_slug=github&toolkit_slug=slack", "toolkit_slug[]=github", "toolkit_slug=github&toolkit_slug[]=slack", "tool_slugs=GITHUB_CREATE_ISSUE", "toolkit_slug=../list/x",
-        "toolkit_slug=nobody", "toolkit_versions=20250301_00", "toolkit_versions[github]=20250301_00", "toolkit_versions%5Bgithub%5D=20250301_00", "sort_by=name", "order=desc",
-        "sort_by=version", "cursor=OTk5OjIw", "cursor=MToz", "cursor=x", "cursor=../x", "auth_config_ids=ac_x", "a=b", "toolkit_slug=GitHub", "limit=20#", "limit=1e3", "&&limit=20",
+        "",
+        "limit=20",
+        "limit=",
+        "important=false&limit=1000",
+        "include_deprecated=true&toolkit_slug=github",
+        "toolkit_versions=latest",
+        "sort_by=slug&order=asc",
+        "toolkit_slug=",
+        "query=&tags=",
+        "cursor=MToyMA==",
+        "cursor=MToyMA%3D%3D&limit=20",
+        "limit=01",
+        "limit=21",
+        "limit=2000&limit=20",
+        "limit=20&limit=1000",
+        "cursor=MToyMA==&cursor=MjoyMA==",
+        "LIMIT=1000",
+        "limit=1%30",
+        "limit=-1",
+        "limit=20.5",
+        "query=issue",
+        "%71uery=issue",
+        "search=issue",
+        "important=true",
+        "important=TRUE",
+        "tags=important",
+        "scopes=repo",
+        "include_deprecated=false",
+        "include_deprecated=0",
+        "toolkit_slug=github,slack",
+        "toolkit_slug=github&toolkit_slug=slack",
+        "toolkit_slug[]=github",
+        "toolkit_slug=github&toolkit_slug[]=slack",
+        "tool_slugs=GITHUB_CREATE_ISSUE",
+        "toolkit_slug=../list/x",
+        "toolkit_slug=nobody",
+        "toolkit_versions=20250301_00",
+        "toolkit_versions[github]=20250301_00",
+        "toolkit_versions%5Bgithub%5D=20250301_00",
+        "sort_by=name",
+        "order=desc",
+        "sort_by=version",
+        "cursor=OTk5OjIw",
+        "cursor=MToz",
+        "cursor=x",
+        "cursor=../x",
+        "auth_config_ids=ac_x",
+        "a=b",
+        "toolkit_slug=GitHub",
+        "limit=20#",
+        "limit=1e3",
+        "&&limit=20",
     ],
-)  # fmt: skip
-def test_no_other_question_is_answered(host: httpx.Client, live: httpx.Client, query: str) -> None:
-    """Whatever a list is asked for, a mirror answers as the live server does, or 404: never
-    something else.
-    """
+)
+def test_other_list_queries_are_never_wrong(
+    host: httpx.Client, live: httpx.Client, query: str
+) -> None:
+    """The response of the live server, or 404."""
     answered, right = host.get(f"/api/v3/tools?{query}"), live.get(f"/api/v3/tools?{query}")
     assert answered.status_code == 404 or answered.content == right.content
     if query in (
@@ -308,8 +352,7 @@ def test_no_other_question_is_answered(host: httpx.Client, live: httpx.Client, q
         "x=1",
     ],
 )
-def test_no_other_version_is_answered(host: httpx.Client, live: httpx.Client, query: str) -> None:
-    """The same for get."""
+def test_other_versions_are_never_wrong(host: httpx.Client, live: httpx.Client, query: str) -> None:
     answered, right = (
         client.get(f"/api/v3/tools/GITHUB_CREATE_ISSUE?{query}") for client in (host, live)
     )
@@ -324,9 +367,7 @@ def test_no_other_version_is_answered(host: httpx.Client, live: httpx.Client, qu
 def test_real_clients(
     kind: Any, host: httpx.Client, live: httpx.Client, shipped: Server, tmp_path: Path
 ) -> None:
-    """An unmodified client library whose base URL is the mirror's gets tools, walks lists and reads
-    a session.
-    """
+    """An unmodified client library gets tools, walks lists and reads a session."""
     if why := kind.missing_reason():
         pytest.skip(f"{kind.name}: {why}")
     at = Server(str(host.base_url), "none", shipped.keys_file, shipped.process, shipped.log)
@@ -342,12 +383,12 @@ def test_real_clients(
             )["version"]
             != expected["version"]
         )
-        found: list[Any] = []
+        result: list[Any] = []
         cursor = None
-        while found == [] or cursor:
+        while result == [] or cursor:
             page = client.call_ok("tools", {"cursor": cursor} if cursor else {})
-            found, cursor = [*found, *page["items"]], page["next_cursor"]
-        assert found == live.get("/api/v3/tools?limit=1000").json()["items"]
+            result, cursor = [*result, *page["items"]], page["next_cursor"]
+        assert result == live.get("/api/v3/tools?limit=1000").json()["items"]
         assert (
             client.call_ok("tools", {"toolkit_slug": "github", "limit": 1000})
             == live.get("/api/v3/tools?toolkit_slug=github&limit=1000").json()
@@ -361,12 +402,8 @@ def test_real_clients(
 
 
 @needs_nginx
-def test_what_is_said_next_to_the_file(
-    host: httpx.Client, live: httpx.Client, all_of_it: Path
-) -> None:
-    """HEAD, ETag and 304; the snapshot, as the live server names it; a year for what never changes,
-    and revalidation for what may.
-    """
+def test_response_headers(host: httpx.Client, live: httpx.Client, all_of_it: Path) -> None:
+    """HEAD, ETag, 304, the snapshot; a year of caching for versions, revalidation for the rest."""
     answered = host.get("/api/v3/tools/GITHUB_CREATE_ISSUE")
     digest = live.get("/readyz").json()["snapshot"]
     assert answered.headers["x-catalog-snapshot"] == digest
@@ -410,7 +447,7 @@ def test_what_is_said_next_to_the_file(
 def test_compressed_files_are_sent_unchanged(
     host: httpx.Client, all_of_it: Path, path: str, file: str
 ) -> None:
-    """nginx compresses nothing: the bytes are those of the file, and each coding has its ETag."""
+    """nginx compresses nothing, and each coding has its ETag."""
     plain = host.get(path, headers={"Accept-Encoding": "identity"})
     with host.stream("GET", path, headers={"Accept-Encoding": "gzip, deflate"}) as answer:
         body = b"".join(answer.iter_raw())
@@ -452,10 +489,8 @@ def test_compressed_files_are_sent_unchanged(
         ("/", "route_not_found"),
     ],
 )
-def test_what_is_not_there(host: httpx.Client, path: str, slug: str) -> None:
-    """404 in the error envelope, all seven fields, with what to do, under the caller's own request
-    id; never cached.
-    """
+def test_unknown_path_is_404(host: httpx.Client, path: str, slug: str) -> None:
+    """The complete error body with the client's request id, and not cached."""
     answered = host.get(path, headers={"X-Request-Id": "mine-1"})
     assert (
         answered.status_code,
@@ -480,16 +515,16 @@ def test_what_is_not_there(host: httpx.Client, path: str, slug: str) -> None:
 
 
 @needs_nginx
-def test_the_error_file_says_the_same(host: httpx.Client, all_of_it: Path) -> None:
-    """`404.json`, for hosts that take a file, and nginx's own text differ in the request id alone."""
-    file, said = json.loads((all_of_it / "404.json").read_bytes()), host.get("/x").json()
+def test_error_file_has_the_same_body(host: httpx.Client, all_of_it: Path) -> None:
+    """`404.json` and the response of nginx differ only in the request id."""
+    file, output = json.loads((all_of_it / "404.json").read_bytes()), host.get("/x").json()
     assert {*file["error"]} == FIELDS
-    assert {**file["error"], "request_id": ""} == {**said["error"], "request_id": ""}
+    assert {**file["error"], "request_id": ""} == {**output["error"], "request_id": ""}
 
 
 @needs_nginx
-def test_other_methods(host: httpx.Client) -> None:
-    """405 with `Allow`; a browser may ask first."""
+def test_other_methods_are_405(host: httpx.Client) -> None:
+    """With `Allow`; preflight requests work."""
     answered = host.post("/api/v3/tools")
     assert (answered.status_code, answered.headers["allow"], answered.json()["error"]["code"]) == (
         405,
@@ -543,10 +578,8 @@ def trees(to: Path) -> set[Path]:
 
 
 @needs_nginx
-def test_a_host_follows_without_a_signal(three_builds: list[Path], tmp_path: Path) -> None:
-    """nginx answers from the new tree as soon as `current` names it; the address of what is in the
-    old one still holds.
-    """
+def test_host_follows_current_without_a_signal(three_builds: list[Path], tmp_path: Path) -> None:
+    """URLs into the old tree stay valid."""
     to, path = tmp_path / "mirror", "/api/v3/tools/CHESS_MOVE"
     first = mirrored(three_builds[0], to)
     with hosting(to, tmp_path / "nginx") as url, httpx.Client(base_url=url) as host:
@@ -573,11 +606,11 @@ def test_a_host_follows_without_a_signal(three_builds: list[Path], tmp_path: Pat
 
 
 @needs_nginx
-def test_no_request_fails_while_trees_change(three_builds: list[Path], tmp_path: Path) -> None:
-    """Under steady requests each answer is whole, and from the very snapshot that it names, while
-    `current` moves twenty times.
+def test_switching_trees_fails_no_request(three_builds: list[Path], tmp_path: Path) -> None:
+    """Under load, each response is complete and of the snapshot that it names, while `current`
+    moves twenty times.
     """
-    to, done = tmp_path / "mirror", threading.Event()
+    to, result = tmp_path / "mirror", threading.Event()
     letters = {
         mirrored(build, to).name[:64]: letter
         for build, letter in zip(three_builds[:2], "AB", strict=True)
@@ -586,7 +619,7 @@ def test_no_request_fails_while_trees_change(three_builds: list[Path], tmp_path:
 
     def ask() -> None:
         with httpx.Client(base_url=url) as host:
-            while not done.is_set():
+            while not result.is_set():
                 answer = host.get("/api/v3/tools/CHESS_MOVE")
                 letter = (
                     answer.json()["description"][-2] if answer.status_code == 200 else answer.text
@@ -601,20 +634,18 @@ def test_no_request_fails_while_trees_change(three_builds: list[Path], tmp_path:
         try:
             for turn in range(20):
                 mirrored(three_builds[turn % 2], to)
-                asked, deadline = len(seen), time.monotonic() + 30
-                while len(seen) < asked + 3:
+                count, deadline = len(seen), time.monotonic() + 30
+                while len(seen) < count + 3:
                     assert asking.is_alive()
                     assert time.monotonic() < deadline
         finally:
-            done.set()
+            result.set()
             asking.join()
     assert {*seen} == {(200, "A", "A"), (200, "B", "B")}
 
 
-def test_what_has_not_changed_is_shared(three_builds: list[Path], tmp_path: Path) -> None:
-    """An equal file is another name of the one before; the newest version is another name of its
-    own version.
-    """
+def test_unchanged_files_are_hard_links(three_builds: list[Path], tmp_path: Path) -> None:
+    """Also the newest version and its own file."""
     first = mirrored(three_builds[0], tmp_path / "mirror")
     second = mirrored(three_builds[1], tmp_path / "mirror")
     for name, shared in (("CHESS_OPEN", True), ("CHESS_MOVE", False)):
@@ -630,12 +661,10 @@ def test_what_has_not_changed_is_shared(three_builds: list[Path], tmp_path: Path
 @pytest.mark.parametrize(
     "later", [0, -86400], ids=["in the same second", "on a clock that went back"]
 )
-def test_no_two_files_look_alike_to_a_host(
+def test_etags_of_changed_files_differ(
     three_builds: list[Path], tmp_path: Path, later: int
 ) -> None:
-    """Size and second of change, of which nginx makes its ETag, differ where bytes do, however
-    quickly builds follow each other.
-    """
+    """nginx uses size and mtime in seconds, even for builds in quick succession."""
     states: set[tuple[int, int]] = set()
     for build in three_builds:
         file = (
@@ -648,8 +677,8 @@ def test_no_two_files_look_alike_to_a_host(
     assert len({size for size, _ in states}) == 1
 
 
-def test_two_trees_stay(three_builds: list[Path], tmp_path: Path) -> None:
-    """The tree in force and the one before; going back to that costs no new one."""
+def test_two_trees_are_kept(three_builds: list[Path], tmp_path: Path) -> None:
+    """The current one and the one before."""
     to = tmp_path / "mirror"
     first, second, third = (mirrored(build, to) for build in three_builds)
     assert trees(to) == {second, third}
@@ -661,11 +690,13 @@ def test_two_trees_stay(three_builds: list[Path], tmp_path: Path) -> None:
     assert trees(to) == {first, second}
 
 
-def test_interrupted(three_builds: list[Path], tmp_path: Path) -> None:
-    """What was in force stays, whole; what is left over goes with the next command."""
+def test_interrupted_command_keeps_the_current_tree(
+    three_builds: list[Path], tmp_path: Path
+) -> None:
+    """The next command cleans up."""
 
     @contextmanager
-    def until_the_lists(label: str, _: int) -> Iterator[Any]:
+    def wait_for_lists(label: str, _: int) -> Iterator[Any]:
         if label == "Mirroring lists":
             raise KeyboardInterrupt
         yield lambda _: None
@@ -675,7 +706,7 @@ def test_interrupted(three_builds: list[Path], tmp_path: Path) -> None:
     before = contents(first)
     store = open_build(three_builds[1])
     with pytest.raises(KeyboardInterrupt):
-        update_mirror(store, to, MirrorSelection(None, ()), NOW, until_the_lists)
+        update_mirror(store, to, MirrorSelection(None, ()), NOW, wait_for_lists)
     assert (to / "current").resolve() == first.resolve()
     assert contents(first) == before
     (left_over,) = trees(to) - {first}
@@ -701,10 +732,10 @@ OTHER_GZIP = gzip.compress(b"{}")
     ids=["other bytes", "other gzip", "gone"],
 )
 @pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_a_damaged_tree_is_made_again(
+def test_damaged_tree_is_rebuilt(
     three_builds: list[Path], tmp_path: Path, damage: Any, suffix: str
 ) -> None:
-    """The next command sees it and mends it, under the same name."""
+    """Under the same name."""
     to = tmp_path / "mirror"
     tree = mirrored(three_builds[0], to)
     before = contents(tree)
@@ -715,44 +746,42 @@ def test_a_damaged_tree_is_made_again(
     assert trees(to) == {tree}
 
 
-def test_files_come_one_after_another(shipped_build: Path) -> None:
-    """The first ones are there before the lists are begun, so a large catalog is never held at
-    once.
-    """
-    begun: list[str] = []
+def test_files_are_written_one_by_one(shipped_build: Path) -> None:
+    """A large catalog is never in memory at once."""
+    started: list[str] = []
 
     @contextmanager
     def noting(label: str, _: int) -> Iterator[Any]:
-        begun.append(label)
+        started.append(label)
         yield lambda _: None
 
     files: Iterator[MirrorFile] = generate_files(
         open_build(shipped_build), MirrorSelection(None, ()), noting
     )
     assert next(files).path.startswith("tools/")
-    assert begun == ["Mirroring tools"]
+    assert started == ["Mirroring tools"]
     assert [file.path for file in files][-1] == "mirror.json"
-    assert begun == ["Mirroring tools", "Mirroring lists", "Mirroring toolkits"]
+    assert started == ["Mirroring tools", "Mirroring lists", "Mirroring toolkits"]
 
 
 # What is chosen
 
 
-def test_some_toolkits(shipped_build: Path, shipped: Server, tmp_path: Path) -> None:
-    """A mirror of some toolkits is what a key that is limited to them sees, in a tree of its own."""
-    made = [
+def test_selected_toolkits(shipped_build: Path, shipped: Server, tmp_path: Path) -> None:
+    """A mirror of some toolkits has what a key for these toolkits sees."""
+    trees = [
         run_successfully(
             "mirror", tmp_path / "mirror", "--build", shipped_build, "--toolkit", chosen
         ).strip()
         for chosen in ("slack,github", "github, slack,github", "github")
     ]
-    assert made[0] == made[1] != made[2]
+    assert trees[0] == trees[1] != trees[2]
     key = {"x-api-key": create_key(shipped.keys_file, "--toolkit", "github,slack")}
     deadline = time.monotonic() + 30
     while (answer := httpx.get(f"{shipped.url}/api/v3/tools", headers=key)).status_code == 401:
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    there = tmp_path / "mirror" / made[0]
+    there = tmp_path / "mirror" / trees[0]
     assert (there / "list" / "MToyMA.json").read_bytes() == answer.content
     assert {path.name.partition("_")[0] for path in (there / "tools").iterdir()} == {
         "GITHUB",
@@ -771,32 +800,31 @@ def test_some_toolkits(shipped_build: Path, shipped: Server, tmp_path: Path) -> 
     assert [*(there / "sessions").iterdir()] == []
 
 
-def test_some_sessions(shipped_build: Path, tmp_path: Path) -> None:
-    """No session is mirrored that is not named."""
-    made = run_successfully(
+def test_only_selected_sessions_are_mirrored(shipped_build: Path, tmp_path: Path) -> None:
+    tree = run_successfully(
         "mirror", tmp_path / "mirror", "--build", shipped_build, "--session", "trs_playground"
     ).strip()
-    assert sorted(path.name for path in (tmp_path / "mirror" / made / "sessions").iterdir()) == [
+    assert sorted(path.name for path in (tmp_path / "mirror" / tree / "sessions").iterdir()) == [
         "trs_playground.json",
         "trs_playground.json.gz",
     ]
-    about = json.loads((tmp_path / "mirror" / made / "mirror.json").read_bytes())
+    about = json.loads((tmp_path / "mirror" / tree / "mirror.json").read_bytes())
     assert about["sessions"] == ["trs_playground"]
     assert tree_name(
         open_build(shipped_build), MirrorSelection(None, ("trs_playground",))
-    ) == made.removeprefix("snapshots/")
+    ) == tree.removeprefix("snapshots/")
 
 
-def test_it_says_that_all_is_public(shipped_build: Path, tmp_path: Path) -> None:
-    """Each time, on standard error; the tree alone is on standard output."""
+def test_public_access_warning(shipped_build: Path, tmp_path: Path) -> None:
+    """On standard error; standard output has only the tree."""
     for first in ("Mirrored all toolkits", "Nothing has changed: all toolkits"):
-        done = run_toolcatalog("mirror", tmp_path / "mirror", "--build", shipped_build)
-        assert (done.returncode, done.stdout) == (
+        result = run_toolcatalog("mirror", tmp_path / "mirror", "--build", shipped_build)
+        assert (result.returncode, result.stdout) == (
             0,
             f"{(tmp_path / 'mirror' / 'current').readlink()}\n",
         )
-        assert f"\n{first} and 0 sessions" in done.stderr
-        assert done.stderr.endswith(
+        assert f"\n{first} and 0 sessions" in result.stderr
+        assert result.stderr.endswith(
             "It needs no key: anyone who reaches its host can read all of it.\n"
         )
 
@@ -816,49 +844,48 @@ def test_it_says_that_all_is_public(shipped_build: Path, tmp_path: Path) -> None
         (["--build", "{folder}/nothing"], "There is no finished build"),
     ],
 )
-def test_a_wrong_call(shipped_build: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
-    """One sentence, exit code 2, and nothing is written."""
-    done = run_toolcatalog(
+def test_wrong_usage_exits_with_2(
+    shipped_build: Path, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    result = run_toolcatalog(
         "mirror",
         tmp_path / "mirror",
         "--build",
         shipped_build,
         *(one.format(folder=tmp_path) for one in arguments),
     )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+    assert (result.returncode, result.stdout) == (2, "")
+    assert said in result.stderr
     assert not (tmp_path / "mirror").exists()
 
 
-def test_a_folder_that_is_no_mirror(three_builds: list[Path], tmp_path: Path) -> None:
-    """The folder of a build, above all, which has the same names in it, stays as it is."""
+def test_other_folders_are_refused(three_builds: list[Path], tmp_path: Path) -> None:
+    """Above all a build folder, which has the same names in it."""
     shutil.copytree(three_builds[0], tmp_path / "build", symlinks=True)
     before = sorted(path for path in (tmp_path / "build").rglob("*"))
-    done = run_toolcatalog("mirror", tmp_path / "build", "--build", tmp_path / "build")
-    assert done.returncode == 2
-    assert "which no mirror created: name an empty folder" in done.stderr
+    result = run_toolcatalog("mirror", tmp_path / "build", "--build", tmp_path / "build")
+    assert result.returncode == 2
+    assert "which no mirror created: name an empty folder" in result.stderr
     assert sorted(path for path in (tmp_path / "build").rglob("*")) == before
 
 
-def test_a_folder_that_cannot_be_written(three_builds: list[Path], tmp_path: Path) -> None:
-    """One sentence with the place, no traceback."""
+def test_unwritable_folder_is_reported(three_builds: list[Path], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    done = run_toolcatalog("mirror", tmp_path / "file" / "mirror", "--build", three_builds[0])
-    assert done.returncode == 2
+    result = run_toolcatalog("mirror", tmp_path / "file" / "mirror", "--build", three_builds[0])
+    assert result.returncode == 2
     assert re.search(
         r"error: Cannot write .*/file.* \(Not a directory\): move what is in its way, or name",
-        done.stderr,
+        result.stderr,
     )
 
 
-def test_two_at_once(three_builds: list[Path], tmp_path: Path) -> None:
-    """The second one says so and goes."""
+def test_concurrent_command_is_refused(three_builds: list[Path], tmp_path: Path) -> None:
     to = tmp_path / "mirror"
 
     @contextmanager
     def meanwhile(_: str, __: int) -> Iterator[Any]:
-        done = run_toolcatalog("mirror", to, "--build", three_builds[1])
-        assert (done.returncode, "Another command is writing to" in done.stderr) == (2, True)
+        result = run_toolcatalog("mirror", to, "--build", three_builds[1])
+        assert (result.returncode, "Another command is writing to" in result.stderr) == (2, True)
         yield lambda _: None
 
     update_mirror(open_build(three_builds[0]), to, MirrorSelection(None, ()), NOW, meanwhile)

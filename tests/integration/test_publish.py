@@ -26,17 +26,15 @@ def bucket(s3: str) -> str:
     return support_s3.create_bucket(s3)
 
 
-def test_publish_and_publish_again(
-    small_build: Path, s3: str, proxy: FaultyProxy, bucket: str
-) -> None:
-    """All of a snapshot, each chunk once, its pointer last; and nothing the second time."""
+def test_publish_twice(small_build: Path, s3: str, proxy: FaultyProxy, bucket: str) -> None:
+    """All files and each chunk once, the pointer last; the second run sends nothing."""
     url = f"s3://{bucket}/some/where"
-    done = run_toolcatalog("publish", url, "--build", small_build, env=proxy.env)
+    result = run_toolcatalog("publish", url, "--build", small_build, env=proxy.env)
     digest = (small_build / "current").readlink().name
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == f"{digest}\n"
-    assert "Sent " in done.stderr
-    puts = [one.path for one in proxy.requests_of("PUT")]
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == f"{digest}\n"
+    assert "Sent " in result.stderr
+    puts = [request.path for request in proxy.requests_of("PUT")]
     assert len(puts) == len({*puts})
     assert puts[-1] == f"/{bucket}/some/where/current.json"
     assert {path.split("/")[4] for path in puts} == {"objects", "snapshots", "current.json"}
@@ -56,29 +54,27 @@ def test_publish_and_publish_again(
     assert proxy.requests_of("PUT") == []
 
 
-def test_what_is_cached_for_how_long(
-    small_build: Path, s3: str, proxy: FaultyProxy, bucket: str
-) -> None:
-    """What lies under a digest never changes; the pointer is asked for each time."""
+def test_cache_headers(small_build: Path, s3: str, proxy: FaultyProxy, bucket: str) -> None:
+    """Objects with a digest are immutable; the pointer is revalidated."""
     run_successfully("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
-    said = {
-        one.path: support_s3.get_object(s3, one.path[1:]).headers["cache-control"]
-        for one in proxy.requests_of("PUT")
+    output = {
+        request.path: support_s3.get_object(s3, request.path[1:]).headers["cache-control"]
+        for request in proxy.requests_of("PUT")
     }
-    assert said.pop(f"/{bucket}/current.json") == "no-cache"
-    assert {*said.values()} == {"public, max-age=31536000, immutable"}
+    assert output.pop(f"/{bucket}/current.json") == "no-cache"
+    assert {*output.values()} == {"public, max-age=31536000, immutable"}
 
 
-def test_only_what_changed_travels(
+def test_only_changes_are_uploaded(
     shipped_build: Path, changed_build: Path, proxy: FaultyProxy, bucket: str
 ) -> None:
-    """One tool of the catalog changed: a part of the objects, and each only once in the store."""
+    """For one changed tool, a part of the objects, each once."""
     url = f"s3://{bucket}/p"
     run_successfully("publish", url, "--build", shipped_build, env=proxy.env)
-    first = {one.path: one.sent for one in proxy.requests_of("PUT")}
+    first = {request.path: request.sent for request in proxy.requests_of("PUT")}
     proxy.requests.clear()
     digest = run_successfully("publish", url, "--build", changed_build, env=proxy.env).strip()
-    second = {one.path: one.sent for one in proxy.requests_of("PUT", "/objects/")}
+    second = {request.path: request.sent for request in proxy.requests_of("PUT", "/objects/")}
     assert not first.keys() & second.keys()
     assert 0 < len(second) < len(first) / 2
     assert proxy.requests_of("PUT")[-1].path.endswith("/current.json")
@@ -87,13 +83,13 @@ def test_only_what_changed_travels(
     proxy.requests.clear()  # back to the first: all of it is there
     back = run_toolcatalog("publish", url, "--build", shipped_build, env=proxy.env)
     assert "Nothing to send but the pointer" in back.stderr
-    assert [one.path for one in proxy.requests_of("PUT")] == [f"/{bucket}/p/current.json"]
+    assert [request.path for request in proxy.requests_of("PUT")] == [f"/{bucket}/p/current.json"]
 
 
-def test_a_publish_that_is_killed_is_gone_on_with(
+def test_killed_publish_is_resumed(
     small_build: Path, s3: str, proxy: FaultyProxy, bucket: str
 ) -> None:
-    """Killed midway: nothing points to what is half there, and the next run sends only the rest."""
+    """No pointer names a partial snapshot, and the next run sends the rest."""
     url = f"s3://{bucket}/p"
     proxy.faults = ProxyFaults("slow", method="PUT", pause=0.2)
     command = [
@@ -118,32 +114,32 @@ def test_a_publish_that_is_killed_is_gone_on_with(
     assert support_s3.get_object(s3, f"{bucket}/p/current.json").status == 404
     proxy.faults = ProxyFaults()
     wait_until(proxy.is_idle)
-    first = {one.path for one in proxy.requests_of("PUT")}
+    first = {request.path for request in proxy.requests_of("PUT")}
     proxy.requests.clear()
     run_successfully("publish", url, "--build", small_build, env=proxy.env)
-    second = {one.path for one in proxy.requests_of("PUT")}
+    second = {request.path for request in proxy.requests_of("PUT")}
     assert len(first) >= 4
     assert not first & second
     assert support_s3.get_object(s3, f"{bucket}/p/current.json").status == 200
 
 
-def test_an_object_of_the_wrong_size_is_sent_again(
+def test_object_of_the_wrong_size_is_sent_again(
     small_build: Path, s3: str, proxy: FaultyProxy, bucket: str
 ) -> None:
-    """What is in the store is compared by name and size; what is gone or cut short comes back."""
+    """Or a missing one."""
     run_successfully("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
-    gone, short, *_ = [one.path for one in proxy.requests_of("PUT", "/objects/") if one.sent > 1]
-    support_s3.remove_object(s3, gone[1:])
+    missing, short, *_ = [
+        request.path for request in proxy.requests_of("PUT", "/objects/") if request.sent > 1
+    ]
+    support_s3.remove_object(s3, missing[1:])
     support_s3.put_object(s3, short[1:], b"")
     proxy.requests.clear()
     run_successfully("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
-    assert {one.path for one in proxy.requests_of("PUT")} == {gone, short}
+    assert {request.path for request in proxy.requests_of("PUT")} == {missing, short}
 
 
-def test_a_store_that_stumbles_is_asked_again(
-    small_build: Path, proxy: FaultyProxy, bucket: str
-) -> None:
-    """A few answers of 503 are not the end."""
+def test_store_errors_are_retried(small_build: Path, proxy: FaultyProxy, bucket: str) -> None:
+    """A few 503 responses."""
     proxy.faults = ProxyFaults(503, method="PUT", times=3)
     run_successfully("publish", f"s3://{bucket}/p", "--build", small_build, env=proxy.env)
     assert proxy.faults.times == 0
@@ -152,7 +148,7 @@ def test_a_store_that_stumbles_is_asked_again(
 def test_concurrent_publishers_get_an_error(
     s3: str, proxy: FaultyProxy, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pointer that somebody else has moved meanwhile stays as they have put it."""
+    """A pointer that another one moved does not change."""
     for name, value in proxy.env.items():
         monkeypatch.setenv(name, value)
     door = ObjectStorage(f"s3://{bucket}/p")
@@ -170,29 +166,29 @@ def test_concurrent_publishers_get_an_error(
     assert support_s3.get_object(s3, f"{bucket}/p/current.json").data == b"ours"
 
 
-def test_a_build_that_is_not_whole_is_not_sent(
+def test_incomplete_build_is_not_published(
     small_build: Path, proxy: FaultyProxy, bucket: str, tmp_path: Path
 ) -> None:
-    """Half a snapshot, and one with another byte, never leave the machine."""
+    """Or one with a changed byte."""
     shutil.copytree(small_build, tmp_path / "build", symlinks=True)
     file = tmp_path / "build/current/tools.json"
     file.write_bytes(file.read_bytes()[:-2] + b" ]")
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "publish", f"s3://{bucket}", "--build", tmp_path / "build", env=proxy.env
     )
-    assert done.returncode == 2
-    assert "tools.json has other bytes than were written" in done.stderr
+    assert result.returncode == 2
+    assert "tools.json has other bytes than were written" in result.stderr
     (tmp_path / "build/current/manifest.json").unlink()
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "publish", f"s3://{bucket}", "--build", tmp_path / "build", env=proxy.env
     )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "There is no finished build" in done.stderr
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "There is no finished build" in result.stderr
     assert proxy.requests == []
 
 
-def test_a_folder_is_a_store(small_build: Path, other_build: Path, tmp_path: Path) -> None:
-    """A disk that several machines see, published to twice and back."""
+def test_folder_can_be_a_store(small_build: Path, other_build: Path, tmp_path: Path) -> None:
+    """On a shared disk."""
     url = f"file://{tmp_path}/store"
     digest = run_successfully("publish", url, "--build", small_build).strip()
     other = run_successfully("publish", url, "--build", other_build).strip()
@@ -212,10 +208,9 @@ def test_a_folder_is_a_store(small_build: Path, other_build: Path, tmp_path: Pat
         ("s3://no-such-bucket-here/p", "there is no such bucket"),
     ],
 )
-def test_an_address_that_cannot_be_used(
+def test_invalid_address_is_refused(
     url: str, said: str, small_build: Path, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One sentence says what is wrong with it."""
     for name, value in proxy.env.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(StoreError, match=said) as caught:
@@ -223,29 +218,29 @@ def test_an_address_that_cannot_be_used(
     assert "\n" not in str(caught.value)
 
 
-def test_a_store_that_cannot_be_reached(small_build: Path, proxy: FaultyProxy, bucket: str) -> None:
-    """Away, refusing, or plain http without leave: what to do is in the sentence."""
+def test_unreachable_store_is_reported(small_build: Path, proxy: FaultyProxy, bucket: str) -> None:
+    """Also plain http without permission; with a hint."""
     proxy.faults = ProxyFaults(403, where="/")
-    done = run_toolcatalog("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
-    assert done.returncode == 2
-    assert "refuses these credentials" in done.stderr
-    done = run_toolcatalog(
+    result = run_toolcatalog("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
+    assert result.returncode == 2
+    assert "refuses these credentials" in result.stderr
+    result = run_toolcatalog(
         "publish",
         f"s3://{bucket}",
         "--build",
         small_build,
         env={**proxy.env, "AWS_ALLOW_HTTP": "false"},
     )
-    assert done.returncode == 2
-    assert "AWS_ALLOW_HTTP=true" in done.stderr
+    assert result.returncode == 2
+    assert "AWS_ALLOW_HTTP=true" in result.stderr
     proxy.stop()
-    done = run_toolcatalog("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
-    assert done.returncode == 2
-    assert "error sending request" in done.stderr
+    result = run_toolcatalog("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
+    assert result.returncode == 2
+    assert "error sending request" in result.stderr
 
 
-def test_the_list_of_chunks_is_in_the_order_of_the_bytes(small_build: Path, tmp_path: Path) -> None:
-    """Anybody can put a file together from the store with `cat`."""
+def test_chunk_list_has_file_order(small_build: Path, tmp_path: Path) -> None:
+    """`cat` can restore a file."""
     digest = run_successfully("publish", f"file://{tmp_path}/store", "--build", small_build).strip()
     listed = json.loads((tmp_path / f"store/snapshots/{digest}/chunks.json").read_bytes())["files"]
     for path in ("tools.json", "query.postings", "files.json"):
@@ -255,15 +250,15 @@ def test_the_list_of_chunks_is_in_the_order_of_the_bytes(small_build: Path, tmp_
         )
 
 
-def test_no_more_is_read_than_expected(tmp_path: Path) -> None:
-    """An object that is larger than it can be is not taken into memory."""
+def test_download_size_is_limited(tmp_path: Path) -> None:
+    """An object that is larger than expected is not read into memory."""
     (tmp_path / "big").write_bytes(bytes(1 << 20))
     with pytest.raises(StoreError, match=r"more than the 1,000 bytes"):
         ObjectStorage(f"file://{tmp_path}").read("big", 1000)
 
 
 def age(store: Path, *names: str) -> None:
-    """Let what lies there, or only these, have been written two days ago."""
+    """Make all objects, or only these, two days old."""
     then = time.time() - 2 * 86400
     for path in (
         path for path in store.rglob("*") if path.is_file() and (not names or path.name in names)
@@ -272,15 +267,13 @@ def age(store: Path, *names: str) -> None:
 
 
 def test_unused_files_are_removed(small_build: Path, other_build: Path, tmp_path: Path) -> None:
-    """Old snapshots and the chunks that only they have go; nothing goes that is served, kept, or
-    younger than a day.
-    """
+    """Old snapshots and their chunks; nothing that is current, kept, or younger than a day."""
     store, url = tmp_path / "store", f"file://{tmp_path}/store"
     first = run_successfully("publish", url, "--build", small_build).strip()
     of_first = {path.name for path in (store / "objects").iterdir()}
-    done = run_toolcatalog("publish", url, "--build", other_build, "--keep", "0")
-    assert "Removed 0 snapshots, 0 objects, 0 bytes" in done.stderr  # all is young
-    second = done.stdout.strip()
+    result = run_toolcatalog("publish", url, "--build", other_build, "--keep", "0")
+    assert "Removed 0 snapshots, 0 objects, 0 bytes" in result.stderr  # all is young
+    second = result.stdout.strip()
     age(store)
     assert (
         "Removed 0 snapshots, 0 objects"
@@ -291,7 +284,7 @@ def test_unused_files_are_removed(small_build: Path, other_build: Path, tmp_path
         "Removed 1 snapshot, "
         in run_toolcatalog("publish", url, "--build", other_build, "--keep", "0").stderr
     )
-    left = {path.name for path in (store / "objects").iterdir()}
+    remaining = {path.name for path in (store / "objects").iterdir()}
     assert (
         {path.name for path in (store / "snapshots").iterdir() if any(path.iterdir())}
         == {second}
@@ -303,24 +296,22 @@ def test_unused_files_are_removed(small_build: Path, other_build: Path, tmp_path
             (store / f"snapshots/{second}/chunks.json").read_bytes()
         ).values()
         for chunk in some
-    } == left
-    assert left < both
-    assert of_first - left
+    } == remaining
+    assert remaining < both
+    assert of_first - remaining
 
 
-def test_nothing_is_relied_on_that_may_be_swept_out(
+def test_old_unused_chunks_are_sent_again(
     small_build: Path, other_build: Path, tmp_path: Path
 ) -> None:
-    """Chunks that the snapshot in force has not, and that are old, are sent again: somebody may be
-    removing them just now.
-    """
+    """Another process may be removing them."""
     store, url = tmp_path / "store", f"file://{tmp_path}/store"
     run_successfully("publish", url, "--build", small_build)
     run_successfully("publish", url, "--build", other_build)
     age(store)
     assert "Nothing to send:" in run_toolcatalog("publish", url, "--build", other_build).stderr
-    done = run_toolcatalog("publish", url, "--build", small_build)
-    assert "Sent " in done.stderr
+    result = run_toolcatalog("publish", url, "--build", small_build)
+    assert "Sent " in result.stderr
     young = {
         path.name
         for path in (store / "objects").iterdir()
@@ -328,40 +319,39 @@ def test_nothing_is_relied_on_that_may_be_swept_out(
     }
     assert young
     chunks = layout.parse_chunk_list(
-        (store / f"snapshots/{done.stdout.strip()}/chunks.json").read_bytes()
+        (store / f"snapshots/{result.stdout.strip()}/chunks.json").read_bytes()
     )
     assert young < {chunk.sha256 for some in chunks.values() for chunk in some}
 
 
-def test_a_list_that_is_damaged_sweeps_nothing(
+def test_damaged_chunk_list_blocks_removal(
     small_build: Path, other_build: Path, tmp_path: Path
 ) -> None:
-    """Where it is unknown what a kept snapshot needs, all stays."""
+    """It is unknown what kept snapshots need."""
     store, url = tmp_path / "store", f"file://{tmp_path}/store"
     first = run_successfully("publish", url, "--build", small_build).strip()
     run_successfully("publish", url, "--build", other_build)
     (store / f"snapshots/{first}/chunks.json").write_bytes(b"{}")
     age(store)
     before = {path.name for path in store.rglob("*")}
-    done = run_toolcatalog("publish", url, "--build", other_build, "--keep", "1")
-    assert done.returncode == 2
-    assert "chunks.json is damaged" in done.stderr
+    result = run_toolcatalog("publish", url, "--build", other_build, "--keep", "1")
+    assert result.returncode == 2
+    assert "chunks.json is damaged" in result.stderr
     assert {path.name for path in store.rglob("*")} == before
 
 
-def test_without_the_library_it_says_how_to_get_it(tmp_path: Path) -> None:
-    """The extra is named where it is needed."""
+def test_missing_extra_is_reported(tmp_path: Path) -> None:
     script = (
         "import sys; sys.modules['obstore'] = None\n"
         "from toolcatalog.cli.main import main\n"
         "sys.exit(main(sys.argv[1:]))"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script, "publish", f"file://{tmp_path}"],
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
     )
-    assert done.returncode == 2
-    assert "pip install 'toolcatalog[s3]'" in done.stderr
+    assert result.returncode == 2
+    assert "pip install 'toolcatalog[s3]'" in result.stderr

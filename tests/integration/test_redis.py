@@ -43,8 +43,8 @@ DAY = timedelta(days=1)
 RATE = Rate(100, 60)
 
 
-def place(server: RedisServer) -> RedisKeyStorage:
-    """Where the keys are in this Redis."""
+def redis_storage(server: RedisServer) -> RedisKeyStorage:
+    """The storage of keys in this Redis."""
     return RedisKeyStorage(RedisAddress(server.url))
 
 
@@ -57,7 +57,7 @@ def states(where: Path | RedisKeyStorage) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "displayed"),
     [
         ("redis://localhost", "Redis at localhost:6379"),
         ("rediss://a.example:7000/3", "Redis at a.example:7000, database 3"),
@@ -71,9 +71,8 @@ def states(where: Path | RedisKeyStorage) -> dict[str, str]:
         ("rediss+cluster://u:s3cret@a:7000,b", "Redis Cluster at a:7000, b:6379"),
     ],
 )
-def test_an_address_never_shows_its_password(url: str, told: str) -> None:
-    """What is shown is host, port and number."""
-    assert str(RedisAddress(url)) == told
+def test_address_is_shown_without_its_password(url: str, displayed: str) -> None:
+    assert str(RedisAddress(url)) == displayed
     assert "s3cret" not in str(RedisKeyStorage(RedisAddress(url)))
 
 
@@ -96,8 +95,8 @@ def test_an_address_never_shows_its_password(url: str, told: str) -> None:
         "redis+proxy://a",
     ],
 )
-def test_what_is_no_address(url: str) -> None:
-    """One sentence, without what was typed: it may have a password in it."""
+def test_invalid_address_is_refused(url: str) -> None:
+    """Without repeating it, because it may contain a password."""
     with pytest.raises(UsageError, match=r"^--redis takes redis://host:port, or rediss://"):
         RedisAddress(url)
 
@@ -105,24 +104,24 @@ def test_what_is_no_address(url: str) -> None:
 # The commands
 
 
-def test_the_commands_work_on_redis_as_on_a_file(redis_server: RedisServer, tmp_path: Path) -> None:
-    """Create, list, rotate and revoke; the document is that of a key file, hashes only, under one
-    name; no file is touched.
+def test_key_commands_work_as_with_a_file(redis_server: RedisServer, tmp_path: Path) -> None:
+    """Create, list, rotate and revoke; the document has the format of a key file, and no file is
+    written.
     """
     env = {"TOOLCATALOG_KEYS": str(tmp_path / "keys.json"), "TOOLCATALOG_REDIS": redis_server.url}
-    made = run_toolcatalog("keys", "create", "--project", "research", env=env)
+    created = run_toolcatalog("keys", "create", "--project", "research", env=env)
     assert (
         f"Kept as a hash in Redis at 127.0.0.1:{redis_server.port}: store the key now"
-        in made.stderr
+        in created.stderr
     )
-    secret = made.stdout.strip()
-    (key,) = api_keys.load_keys(place(redis_server))
+    secret = created.stdout.strip()
+    (key,) = api_keys.load_keys(redis_storage(redis_server))
     assert (key.project, key.hint) == ("research", secret[-4:])
     assert key.id in run_successfully("keys", "list", "--redis", redis_server.url)
     successor = run_successfully("keys", "rotate", key.id, "--overlap", "1h", env=env).strip()
     revoked = run_toolcatalog("keys", "revoke", key.id, env=env)
     assert "running servers refuse it within two seconds." in revoked.stderr
-    assert sorted(states(place(redis_server)).values()) == ["active", "revoked"]
+    assert sorted(states(redis_storage(redis_server)).values()) == ["active", "revoked"]
     assert redis_server.command("KEYS", "*") == [b"toolcatalog:keys"]
     document = redis_server.command("HGET", "toolcatalog:keys", "document")
     assert set(json.loads(document)) == {"format", "sha256", "keys"}
@@ -131,14 +130,14 @@ def test_the_commands_work_on_redis_as_on_a_file(redis_server: RedisServer, tmp_
     assert not (tmp_path / "keys.json").exists()
 
 
-def test_a_user_with_few_rights_is_enough(redis_server: RedisServer, tmp_path: Path) -> None:
-    """The rights that docs/guides/limit-requests.md names are all that is needed, for keys and for limits."""
-    told = re.search(
+def test_documented_user_rights_are_enough(redis_server: RedisServer, tmp_path: Path) -> None:
+    """Keys and limits work with the rights that docs/guides/limit-requests.md lists."""
+    output = re.search(
         r"ACL SETUSER (toolcatalog .*)",
         (ROOT / "docs" / "guides" / "limit-requests.md").read_text(),
     )
-    assert told
-    redis_server.command("ACL", "SETUSER", *told[1].replace(">PASSWORD", ">s3cret").split())
+    assert output
+    redis_server.command("ACL", "SETUSER", *output[1].replace(">PASSWORD", ">s3cret").split())
     url = redis_server.url.replace("//", "//toolcatalog:s3cret@")
     run_successfully("keys", "create", "--project", "p", "--redis", url)
     KeySync(RedisKeyStorage(RedisAddress(url)), tmp_path / "keys.json").sync_once()
@@ -159,38 +158,38 @@ def test_a_user_with_few_rights_is_enough(redis_server: RedisServer, tmp_path: P
     assert len(wrong.stderr.splitlines()) == 1
 
 
-def test_commands_at_once_lose_nothing(redis_server: RedisServer) -> None:
-    """Forty changes from eight threads are all there, and each leaves another version."""
+def test_concurrent_changes_lose_nothing(redis_server: RedisServer) -> None:
+    """Forty changes by eight threads, each with its own revision."""
     with ThreadPoolExecutor(8) as pool:
-        made = [
+        created = [
             *pool.map(
-                lambda number: api_keys.create(place(redis_server), f"p{number}", None, None)[1].id,
+                lambda number: (
+                    api_keys.create(redis_storage(redis_server), f"p{number}", None, None)[1].id
+                ),
                 range(40),
             )
         ]
-    assert set(states(place(redis_server))) == {*made}
-    before = place(redis_server).read_version()
-    api_keys.revoke(place(redis_server), made[0])
-    assert place(redis_server).read_version() != before
+    assert set(states(redis_storage(redis_server))) == {*created}
+    before = redis_storage(redis_server).read_version()
+    api_keys.revoke(redis_storage(redis_server), created[0])
+    assert redis_storage(redis_server).read_version() != before
 
 
 @pytest.mark.parametrize(
     "arguments", [["list"], ["create", "--project", "p"], ["revoke", "key_1"], ["rotate", "key_1"]]
 )
-def test_with_redis_away_a_command_says_so(arguments: list[str]) -> None:
-    """One sentence and 2, within seconds."""
-    done = run_toolcatalog(
+def test_unavailable_redis_is_reported(arguments: list[str]) -> None:
+    """Within seconds."""
+    result = run_toolcatalog(
         "keys", *arguments, "--redis", f"redis://user:s3cret@127.0.0.1:{free_port()}"
     )
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
-    assert done.stderr.startswith("error: Redis at 127.0.0.1:")
-    assert "s3cret" not in done.stderr
+    assert (result.returncode, result.stdout, len(result.stderr.splitlines())) == (2, "", 1)
+    assert result.stderr.startswith("error: Redis at 127.0.0.1:")
+    assert "s3cret" not in result.stderr
 
 
-def test_what_is_no_key_document_is_left_alone(redis_server: RedisServer) -> None:
-    """A damaged document, one of a newer format, or another kind of value: refused in a sentence,
-    not written over.
-    """
+def test_invalid_document_is_not_overwritten(redis_server: RedisServer) -> None:
+    """A damaged one, a newer format, or another type of value."""
     for write, what in [
         (["HSET", "toolcatalog:keys", "document", "{", "version", "1"], "is damaged"),
         (
@@ -203,52 +202,49 @@ def test_what_is_no_key_document_is_left_alone(redis_server: RedisServer) -> Non
         redis_server.command(*write)
         before = redis_server.command("DUMP", "toolcatalog:keys")
         with pytest.raises(KeyFileError, match=what):
-            api_keys.create(place(redis_server), "p", None, None)
+            api_keys.create(redis_storage(redis_server), "p", None, None)
         assert redis_server.command("DUMP", "toolcatalog:keys") == before
 
 
-def test_rotating_where_there_is_nothing(redis_server: RedisServer) -> None:
-    """There is no document yet: the sentence says how to begin."""
-    done = run_toolcatalog("keys", "rotate", "key_1", "--redis", redis_server.url)
-    assert done.stderr == (
+def test_rotate_without_a_document(redis_server: RedisServer) -> None:
+    result = run_toolcatalog("keys", "rotate", "key_1", "--redis", redis_server.url)
+    assert result.stderr == (
         f"error: There is no key document in Redis at 127.0.0.1:{redis_server.port}: run "
         f"`toolcatalog keys create --project default --redis URL`.\n"
     )
 
 
-def test_push_joins_and_brings_nothing_back(redis_server: RedisServer, tmp_path: Path) -> None:
-    """The keys of a file come to those in Redis; what is revoked on either side stays so; a second
-    push changes nothing.
-    """
-    file, remote = tmp_path / "keys.json", place(redis_server)
-    _, one = api_keys.create(file, "p", None, None)
+def test_push_merges_a_key_file(redis_server: RedisServer, tmp_path: Path) -> None:
+    """Revoked keys stay revoked; a second push changes nothing."""
+    file, remote = tmp_path / "keys.json", redis_storage(redis_server)
+    _, key = api_keys.create(file, "p", None, None)
     _, two = api_keys.create(file, "p", None, None)
-    done = run_toolcatalog("keys", "push", "--keys", file, "--redis", redis_server.url)
-    assert done.stderr == f"2 keys in {remote.location} now, 2 from the file.\n"
+    result = run_toolcatalog("keys", "push", "--keys", file, "--redis", redis_server.url)
+    assert result.stderr == f"2 keys in {remote.location} now, 2 from the file.\n"
     _, three = api_keys.create(remote, "p", None, None)
-    api_keys.revoke(file, one.id)
+    api_keys.revoke(file, key.id)
     api_keys.revoke(remote, two.id)
     for _ in range(2):
         run_successfully("keys", "push", "--keys", file, "--redis", redis_server.url)
-        assert states(remote) == {one.id: "revoked", two.id: "revoked", three.id: "active"}
+        assert states(remote) == {key.id: "revoked", two.id: "revoked", three.id: "active"}
     missing = run_toolcatalog("keys", "push", "--keys", file, env={"TOOLCATALOG_REDIS": ""})
     assert (missing.returncode, "Missing option '--redis'" in missing.stderr) == (2, True)
 
 
-def test_what_takes_something_back() -> None:
-    """A key that is gone, one that lives longer, one that is good again; not one more key, an
-    earlier end, a revocation.
+def test_backward_changes() -> None:
+    """A removed key, a later end, a revoked key that is active; not a new key, an earlier end or a
+    revocation.
     """
 
     def key(id: str, expires: str | None = None, revoked: str | None = None) -> api_keys.ApiKey:
-        made = "2026-01-01T00:00:00+00:00"
+        created = "2026-01-01T00:00:00+00:00"
         return api_keys.ApiKey(
             id=id,
             project="p",
             toolkits=None,
             sha256=id * 2,
             hint="",
-            created=made,
+            created=created,
             lifetime=None,
             expires=expires,
             revoked=revoked,
@@ -277,10 +273,8 @@ def test_what_takes_something_back() -> None:
 # Relay
 
 
-def told(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What this thread has logged: a server that another test began here may have left one that
-    follows a Redis which is gone.
-    """
+def log_messages(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return what this thread has logged; other threads may come from an earlier test."""
     return [
         record.getMessage() for record in caplog.records if record.thread == threading.get_ident()
     ]
@@ -288,120 +282,116 @@ def told(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 def follower(server: RedisServer, file: Path) -> KeySync:
     """One that has looked once."""
-    following = KeySync(place(server), file)
+    following = KeySync(redis_storage(server), file)
     following.sync_once()
     return following
 
 
-def test_a_change_reaches_the_file_within_two_seconds(
+def test_change_reaches_the_file_within_two_seconds(
     redis_server: RedisServer, tmp_path: Path
 ) -> None:
-    """A new key, a rotation and a revocation; the file has mode 0600 and the keys of Redis, and
-    nobody writes while nothing changes.
-    """
+    """The file is private, and is written only for changes."""
     file = tmp_path / "new" / "keys.json"
-    secret, key = api_keys.create(place(redis_server), "p", None, None)
+    secret, key = api_keys.create(redis_storage(redis_server), "p", None, None)
     following = follower(redis_server, file)
     ring = api_keys.KeyRing(file)
     assert ring.find(secret.encode()) == key
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     following.start()
-    successor, _ = api_keys.rotate(place(redis_server), key.id, DAY)
+    successor, _ = api_keys.rotate(redis_storage(redis_server), key.id, DAY)
     wait_until(lambda: ring.find(successor.encode()))
-    api_keys.revoke(place(redis_server), key.id)
+    api_keys.revoke(redis_storage(redis_server), key.id)
     wait_until(lambda: ring.find(secret.encode()) is None)
     before = file.stat()
     time.sleep(1.2)  # two looks
     assert file.stat() == before
 
 
-def test_redis_away_and_back(
+def test_redis_outage_and_recovery(
     redis_server: RedisServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The keys stay, also for a server that starts meanwhile; the log says so once; what was
-    changed after it came back is taken over.
-    """
+    """Keys stay, also for a server that starts meanwhile; one log line; later changes are read."""
     file = tmp_path / "keys.json"
-    secret, key = api_keys.create(place(redis_server), "p", None, None)
+    secret, key = api_keys.create(redis_storage(redis_server), "p", None, None)
     following = follower(redis_server, file)
     redis_server.kill()
     caplog.clear()
     with caplog.at_level(logging.INFO):
         for _ in range(3):
             following.sync_once()
-        assert len(told(caplog)) == 1
-        assert ("toolcatalog.keys", logging.ERROR, told(caplog)[0]) in caplog.record_tuples
-        assert told(caplog)[0].startswith(
+        assert len(log_messages(caplog)) == 1
+        assert ("toolcatalog.keys", logging.ERROR, log_messages(caplog)[0]) in caplog.record_tuples
+        assert log_messages(caplog)[0].startswith(
             f"keeping the current keys: Redis at 127.0.0.1:{redis_server.port} failed to "
             f"process the request"
         )
-        KeySync(place(redis_server), file).sync_once()
+        KeySync(redis_storage(redis_server), file).sync_once()
         assert api_keys.KeyRing(file).find(secret.encode())
         redis_server.start()
-        assert states(place(redis_server)) == {key.id: "active"}  # it had written it down
-        api_keys.revoke(place(redis_server), key.id)
+        assert states(redis_storage(redis_server)) == {key.id: "active"}  # it had written it down
+        api_keys.revoke(redis_storage(redis_server), key.id)
         following.sync_once()
     assert (
-        told(caplog)[-1]
+        log_messages(caplog)[-1]
         == f"keys are synchronized with Redis at 127.0.0.1:{redis_server.port} again"
     )
     assert api_keys.KeyRing(file).find(secret.encode()) is None
 
 
-def test_a_redis_that_hangs_is_not_waited_for(redis_server: RedisServer, tmp_path: Path) -> None:
-    """It takes connections and answers nothing: a look comes to its end, the keys stay."""
-    secret, _ = api_keys.create(place(redis_server), "p", None, None)
+def test_hanging_redis_times_out(redis_server: RedisServer, tmp_path: Path) -> None:
+    """It accepts connections and never answers."""
+    secret, _ = api_keys.create(redis_storage(redis_server), "p", None, None)
     following = follower(redis_server, tmp_path / "keys.json")
     redis_server.suspend()
-    begun = time.monotonic()
+    start = time.monotonic()
     following.sync_once()
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - start < 20
     assert api_keys.KeyRing(tmp_path / "keys.json").find(secret.encode())
 
 
 @contextmanager
-def refused(caplog: pytest.LogCaptureFixture, file: Path, what: str) -> Iterator[None]:
-    """What happens inside leaves the file as it was, and one line in the log."""
+def assert_refused(caplog: pytest.LogCaptureFixture, file: Path, what: str) -> Iterator[None]:
+    """Check that the block changes nothing in the file and logs one line."""
     before = file.read_bytes()
     caplog.clear()
     yield
     assert file.read_bytes() == before
-    assert len(told(caplog)) == 1
-    assert what in told(caplog)[0]
+    assert len(log_messages(caplog)) == 1
+    assert what in log_messages(caplog)[0]
 
 
-def test_nothing_is_taken_over_that_takes_something_back(
+def test_backward_document_is_not_copied(
     redis_server: RedisServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An empty Redis, another one's keys, an older state, garbage: the keys of the file stay, with
-    one line in the log; `push` mends it.
+    """An empty Redis, other keys, an older state or garbage: the file stays, with one log line;
+    `push` repairs Redis.
     """
-    file, remote = tmp_path / "keys.json", place(redis_server)
-    _, one = api_keys.create(file, "p", None, None)
+    file, remote = tmp_path / "keys.json", redis_storage(redis_server)
+    _, key = api_keys.create(file, "p", None, None)
     _, two = api_keys.create(file, "p", None, None)
     old = file.read_bytes()
-    with refused(caplog, file, "There is no key document in Redis"):
+    with assert_refused(caplog, file, "There is no key document in Redis"):
         following = follower(redis_server, file)
         following.sync_once()
     _, other = api_keys.create(remote, "p", None, None)
-    with refused(
+    with assert_refused(
         caplog,
         file,
-        f"({one.id}, {two.id}): `toolcatalog keys push --keys {file} --redis URL` merges both",
+        f"({key.id}, {two.id}): `toolcatalog keys push --keys {file} --redis URL` merges both",
     ):
         following.sync_once()
         following.sync_once()
     run_successfully("keys", "push", "--keys", file, "--redis", redis_server.url)
     following.sync_once()
-    assert set(states(file)) == {one.id, two.id, other.id}
-    api_keys.revoke(remote, one.id)
+    assert set(states(file)) == {key.id, two.id, other.id}
+    api_keys.revoke(remote, key.id)
     following.sync_once()
-    assert states(file)[one.id] == "revoked"
+    assert states(file)[key.id] == "revoked"
     for document in (old, b"{", b'{"format": 1, "keys": [{}]}'):
         redis_server.command(
             "HSET", "toolcatalog:keys", "document", document, "version", "restored"
         )
-        with refused(caplog, file, "keeping the current keys"):
+        with assert_refused(caplog, file, "keeping the current keys"):
             following.sync_once()
             following.sync_once()
         redis_server.command(
@@ -410,21 +400,18 @@ def test_nothing_is_taken_over_that_takes_something_back(
         following.sync_once()
 
 
-def test_a_file_that_cannot_be_read_is_not_written_over(
+def test_unreadable_key_file_is_not_overwritten(
     redis_server: RedisServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Garbage in the file, or a folder in its place: it is not known what would be lost, so
-    somebody has to look.
-    """
     file = tmp_path / "keys.json"
-    api_keys.create(place(redis_server), "p", None, None)
+    api_keys.create(redis_storage(redis_server), "p", None, None)
     file.write_bytes(b"{")
-    with refused(caplog, file, "is damaged"):
+    with assert_refused(caplog, file, "is damaged"):
         follower(redis_server, file)
     file.unlink()
     file.mkdir()
     follower(redis_server, file)
-    assert "Is a directory" in told(caplog)[-1]
+    assert "Is a directory" in log_messages(caplog)[-1]
     assert file.is_dir()
 
 
@@ -432,7 +419,7 @@ def test_a_file_that_cannot_be_read_is_not_written_over(
 
 
 async def hits(limits: RedisRateLimiter, times: int, id: str = "key_a") -> int:
-    """How many of so many requests, one after the other, are within the rate."""
+    """Return how many of several consecutive requests are allowed."""
     return sum([(await limits.hit(id)).is_allowed for _ in range(times)])
 
 
@@ -443,9 +430,9 @@ def pooled(server: RedisServer, rate: Rate = RATE, own: int = 10) -> RedisRateLi
     )
 
 
-def test_all_servers_together_keep_one_rate(redis_server: RedisServer) -> None:
-    """Three processes and sixty connections of each: a hundred requests are within the rate, each
-    key by itself, and all see the same rest.
+def test_servers_share_one_rate(redis_server: RedisServer) -> None:
+    """Three processes with sixty connections each, a hundred requests per key; all see the same
+    remaining number.
     """
 
     async def ask() -> None:
@@ -453,12 +440,12 @@ def test_all_servers_together_keep_one_rate(redis_server: RedisServer) -> None:
             servers = [
                 await stack.enter_async_context(aclosing(pooled(redis_server))) for _ in range(3)
             ]
-            found = await asyncio.gather(
+            result = await asyncio.gather(
                 *(server.hit("key_a") for server in servers for _ in range(60))
             )
             last = await servers[0].hit("key_a")
             other = await servers[1].hit("key_b")
-        assert sum(standing.is_allowed for standing in found) == 100
+        assert sum(standing.is_allowed for standing in result) == 100
         assert (last.is_allowed, last.remaining, last.rate) == (False, 0, Rate(100, 60))
         assert dict(last.headers())[b"ratelimit"].startswith(b'"list";r=0;t=')
         assert (other.is_allowed, other.remaining) == (True, 99)
@@ -471,29 +458,30 @@ def test_all_servers_together_keep_one_rate(redis_server: RedisServer) -> None:
     assert all(redis_server.command("PTTL", name) > 0 for name in redis_server.command("KEYS", "*"))
 
 
-def test_the_rule_is_that_of_one_process(redis_server: RedisServer) -> None:
-    """Over a time, at twice the rate, Redis lets through what the memory of one process does, to a
-    few requests.
-    """
+def test_redis_and_memory_allow_the_same_rate(redis_server: RedisServer) -> None:
+    """Over time, at twice the rate."""
 
     async def ask() -> tuple[int, int]:
-        end, given, also, alone = time.monotonic() + 2.5, 0, 0, LocalRateLimiter(Rate(40, 1))
+        end, allowed, also_allowed, alone = (
+            time.monotonic() + 2.5,
+            0,
+            0,
+            LocalRateLimiter(Rate(40, 1)),
+        )
         async with aclosing(pooled(redis_server, Rate(40, 1))) as limits:
             while time.monotonic() < end:
-                given += (await limits.hit("key_a")).is_allowed
-                also += alone.count("key_a").is_allowed
+                allowed += (await limits.hit("key_a")).is_allowed
+                also_allowed += alone.count("key_a").is_allowed
                 await asyncio.sleep(0.01)
-        return given, also
+        return allowed, also_allowed
 
-    given, also = asyncio.run(ask())
-    assert 40 < given <= 40 * 4
-    assert abs(given - also) <= 20
+    allowed, also_allowed = asyncio.run(ask())
+    assert 40 < allowed <= 40 * 4
+    assert abs(allowed - also_allowed) <= 20
 
 
-def test_no_window_of_redis_has_more_than_the_rate(redis_server: RedisServer) -> None:
-    """Requests of two servers in bursts, across several windows: no second contains more than the
-    rate, by the clock of whoever asks.
-    """
+def test_no_window_exceeds_the_rate(redis_server: RedisServer) -> None:
+    """Bursts of two servers over several windows, by the clock of a client."""
 
     async def ask() -> list[int]:
         moments = list[int]()
@@ -515,43 +503,43 @@ def test_no_window_of_redis_has_more_than_the_rate(redis_server: RedisServer) ->
     moments = asyncio.run(ask())
     assert len(moments) >= 40
     slack = 20_000_000  # nanoseconds that an answer may take
-    for place, start in enumerate(moments):
-        last = place + 20
+    for index, start in enumerate(moments):
+        last = index + 20
         assert last >= len(moments) or moments[last] - start > 1_000_000_000 - slack
 
 
-def test_redis_away_under_load(redis_server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
-    """It is killed, and started again, while requests come: each is answered, none without a limit,
-    and the log has a line for each turn.
-    """
+def test_redis_outage_under_load(
+    redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every request is answered, none without a limit, and each change is logged once."""
 
     async def ask() -> None:
         async with aclosing(pooled(redis_server, Rate(1_000_000, 3600), own=7)) as limits:
             slowest = 0.0
 
-            async def one() -> LimitStatus:
+            async def key() -> LimitStatus:
                 nonlocal slowest
-                begun = time.monotonic()
-                found = await limits.hit("key_a")
-                slowest = max(slowest, time.monotonic() - begun)
+                start = time.monotonic()
+                result = await limits.hit("key_a")
+                slowest = max(slowest, time.monotonic() - start)
                 await asyncio.sleep(0.005)
-                return found
+                return result
 
             async def load() -> list[LimitStatus]:
-                return await asyncio.gather(*(one() for _ in range(20)))
+                return await asyncio.gather(*(key() for _ in range(20)))
 
-            assert all(found.rate.limit == 1_000_000 for found in await load())
+            assert all(result.rate.limit == 1_000_000 for result in await load())
             redis_server.kill()
-            alone = [found for _ in range(10) for found in await load()]
-            assert all(found.rate.limit == 7 for found in alone)
-            assert sum(found.is_allowed for found in alone) == 7
-            assert len(told(caplog)) == 1
-            assert "rate limits are not shared" in told(caplog)[0]
+            alone = [result for _ in range(10) for result in await load()]
+            assert all(result.rate.limit == 7 for result in alone)
+            assert sum(result.is_allowed for result in alone) == 7
+            assert len(log_messages(caplog)) == 1
+            assert "rate limits are not shared" in log_messages(caplog)[0]
             await asyncio.to_thread(redis_server.start)
             end = time.monotonic() + 30
             while (await load())[0].rate.limit == 7:
                 assert time.monotonic() < end, "it never came back"
-            assert told(caplog)[1:] == [
+            assert log_messages(caplog)[1:] == [
                 f"rate limits of Redis at 127.0.0.1:{redis_server.port} apply to all servers again"
             ]
             assert slowest < 10
@@ -560,22 +548,20 @@ def test_redis_away_under_load(redis_server: RedisServer, caplog: pytest.LogCapt
         asyncio.run(ask())
 
 
-def test_a_redis_that_hangs_holds_a_request_up_once(
+def test_hanging_redis_delays_one_request(
     redis_server: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It takes connections and answers nothing: who asked waits a moment and is counted here, the
-    next do not wait; then it goes on.
-    """
+    """The next ones are counted locally at once."""
 
     async def ask() -> None:
         async with aclosing(pooled(redis_server)) as limits:
             assert (await limits.hit("key_a")).rate.limit == 100
             redis_server.suspend()
             assert (await limits.hit("key_a")).rate.limit == 10
-            begun = time.monotonic()
+            start = time.monotonic()
             for _ in range(100):
                 assert (await limits.hit("key_a")).rate.limit == 10
-            assert time.monotonic() - begun < 0.5 * 100 / 2
+            assert time.monotonic() - start < 0.5 * 100 / 2
             redis_server.resume()
             end = time.monotonic() + 30
             while (await limits.hit("key_a")).rate.limit == 10:
@@ -583,13 +569,13 @@ def test_a_redis_that_hangs_holds_a_request_up_once(
                 await asyncio.sleep(0.05)
 
     asyncio.run(ask())
-    assert len(told(caplog)) == 2
+    assert len(log_messages(caplog)) == 2
 
 
-def test_a_redis_that_refuses_is_as_one_that_is_away(
+def test_refusing_redis_counts_as_unavailable(
     redis_server: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A password that is asked for: counted here, told once, not once a second."""
+    """A missing password is logged once."""
 
     async def ask() -> None:
         async with aclosing(pooled(redis_server)) as limits:
@@ -599,14 +585,12 @@ def test_a_redis_that_refuses_is_as_one_that_is_away(
                 await asyncio.sleep(0.2)
 
     asyncio.run(ask())
-    assert len(told(caplog)) == 1
+    assert len(log_messages(caplog)) == 1
     assert "s3cret" not in caplog.text
 
 
-def test_a_clock_of_redis_that_goes_back_locks_no_one_out(redis_server: RedisServer) -> None:
-    """Set back by an hour, what was counted would count for an hour longer; such counts are thrown
-    away. Set back by less than a window, they count on.
-    """
+def test_redis_clock_set_back_locks_nobody_out(redis_server: RedisServer) -> None:
+    """Counts from the future are discarded, unless the step is shorter than a window."""
 
     async def ask() -> None:
         async with aclosing(pooled(redis_server, Rate(3, 1))) as limits:
@@ -625,16 +609,16 @@ def test_a_clock_of_redis_that_goes_back_locks_no_one_out(redis_server: RedisSer
     asyncio.run(ask())
 
 
-def test_without_the_extra_one_sentence_says_what_to_install() -> None:
-    """The package redis is looked for when the address is read, before anything starts."""
+def test_missing_extra_is_reported() -> None:
+    """When the address is parsed."""
     script = (
         "import sys; sys.modules['redis'] = None; from toolcatalog.cli.main import main; "
         "sys.exit(main(['keys', 'list', '--redis', 'redis://h']))"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60
     )
-    assert (done.returncode, done.stderr) == (
+    assert (result.returncode, result.stderr) == (
         2,
         "error: Redis needs the package redis: run `pip install 'toolcatalog[redis]'`.\n",
     )
@@ -646,9 +630,8 @@ def test_without_the_extra_one_sentence_says_what_to_install() -> None:
 def test_servers_share_keys_and_limits(
     redis_server: RedisServer, shipped_build: Path, tmp_path: Path
 ) -> None:
-    """Two servers, one with two workers: a key made in Redis is good at both, its lists count
-    together; a revoked one is refused by both; with Redis killed under load every list is answered
-    200 or 429, the keys stay, and all goes on when it is back.
+    """Two servers, three processes: a new key is valid on both, lists count together, a revoked key
+    is refused by both, also when Redis restarts under load.
     """
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -682,26 +665,28 @@ def test_servers_share_keys_and_limits(
         # whichever worker has not answered yet looks at its keys again, half a second after it last
         # did
         time.sleep(1)
-        found = [get(server, "?limit=1") for _ in range(30) for server in (one, other)]
-        assert found.count(200) == 40
-        assert set(found) == {200, 429}
+        result = [get(server, "?limit=1") for _ in range(30) for server in (one, other)]
+        assert result.count(200) == 40
+        assert set(result) == {200, 429}
 
         redis_server.kill()
         with ThreadPoolExecutor(4) as pool:
-            found = [
+            result = [
                 *pool.map(
                     lambda number: get((one, other)[number % 2], "?limit=1", other.key), range(160)
                 )
             ]
-        assert set(found) == {200, 429}
-        assert found.count(200) <= 40 * 2  # each server by itself, its workers together
+        assert set(result) == {200, 429}
+        assert result.count(200) <= 40 * 2  # each server by itself, its workers together
         # however short it is away, each has looked for its keys meanwhile
         for server in (one, other):
             wait_until(partial(missed, server))
 
         redis_server.start()
         (id,) = [
-            kept.id for kept in api_keys.load_keys(place(redis_server)) if kept.hint == secret[-4:]
+            kept.id
+            for kept in api_keys.load_keys(redis_storage(redis_server))
+            if kept.hint == secret[-4:]
         ]
         run_successfully("keys", "revoke", id, "--redis", url)
         for server in (one, other):
@@ -717,8 +702,10 @@ def says(server: Server, what: str) -> int:
 
 
 @contextmanager
-def without_keys(build: Path, folder: Path, server: RedisServer) -> Iterator[tuple[str, Path]]:
-    """A server that has no key file, and this Redis: where it answers, and its log."""
+def server_without_keys(
+    build: Path, folder: Path, server: RedisServer
+) -> Iterator[tuple[str, Path]]:
+    """Run a server without a key file and with this Redis; return its address and log."""
     log = folder / "server.log"
     arguments = [
         "--build",
@@ -744,12 +731,12 @@ def without_keys(build: Path, folder: Path, server: RedisServer) -> Iterator[tup
             process.wait(timeout=20)
 
 
-def test_a_server_starts_with_redis_away(
+def test_server_starts_without_redis(
     redis_server: RedisServer, shipped_build: Path, tmp_path: Path
 ) -> None:
-    """Without a key file it answers 401 to all and says so; the keys come when Redis does."""
+    """Without a key file it answers 401 and logs why; the keys come with Redis."""
     redis_server.kill()
-    with without_keys(shipped_build, tmp_path, redis_server) as (url, log):
+    with server_without_keys(shipped_build, tmp_path, redis_server) as (url, log):
         wait_until(
             lambda: (
                 "No keys yet: every API call answers 401 until they come from Redis"

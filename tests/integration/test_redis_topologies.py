@@ -39,8 +39,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
             yield f"redis+sentinel://127.0.0.1:{port}/catalog/1"
 
 
-def test_keys(url: str, tmp_path: Path) -> None:
-    """The commands change the document, and a server follows it."""
+def test_key_commands_and_servers(url: str, tmp_path: Path) -> None:
     run_successfully("keys", "create", "--project", "p", "--redis", url)
     [key] = api_keys.load_keys(RedisKeyStorage(RedisAddress(url)))
     run_successfully("keys", "revoke", key.id, "--redis", url)
@@ -52,8 +51,7 @@ def test_keys(url: str, tmp_path: Path) -> None:
 
 # the cluster client of redis-py keeps the first connection to a node open until it is collected
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_rate_limits(url: str) -> None:
-    """Two servers share the count of a key."""
+def test_servers_share_a_rate_limit(url: str) -> None:
 
     async def count() -> list[bool]:
         limiters = [
@@ -68,6 +66,6 @@ def test_rate_limits(url: str) -> None:
     gc.collect()  # here, so that the warning does not appear in another test
 
 
-def test_wrong_query() -> None:
+def test_invalid_address_options() -> None:
     with pytest.raises(UsageError, match="The query of --redis is not valid"):
         RedisAddress("redis://localhost?socket_timeout=soon")

@@ -43,9 +43,7 @@ def write_settings(folder: Path, port: int, server: str) -> Path:
 
 
 @pytest.mark.skipif(NGINX is None, reason="there is no nginx (Debian: apt-get install nginx-light)")
-def test_the_proxy_replaces_the_address_and_hides_metrics(
-    shipped_build: Path, tmp_path: Path
-) -> None:
+def test_proxy_sets_the_address_and_hides_metrics(shipped_build: Path, tmp_path: Path) -> None:
     assert NGINX is not None
     log = tmp_path / "access.log"
     options = ("--forwarded-allow-ips", "127.0.0.1", "--access-log", log)

@@ -117,7 +117,7 @@ class Store:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """A store in which nothing lies yet."""
+    """An empty store."""
     return Store(tmp_path / "store")
 
 
@@ -134,29 +134,29 @@ def follow(store: Store, ours: Pair, tmp_path: Path) -> Callable[..., Follower]:
     return once
 
 
-def served(follower: Follower) -> str:
-    """The digest of what a server would answer from."""
+def served_digest(follower: Follower) -> str:
+    """Return the digest of the snapshot that a server would open."""
     keys = follower._keys
     assert keys
     return trusted_pointers.open_verified_build(follower.cache, keys).digest
 
 
-def test_what_is_signed_is_followed(
+def test_signed_snapshots_are_followed(
     store: Store,
     ours: Pair,
     follow: Callable[..., Follower],
     small_build: Path,
     other_build: Path,
 ) -> None:
-    """A signed snapshot is taken, the next one, and the first again, each with a higher number; to
-    publish the same again gives it a higher number, and without a key it changes nothing.
+    """Each with a higher number, also a rollback; publishing again without a key changes
+    nothing.
     """
     sequences = []
     for build in (small_build, other_build, small_build):
         digest = store.publish(build, ours.private)
         follower = follow()
         assert follower.last_error == ""
-        assert served(follower) == digest
+        assert served_digest(follower) == digest
         assert follower.has_snapshot()
         sequences.append(store.sequence)
     assert sequences == sorted({*sequences})
@@ -167,16 +167,14 @@ def test_what_is_signed_is_followed(
     assert store.file.read_bytes() == before
 
 
-def test_what_was_put_back_is_published_again(
+def test_restored_store_is_published_again(
     store: Store,
     ours: Pair,
     follow: Callable[..., Follower],
     small_build: Path,
     other_build: Path,
 ) -> None:
-    """The advice for a store that was put back is to publish again: also where the pointer names
-    the same snapshot, with an old signature.
-    """
+    """For a pointer with an old signature of the same snapshot."""
     digest = store.publish(small_build, ours.private)
     old = store.file.read_bytes()
     store.publish(other_build, ours.private)
@@ -186,18 +184,18 @@ def test_what_was_put_back_is_published_again(
     time.sleep(2.1)  # a number is a time in seconds
     assert store.publish(small_build, ours.private) == digest
     follower = follow()
-    assert (follower.last_error, served(follower)) == ("", digest)
+    assert (follower.last_error, served_digest(follower)) == ("", digest)
 
 
-def test_a_number_far_ahead_blocks_nothing(
+def test_number_in_the_far_future_is_ignored(
     store: Store,
     ours: Pair,
     follow: Callable[..., Follower],
     small_build: Path,
     other_build: Path,
 ) -> None:
-    """A wrong clock, or somebody who had the key, signs a number that no other exceeds: nobody
-    accepts it, and the next publisher does not continue from it.
+    """From a wrong clock or a stolen key: nobody accepts it, and the next publisher does not
+    continue from it.
     """
     first = store.publish(small_build, ours.private)
     assert follow().last_error == ""
@@ -207,26 +205,24 @@ def test_a_number_far_ahead_blocks_nothing(
         store.file.write_bytes(ours.sign(other, sequence))
         follower = follow()
         assert "which is a time more than a year ahead" in follower.last_error
-        assert served(follower) == first
+        assert served_digest(follower) == first
     time.sleep(2.1)
     assert store.publish(other_build, ours.private) == other
     assert store.sequence < now + 1000
     follower = follow()
-    assert (follower.last_error, served(follower)) == ("", other)
+    assert (follower.last_error, served_digest(follower)) == ("", other)
     store.file.write_bytes(ours.sign(first, now + 300 * 24 * 3600))
     assert follow().last_error == ""
 
 
-def test_a_server_without_a_key_leaves_the_cache_of_one_with_a_key(
+def test_unsigned_server_does_not_fill_a_signed_cache(
     store: Store,
     ours: Pair,
     follow: Callable[..., Follower],
     small_build: Path,
     other_build: Path,
 ) -> None:
-    """Both have the same cache unless they are told otherwise: what is not signed does not come
-    into it, in whichever order they start.
-    """
+    """In any order of starts."""
     first = store.publish(small_build, ours.private)
     follower = follow()
     store.file.write_bytes(layout.render_pointer(store.publish(other_build)))
@@ -244,8 +240,8 @@ def test_a_server_without_a_key_leaves_the_cache_of_one_with_a_key(
 
 def changed(pointer: bytes, **changes: object) -> bytes:
     """A pointer whose signed part says something else."""
-    said = json.loads(pointer)
-    return encoding.dump_json({**said, "signed": {**said["signed"], **changes}})
+    output = json.loads(pointer)
+    return encoding.dump_json({**output, "signed": {**output["signed"], **changes}})
 
 
 # what somebody does who can write to the store: how, and what a server says
@@ -298,7 +294,7 @@ FORGED: dict[str, tuple[Callable[[bytes, bytes, str, Pair], bytes], str]] = {
 
 
 @pytest.mark.parametrize("how", FORGED)
-def test_who_has_no_key_changes_nothing(
+def test_unsigned_changes_are_refused(
     how: str,
     store: Store,
     ours: Pair,
@@ -307,55 +303,55 @@ def test_who_has_no_key_changes_nothing(
     small_build: Path,
     other_build: Path,
 ) -> None:
-    """Other pointers, other signatures, those of another snapshot and those of before: each is
-    refused in one sentence that says what to do, nothing is fetched, and what is here stays.
+    """Other pointers, other signatures, those of other snapshots and old ones: one sentence with a
+    hint, no download.
     """
     first = store.publish(small_build, ours.private)
     old = store.file.read_bytes()
     follow()
     second = store.publish(other_build, ours.private)
     new = store.file.read_bytes()
-    assert served(follow()) == second
-    forge, said = FORGED[how]
+    assert served_digest(follow()) == second
+    forge, output = FORGED[how]
     store.file.write_bytes(forge(old, new, first, theirs))
     for follower in (follow(), follow()):  # also after a restart
         for _ in range(3):
             follower.poll()
-        assert said in follower.last_error
+        assert output in follower.last_error
         assert (follower.snapshots_rejected, follower.snapshots_fetched) == (1, 0)
-        assert served(follower) == second
+        assert served_digest(follower) == second
     store.file.write_bytes(new)
     follower.poll()
     assert follower.last_error == ""
 
 
-def test_a_pipe_in_the_cache_stops_nothing(
+def test_pipe_in_the_cache_does_not_block(
     store: Store, ours: Pair, follow: Callable[..., Follower], small_build: Path, tmp_path: Path
 ) -> None:
-    """What is noted in the cache is read from regular files only: a start never waits for a pipe."""
+    """The cached pointer is read from regular files only."""
     digest = store.publish(small_build, ours.private)
     cache = follow().cache
     for name in ("accepted.json", f"signatures/{digest}.json"):
         (cache / name).unlink()
         os.mkfifo(cache / name)
     command = [sys.executable, "-c", _FOLLOWS_ONCE, store.url, str(cache), str(ours.public)]
-    done = subprocess.run(
+    result = subprocess.run(
         command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("False\n")
-    assert "accepted.json, which says what was accepted last, is damaged" in done.stdout
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("False\n")
+    assert "accepted.json, which says what was accepted last, is damaged" in result.stdout
 
 
-def test_a_rollback_may_be_allowed(
+def test_allow_rollback(
     store: Store,
     ours: Pair,
     follow: Callable[..., Follower],
     small_build: Path,
     other_build: Path,
 ) -> None:
-    """With `--allow-rollback` a snapshot that was signed before is taken, and is the last from then
-    on; another one with the number of the last never is.
+    """A snapshot that was signed earlier becomes the last one; another one with the last number is
+    never accepted.
     """
     first = store.publish(small_build, ours.private)
     old = store.file.read_bytes()
@@ -365,24 +361,24 @@ def test_a_rollback_may_be_allowed(
     store.file.write_bytes(old)
     assert "Publish again with --sign, or start once with --allow-rollback" in follow().last_error
     follower = follow(allow_rollback=True)
-    assert (follower.last_error, served(follower)) == ("", first)
+    assert (follower.last_error, served_digest(follower)) == ("", first)
     follower = follow()
-    assert (follower.last_error, served(follower)) == ("", first)
+    assert (follower.last_error, served_digest(follower)) == ("", first)
     store.file.write_bytes(ours.sign(second, json.loads(old)["signed"]["sequence"]))
     for options in ({}, {"allow_rollback": True}):
         assert "two publishers ran at the same time" in follow(**options).last_error
-    assert served(follower) == first
+    assert served_digest(follower) == first
 
 
-def test_a_cache_is_served_only_where_it_was_signed(
+def test_cache_is_served_only_with_a_valid_signature(
     store: Store,
     ours: Pair,
     theirs: Pair,
     follow: Callable[..., Follower],
     small_build: Path,
 ) -> None:
-    """A cache of before, with another key, or with a signature that was changed is not opened, also
-    with the store away; a signature for the same snapshot is enough to open it again.
+    """Not with another key or a changed signature, even if the store is away; a new signature is
+    enough.
     """
     store.publish(small_build)
     unsigned = Follower(store.url, follow().cache)
@@ -392,10 +388,10 @@ def test_a_cache_is_served_only_where_it_was_signed(
     assert "is not signed" in follower.last_error
     assert not follower.has_snapshot()
     with pytest.raises(SnapshotError, match="was not accepted by the key of --verify-key"):
-        served(follower)
+        served_digest(follower)
     digest = store.publish(small_build, ours.private)
     follower = follow()
-    assert (follower.snapshots_fetched, served(follower), follower.has_snapshot()) == (
+    assert (follower.snapshots_fetched, served_digest(follower), follower.has_snapshot()) == (
         0,
         digest,
         True,
@@ -405,16 +401,15 @@ def test_a_cache_is_served_only_where_it_was_signed(
     other = follow(theirs.public)
     assert not other.has_snapshot()
     with pytest.raises(SnapshotError, match="was not accepted by the key of --verify-key"):
-        served(other)
-    noted = follower.cache / "signatures" / f"{digest}.json"
-    noted.write_bytes(changed(noted.read_bytes(), sequence=1))
+        served_digest(other)
+    signature_file = follower.cache / "signatures" / f"{digest}.json"
+    signature_file.write_bytes(changed(signature_file.read_bytes(), sequence=1))
     assert not follow().has_snapshot()
 
 
-def test_signatures_go_with_their_snapshots(
+def test_signatures_are_pruned_with_their_snapshots(
     store: Store, ours: Pair, follow: Callable[..., Follower], small_build: Path, other_build: Path
 ) -> None:
-    """What is noted of a snapshot that is no longer in the cache is removed."""
     first = store.publish(small_build, ours.private)
     follower = follow()
     second = store.publish(other_build, ours.private)
@@ -423,12 +418,10 @@ def test_signatures_go_with_their_snapshots(
     assert [path.stem for path in (follower.cache / "signatures").iterdir()] == [second]
 
 
-def test_a_note_that_is_damaged_lets_nothing_in(
+def test_damaged_trusted_pointer_stops_updates(
     store: Store, ours: Pair, follow: Callable[..., Follower], small_build: Path, other_build: Path
 ) -> None:
-    """Where it is unknown what was accepted last, nothing new is taken, and the sentence says
-    which file it is.
-    """
+    """The error names the file."""
     first = store.publish(small_build, ours.private)
     file = follow().cache / "accepted.json"
     for data in (b"", b"[]", b'{"digest":"x","sequence":1}', b'{"sequence":1}'):
@@ -436,10 +429,10 @@ def test_a_note_that_is_damaged_lets_nothing_in(
         store.publish(other_build, ours.private)
         follower = follow()
         assert f"{file}, which says what was accepted last, is damaged" in follower.last_error
-        assert served(follower) == first
+        assert served_digest(follower) == first
 
 
-def test_keys_are_changed_by_two_in_a_file(
+def test_keys_can_be_replaced(
     store: Store,
     ours: Pair,
     theirs: Pair,
@@ -448,9 +441,7 @@ def test_keys_are_changed_by_two_in_a_file(
     other_build: Path,
     tmp_path: Path,
 ) -> None:
-    """Servers that have both keys follow either; the number grows although the new key cannot
-    vouch for the last one.
-    """
+    """Servers that have both keys accept either, and the number still increases."""
     both = write_public(tmp_path / "both.pem", ours.key, theirs.key)
     store.publish(small_build, ours.private)
     assert follow(both).last_error == ""
@@ -459,11 +450,11 @@ def test_keys_are_changed_by_two_in_a_file(
     digest = store.publish(other_build, theirs.private)
     assert store.sequence > before
     follower = follow(both)
-    assert (follower.last_error, served(follower)) == ("", digest)
+    assert (follower.last_error, served_digest(follower)) == ("", digest)
 
 
-def test_a_number_follows_the_last_one() -> None:
-    """The time in seconds, or one more than the last number where the clock is behind."""
+def test_number_follows_the_last_one() -> None:
+    """The time in seconds, or one more than the last number if the clock is behind."""
     now = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
     first = signatures.next_statement(DIGEST, None, now)
     assert first == SnapshotStatement(DIGEST, 1769860800, "2026-01-31T12:00:00Z")
@@ -474,12 +465,10 @@ def test_a_number_follows_the_last_one() -> None:
     assert signatures.next_statement(DIGEST, behind, now).sequence == first.sequence
 
 
-def test_two_who_publish_at_once_do_not_both_succeed(
+def test_concurrent_publishers_do_not_both_succeed(
     s3: str, ours: Pair, small_build: Path, other_build: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who has read the pointer before somebody else moved it does not put a signature there, so no
-    two snapshots get the number that follows.
-    """
+    """So no two snapshots have the same number."""
     for name, value in {**support_s3.CREDENTIALS, "AWS_ENDPOINT_URL": s3}.items():
         monkeypatch.setenv(name, value)
     objects, key = ObjectStorage(f"s3://{support_s3.create_bucket(s3)}/p"), SigningKey(ours.private)
@@ -493,10 +482,8 @@ def test_two_who_publish_at_once_do_not_both_succeed(
     assert upload._read_pointer(objects) == now
 
 
-def test_the_signed_bytes_are_what_is_documented(ours: Pair) -> None:
-    """Anybody can verify a signature with the key and two lines: the domain, and JSON with sorted
-    names.
-    """
+def test_signed_bytes_are_documented(ours: Pair) -> None:
+    """A domain line and JSON with sorted keys."""
     statement = SnapshotStatement(DIGEST, 7, "2026-01-31T12:00:00Z")
     message = (
         b"toolcatalog: the snapshot in force, format 1\n"
@@ -520,8 +507,8 @@ def test_the_signed_bytes_are_what_is_documented(ours: Pair) -> None:
     assert pickle.loads(pickle.dumps(keys)) == keys  # noqa: S301 - as it goes to a worker
 
 
-def test_key_files_that_cannot_be_used(ours: Pair, tmp_path: Path) -> None:
-    """Each is refused in one sentence that says what is wrong with it, and what to do."""
+def test_unusable_key_files_are_refused(ours: Pair, tmp_path: Path) -> None:
+    """With the reason and a hint."""
     other = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     garbage = tmp_path / "garbage.pem"
     garbage.write_bytes(b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")
@@ -541,10 +528,10 @@ def test_key_files_that_cannot_be_used(ours: Pair, tmp_path: Path) -> None:
         (tmp_path / "none.pem", "cannot be read (No such file or directory)"),
         (tmp_path, "cannot be read (Is a directory)"),
     ]
-    for file, said in private:
+    for file, output in private:
         with pytest.raises(UsageError) as caught:
             SigningKey(file)
-        assert said in str(caught.value)
+        assert output in str(caught.value)
         assert "\n" not in str(caught.value)
     public = [
         (ours.private, "contains a private key, which no server needs"),
@@ -553,16 +540,15 @@ def test_key_files_that_cannot_be_used(ours: Pair, tmp_path: Path) -> None:
         (empty, "contains no Ed25519 public key"),
         (tmp_path / "none.pem", "cannot be read (No such file or directory)"),
     ]
-    for file, said in public:
+    for file, output in public:
         with pytest.raises(UsageError) as caught:
             VerifyKeys.load(file)
-        assert said in str(caught.value)
+        assert output in str(caught.value)
         assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("load", ["SigningKey", "VerifyKeys.load"])
-def test_without_the_library_it_says_how_to_get_it(load: str, tmp_path: Path) -> None:
-    """The extra is named where it is needed."""
+def test_missing_extra_is_reported(load: str, tmp_path: Path) -> None:
     script = (
         "import sys; sys.modules['cryptography'] = None\n"
         "from pathlib import Path\n"
@@ -573,19 +559,19 @@ def test_without_the_library_it_says_how_to_get_it(load: str, tmp_path: Path) ->
         "except UsageError as error:\n"
         "    print(error)\n"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path / "key.pem")],
         capture_output=True,
         text=True,
         check=True,
         timeout=60,
     )
-    assert "pip install 'toolcatalog[sign]'" in done.stdout
+    assert "pip install 'toolcatalog[sign]'" in result.stdout
 
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl here")
-def test_the_commands_of_the_help_make_keys(tmp_path: Path, small_build: Path) -> None:
-    """Keys as OpenSSL makes them, with the very commands that `publish --help` has."""
+def test_documented_commands_create_keys(tmp_path: Path, small_build: Path) -> None:
+    """The OpenSSL commands of `publish --help`."""
     help = run_toolcatalog("publish", "--help").stdout
     commands = [line.strip() for line in help.splitlines() if line.strip().startswith("openssl ")]
     assert len(commands) == 2
@@ -596,29 +582,29 @@ def test_the_commands_of_the_help_make_keys(tmp_path: Path, small_build: Path) -
     keys = VerifyKeys.load(tmp_path / "verify.pem")
     follower = Follower(store.url, tmp_path / "cache", keys=keys)
     follower.poll()
-    assert served(follower) == digest
+    assert served_digest(follower) == digest
 
 
-def test_publishing_without_a_signature_is_an_error(
+def test_unsigned_publish_after_signed_is_an_error(
     store: Store, ours: Pair, small_build: Path, other_build: Path
 ) -> None:
-    """A signed snapshot that is followed by one that is not leaves servers behind; the command says
-    so, and says nothing where that cannot be.
-    """
+    """It would leave servers behind."""
     arguments = ("publish", store.url, "--build")
-    done = run_toolcatalog(*arguments, small_build, "--sign", ours.private)
-    assert (done.returncode, "--verify-key" in done.stderr) == (0, False)
-    done = run_toolcatalog(*arguments, small_build)
-    assert "published already" in done.stderr
-    done = run_toolcatalog(*arguments, other_build)
-    assert done.returncode == 0
-    assert "servers with --verify-key refuse it. Publish again with --sign KEYFILE." in done.stderr
-    done = run_toolcatalog(*arguments, other_build, "--sign", ours.private)
-    assert "Nothing to send but the pointer" in done.stderr
+    result = run_toolcatalog(*arguments, small_build, "--sign", ours.private)
+    assert (result.returncode, "--verify-key" in result.stderr) == (0, False)
+    result = run_toolcatalog(*arguments, small_build)
+    assert "published already" in result.stderr
+    result = run_toolcatalog(*arguments, other_build)
+    assert result.returncode == 0
+    assert (
+        "servers with --verify-key refuse it. Publish again with --sign KEYFILE." in result.stderr
+    )
+    result = run_toolcatalog(*arguments, other_build, "--sign", ours.private)
+    assert "Nothing to send but the pointer" in result.stderr
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_server_serves_only_what_was_signed(
+def test_server_serves_only_signed_snapshots(
     workers: str,
     store: Store,
     ours: Pair,
@@ -626,9 +612,7 @@ def test_a_server_serves_only_what_was_signed(
     other_build: Path,
     tmp_path: Path,
 ) -> None:
-    """`serve --verify-key` waits for a signature, takes what has one, and leaves what has none,
-    also where somebody moves `current` in its cache by hand.
-    """
+    """`serve --verify-key`, also if somebody changes `current` of the cache."""
     first = store.publish(small_build)
     cache = tmp_path / "cache"
     unsigned = Follower(store.url, cache)
@@ -662,15 +646,15 @@ def ready(server: Server) -> str:
     return digest
 
 
-def test_options_that_have_nothing_to_go_with(ours: Pair, store: Store, tmp_path: Path) -> None:
-    """A key goes with a store, and leave to roll back with a key; a key that is none ends the start."""
-    for arguments, said in (
+def test_options_need_each_other(ours: Pair, store: Store, tmp_path: Path) -> None:
+    """A key needs a store, and rollback needs a key; the server does not start with a bad key."""
+    for arguments, output in (
         (["--verify-key", ours.public], "--verify-key goes with --from URL"),
         (["--from", store.url, "--allow-rollback"], "--allow-rollback goes with --verify-key FILE"),
         (["--from", store.url, "--verify-key", tmp_path / "none"], "cannot be read"),
         (["--from", store.url, "--verify-key", ours.private], "contains a private key"),
     ):
-        done = run_toolcatalog("serve", *arguments)
-        assert done.returncode == 2
-        assert said in done.stderr
-        assert "Traceback" not in done.stderr
+        result = run_toolcatalog("serve", *arguments)
+        assert result.returncode == 2
+        assert output in result.stderr
+        assert "Traceback" not in result.stderr

@@ -104,7 +104,7 @@ FIGURES: dict[str, Any] = {
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> results.Results:
+def saved_results(tmp_path: Path) -> results.Results:
     """Results of two sizes, saved and loaded."""
     for tools in (20_000, 1_000):
         for part in results.PARTS:
@@ -117,32 +117,31 @@ def named(loaded: results.Results, title: str) -> Table:
     return next(table for table in make_tables(loaded) if table.title == title)
 
 
-def test_results_come_back_as_they_were_saved(kept: results.Results) -> None:
-    """Part by part, the smallest size first."""
-    assert ([*kept], kept[1_000]) == ([1_000, 20_000], FIGURES)
+def test_results_round_trip(saved_results: results.Results) -> None:
+    """In parts, sorted by size."""
+    assert ([*saved_results], saved_results[1_000]) == ([1_000, 20_000], FIGURES)
 
 
-def test_real_clients_come_first(kept: results.Results) -> None:
-    """The first table has the real clients; ratios compare wall time and server CPU."""
-    table = make_tables(kept)[0]
+def test_real_clients_come_first(saved_results: results.Results) -> None:
+    """In the first table, with ratios of wall time and server CPU."""
+    table = make_tables(saved_results)[0]
     assert table.title == "Real clients, 1,000 tools"
     assert table.rows == [
         ["composio-client 1.43.0", "20,000 by 20", "4.00", "0.50", "30.0", "25.0", "7.50×", "50.0×"]
     ]
 
 
-def test_lists_that_differ_are_invalid(kept: results.Results) -> None:
-    """A listing with other tools has no figures."""
+def test_different_listings_are_invalid(saved_results: results.Results) -> None:
     client = FIGURES["clients"]["rows"][0] | {"faults": 1}
-    table = make_tables({1_000: {**kept[1_000], "clients": {"rows": [client]}}})[0]
+    table = make_tables({1_000: {**saved_results[1_000], "clients": {"rows": [client]}}})[0]
     assert table.rows[0][2:] == ["INVALID: the lists differ", *["–"] * 5]
 
 
-def test_the_load_table_compares_with_ceiling_targets_and_peers(kept: results.Results) -> None:
-    """.80 of the ceiling by CPU meets a target of .75, though .50 by requests does not. 25 times a
-    peer is enough for one and not for the other.
+def test_load_table_compares_with_ceiling_targets_and_peers(saved_results: results.Results) -> None:
+    """.80 of the ceiling by CPU meets .75, even with .50 by requests; 25 times a peer is enough for
+    one peer and not for the other.
     """
-    table = named(kept, "Load with the headers of httpx, 20,000 tools")
+    table = named(saved_results, "Load with the headers of httpx, 20,000 tools")
     assert dict(zip(table.header, table.rows[0], strict=True)) == {
         "operation": "get a tool",
         "queries": "repeated, 2,000",
@@ -159,47 +158,47 @@ def test_the_load_table_compares_with_ceiling_targets_and_peers(kept: results.Re
     }
 
 
-def test_queries_by_words_have_their_own_peer_target(kept: results.Results) -> None:
-    """Both services: 10 times."""
-    new = named(kept, "Load with the headers of httpx, 20,000 tools").rows[2]
+def test_word_queries_have_their_own_peer_target(saved_results: results.Results) -> None:
+    new = named(saved_results, "Load with the headers of httpx, 20,000 tools").rows[2]
     assert (new[:2], new[5]) == (["query of 1 to 4 words", "new, 2,000"], "≥ 0.15 met")
     assert new[-2:] == ["20.0× · 25.0× (≥ 10 met)"] * 2
 
 
-def test_wrong_responses_invalidate_a_row(kept: results.Results) -> None:
-    """A row with faults is marked; a service that was not measured has a dash."""
-    repeated = named(kept, "Load with the headers of httpx, 20,000 tools").rows[1]
+def test_wrong_responses_invalidate_a_row(saved_results: results.Results) -> None:
+    """A row with errors is marked; a service that was not measured has a dash."""
+    repeated = named(saved_results, "Load with the headers of httpx, 20,000 tools").rows[1]
     assert repeated[5] == "INVALID: 3 wrong responses"
     assert repeated[-2:] == ["–", "–"]
 
 
-def test_shares_are_medians_of_the_rounds_ratios() -> None:
-    """One round that was disturbed does not count, and rounds are compared pair by pair."""
+def test_shares_are_medians_of_round_ratios() -> None:
+    """Compared pair by pair, so that a disturbed round does not count."""
     ours = OURS | {"rounds": {"rps": [100.0, 900.0, 30.0], "cpu": [10.0, 20.0, 500.0]}}
     ceiling = CEILING | {"rounds": {"rps": [200.0, 1000.0, 1000.0], "cpu": [5.0, 10.0, 10.0]}}
     assert http_tables.speed_ratios(ours, ceiling) == (0.5, 0.5)
 
 
-def test_each_client_has_a_column(kept: results.Results) -> None:
-    """Without compression, the target is .05 lower; a browser has none."""
-    get, query, new = named(kept, "Load by client, 20,000 tools").rows
+def test_each_client_has_a_column(saved_results: results.Results) -> None:
+    """Without compression the target is .05 lower; a browser has none."""
+    get, query, new = named(saved_results, "Load by client, 20,000 tools").rows
     share = "0.50 · 0.80"
     assert get[2:] == [f"{share} (≥ 0.75 met)", "–", share, f"{share} (≥ 0.70 met)"]
     assert query[2:] == [f"{share} (INVALID: 3 wrong responses)", "–", "–", "–"]
     assert new[1] == "new"
 
 
-def test_targets_belong_to_one_size(kept: results.Results) -> None:
-    """1,000 tools have no target."""
-    first = named(kept, "Load with the headers of httpx, 1,000 tools").rows[0]
+def test_targets_belong_to_one_size(saved_results: results.Results) -> None:
+    first = named(saved_results, "Load with the headers of httpx, 1,000 tools").rows[0]
     assert (first[5], first[-1]) == ("–", "20.0× · 25.0×")
 
 
-def test_other_targets(kept: results.Results) -> None:
+def test_other_targets(saved_results: results.Results) -> None:
     """p99 of get, start and memory of a million tools, and two workers."""
     million = {"machine": {}, "process": FIGURES["process"] | {"private": 100.5}}
     measured = {"machine": {}, "workers": {"one": 10.0, "two": 19.0, "speedup": 1.9}}
-    table = named({**kept, 1_000_000: million, 20_000: {**kept[20_000], **measured}}, OTHER)
+    table = named(
+        {**saved_results, 1_000_000: million, 20_000: {**saved_results[20_000], **measured}}, OTHER
+    )
     assert table.rows == [
         ("p99 of get, 20,000 tools, × the ceiling's", "2.0", "≤ 3 met"),
         ("first response after start, ms, 1,000,000 tools", "310", "≤ 600 met"),
@@ -212,9 +211,8 @@ def test_other_targets(kept: results.Results) -> None:
 OTHER = "Other targets"
 
 
-def test_the_build_table_has_ratios_to_the_baseline(kept: results.Results) -> None:
-    """6 s are half of 12 s, and 18 s are one and a half times as much."""
-    assert named(kept, "Builds").rows[1] == [
+def test_build_table_has_ratios_to_the_baseline(saved_results: results.Results) -> None:
+    assert named(saved_results, "Builds").rows[1] == [
         *(
             "20,000",
             "6.00",
@@ -233,34 +231,30 @@ def test_the_build_table_has_ratios_to_the_baseline(kept: results.Results) -> No
 
 @pytest.mark.parametrize(("peak", "target"), [(2_000, "≤ 2,000 met"), (2_001, "≤ 2,000 MISSED")])
 def test_memory_has_a_target_for_a_million_files(peak: int, target: str) -> None:
-    """Of all builds the largest one counts."""
+    """The largest of all builds counts."""
     building = FIGURES["build"] | {"files": 1_000_000, "site": BUILT | {"peak": peak}}
     (table,) = make_tables({1_000_000: {"machine": {}, "build": building}})
     assert table.rows[0][-4:] == ["150", f"{peak:,}", "150", target]
 
 
-def test_sizes_stand_side_by_side(kept: results.Results) -> None:
-    """A row for each figure that there is, a column for each size; what was not measured has no
-    row.
-    """
-    table = named(kept, "By number of tools")
+def test_sizes_are_columns(saved_results: results.Results) -> None:
+    """A row for each measured figure."""
+    table = named(saved_results, "By number of tools")
     assert table.header == ["", "1,000", "20,000"]
     assert ["get in the store, µs", "1.53", "1.53"] in table.rows
     assert not [row for row in table.rows if row[0].startswith("sentence in the store")]
 
 
-def test_every_table_has_a_form_for_each_reader(kept: results.Results) -> None:
-    """Markdown has as many bars in each line; on a terminal, figures end below one another."""
-    for table in make_tables(kept):
+def test_tables_are_aligned(saved_results: results.Results) -> None:
+    """As Markdown and at a terminal."""
+    for table in make_tables(saved_results):
         assert len({line.count("|") for line in table.markdown().splitlines()}) == 1
         assert len({len(line) for line in table.terminal().splitlines()[1:]}) == 1
 
 
-def test_plots_are_pictures_for_light_and_dark(kept: results.Results) -> None:
-    """Each is an SVG that can be parsed, with a point for each size, a name for each line, and
-    colours for both grounds.
-    """
-    drawn = render_plots(kept)
+def test_plots_are_svg_for_light_and_dark(saved_results: results.Results) -> None:
+    """With a point per size and a name per line."""
+    drawn = render_plots(saved_results)
     assert [*drawn] == ["clients.svg", "latency.svg", "memory.svg", "build.svg"]
     for text in drawn.values():
         assert ET.fromstring(text).tag.endswith("svg")  # noqa: S314 - our own text
@@ -270,33 +264,31 @@ def test_plots_are_pictures_for_light_and_dark(kept: results.Results) -> None:
     assert drawn["memory.svg"].count("<circle") == 2 * 2 + 1
 
 
-def test_what_was_not_measured_is_not_drawn(tmp_path: Path) -> None:
-    """Where only builds were measured there is no other plot; where nothing was, there is none."""
+def test_missing_results_are_not_drawn(tmp_path: Path) -> None:
     results.save_part(1_000, "build", FIGURES["build"], {}, tmp_path)
     assert [*render_plots(results.load_results(tmp_path))] == ["build.svg"]
     assert render_plots({}) == {}
 
 
-def test_the_page_has_every_table_and_plot(kept: results.Results, tmp_path: Path) -> None:
-    """All that was measured, and on what; every picture that it shows is there."""
-    report.write_report(kept, tmp_path)
+def test_page_has_every_table_and_plot(saved_results: results.Results, tmp_path: Path) -> None:
+    report.write_report(saved_results, tmp_path)
     page = (tmp_path / "performance.md").read_text()
-    assert [table.title for table in make_tables(kept) if f"## {table.title}\n" not in page] == []
+    assert [
+        table.title for table in make_tables(saved_results) if f"## {table.title}\n" not in page
+    ] == []
     assert all(
         (tmp_path / "plots" / name).is_file() and f"(plots/{name})" in page
-        for name in render_plots(kept)
+        for name in render_plots(saved_results)
     )
     assert "- cores: 2" in page
 
 
-def test_a_busy_machine_is_reported(kept: results.Results) -> None:
-    """Figures that were taken while others used more than a tenth of the machine are named; others
-    are not.
-    """
+def test_busy_machine_is_reported(saved_results: results.Results) -> None:
+    """If other processes used more than a tenth of it."""
     page = report.render_page(
         {
             1_000: {
-                **kept[1_000],
+                **saved_results[1_000],
                 "http": {**FIGURES["http"], "busy": 0.4},
                 "process": {**FIGURES["process"], "busy": 0.02},
             }
@@ -307,8 +299,8 @@ def test_a_busy_machine_is_reported(kept: results.Results) -> None:
     ]
 
 
-def test_the_documents_are_made_from_the_results_that_are_kept() -> None:
-    """The page on performance and its plots are what `python -m benchmarks.report` writes."""
+def test_committed_documents_match_the_results() -> None:
+    """`python -m benchmarks.report` writes the same."""
     loaded = results.load_results()
     assert (ROOT / "docs" / "explanation" / "performance.md").read_text() == report.render_page(
         loaded
@@ -318,10 +310,10 @@ def test_the_documents_are_made_from_the_results_that_are_kept() -> None:
     } == render_plots(loaded)
 
 
-def test_a_missing_requirement_is_reported_in_one_line() -> None:
-    """Without the programs that it needs, the benchmark ends with 2 before it makes anything."""
+def test_missing_requirement_is_reported() -> None:
+    """Exit code 2 before anything is generated."""
     command = [sys.executable, "-m", "benchmarks", "--sizes", "1000"]
-    done = subprocess.run(
+    result = subprocess.run(
         command,
         cwd=ROOT,
         env={**os.environ, "PATH": ""},
@@ -329,14 +321,16 @@ def test_a_missing_requirement_is_reported_in_one_line() -> None:
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
-    assert done.stderr.startswith("make bench needs ")
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1), (
+        result.stderr
+    )
+    assert result.stderr.startswith("make bench needs ")
 
 
-def test_without_the_sets_of_queries_one_line_says_so(
+def test_missing_query_sets_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`make search-bench` needs what lies beside the repository, and touches nothing without it."""
+    """By `make search-bench`, which writes nothing then."""
     monkeypatch.setattr(search, "SETS", ROOT.parent / "shared" / "nowhere")
     monkeypatch.setattr(search, "PAGE", tmp_path / "search.md")
     monkeypatch.setattr(sys, "argv", ["search"])
@@ -349,8 +343,7 @@ def test_without_the_sets_of_queries_one_line_says_so(
     assert [*tmp_path.iterdir()] == []
 
 
-def test_figures_go_between_their_marks(tmp_path: Path) -> None:
-    """All else of the page stays."""
+def test_figures_are_replaced_between_marks(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("a\n<!-- x -->\nold\n<!-- /x -->\nb <!-- y -->\n<!-- /y -->\n")
     search.replace_section(page, "x", "new")
@@ -358,7 +351,7 @@ def test_figures_go_between_their_marks(tmp_path: Path) -> None:
 
 
 @pytest.mark.deep
-def test_a_store_is_timed(shipped_build: Path) -> None:
-    """Each kind of query has a median, and a 95th percentile that is no smaller."""
+def test_store_timings(shipped_build: Path) -> None:
+    """A median per kind of query, and a 95th percentile that is not smaller."""
     speeds = search.measure_speeds(open_build(shipped_build))
     assert all(0 < median <= most for median, most in speeds.values())

@@ -23,9 +23,9 @@ PAGES = sorted(
 
 def example() -> str:
     """The tool that the guide writes."""
-    found = re.search(r"(?ms)^```yaml catalog/\S+\n(.*?)^```$", GUIDE)
-    assert found is not None
-    return found[1]
+    result = re.search(r"(?ms)^```yaml catalog/\S+\n(.*?)^```$", GUIDE)
+    assert result is not None
+    return result[1]
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def clone(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_new_tool_is_green_after_the_five_steps(clone: Path) -> None:
+def test_five_steps_add_a_valid_tool(clone: Path) -> None:
     answers = (
         "--name",
         "Star a repository",
@@ -77,8 +77,7 @@ def test_a_new_tool_is_green_after_the_five_steps(clone: Path) -> None:
     )
 
 
-def test_a_mistake_is_red_and_reported_at_its_place(clone: Path) -> None:
-    """Everything that is wrong comes at once, with its place and what to do."""
+def test_mistakes_are_reported_with_their_place(clone: Path) -> None:
     file = clone / "catalog" / "toolkits" / "github" / "GITHUB_STAR_REPOSITORY" / "20251121_00.yaml"
     file.parent.mkdir()
     file.write_text(
@@ -94,8 +93,8 @@ def test_a_mistake_is_red_and_reported_at_its_place(clone: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_every_command_and_flag_that_a_page_names_is_there(page: Path) -> None:
-    """`toolcatalog NAME ... --flag` in a code span or a block, without comments."""
+def test_documented_commands_and_flags_exist(page: Path) -> None:
+    """`toolcatalog NAME ... --flag` in a code span or block."""
     text = page.read_text()
     spans = [
         *re.findall(r"`([^`\n]*)`", text),
@@ -106,13 +105,13 @@ def test_every_command_and_flag_that_a_page_names_is_there(page: Path) -> None:
         for span in spans
         if (words := span.rpartition("toolcatalog ")[2]) != span
     ]
-    known = {
+    commands = {
         name: cli.get_command(click.Context(cli), name)
         for name in cli.list_commands(click.Context(cli))
     }
     for name, *rest in filter(None, named):
         if re.fullmatch("[a-z]+", name):
-            command = known[name]
+            command = commands[name]
             assert command is not None, name
-            told = {word for word in rest if word.startswith("--")}
-            assert told <= flags(command) | {"--help"}, (name, told)
+            output = {word for word in rest if word.startswith("--")}
+            assert output <= flags(command) | {"--help"}, (name, output)

@@ -73,8 +73,8 @@ def start_server(command: str, port: int) -> str:
     [page for page in PAGES if any(not block.path for block in list_blocks(page))],
     ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
-def test_the_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
-    """All of them succeed, in their order."""
+def test_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
+    """In order, and all succeed."""
     folder = tmp_path / "work"
     folder.mkdir()
     if "<!-- start: empty -->" not in page.read_text():
@@ -90,7 +90,7 @@ def test_the_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
         else:
             text = _SERVER.sub(lambda match: start_server(match[1], port), block.text)
             script.append(text.replace("127.0.0.1:8000", f"127.0.0.1:{port}"))
-    done = subprocess.run(
+    result = subprocess.run(
         ["bash", "-c", "\n".join(script)],
         cwd=folder,
         env={
@@ -103,4 +103,4 @@ def test_the_commands_of_a_page_run(page: Path, tmp_path: Path) -> None:
         timeout=120,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr

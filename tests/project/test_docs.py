@@ -1,4 +1,4 @@
-"""The documents: what a reader is told is what is there."""
+"""Documentation: references, links, examples and named tests are current."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ import pytest
 from support import flags
 from support.doc_references import find_missing_tests, find_test_references, parse_table_rows
 from support.paths import ROOT
-from support.rejects import rules_shown
+from support.rejects import list_rules
 from toolcatalog import __version__, openapi
 from toolcatalog.cli.main import cli
 from toolcatalog.validation.severity import DEFAULT_SEVERITIES
@@ -23,15 +23,14 @@ DOCS = {
 }
 
 
-def test_the_command_line_reference_is_current() -> None:
-    """docs/reference/cli.md and its pages are what `scripts/cli-reference` writes."""
+def test_cli_reference_is_current() -> None:
+    """docs/reference/cli.md and its pages are the output of `scripts/cli-reference`."""
     command = [sys.executable, str(ROOT / "scripts" / "cli-reference"), "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_every_option_is_in_the_reference() -> None:
-    """Every command has a page, and the pages name every option."""
+def test_every_option_is_documented() -> None:
     folder = ROOT / "docs" / "reference"
     pages = {path.stem: path.read_text() for path in (folder / "cli").glob("*.md")}
     reference = "".join([(folder / "cli.md").read_text(), *pages.values()])
@@ -41,15 +40,13 @@ def test_every_option_is_in_the_reference() -> None:
 
 
 def test_every_rule_is_documented() -> None:
-    """The reference has every rule with a case in tests/data/rejects, those that need a history,
-    and no other.
-    """
-    told = re.findall(r"^\| \[`([a-z-]+)`\]", DOCS["docs/reference/rules.md"], re.MULTILINE)
-    assert sorted(told) == sorted(rules_shown() | {*DEFAULT_SEVERITIES})
+    """Those with a case in tests/data/rejects or that need a history, and no others."""
+    output = re.findall(r"^\| \[`([a-z-]+)`\]", DOCS["docs/reference/rules.md"], re.MULTILINE)
+    assert sorted(output) == sorted(list_rules() | {*DEFAULT_SEVERITIES})
 
 
-def test_every_parameter_is_documented() -> None:
-    """docs/reference/http-api.md names every query parameter of the OpenAPI document."""
+def test_every_query_parameter_is_documented() -> None:
+    """Of the OpenAPI document, in docs/reference/http-api.md."""
     reference = DOCS["docs/reference/http-api.md"]
     operations = [path["get"] for path in openapi.build_document()["paths"].values()]
     names = {
@@ -63,8 +60,7 @@ def test_every_parameter_is_documented() -> None:
     } == set()
 
 
-def test_every_library_has_its_paragraph() -> None:
-    """The decisions say why of every package that the project depends on."""
+def test_every_dependency_has_a_decision() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     groups = [
         project["project"]["dependencies"],
@@ -75,8 +71,8 @@ def test_every_library_has_its_paragraph() -> None:
     names = {re.split("[<>=;]", package)[0] for group in groups for package in group}
     names = {name for name in names if not name.startswith("toolcatalog[")}  # its own extras
     decisions = [text for name, text in DOCS.items() if name.startswith("docs/decisions/")]
-    told = " ".join(decisions).lower()
-    assert {name for name in names if name not in told} == set()
+    output = " ".join(decisions).lower()
+    assert {name for name in names if name not in output} == set()
 
 
 def heading_anchors(page: Path) -> set[str]:
@@ -86,8 +82,7 @@ def heading_anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("name", sorted(DOCS))
-def test_every_link_leads_somewhere(name: str) -> None:
-    """A relative link names a file that exists, and a heading in it."""
+def test_links_and_anchors_exist(name: str) -> None:
     folder = (ROOT / name).parent
     text = re.sub(r"(?ms)^```.*?^```", "", DOCS[name])
     links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
@@ -101,40 +96,40 @@ def test_every_link_leads_somewhere(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(name for name in DOCS if find_test_references(DOCS[name])))
-def test_every_test_that_is_named_is_there(name: str) -> None:
+def test_named_tests_exist(name: str) -> None:
     assert find_missing_tests(DOCS[name]) == []
 
 
-def test_the_accounts_are_whole() -> None:
-    """Each claim on reliability has a test, or a target of the Makefile, a figure and a date."""
+def test_reliability_claims_are_complete() -> None:
+    """Each has a test or make target, a figure and a date."""
     doors = {
         *re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()
     }
-    found = parse_table_rows(DOCS["docs/evidence/reliability.md"])
-    assert len(found) > 30
+    result = parse_table_rows(DOCS["docs/evidence/reliability.md"])
+    assert len(result) > 30
     assert [
         row
-        for row in found
+        for row in result
         if len(row) != 4 or not all(row) or not re.fullmatch(r"2\d{3}-\d\d-\d\d", row[3])
     ] == []
     assert [
         row
-        for row in found
+        for row in result
         if not find_test_references(row[1])
         and not {*re.findall(r"`make ([\w-]+)`", row[1])} & doors
     ] == []
 
 
-def test_the_version_is_one() -> None:
-    """The package, pyproject.toml and the OpenAPI document name the same version."""
+def test_versions_agree() -> None:
+    """The package, pyproject.toml and the OpenAPI document."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert project == __version__ == openapi.build_document()["info"]["version"]
 
 
 def test_every_fault_has_a_test() -> None:
-    """Each item of docs/evidence/faults.md names one, or says that there is none."""
-    found = re.findall(r"(?ms)^- \*\*.*?(?=\n\n)", DOCS["docs/evidence/faults.md"])
-    assert len(found) > 10
+    """Or docs/evidence/faults.md says that there is none."""
+    result = re.findall(r"(?ms)^- \*\*.*?(?=\n\n)", DOCS["docs/evidence/faults.md"])
+    assert len(result) > 10
     assert [
-        item for item in found if not find_test_references(item) and "Test: none." not in item
+        item for item in result if not find_test_references(item) and "Test: none." not in item
     ] == []

@@ -1,4 +1,4 @@
-"""The rooms: imports go one way, and each room says at its door what it is for."""
+"""Imports: the contracts of layers, documented modules, and lazy imports."""
 
 import ast
 import subprocess
@@ -18,26 +18,23 @@ PYTHON = sorted(
 )
 
 
-def test_imports_go_one_way() -> None:
-    """The contracts in pyproject.toml hold: layers import downwards, and what serves never sees the
-    YAML side.
-    """
+def test_import_contracts_hold() -> None:
+    """As in pyproject.toml."""
     lint_imports = Path(sys.executable).with_name("lint-imports")
-    done = subprocess.run(
+    result = subprocess.run(
         [lint_imports, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "2 kept, 0 broken" in done.stdout
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "2 kept, 0 broken" in result.stdout
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_every_room_says_what_it_is_for(module: Path) -> None:
-    """The first thing in every module is a docstring."""
+def test_every_module_has_a_docstring(module: Path) -> None:
     assert ast.get_docstring(ast.parse(module.read_text()))
 
 
-def test_every_room_is_on_the_map() -> None:
-    """docs/explanation/design.md names every module and folder of the package."""
+def test_every_module_is_documented() -> None:
+    """In docs/explanation/design.md."""
     design = (ROOT / "docs" / "explanation" / "design.md").read_text()
     package = ROOT / "src" / "toolcatalog"
     rooms = {path.stem for path in package.glob("[a-z]*.py")} | {
@@ -54,15 +51,14 @@ def test_every_room_is_on_the_map() -> None:
         ("jsonschema", {"schema_validator", "schema_errors"}),
     ],
 )
-def test_a_library_has_its_room(library: str, rooms: set[str]) -> None:
-    """One outside library, one room: nobody else imports it."""
-    found = {
+def test_library_is_imported_in_one_package_only(library: str, rooms: set[str]) -> None:
+    result = {
         path.stem
         for path in MODULES
         for name in imported(path)
         if name.partition(".")[0] == library
     }
-    assert found == rooms
+    assert result == rooms
 
 
 @pytest.mark.parametrize(
@@ -73,39 +69,35 @@ def test_a_library_has_its_room(library: str, rooms: set[str]) -> None:
         ("build --no-site --out {folder}", {"jinja2", "jsonschema", "rich"}),
     ],
 )
-def test_what_takes_long_to_load_is_loaded_when_it_is_needed(
+def test_heavy_libraries_are_imported_lazily(
     command: str, without: set[str], tmp_path: Path
 ) -> None:
-    """Help needs no library of a command, and a catalog without faults, in a pipe, none of those
-    that tell of faults and draw.
-    """
+    """Help imports no library of a command; a check without problems imports none for reports."""
     arguments = command.format(folder=tmp_path / "build").split()
     script = (
         "import sys\nfrom toolcatalog.cli.main import main\nassert main(sys.argv[1:]) =="
         " 0\nprint('', *sys.modules, sep='\\n')"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script, *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert without & {*done.stdout.splitlines()} == set()
+    assert without & {*result.stdout.splitlines()} == set()
 
 
-def test_what_serves_loads_nothing_that_builds() -> None:
-    """Not only by contract: a process that has opened a store and made the application has none of
-    the libraries of a build.
-    """
+def test_server_imports_no_build_libraries() -> None:
+    """A process that opened a store and created the application."""
     script = (
         "import sys, toolcatalog.store.store, toolcatalog.server.app, toolcatalog.keys.api_keys;"
         " print(*sys.modules, sep='\\n')"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    loaded = {*done.stdout.splitlines()}
+    loaded = {*result.stdout.splitlines()}
     assert {"toolcatalog.store.store", "numpy", "starlette"} <= loaded
     assert loaded & {"yaml", "jsonschema", "jsonschema_rs", "jinja2", "rich", "click"} == set()
     builders = ("catalog", "validation", "lint", "importers", "build")
@@ -116,10 +108,8 @@ def test_what_serves_loads_nothing_that_builds() -> None:
     } == set()
 
 
-def test_a_build_of_what_has_not_changed_loads_nothing_that_makes(tmp_path: Path) -> None:
-    """Where nothing has changed, nothing is checked, compiled, searched or rendered, so none of
-    that is loaded.
-    """
+def test_unchanged_build_imports_no_pipeline(tmp_path: Path) -> None:
+    """No checker, compiler, index writer or renderer."""
     arguments = ["build", "--out", str(tmp_path / "build"), "--site", str(tmp_path / "site")]
     script = (
         "import sys\nfrom toolcatalog.cli.main import main\nassert main(sys.argv[1:]) =="
@@ -137,14 +127,14 @@ def test_a_build_of_what_has_not_changed_loads_nothing_that_makes(tmp_path: Path
             "toolcatalog.validation.checker",
         },
     ):
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-c", script, *arguments],
             cwd=ROOT,
             capture_output=True,
             text=True,
             check=True,
         )
-        assert without & {*done.stdout.splitlines()} == set()
+        assert without & {*result.stdout.splitlines()} == set()
 
 
 def imported(path: Path) -> list[str]:

@@ -1,6 +1,4 @@
-"""What ships beside the package: each file is held against the tool that knows its kind, and
-against what the program really takes.
-"""
+"""Deployment files: containers, systemd, Kubernetes and alerts, checked with their own tools."""
 
 import json
 import re
@@ -36,7 +34,7 @@ def flags(text: str) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def known() -> set[str]:
+def serve_options() -> set[str]:
     """The options of `toolcatalog serve`."""
     return flags(run_successfully("serve", "--help"))
 
@@ -62,15 +60,14 @@ def unit() -> dict[str, str]:
 
 
 @pytest.mark.skipif(not (BIN / "hadolint").exists(), reason="hadolint is not installed")
-def test_the_containerfile_is_clean() -> None:
-    """hadolint finds nothing in it."""
-    done = run(BIN / "hadolint", DEPLOY / "Containerfile")
-    assert (done.returncode, done.stdout) == (0, "")
+def test_containerfile_passes_hadolint() -> None:
+    result = run(BIN / "hadolint", DEPLOY / "Containerfile")
+    assert (result.returncode, result.stdout) == (0, "")
 
 
-def test_the_container_names_its_base_by_digest() -> None:
-    """Each image from elsewhere is named by a digest, which is given at the build and has no
-    default: a build without it, or with a tag instead, cannot begin.
+def test_base_images_have_digests() -> None:
+    """Each is a build argument with a digest and without a default, so that a build with a tag
+    fails.
     """
     instructions = container()
     [argument] = [line for line in instructions if line.startswith("ARG ")]
@@ -85,18 +82,18 @@ def test_the_container_names_its_base_by_digest() -> None:
     assert f"skopeo inspect --format '{{{{.Digest}}}}' docker://{tag}\n" in text
 
 
-def test_the_container_runs_without_root_and_has_a_health_check(known: set[str]) -> None:
-    """Not root, a health check, and a command that this program understands."""
+def test_container_runs_without_root_and_has_a_health_check(serve_options: set[str]) -> None:
+    """With a command that the program accepts."""
     instructions = container()
     users = [line for line in instructions if line.startswith("USER ")]
     assert users == ["USER 65532:65532"]
     assert any(line.startswith("HEALTHCHECK ") and "/healthz" in line for line in instructions)
     command = next(line for line in instructions if line.startswith("CMD "))
-    assert flags(command) <= known
+    assert flags(command) <= serve_options
 
 
-def test_what_the_container_copies_is_sent_to_its_build() -> None:
-    """`.dockerignore` lets through all that the Containerfile asks for, and it is there."""
+def test_copied_files_are_in_the_build_context() -> None:
+    """`.dockerignore` includes what the Containerfile copies."""
     let = {
         line[1:]
         for line in (ROOT / ".dockerignore").read_text().splitlines()
@@ -112,10 +109,8 @@ def test_what_the_container_copies_is_sent_to_its_build() -> None:
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
-def test_the_unit_is_sound_and_hardened(tmp_path: Path) -> None:
-    """systemd finds nothing wrong with it, and rates what it could do if it were broken into below
-    2 of 10.
-    """
+def test_systemd_unit_is_valid_and_hardened(tmp_path: Path) -> None:
+    """With an exposure level below 2 of 10."""
     text = (DEPLOY / "systemd/toolcatalog.service").read_text()
     file = tmp_path / "toolcatalog.service"
     file.write_text(text.replace("/opt/toolcatalog/bin/", f"{BIN}/"))
@@ -128,29 +123,25 @@ def test_the_unit_is_sound_and_hardened(tmp_path: Path) -> None:
     assert "Overall exposure level" in rated.stdout
 
 
-def test_the_unit_starts_what_there_is(known: set[str]) -> None:
-    """Its command line is one that the program takes, and it is given the time that draining
-    takes.
-    """
+def test_systemd_unit_runs_an_existing_command(serve_options: set[str]) -> None:
+    """With enough time to drain."""
     settings = unit()
-    assert flags(settings["ExecStart"]) <= known
+    assert flags(settings["ExecStart"]) <= serve_options
     drain = re.search(r"--drain (\d+)", settings["ExecStart"])
     assert drain
     assert int(settings["TimeoutStopSec"]) > int(drain[1]) + 10
     assert settings["KillMode"] == "mixed"
 
 
-def test_the_manifests_are_sound() -> None:
-    """kubernetes-validate holds them against the schemas of Kubernetes, strictly."""
-    done = run(BIN / "kubernetes-validate", "--strict", DEPLOY / "kubernetes/toolcatalog.yaml")
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_kubernetes_manifests_are_valid() -> None:
+    """By kubernetes-validate in strict mode."""
+    result = run(BIN / "kubernetes-validate", "--strict", DEPLOY / "kubernetes/toolcatalog.yaml")
+    assert result.returncode == 0, result.stdout + result.stderr
     assert {*manifests()} == {"Deployment", "Service", "PodDisruptionBudget"}
 
 
-def test_the_pods_are_hardened_and_asked_for_their_health(known: set[str]) -> None:
-    """Probes by what each is for; nothing is written to but what is mounted; one pod stays while
-    others are moved.
-    """
+def test_pods_are_hardened_and_probed(serve_options: set[str]) -> None:
+    """Only mounts are writable, and one pod stays during disruptions."""
     pod = manifests()["Deployment"]["spec"]["template"]
     [server] = pod["spec"]["containers"]
     assert server["readinessProbe"]["httpGet"]["path"] == "/readyz"
@@ -165,7 +156,7 @@ def test_the_pods_are_hardened_and_asked_for_their_health(known: set[str]) -> No
         "capabilities": {"drop": ["ALL"]},
     }
     assert pod["spec"]["securityContext"]["runAsNonRoot"] is True
-    assert flags(" ".join(server["args"])) <= known
+    assert flags(" ".join(server["args"])) <= serve_options
     labels = pod["metadata"]["labels"]
     for kind in ("Service", "PodDisruptionBudget"):
         selector = manifests()[kind]["spec"]["selector"]
@@ -177,10 +168,9 @@ def documents(name: str) -> list[Any]:
     return [*yaml.safe_load_all((DEPLOY / name).read_text())]
 
 
-def test_the_pods_are_scaled() -> None:
-    """Kubernetes accepts the autoscaler, and it scales the Deployment that there is."""
-    done = run(BIN / "kubernetes-validate", "--strict", DEPLOY / "kubernetes/autoscaling.yaml")
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_autoscaler_scales_the_deployment() -> None:
+    result = run(BIN / "kubernetes-validate", "--strict", DEPLOY / "kubernetes/autoscaling.yaml")
+    assert result.returncode == 0, result.stdout + result.stderr
     [scaler] = documents("kubernetes/autoscaling.yaml")
     target = scaler["spec"]["scaleTargetRef"]
     deployment = manifests()["Deployment"]
@@ -188,26 +178,26 @@ def test_the_pods_are_scaled() -> None:
     assert scaler["spec"]["minReplicas"] >= deployment["spec"]["replicas"]
 
 
-def test_the_pods_are_scraped() -> None:
-    """The monitor selects a service of the metrics port, and that service selects the pods."""
+def test_monitor_scrapes_the_pods() -> None:
+    """Through a service of the metrics port."""
     service, monitor = documents("kubernetes/monitoring.yaml")
     pod = manifests()["Deployment"]["spec"]["template"]
     assert pod["metadata"]["labels"].items() >= service["spec"]["selector"].items()
     ports = {port["name"]: port for port in pod["spec"]["containers"][0]["ports"]}
     [port] = service["spec"]["ports"]
     assert ports[port["targetPort"]]["containerPort"] == port["port"]
-    wanted = monitor["spec"]["selector"]["matchLabels"]
-    assert service["metadata"]["labels"].items() >= wanted.items()
-    assert not manifests()["Service"]["metadata"]["labels"].items() >= wanted.items()
+    labels = monitor["spec"]["selector"]["matchLabels"]
+    assert service["metadata"]["labels"].items() >= labels.items()
+    assert not manifests()["Service"]["metadata"]["labels"].items() >= labels.items()
     assert monitor["spec"]["endpoints"][0]["port"] == port["name"]
 
 
-def test_compose_starts_what_there_is(known: set[str]) -> None:
-    """The command is one that the program takes, and nothing runs with rights that it needs not."""
+def test_compose_runs_an_existing_command(serve_options: set[str]) -> None:
+    """Without unneeded rights."""
     [compose] = documents("compose.yaml")
     server, redis = compose["services"]["toolcatalog"], compose["services"]["redis"]
     assert server["command"][0] == "serve"
-    assert flags(" ".join(server["command"])) <= known
+    assert flags(" ".join(server["command"])) <= serve_options
     assert (DEPLOY / server["build"]["context"] / server["build"]["dockerfile"]).resolve() == (
         DEPLOY / "Containerfile"
     )
@@ -225,8 +215,8 @@ def exported() -> set[str]:
     return names | {f"{name}_bucket" for name in names if name.endswith("_seconds")}
 
 
-def test_alerts_use_metrics_that_exist(exported: set[str]) -> None:
-    """Each rule has an expression of exported metrics, a severity, a summary and a runbook."""
+def test_alerts_use_exported_metrics(exported: set[str]) -> None:
+    """With a severity, a summary and a runbook."""
     [alerts] = documents("prometheus/alerts.yaml")
     [group] = alerts["groups"]
     for rule in group["rules"]:
@@ -235,12 +225,12 @@ def test_alerts_use_metrics_that_exist(exported: set[str]) -> None:
         assert rule["annotations"]["summary"].endswith(".")
         assert (ROOT / rule["annotations"]["runbook"]).is_file()
     if promtool := shutil.which("promtool"):
-        done = run(promtool, "check", "rules", DEPLOY / "prometheus/alerts.yaml")
-        assert done.returncode == 0, done.stderr
+        result = run(promtool, "check", "rules", DEPLOY / "prometheus/alerts.yaml")
+        assert result.returncode == 0, result.stderr
 
 
-def test_the_dashboard_uses_metrics_that_exist(exported: set[str]) -> None:
-    """Each panel asks for exported metrics, and the panels do not overlap."""
+def test_dashboard_uses_exported_metrics(exported: set[str]) -> None:
+    """And its panels do not overlap."""
     dashboard = json.loads((DEPLOY / "grafana/toolcatalog.json").read_text())
     used = set[str]()
     for panel in dashboard["panels"]:
@@ -291,8 +281,8 @@ SERVER_SCHEMA = {  # what the published schema of 2025-12-11 requires
 }
 
 
-def test_server_json_has_the_form_of_the_registry() -> None:
-    """It has what the schema of the MCP registry requires, and options that there are."""
+def test_server_json_matches_the_registry_schema() -> None:
+    """And its options exist."""
     jsonschema.validate(SERVER_JSON, SERVER_SCHEMA)
     (package,) = SERVER_JSON["packages"]
     options = {argument["name"] for argument in package["packageArguments"] if "name" in argument}
@@ -300,7 +290,7 @@ def test_server_json_has_the_form_of_the_registry() -> None:
 
 
 def test_server_json_names_this_package() -> None:
-    """Its versions are that of the package, and the README has its name, which proves the owner."""
+    """Versions agree, and the README has its name, which proves the owner."""
     (package,) = SERVER_JSON["packages"]
     assert (SERVER_JSON["version"], package["version"]) == (__version__, __version__)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -38,14 +38,14 @@ toolcatalog mend anew
 
 
 def run(folder: Path) -> tuple[int, list[str]]:
-    done = subprocess.run(
+    result = subprocess.run(
         [ROOT / "scripts" / "prose", folder], capture_output=True, text=True, check=False
     )
-    assert done.stderr == ""
-    return done.returncode, done.stdout.splitlines()
+    assert result.stderr == ""
+    return result.returncode, result.stdout.splitlines()
 
 
-def test_the_repository_has_no_problems() -> None:
+def test_repository_has_no_problems() -> None:
     """Docs, messages, help texts and templates follow the style."""
     assert run(ROOT) == (0, ["prose: no problems"])
 
@@ -57,8 +57,8 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_words_of_docs_messages_help_and_templates(project: Path) -> None:
-    """Each banned word is reported once with its line; code, links and docstrings are not read."""
+def test_banned_words_are_reported(project: Path) -> None:
+    """Once, with their line; code, links and docstrings are ignored."""
     (project / "src/package/command.py").write_text(COMMAND)
     (project / "src/package/templates/page.html").write_text("<p>\n<b>all is well</b> {{ mend }}")
     (project / "docs/page.md").write_text(PAGE.format(cell="short"))
@@ -82,8 +82,8 @@ def test_words_of_docs_messages_help_and_templates(project: Path) -> None:
         (PAGE.format(cell="c " * 101), "docs/page.md:11: a table cell of 204 characters"),
     ],
 )
-def test_layout_of_docs(text: str, problem: str, project: Path) -> None:
-    """Long sentences, lines, cells and pages are reported."""
+def test_layout_problems_are_reported(text: str, problem: str, project: Path) -> None:
+    """Long sentences, lines, cells and pages."""
     (project / "docs/page.md").write_text(text)
     code, lines = run(project)
     assert code == 1
@@ -94,24 +94,23 @@ def test_passive_voice_is_a_hint(project: Path) -> None:
     """`--hints` prints it, and the exit code stays 0."""
     (project / "README.md").write_text("The file is written by the build.\n")
     assert run(project) == (0, ["prose: no problems"])
-    done = subprocess.run(
+    result = subprocess.run(
         [ROOT / "scripts" / "prose", "--hints", project],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout.startswith("README.md:1: hint: 'is written' may be passive")
+    assert result.stdout.startswith("README.md:1: hint: 'is written' may be passive")
 
 
-def test_a_page_without_problems(project: Path) -> None:
-    """Exit code 0 and one line."""
+def test_clean_page_exits_with_0(project: Path) -> None:
     (project / "README.md").write_text("A short sentence.\n")
     assert run(project) == (0, ["prose: no problems"])
 
 
-def test_the_script_needs_only_the_standard_library() -> None:
-    """It runs with any Python 3.11, before anything is installed."""
+def test_script_needs_only_the_standard_library() -> None:
+    """It runs with any Python 3.11 before anything is installed."""
     python = shutil.which("python3")
     assert python
-    done = subprocess.run([python, "-I", ROOT / "scripts" / "prose", "--help"], check=False)
-    assert done.returncode == 0
+    result = subprocess.run([python, "-I", ROOT / "scripts" / "prose", "--help"], check=False)
+    assert result.returncode == 0

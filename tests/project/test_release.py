@@ -1,6 +1,4 @@
-"""What a release is made of and who may make one: the bill of materials, the script, and the
-workflow that nobody else's code runs in.
-"""
+"""Releases: the bill of materials, the release script, and the permissions of the workflow."""
 
 import json
 import re
@@ -28,10 +26,10 @@ def locked(lock: Path) -> dict[tuple[str, str], set[str]]:
 
 
 def jobs(workflow: str) -> dict[str, Any]:
-    found: dict[str, Any] = yaml_reader.parse_fast(
+    result: dict[str, Any] = yaml_reader.parse_fast(
         (ROOT / ".github" / "workflows" / workflow).read_bytes()
     )["jobs"]
-    return found
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -43,57 +41,56 @@ def bill(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return file.read_bytes()
 
 
-def test_the_bill_names_every_package_of_a_server_with_its_hashes(bill: bytes) -> None:
-    """And nothing else: those of the lock file that the container installs."""
-    said = json.loads(bill)
-    assert (said["bomFormat"], said["metadata"]["component"]["name"]) == (
+def test_sbom_lists_server_packages_with_hashes(bill: bytes) -> None:
+    """Exactly those of the container's lock file."""
+    output = json.loads(bill)
+    assert (output["bomFormat"], output["metadata"]["component"]["name"]) == (
         "CycloneDX",
         "toolcatalog",
     )
-    assert said["metadata"]["component"]["version"] == __version__
-    found = {
+    assert output["metadata"]["component"]["version"] == __version__
+    result = {
         (one["name"], one["version"]): {
             hash["content"]
             for reference in one["externalReferences"]
             for hash in reference.get("hashes", [])
             if hash["alg"] == "SHA-256"
         }
-        for one in said["components"]
+        for one in output["components"]
     }
     expected = locked(ROOT / "requirements" / "server.txt")
     assert len(expected) > 30
-    assert found == expected
+    assert result == expected
 
 
-def test_the_bill_shows_nothing_of_the_machine(bill: bytes) -> None:
-    """No path, no time and no number of its own: whoever makes it again gets the same bytes."""
+def test_sbom_is_reproducible(bill: bytes) -> None:
+    """Without paths, times and serial numbers."""
     assert str(ROOT).encode() not in bill
     assert {"timestamp", "serialNumber"}.isdisjoint(
         {*json.loads(bill), *json.loads(bill)["metadata"]}
     )
 
 
-def test_a_tag_that_is_not_the_version_is_refused() -> None:
-    """Before anything is made."""
-    done = subprocess.run(
+def test_tag_must_match_the_version() -> None:
+    """It is checked before anything is built."""
+    result = subprocess.run(
         [ROOT / "scripts" / "release", "v999"],
         capture_output=True,
         text=True,
         check=False,
         timeout=300,
     )
-    assert done.returncode == 2
+    assert result.returncode == 2
     assert (
-        done.stderr == f"The tag is v999, and the package says v{__version__}: mend one of them.\n"
+        result.stderr
+        == f"The tag is v999, and the package says v{__version__}: mend one of them.\n"
     )
 
 
-def test_what_makes_a_release_may_only_read_and_what_may_write_runs_nothing_of_the_repository() -> (
-    None
-):
-    """So nothing that is built, and no build tool, ever meets what signs and publishes."""
-    made, published = jobs("release.yaml")["make"], jobs("release.yaml")["publish"]
-    assert made["permissions"] == {"contents": "read"}
+def test_release_jobs_separate_building_and_signing() -> None:
+    """Build jobs can only read; jobs that can write run no code of the repository."""
+    build, published = jobs("release.yaml")["make"], jobs("release.yaml")["publish"]
+    assert build["permissions"] == {"contents": "read"}
     assert published["environment"] == "release"
     used = [step["uses"].partition("@")[0] for step in published["steps"] if "uses" in step]
     assert used == [
@@ -105,8 +102,8 @@ def test_what_makes_a_release_may_only_read_and_what_may_write_runs_nothing_of_t
     assert [step["run"].split()[0] for step in published["steps"] if "run" in step] == ["gh", "rm"]
 
 
-def test_an_audit_looks_into_every_lock_file_and_takes_nothing_for_granted() -> None:
-    """A package that could not be looked up is a failure: the program alone would let it pass."""
+def test_audit_reads_every_lock_file() -> None:
+    """A package that cannot be looked up is a failure."""
     script = (ROOT / "scripts" / "audit").read_text()
     assert "for lock in requirements/*.txt" in script
     assert {"--strict", "--require-hashes"} <= {*script.split()}

@@ -32,8 +32,8 @@ def store(shipped_build: Path) -> Store:
     return open_build(shipped_build)
 
 
-def test_the_queries_cover_the_catalog(store: Store) -> None:
-    """Enough of them, each once, half of them held out, for all toolkits, with tools that exist."""
+def test_queries_cover_the_catalog(store: Store) -> None:
+    """Enough unique queries, half of them held out, for all toolkits, with existing tools."""
     assert len(QUERIES) == len({query.text for query in QUERIES}) >= 120
     assert all(sum(query.part == part for query in QUERIES) >= 60 for part in PARTS)
     slugs = {slug for query in QUERIES for slug in query.grades}
@@ -43,21 +43,21 @@ def test_the_queries_cover_the_catalog(store: Store) -> None:
 
 
 @pytest.mark.parametrize(("part", "ndcg", "first"), [("tuning", 91, 82), ("held-out", 83, 67)])
-def test_search_is_as_good_as_it_was(store: Store, part: str, ndcg: float, first: float) -> None:
-    """The floors are a little below what docs/explanation/search.md has."""
+def test_relevance_does_not_decrease(store: Store, part: str, ndcg: float, first: float) -> None:
+    """The minimums are a little below docs/explanation/search.md."""
     result = measure_relevance(store, [query for query in QUERIES if query.part == part])
     assert bootstrap_mean(result.ndcg).value >= ndcg
     assert bootstrap_mean(result.is_first_right).value >= first
 
 
 @pytest.mark.parametrize("text", NAMED)
-def test_named_queries_put_the_right_tool_first(store: Store, text: str) -> None:
+def test_named_queries_find_the_right_tool_first(store: Store, text: str) -> None:
     queries = [query for query in QUERIES if query.text == text]
     assert measure_relevance(store, queries).is_first_right == [True]
 
 
-def test_a_deprecated_tool_loses_against_an_equal(store: Store) -> None:
-    """Both search the issues of Linear, and one of them is deprecated."""
+def test_deprecated_tool_ranks_below_its_equal(store: Store) -> None:
+    """Both search the issues of Linear."""
     result = store.search(Filters(query="search issues linear"), VersionPins())
     page = store.select_page(result, "relevance", True, 0, 10)
     slugs = [orjson.loads(store.read_document(int(tool_id))[0])["slug"] for tool_id in page]

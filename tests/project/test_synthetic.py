@@ -1,6 +1,4 @@
-"""The synthetic catalog of the benchmarks: a real catalog, the same for the same seed, and of the
-shares that it promises.
-"""
+"""Synthetic catalogs of the benchmarks: valid, reproducible, and with the promised shares."""
 
 import hashlib
 from pathlib import Path
@@ -31,17 +29,20 @@ def tree(folder: Path) -> dict[str, str]:
     }
 
 
-def test_a_synthetic_catalog_has_no_problems(catalog: Path) -> None:
-    """`toolcatalog check` finds nothing, and counts all files."""
-    done = run_toolcatalog("check", "--catalog", catalog)
-    assert (done.returncode, f"{len(tree(catalog)):,} files" in done.stdout + done.stderr) == (
+def test_synthetic_catalog_has_no_problems(catalog: Path) -> None:
+    """`toolcatalog check` passes and counts all files."""
+    result = run_toolcatalog("check", "--catalog", catalog)
+    assert (
+        result.returncode,
+        f"{len(tree(catalog)):,} files" in result.stdout + result.stderr,
+    ) == (
         0,
         True,
-    ), done.stderr
+    ), result.stderr
 
 
-def test_the_same_seed_gives_the_same_bytes(catalog: Path, tmp_path: Path) -> None:
-    """Two runs differ in nothing, and another seed gives another catalog."""
+def test_seed_determines_the_bytes(catalog: Path, tmp_path: Path) -> None:
+    """Another seed gives another catalog."""
     synthetic.write_catalog(tmp_path / "again", TOOLS)
     synthetic.write_catalog(tmp_path / "other", TOOLS, seed=2)
     assert tree(tmp_path / "again") == tree(catalog)
@@ -58,8 +59,8 @@ def common(catalog: Path) -> set[str]:
 
 
 def test_versions_and_deprecations_have_their_shares(catalog: Path) -> None:
-    """About a quarter of the tools has a second version, about one in twelve is deprecated, and a
-    file has about 3 KB.
+    """A quarter of the tools has two versions, one in twelve is deprecated, and a file has about 3
+    KB.
     """
     files = [*tool_files(catalog)]
     tools = {file.parent for file in files}
@@ -70,10 +71,8 @@ def test_versions_and_deprecations_have_their_shares(catalog: Path) -> None:
     assert all(folder.name.startswith(f"{folder.parent.name.upper()}_") for folder in tools)
 
 
-def test_files_only_is_one_file_for_each_tool(tmp_path: Path) -> None:
-    """With `--files-only` there are exactly as many tool files as tools, in one version, and they
-    build.
-    """
+def test_files_only_gives_one_file_per_tool(tmp_path: Path) -> None:
+    """`--files-only` gives one version of each tool, and the catalog builds."""
     folder = tmp_path / "catalog"
     assert synthetic.write_catalog(folder, 205, files_only=True) == 205
     files = [*tool_files(folder)]
@@ -86,7 +85,7 @@ def test_files_only_is_one_file_for_each_tool(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tools", [1, 2, 7])
-def test_a_small_catalog_is_whole_too(tools: int, tmp_path: Path) -> None:
-    """Even a tool or two make a catalog without problems."""
+def test_small_catalogs_are_valid(tools: int, tmp_path: Path) -> None:
+    """With one or two tools."""
     synthetic.write_catalog(tmp_path / "catalog", tools)
     run_successfully("check", "--catalog", tmp_path / "catalog")

@@ -1,6 +1,4 @@
-"""What is given away: a wheel and a source distribution with everything inside, and a wheel that
-needs nothing of the repository.
-"""
+"""The wheel and the source distribution: complete, and usable without the repository."""
 
 import subprocess
 import sys
@@ -20,17 +18,17 @@ PACKAGE = ROOT / "src" / "toolcatalog"
 CACHES = ("__pycache__", ".DS_Store")
 
 
-def made(source: Path, into: Path, *targets: str) -> list[Path]:
-    """What the build back end makes of a project: its own command line, nothing fetched."""
-    wanted = [word for target in targets for word in ("-t", target)]
-    done = subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", *wanted, "-d", into],
+def run_backend(source: Path, into: Path, *targets: str) -> list[Path]:
+    """Run the build back end of a project, and return the file that it creates."""
+    options = [word for target in targets for word in ("-t", target)]
+    result = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", *options, "-d", into],
         cwd=source,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     return sorted(into.iterdir())
 
 
@@ -50,12 +48,12 @@ def below(folder: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The source distribution and the wheel."""
-    found = made(ROOT, tmp_path_factory.mktemp("dist"), "sdist", "wheel")
-    assert [path.name for path in found] == [
+    result = run_backend(ROOT, tmp_path_factory.mktemp("dist"), "sdist", "wheel")
+    assert [path.name for path in result] == [
         f"toolcatalog-{__version__}-py3-none-any.whl",
         f"toolcatalog-{__version__}.tar.gz",
     ]
-    return found[1], found[0]
+    return result[1], result[0]
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +63,8 @@ def installed(distributions: tuple[Path, Path], tmp_path_factory: pytest.TempPat
     return unpacked(distributions[1], folder)
 
 
-def test_the_wheel_is_the_package_and_nothing_else(installed: Path) -> None:
-    """Every file of the package with its bytes, what is no Python too, and neither tests nor
-    anything else beside it.
-    """
+def test_wheel_has_exactly_the_package(installed: Path) -> None:
+    """All files, and no tests."""
     assert sorted(path.name for path in installed.iterdir()) == [
         "toolcatalog",
         f"toolcatalog-{__version__}.dist-info",
@@ -85,8 +81,8 @@ def test_the_wheel_is_the_package_and_nothing_else(installed: Path) -> None:
     assert "py.typed" in inside
 
 
-def test_the_wheel_says_what_it_is(installed: Path) -> None:
-    """Its command, its licence and its extras."""
+def test_wheel_metadata(installed: Path) -> None:
+    """Command, license and extras."""
     about = installed / f"toolcatalog-{__version__}.dist-info"
     assert "toolcatalog = toolcatalog.__main__:main" in (about / "entry_points.txt").read_text()
     assert (about / "licenses" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
@@ -97,16 +93,14 @@ def test_the_wheel_says_what_it_is(installed: Path) -> None:
     } <= {*metadata}
 
 
-def test_the_source_distribution_is_whole(
+def test_source_distribution_is_complete(
     distributions: tuple[Path, Path], installed: Path, tmp_path: Path
 ) -> None:
-    """It holds what is worked with, and nothing that was made; a wheel that is made of it alone is
-    the same wheel.
-    """
+    """Without generated files; a wheel built from it is the same."""
     with tarfile.open(distributions[0]) as archive:
         archive.extractall(tmp_path, filter="data")
     (source,) = tmp_path.iterdir()
-    held = {path.name for path in source.iterdir()}
+    names = {path.name for path in source.iterdir()}
     assert {
         "src",
         "tests",
@@ -119,20 +113,18 @@ def test_the_source_distribution_is_whole(
         "Makefile",
         "README.md",
         "LICENSE",
-    } <= held
-    assert held & {"build", "site", ".venv", "dist", ".bench"} == set()
+    } <= names
+    assert names & {"build", "site", ".venv", "dist", ".bench"} == set()
     assert not (source / "tests" / "data" / "clients" / "node_modules").exists()
     assert below(source / "catalog") == below(ROOT / "catalog")
-    (again,) = made(source, tmp_path / "again", "wheel")
+    (again,) = run_backend(source, tmp_path / "again", "wheel")
     assert below(unpacked(again, tmp_path / "unpacked")) == below(installed)
 
 
-def test_the_wheel_alone_works(
+def test_wheel_works_alone(
     installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In an empty folder, from the wheel's files and no others of ours: a new tool, a build with
-    its site, a server that answers.
-    """
+    """In an empty folder: a new tool, a build with a site, a server."""
     monkeypatch.setenv("PYTHONPATH", str(installed))  # goes before what is installed
     monkeypatch.chdir(tmp_path)
     where = subprocess.run(

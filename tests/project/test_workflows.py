@@ -1,6 +1,4 @@
-"""The pull request itself: workflows that their linters pass, whose steps do in a real repository
-what they say, and hooks for others.
-"""
+"""Workflows, the GitHub action and the pre-commit hooks, run in real repositories."""
 
 import json
 import os
@@ -33,42 +31,42 @@ def read(file: Path) -> Any:
 
 
 def steps(workflow: str, job: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = read(GITHUB / "workflows" / workflow)["jobs"][job]["steps"]
-    return found
+    result: list[dict[str, Any]] = read(GITHUB / "workflows" / workflow)["jobs"][job]["steps"]
+    return result
 
 
 # --- linters
 
 
-def test_zizmor_finds_nothing() -> None:
+def test_zizmor_reports_nothing() -> None:
     zizmor = Path(sys.executable).with_name("zizmor")
     require(zizmor.is_file(), "there is no zizmor: run scripts/test")
-    done = subprocess.run(
+    result = subprocess.run(
         [zizmor, "--offline", "--no-progress", "--persona=pedantic", GITHUB, ACTION],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_actionlint_finds_nothing() -> None:
-    done = actionlint(ROOT)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"Checking {len(WORKFLOWS)} workflow file(s)" in done.stdout
+def test_actionlint_reports_nothing() -> None:
+    result = actionlint(ROOT)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert f"Checking {len(WORKFLOWS)} workflow file(s)" in result.stdout
 
 
-def test_actionlint_would_find_something(tmp_path: Path) -> None:
-    """The one above is no test if the linter sees nothing where there is something."""
+def test_actionlint_reports_a_bad_workflow(tmp_path: Path) -> None:
+    """So the test above can fail."""
     wrong = tmp_path / ".github" / "workflows" / "wrong.yaml"
     wrong.parent.mkdir(parents=True)
     wrong.write_text(
         "on: push\njobs: {a: {runs-on: ubuntu-24.04, steps: [{run: 'echo ${{"
         " github.event.issue.title }}'}]}}\n"
     )
-    done = actionlint(tmp_path)
-    assert done.returncode != 0
-    assert "potentially untrusted" in done.stdout
+    result = actionlint(tmp_path)
+    assert result.returncode != 0
+    assert "potentially untrusted" in result.stdout
 
 
 def actionlint(folder: Path) -> "subprocess.CompletedProcess[str]":
@@ -84,14 +82,16 @@ def actionlint(folder: Path) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
-def test_what_linters_leave_to_us(workflow: Path) -> None:
-    """Each action is pinned by a commit and says its version; nobody has secrets, credentials that
-    stay, or a job without an end.
+def test_workflow_rules_without_a_linter(workflow: Path) -> None:
+    """Actions are pinned by commit with their version; there are no secrets, persistent credentials
+    or jobs without a timeout.
     """
     text, jobs = workflow.read_text(), read(workflow)["jobs"]
     uses = re.findall(r"uses: (.*)", text)
     assert uses
-    assert all(re.fullmatch(PINNED, one) for one in uses if not one.startswith("./ ")), uses
+    assert all(re.fullmatch(PINNED, action) for action in uses if not action.startswith("./ ")), (
+        uses
+    )
     assert "secrets." not in text
     assert "pull_request_target" not in text
     assert read(workflow)["permissions"] == {}
@@ -105,24 +105,24 @@ def test_what_linters_leave_to_us(workflow: Path) -> None:
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
 
 
-def test_the_action_is_pinned_and_expands_nothing_in_scripts() -> None:
-    """Inputs reach a script as environment variables, so they cannot inject commands."""
+def test_action_is_pinned_and_safe_from_injection() -> None:
+    """Inputs reach scripts as environment variables."""
     text = ACTION.read_text()
     uses = re.findall(r"(?m)^ +(?:- )?uses: (.*)", text)
     assert uses
-    assert all(re.fullmatch(PINNED, one) for one in uses), uses
+    assert all(re.fullmatch(PINNED, action) for action in uses), uses
     assert "secrets." not in text
     scripts = [step["run"] for step in read(ACTION)["runs"]["steps"] if "run" in step]
     assert [script for script in scripts if "${{" in script] == []
 
 
-def test_the_workflow_that_may_write_runs_nothing_of_a_pull_request() -> None:
+def test_writing_workflow_runs_no_code_of_the_pull_request() -> None:
     used = [step.get("uses", "").partition("@")[0] for step in steps("comment.yaml", "comment")]
     assert used == ["actions/download-artifact", "actions/github-script"]
     assert "${{" not in steps("comment.yaml", "comment")[1]["with"]["script"]
 
 
-def test_the_workflow_that_runs_a_pull_request_may_only_read() -> None:
+def test_workflow_of_the_pull_request_can_only_read() -> None:
     assert read(GITHUB / "workflows" / "catalog.yaml")["jobs"]["check"]["permissions"] == {
         "contents": "read"
     }
@@ -147,8 +147,8 @@ def origin(tmp_path: Path) -> Path:
 
 def git(folder: Path, *arguments: str) -> str:
     names = {
-        f"GIT_{who}_{what}": value
-        for who in ("AUTHOR", "COMMITTER")
+        f"GIT_{role}_{what}": value
+        for role in ("AUTHOR", "COMMITTER")
         for what, value in (("NAME", "A"), ("EMAIL", "a@example.com"))
     }
     env = {**os.environ, **names, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
@@ -249,78 +249,76 @@ def summary(clone: Path) -> str:
     return (clone.parent / "summary.md").read_text()
 
 
-def test_a_good_pull_request_is_green_and_reported_what_it_changes(origin: Path) -> None:
-    done = run(clone := pulled(origin, {TOOL: SCOPED}))
-    assert {name: step.stderr for name, step in done.items() if step.returncode} == {}
-    assert "::error" not in done["Check"].stdout
+def test_valid_pull_request_passes_with_a_comparison(origin: Path) -> None:
+    result = run(clone := pulled(origin, {TOOL: SCOPED}))
+    assert {name: step.stderr for name, step in result.items() if step.returncode} == {}
+    assert "::error" not in result["Check"].stdout
     assert "**A maintainer acts next:**" in summary(clone)
     assert "CHAT_READ" in (runner_temp(clone) / "diff.md").read_text()
     assert (runner_temp(clone) / "diff.md").read_text() in summary(clone)
     assert (clone / "site" / "tools" / "CHAT_READ" / "index.html").is_file()
-    kept = {
+    environment = {
         step["with"]["path"]
         for step in action_steps()
         if step.get("uses", "").startswith("actions/upload-artifact@")
     }
-    assert kept == {"${{ runner.temp }}/diff.md", "site"}
+    assert environment == {"${{ runner.temp }}/diff.md", "site"}
 
 
-def test_a_bad_pull_request_is_red_with_annotations_and_compared_all_the_same(origin: Path) -> None:
-    done = run(clone := pulled(origin, {TOOL: f"{SCOPED}descripton: x\n"}))
-    assert done["Check"].returncode == 1
-    assert f"::error file={TOOL},line=3,endLine=3,col=1," in done["Check"].stdout
+def test_invalid_pull_request_fails_with_annotations_and_comparison(origin: Path) -> None:
+    result = run(clone := pulled(origin, {TOOL: f"{SCOPED}descripton: x\n"}))
+    assert result["Check"].returncode == 1
+    assert f"::error file={TOOL},line=3,endLine=3,col=1," in result["Check"].stdout
     assert "**You act next:** fix the errors" in summary(clone)
     assert f"#### `{TOOL}`, changed here: 1 error" in summary(clone)
-    assert done["Compare with the base"].returncode == 0
+    assert result["Compare with the base"].returncode == 0
     assert "CHAT_READ" in (runner_temp(clone) / "diff.md").read_text()
-    assert done["Build"].returncode == 1
+    assert result["Build"].returncode == 1
 
 
-def test_a_catalog_in_another_folder(origin: Path) -> None:
+def test_catalog_in_another_folder(origin: Path) -> None:
     """The input `catalog` reaches every command."""
     git(origin, "mv", "catalog", "tools")
     commit(origin)
-    done = run(
+    result = run(
         clone := pulled(origin, {TOOL.replace("catalog/", "tools/"): SCOPED}), catalog="tools"
     )
-    assert {name: step.stderr for name, step in done.items() if step.returncode} == {}
+    assert {name: step.stderr for name, step in result.items() if step.returncode} == {}
     assert "CHAT_READ" in (runner_temp(clone) / "diff.md").read_text()
 
 
-def test_a_pull_request_brings_no_code_and_no_links(origin: Path) -> None:
-    """Neither a module that Python would import nor a link to a file of the runner has effect."""
+def test_pull_request_code_and_symlinks_have_no_effect(origin: Path) -> None:
+    """Python modules to import, and links to files of the runner."""
     outside = origin.parent / "outside"
     outside.write_text("of the runner")
     for name in ("diff.md", "comment.md"):
         (origin / name).symlink_to(outside)
     mark = origin.parent / "mark"
     module = f"open({str(mark)!r}, 'w')\n"
-    done = run(
+    result = run(
         pulled(origin, {"pip.py": module, "json.py": module, TOOL: SCOPED}),
         requirement=str(origin.parent / "missing.whl"),
     )
-    assert done.pop("Install").returncode == 1
-    assert {name: step.stderr for name, step in done.items() if step.returncode} == {}
+    assert result.pop("Install").returncode == 1
+    assert {name: step.stderr for name, step in result.items() if step.returncode} == {}
     assert not mark.exists()
     assert outside.read_text() == "of the runner"
 
 
-def test_an_event_with_write_access_is_refused(origin: Path) -> None:
-    """On `pull_request_target`, the job has a token that can write."""
+def test_event_with_write_access_is_refused(origin: Path) -> None:
+    """`pull_request_target` has a token that can write."""
     clone = pulled(origin, {TOOL: SCOPED})
-    done = run(clone, event="pull_request_target")
-    assert done["Check"].returncode == 1
-    assert "::error::Run this action on pull_request" in done["Check"].stdout
+    result = run(clone, event="pull_request_target")
+    assert result["Check"].returncode == 1
+    assert "::error::Run this action on pull_request" in result["Check"].stdout
 
 
-def test_builds_that_a_pull_request_brings_are_not_used(origin: Path) -> None:
-    """A cache, a list of pages and links in the place of builds go before anything is checked or
-    built, and what is in the repository stays.
-    """
+def test_builds_in_the_pull_request_are_not_used(origin: Path) -> None:
+    """Caches, page lists and symlinks in place of builds are removed first; other files stay."""
     (origin / "site").symlink_to(".")
     planted = {".gitignore": "", "build/.cache/check-result": "planted", TOOL: SCOPED}
-    done = run(clone := pulled(origin, {**planted, ".generated": '[".git/HEAD", "README.md"]'}))
-    assert {name: step.stderr for name, step in done.items() if step.returncode} == {}
+    result = run(clone := pulled(origin, {**planted, ".generated": '[".git/HEAD", "README.md"]'}))
+    assert {name: step.stderr for name, step in result.items() if step.returncode} == {}
     assert (clone / "build/.cache/check-result").read_bytes() != b"planted"
     assert (clone / "site").is_dir()
     assert not (clone / "site").is_symlink()
@@ -330,10 +328,10 @@ def test_builds_that_a_pull_request_brings_are_not_used(origin: Path) -> None:
     assert names.index("Remove builds that came with the checkout") < names.index("Check")
 
 
-def test_a_published_version_that_changes_is_red(origin: Path) -> None:
+def test_changed_published_version_fails(origin: Path) -> None:
     published = "catalog/toolkits/chat/CHAT_POST/20250101_00.yaml"
     text = (origin / published).read_text()
-    done = run(
+    result = run(
         pulled(
             origin,
             {
@@ -343,23 +341,23 @@ def test_a_published_version_that_changes_is_red(origin: Path) -> None:
             },
         )
     )
-    assert done["Check"].returncode == 1
-    assert "title=history-version-changed" in done["Check"].stdout
+    assert result["Check"].returncode == 1
+    assert "title=history-version-changed" in result["Check"].stdout
 
 
-def test_reviewers_that_are_not_up_to_date_are_red(origin: Path) -> None:
+def test_outdated_codeowners_fail(origin: Path) -> None:
     toolkit = "catalog/toolkits/chat/toolkit.yaml"
     text = re.sub("^owners:.*\n", "", (origin / toolkit).read_text(), flags=re.MULTILINE)
-    done = run(pulled(origin, {toolkit: f'{text.rstrip()}\nowners: ["@chat"]\n'}))
-    assert done["Check CODEOWNERS"].returncode == 1
-    assert "add the output of `toolcatalog codeowners`" in done["Check CODEOWNERS"].stderr
+    result = run(pulled(origin, {toolkit: f'{text.rstrip()}\nowners: ["@chat"]\n'}))
+    assert result["Check CODEOWNERS"].returncode == 1
+    assert "add the output of `toolcatalog codeowners`" in result["Check CODEOWNERS"].stderr
 
 
 # --- the comment of the action
 
 
-def test_the_action_comments_without_mentions(tmp_path: Path) -> None:
-    """The text is short enough for GitHub and mentions no one."""
+def test_comments_mention_nobody(tmp_path: Path) -> None:
+    """And are short enough for GitHub."""
     (tmp_path / "gh").write_text('#!/bin/sh\nprintf "%s\\n" "$@" > arguments.txt\n')
     (tmp_path / "gh").chmod(0o755)
     (tmp_path / "diff.md").write_text("@octo changes \N{SNOWMAN}\n" + "\N{SNOWMAN}" * 30_000)
@@ -406,7 +404,7 @@ def commented(folder: Path, diff: str | Path | None, **other: Any) -> Any:
         "html_url": "https://github.com/o/r/actions/runs/1",
     }
     head = {"id": 7, "full_name": "fork/r", "owner": {"login": "fork"}}
-    told = {
+    output = {
         "script": steps("comment.yaml", "comment")[1]["with"]["script"],
         "run": {**run, "head_repository": head, **other.get("run", {})},
         "repo": {"owner": "o", "repo": "r"},
@@ -415,20 +413,20 @@ def commented(folder: Path, diff: str | Path | None, **other: Any) -> Any:
     }
     env = {**os.environ, "DIFF": str(file)}
     command = ["node", str(FOLDER / "comment.mjs")]
-    done = subprocess.run(
+    result = subprocess.run(
         command,
-        input=json.dumps(told),
+        input=json.dumps(output),
         env=env,
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
 
 
-def test_the_first_comment_is_written_and_later_ones_edit_it(tmp_path: Path) -> None:
+def test_first_comment_is_created_and_then_edited(tmp_path: Path) -> None:
     [first] = commented(tmp_path, "1 tool added")["written"]
     assert (first["kind"], first["issue_number"], first["owner"]) == ("create", 12, "o")
     assert first["body"].endswith("\n\n1 tool added")
@@ -445,9 +443,7 @@ def test_the_first_comment_is_written_and_later_ones_edit_it(tmp_path: Path) -> 
     assert "**You act next:**" in later["body"]
 
 
-def test_no_change_is_of_no_interest_unless_something_was_said_before(
-    tmp_path: Path, origin: Path
-) -> None:
+def test_comment_without_changes_only_updates(tmp_path: Path, origin: Path) -> None:
     same = run_successfully("diff", "HEAD", "--format", "markdown", cwd=origin)
     assert commented(tmp_path, same)["written"] == []
     mine = {"id": 5, "user": {"login": "github-actions[bot]"}, "body": "<!-- toolcatalog diff -->"}
@@ -464,16 +460,14 @@ def test_no_change_is_of_no_interest_unless_something_was_said_before(
         [{"number": 1, "head": {"sha": "a" * 40, "repo": None}}],
     ],
 )
-def test_a_pull_request_that_does_not_stand_at_this_commit_gets_no_comment(
-    tmp_path: Path, pulls: list[Any]
-) -> None:
-    told = commented(tmp_path, "1 tool added", pulls=pulls)
-    assert (told["written"], told["failed"]) == ([], [])
+def test_outdated_pull_request_gets_no_comment(tmp_path: Path, pulls: list[Any]) -> None:
+    output = commented(tmp_path, "1 tool added", pulls=pulls)
+    assert (output["written"], output["failed"]) == ([], [])
 
 
-def test_which_pull_request_it_is_github_is_asked(tmp_path: Path) -> None:
-    asked = commented(tmp_path, "1 tool added")["asked"][0]
-    assert (asked["head"], asked["state"], asked["owner"], asked["repo"]) == (
+def test_pull_request_number_comes_from_github(tmp_path: Path) -> None:
+    request = commented(tmp_path, "1 tool added")["asked"][0]
+    assert (request["head"], request["state"], request["owner"], request["repo"]) == (
         "fork:change",
         "open",
         "o",
@@ -481,18 +475,18 @@ def test_which_pull_request_it_is_github_is_asked(tmp_path: Path) -> None:
     )
 
 
-def test_an_artifact_that_is_a_link_or_very_large_is_refused(tmp_path: Path) -> None:
+def test_symlinked_or_large_artifact_is_refused(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("what is on the runner")
-    told = commented(tmp_path, secret)
-    assert told["written"] == []
-    assert "A maintainer: look" in told["failed"][0]
+    output = commented(tmp_path, secret)
+    assert output["written"] == []
+    assert "A maintainer: look" in output["failed"][0]
     (tmp_path / "diff.md").unlink()
-    told = commented(tmp_path, "x" * 300_000)
-    assert (told["written"], len(told["failed"])) == ([], 1)
+    output = commented(tmp_path, "x" * 300_000)
+    assert (output["written"], len(output["failed"])) == ([], 1)
 
 
-def test_a_comparison_mentions_no_one_and_hides_nothing(tmp_path: Path) -> None:
+def test_comparison_mentions_nobody_and_hides_nothing(tmp_path: Path) -> None:
     text = "@octo/team looks at GITHUB_X@20250101_00\n<!-- toolcatalog diff -->" + "x" * 80_000
     [written] = commented(tmp_path, text)["written"]
     assert "@octo" not in written["body"]
@@ -514,7 +508,7 @@ def test_each_hook_runs(origin: Path) -> None:
             "^catalog/",
         )
         command = [sys.executable, "-m", *hook["entry"].split()]
-        done = subprocess.run(
+        result = subprocess.run(
             command, cwd=origin, capture_output=True, text=True, timeout=120, check=False
         )
-        assert done.returncode == 0, done.stderr
+        assert result.returncode == 0, result.stderr

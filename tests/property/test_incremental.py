@@ -1,6 +1,4 @@
-"""A build that takes up what earlier builds have left gives, byte for byte, what a build into empty
-folders gives, whatever has happened.
-"""
+"""Incremental builds give the same bytes as builds into empty folders."""
 
 import os
 import random
@@ -31,7 +29,7 @@ SETTLED = 2.1  # seconds after which the state of a file is relied on
 
 
 class Folders:
-    """Where one catalog is built again and again, and beside it anew each time."""
+    """The folders of a catalog that is built incrementally, and from scratch next to it."""
 
     def __init__(self, catalog: Path, folder: Path) -> None:
         self.catalog, self.folder = catalog, folder
@@ -74,8 +72,8 @@ def folders(editor: CatalogEditor, tmp_path: Path) -> Folders:
     return Folders(editor.root, tmp_path)
 
 
-def test_the_catalog_has_many_batches(editor: CatalogEditor) -> None:
-    """What follows would show little if all tools were in one batch."""
+def test_catalog_has_many_batches(editor: CatalogEditor) -> None:
+    """Otherwise the next tests would prove little."""
     assert (
         len(split_into_batches([str(tool.relative_to(editor.root)) for tool in editor.tools()])) > 8
     )
@@ -84,10 +82,10 @@ def test_the_catalog_has_many_batches(editor: CatalogEditor) -> None:
 @pytest.mark.parametrize(
     "seed", [1, pytest.param(2, marks=pytest.mark.deep), pytest.param(3, marks=pytest.mark.deep)]
 )
-def test_any_sequence_of_edits(seed: int, tmp_path: Path) -> None:
-    """After each of many edits: the same bytes as anew, no file written that is not another one,
-    and problems told as `check` does. Checks in between, which count no words, tell what one
-    without a cache tells.
+def test_any_sequence_of_edits_equals_a_clean_build(seed: int, tmp_path: Path) -> None:
+    """The bytes are equal, no unchanged file is written, and problems are those of `check`.
+
+    Checks in between equal checks without a cache.
     """
     editor = CatalogEditor(tmp_path / "catalog", seed)
     folders = Folders(editor.root, tmp_path)
@@ -127,7 +125,7 @@ def assert_checked(editor: CatalogEditor, folders: Folders) -> None:
 
 
 def assert_refused(editor: CatalogEditor, folders: Folders) -> None:
-    """What is broken is told as `check` tells it, twice, and nothing changes."""
+    """Check that a broken catalog is reported as by `check`, twice, and changes nothing."""
     mend = editor.break_something()
     previous = snapshot_state(folders.site, folders.out / "current", folders.out / "snapshots")
     expected = checker.check_folder(editor.root)
@@ -163,11 +161,11 @@ def rewritten(previous: dict[Path, tuple[int, int, bytes]], site: Path) -> set[s
     }
 
 
-def test_only_pages_and_parts_that_are_concerned_are_made(
+def test_only_affected_pages_and_batches_are_rebuilt(
     editor: CatalogEditor, settled: Folders
 ) -> None:
-    """A tool: its part, its pages, its toolkit's and the lists that it is in, of other tools none;
-    a title: every page; a session: none.
+    """A tool: its batch, its pages, its toolkit and its lists; a title: every page; a
+    session: none.
     """
     tool = editor.tools()[0]
     toolkit = tool.parent.name
@@ -195,20 +193,16 @@ def test_only_pages_and_parts_that_are_concerned_are_made(
         assert all(remaining[path] == parts[path] for path in remaining.keys() & parts.keys())
         results = {path for path in rewritten(site, settled.site) if path.endswith(".html")}
         all_values = {path for path in read_tree(settled.site) if path.endswith(".html")}
-        assert results == all_values if pages is None else about_one(results) == pages
+        assert results == all_values if pages is None else single_subject(results) == pages
 
 
-def test_a_check_counts_the_words_of_many_and_leaves_those_of_a_few_to_the_build(
-    editor: CatalogEditor, folders: Folders
-) -> None:
-    """Whoever starts with a check finds most of the work of a build done; who edits and checks does
-    not wait for what only search needs.
-    """
+def test_check_counts_terms_of_many_tools_only(editor: CatalogEditor, folders: Folders) -> None:
+    """After a change of few tools, it leaves to the build what only search needs."""
     check(editor.root, folders.out, SEVERITIES)
     first = {path.stem for path in folders.parts() if path.suffix == ".compiled"}
     assert all(build_cache.load_batch(folders.cache, key) for key in first)
-    noted = (folders.cache / "batches").read_bytes()
-    assert all(key.encode() in noted for key in first)  # so a build need not look for them
+    batches_before = (folders.cache / "batches").read_bytes()
+    assert all(key.encode() in batches_before for key in first)  # so a build need not look for them
     tool = editor.tools()[0]
     editor.write(min(tool.glob("*.yaml")), "name: Other\ndescription: Other.\n")
     check(editor.root, folders.out, SEVERITIES)
@@ -219,17 +213,16 @@ def test_a_check_counts_the_words_of_many_and_leaves_those_of_a_few_to_the_build
     assert build_cache.load_batch(folders.cache, key)
 
 
-def about_one(paths: set[str]) -> set[str]:
-    """The folders of those that are about one tool or toolkit, not about many."""
+def single_subject(paths: set[str]) -> set[str]:
+    """Return the folders that belong to one tool or toolkit."""
     return {
         path.rpartition("/")[0] for path in paths if re.fullmatch("(tools|toolkits)/[^/]+/.+", path)
     }
 
 
-def test_a_toolkit_concerns_the_batches_of_its_tools(
+def test_toolkit_change_rebuilds_the_batches_of_its_tools(
     editor: CatalogEditor, settled: Folders
 ) -> None:
-    """Parts with a tool of the toolkit are made anew, and no others; pages follow."""
     result = split_into_batches(
         [
             str(tool.relative_to(editor.root))
@@ -251,12 +244,8 @@ def test_a_toolkit_concerns_the_batches_of_its_tools(
     assert b"Omega" in (settled.site / "tools/ALPHA_READ/index.html").read_bytes()
 
 
-def test_a_page_that_was_changed_or_taken_comes_back(
-    editor: CatalogEditor, settled: Folders
-) -> None:
-    """A site in which somebody has worked is mended, page by page; so is a folder that another site
-    takes the place of.
-    """
+def test_changed_or_removed_page_is_restored(editor: CatalogEditor, settled: Folders) -> None:
+    """Also if a folder was replaced."""
     tool = editor.tools()[0].name
     good = read_tree(settled.site)
     changed, used = settled.site / f"tools/{tool}/index.html", settled.site / "index.html"
@@ -269,12 +258,8 @@ def test_a_page_that_was_changed_or_taken_comes_back(
     assert read_tree(settled.site) == good
 
 
-def test_a_file_written_again_at_once_is_read_again(
-    editor: CatalogEditor, folders: Folders
-) -> None:
-    """Right after it was built, with the same size and time of change: what it holds now is
-    built.
-    """
+def test_quickly_rewritten_file_is_read_again(editor: CatalogEditor, folders: Folders) -> None:
+    """With the same size and mtime."""
     file = editor.files()[0]
     folders.build()
     for number in range(10):
@@ -350,10 +335,8 @@ def corrupt(cache: Path, draw: random.Random) -> str:
 @pytest.mark.parametrize(
     "seed", [3, pytest.param(4, marks=pytest.mark.deep), pytest.param(5, marks=pytest.mark.deep)]
 )
-def test_whatever_happens_to_the_cache(seed: int, tmp_path: Path) -> None:
-    """Bits flipped, files cut, swapped, taken away or put there: at most time is lost, with or
-    without an edit beside it.
-    """
+def test_damaged_cache_only_costs_time(seed: int, tmp_path: Path) -> None:
+    """Flipped bits, cut, swapped, removed or added files, with or without an edit."""
     editor = CatalogEditor(tmp_path / "catalog", seed)
     folders = Folders(editor.root, tmp_path)
     folders.build()
@@ -367,22 +350,20 @@ def test_whatever_happens_to_the_cache(seed: int, tmp_path: Path) -> None:
         folders.assert_as_new(built)
 
 
-def test_what_a_killed_build_was_writing_goes_also_where_nothing_has_changed(
+def test_temporary_files_are_removed_without_changes(
     settled: Folders,
 ) -> None:
-    """A part that it had half written, for a change that was taken back since."""
+    """Of a killed build, for a change that was reverted."""
     folder = next((settled.cache / "parts").iterdir())
     (folder / ".x.compiled.0123abcd.part").write_bytes(b"half")
     assert not settled.build().changed
     assert find_leftovers(settled.out, settled.site) == []
 
 
-def test_an_older_cache_or_one_of_another_catalog(
+def test_older_or_foreign_cache_is_safe(
     editor: CatalogEditor, folders: Folders, tmp_path: Path
 ) -> None:
-    """A cache that was kept elsewhere and put back later, as a CI system does, or under another
-    catalog's build, misleads nobody.
-    """
+    """One that a CI system restored, or of another catalog."""
     other = Folders(generate_catalog(tmp_path / "other catalog", 30), tmp_path / "other")
     other.build()
     folders.build()
@@ -396,10 +377,10 @@ def test_an_older_cache_or_one_of_another_catalog(
         folders.assert_as_new(folders.build())
 
 
-def test_two_catalogs_take_turns(editor: CatalogEditor, folders: Folders, tmp_path: Path) -> None:
-    """Two catalogs with the same names of toolkits and tools, built into one place by turns, do not
-    mix.
-    """
+def test_alternating_catalogs_do_not_mix(
+    editor: CatalogEditor, folders: Folders, tmp_path: Path
+) -> None:
+    """Two catalogs with the same names, built into one folder in turn."""
     other = Path(shutil.copytree(editor.root, tmp_path / "other", symlinks=True))
     for file in sorted(other.glob("toolkits/eins/*/*.yaml")):
         file.write_text(file.read_text().replace("description: Do", "description: No"))
@@ -412,10 +393,8 @@ def test_two_catalogs_take_turns(editor: CatalogEditor, folders: Folders, tmp_pa
         turn.assert_as_new(turn.build())
 
 
-def test_with_and_without_a_site(editor: CatalogEditor, folders: Folders) -> None:
-    """A site that was left out, or another one that was made meanwhile, is brought up to date by
-    the next build that has it.
-    """
+def test_skipped_site_is_updated_later(editor: CatalogEditor, folders: Folders) -> None:
+    """Or one that was changed meanwhile."""
     folders.build()
     for _ in range(3):
         editor.change_file()
@@ -426,10 +405,8 @@ def test_with_and_without_a_site(editor: CatalogEditor, folders: Folders) -> Non
         assert read_tree(folders.folder / "another") == read_tree(folders.site)
 
 
-def test_folders_that_have_moved(folders: Folders, tmp_path: Path) -> None:
-    """A catalog, its build and its site under another path are what they were; no tool is compiled
-    again.
-    """
+def test_moved_folders_stay_valid(folders: Folders, tmp_path: Path) -> None:
+    """Of the catalog, its build and its site: no tool is compiled again."""
     folders.build()
     digest, parts = folders.build().digest, sorted(path.name for path in folders.parts())
     (tmp_path / "moved").mkdir()
@@ -444,10 +421,10 @@ def test_folders_that_have_moved(folders: Folders, tmp_path: Path) -> None:
     moved.assert_as_new(built)
 
 
-def test_another_program_takes_nothing_over(
+def test_other_program_version_rebuilds_everything(
     editor: CatalogEditor, folders: Folders, tmp_path: Path
 ) -> None:
-    """After one byte of the program has changed, everything is made by the new one."""
+    """After a change of one byte."""
     package = Path(
         shutil.copytree(
             ROOT / "src" / "toolcatalog",
@@ -475,10 +452,8 @@ def test_another_program_takes_nothing_over(
 @pytest.mark.parametrize(
     "stage", ["Detecting changes", "Reading tools", "Writing the snapshot", "Rendering pages"]
 )
-def test_edits_while_a_build_is_at_work(stage: str, tmp_path: Path) -> None:
-    """A build says that files have changed, tells what does not fit, or builds; the next build has
-    them all.
-    """
+def test_edits_during_a_build(stage: str, tmp_path: Path) -> None:
+    """It reports them, or succeeds; the next build has them all."""
     editor = CatalogEditor(tmp_path / "catalog", 4)
     folders = Folders(editor.root, tmp_path)
     folders.build()
@@ -507,12 +482,12 @@ def edit_at(stage: str, at: int, editor: CatalogEditor, parts: Path) -> Progress
 
     @contextmanager
     def track(label: str, _: int) -> Iterator[Advance]:
-        done = 0
+        result = 0
 
         def advance(_: int) -> None:
-            nonlocal done
-            done += 1
-            if label == stage and done == at:
+            nonlocal result
+            result += 1
+            if label == stage and result == at:
                 editor.edit_randomly()
                 shutil.rmtree(parts, ignore_errors=True)
 
@@ -523,8 +498,8 @@ def edit_at(stage: str, at: int, editor: CatalogEditor, parts: Path) -> Progress
     return track
 
 
-def test_with_several_processes(tmp_path: Path) -> None:
-    """Also where workers make parts and pages."""
+def test_several_processes(tmp_path: Path) -> None:
+    """Also when workers compile and render."""
     root = generate_catalog(tmp_path / "catalog", 650)
     folders = Folders(root, tmp_path)
     digests = []

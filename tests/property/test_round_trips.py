@@ -1,6 +1,4 @@
-"""What goes out comes in again: records and their documents, and tools through exporters and
-importers. Properties, for any tool.
-"""
+"""Round trips: records and documents, and tools through exporters and importers."""
 
 import json
 from collections.abc import Callable
@@ -57,10 +55,8 @@ def by_mcp(tool: Tool) -> Tool:
 
 @settings(max_examples=2_000 if DEEP_PROFILE else 20)
 @given(tools())
-def test_a_record_comes_back_from_its_document(tool: Tool) -> None:
-    """Document to record loses nothing but why a tool is deprecated, which stands in its toolkit's
-    index; that says the same as the record.
-    """
+def test_document_to_record_round_trip(tool: Tool) -> None:
+    """Except the deprecation texts, which the toolkit index has."""
     output = document(tool)
     assert snapshot_format.tool_from_document(output, tool.deprecation) == tool
     assert document(snapshot_format.tool_from_document(output, tool.deprecation)) == output
@@ -92,9 +88,9 @@ ENUM = {"type": "string", "nullable": True, "enum": ["a"]}
 @example(replace(TOOL, output_parameters={"a": {"type": "string", "anyOf": [BOTH_WAYS]}}))
 @example(replace(TOOL, output_parameters={"a": {"type": "string", "anyOf": [TWO_PATTERNS]}}))
 @example(replace(TOOL, output_parameters={"a": {**ENUM, "oneOf": [{"anyOf": [ENUM]}]}}))
-def test_what_has_come_in_goes_out_and_in_the_same(tool: Tool) -> None:
-    """`import wire` of what the API serves, `import mcp` of what is exported: once in its plain
-    spelling, a tool stays as it is.
+def test_export_and_import_round_trip(tool: Tool) -> None:
+    """`import wire` of API documents, `import mcp` of exports: after one import, a tool stays the
+    same.
     """
     once = by_wire(tool)
     assert document(by_wire(once)) == document(once)
@@ -139,10 +135,8 @@ POOL = [
 @example(
     {"enum": [""], "anyOf": [{"nullable": True, "anyOf": [{"type": "string"}, {"type": "string"}]}]}
 )
-def test_an_imported_tool_takes_what_the_exported_one_takes(authored: dict[str, Any]) -> None:
-    """By whichever form a schema goes out, what is read of it takes the same values, if nothing is
-    told as lost.
-    """
+def test_imported_schema_accepts_the_same_values(authored: dict[str, Any]) -> None:
+    """For each export format, unless a loss is reported."""
     tool = replace(TOOL, input_parameters=to_served_inputs({"a": authored}))
     for name, output_format in FORMS.items():
         request = output_format(tool)

@@ -40,9 +40,13 @@ ENDINGS = ("", "s", "ing", "er", "ed", "graph", "ly", "able", "ation", "al", "x"
 # many short words, so that a query can hold more of them than are looked up
 SHORT = [first + second + third for first in "bcdfg" for second in "aeiou" for third in "klmnprt"]
 CONFIGS = {
-    "ac_alpha": "alpha", "ac_alpha_read": "alpha", "ac_beta": "beta",
-    "ac_alphz": "gamma", "ac_gamma": "gamma", "ac_omega": "omega",
-}  # fmt: skip
+    "ac_alpha": "alpha",
+    "ac_alpha_read": "alpha",
+    "ac_beta": "beta",
+    "ac_alphz": "gamma",
+    "ac_gamma": "gamma",
+    "ac_omega": "omega",
+}
 MANY = 600  # hidden toolkits and auth configs whose names are like those of visible ones
 SESSIONS = {
     "trs_visible": (["alpha", "beta"], "default"),
@@ -393,7 +397,9 @@ class Sides:
             self.apps.append(create_app(live, None, [route.create_mcp_route(live)]))
 
     def ask(self, request: Request) -> tuple[Answer, Answer]:
-        """What both answer; `seen` stands for the tag of the answer without conditions."""
+        """Return the responses of both applications; `seen` replaces the ETag of the unconditional
+        response.
+        """
         if ("if-none-match", "seen") in request.headers:
             plain = asyncio.run(self._ask(self.apps[1], request.target, (), b""))
             headers = [("if-none-match", plain.headers.get("etag", '"none"'))]
@@ -512,8 +518,8 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> Sides:
 
 
 def requests(sides: Sides, seed: int, count: int) -> Iterator[Request]:
-    """So many random requests; each list by relevance comes again in pages of 1000, so that all of
-    its tools are compared.
+    """Draw random requests; lists by relevance are repeated in pages of 1000 to compare all
+    tools.
     """
     maker = Maker(sides.root, seed)
     for _ in range(count):
@@ -559,10 +565,10 @@ def check(sides: Sides, seed: int, count: int) -> None:
         (" ".join(SHORT[::-1]), True, ""),  # more terms than are looked up
     ],
 )
-def test_words_of_hidden_tools_crowd_out_no_visible_ones(
+def test_words_of_hidden_tools_do_not_displace_visible_ones(
     text: str, finds: bool, suggests: str, sides: Sides
 ) -> None:
-    """Wherever a few of many words are taken, hidden words are left out before."""
+    """Where a search considers only a few words."""
     request = Request(f"{API}/tools", {"query": text, "sort_by": "slug", "limit": "1000"})
     document, reduced = sides.ask(request)
     compare(request, document, reduced)
@@ -580,10 +586,10 @@ def test_words_of_hidden_tools_crowd_out_no_visible_ones(
         ("toolkit_versions", HIDDEN_ONLY[0], f"Use latest, or one of {VERSIONS[0]}, "),
     ],
 )
-def test_names_of_hidden_things_are_not_suggested(
+def test_hidden_names_are_not_suggested(
     parameter: str, name: str, suggests: str, sides: Sides
 ) -> None:
-    """However many hidden names are like an unknown one, the visible names are suggested."""
+    """However similar they are to an unknown name."""
     request = Request(f"{API}/tools", {parameter: name})
     document, reduced = sides.ask(request)
     assert document == reduced
@@ -591,10 +597,8 @@ def test_names_of_hidden_things_are_not_suggested(
 
 
 @pytest.mark.parametrize("session", ["trs_mixed", "trs_hidden"])
-def test_a_session_with_hidden_toolkits_is_forbidden(session: str, sides: Sides) -> None:
-    """The API and MCP refuse it in the envelope, and an MCP tool in words; neither names what it
-    allows.
-    """
+def test_session_with_hidden_toolkits_is_forbidden(session: str, sides: Sides) -> None:
+    """In the API, MCP and its tools, without naming them."""
     listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     call = {"name": "list_session_tools", "arguments": {"session_id": session}}
     calling = {**listing, "method": "tools/call", "params": call}
@@ -614,12 +618,12 @@ def _named(body: bytes) -> list[str]:
     return [slug for slug in HIDDEN if slug in body.decode()]
 
 
-def test_hidden_toolkits_change_no_answer(sides: Sides) -> None:
-    """Two hundred random requests have the same answers."""
+def test_hidden_toolkits_change_no_response(sides: Sides) -> None:
+    """For 200 random requests."""
     check(sides, 1, 200)
 
 
 @pytest.mark.deep
-def test_hidden_toolkits_change_no_answer_of_very_many(sides: Sides) -> None:
-    """Two thousand random requests have the same answers."""
+def test_hidden_toolkits_change_no_response_of_many(sides: Sides) -> None:
+    """For 2,000 random requests."""
     check(sides, 2, 2000)

@@ -1,6 +1,4 @@
-"""No input of at most 1 MiB takes long or much: the worst that we know how to write, each in a
-process of its own (`support.worst_inputs`), and what was found once (`corpus`).
-"""
+"""Time and memory limits for the worst inputs of at most 1 MiB (`support.worst_inputs`)."""
 
 import gzip
 import json
@@ -37,17 +35,15 @@ linux = pytest.mark.skipif(
 def measured(*cases: str, timeout: int) -> list[dict[str, Any]]:
     """What `support.worst_inputs` tells of these cases; of all without any."""
     command = [sys.executable, "-m", "support.worst_inputs", *cases]
-    done = subprocess.run(
+    result = subprocess.run(
         command, cwd=ROOT / "tests", capture_output=True, text=True, check=True, timeout=timeout
     )
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return [json.loads(line) for line in result.stdout.splitlines()]
 
 
 @linux
-def test_no_input_takes_long_or_much() -> None:
-    """Of each room the cases that are worst, or were before they were mended; `python
-    tests/support/worst_inputs.py` feeds it all there are.
-    """
+def test_worst_inputs_are_bounded() -> None:
+    """The worst cases of each target; `python tests/support/worst_inputs.py` runs all."""
     costs = measured(*QUICK, timeout=300)
     seen = {cost["case"] for cost in costs}
     assert {
@@ -66,8 +62,8 @@ def test_no_input_takes_long_or_much() -> None:
 
 @linux
 @pytest.mark.deep
-def test_every_case_keeps_the_bounds() -> None:
-    """All there are, by what the machine can do meanwhile."""
+def test_all_inputs_are_bounded() -> None:
+    """Scaled by the load of the machine."""
     costs = measured(timeout=7_200)
     assert len(costs) > 500
     slow = [cost for cost in costs if cost["seconds"] / cost["slowness"] > SCALED]
@@ -83,20 +79,20 @@ def test_every_case_keeps_the_bounds() -> None:
 
 
 @linux
-def test_the_measure_would_see_it() -> None:
-    """A room that takes 300 MiB, one that takes its time and one that fails are told: the test
-    above is no test otherwise.
-    """
+def test_bounds_are_measured() -> None:
+    """Targets that use 300 MiB, are slow, or fail are reported."""
     script = (
         "import tempfile, pathlib, time\n"
         "from support import worst_inputs as bounding\n"
         "rooms = object.__new__(bounding.Targets)\n"
         "rooms.folder = pathlib.Path(tempfile.mkdtemp())\n"
-        "def slow(data, folder):\n    end = time.process_time() + 0.2\n    while time.process_time() < end: pass\n"
-        "rooms.named = {'much': lambda data, folder: len(bytearray(300 << 20)), 'slow': slow, 'wrong': lambda data, folder: 1 / 0}\n"
+        "def slow(data, folder):\n    end = time.process_time() + 0.2\n"
+        "    while time.process_time() < end: pass\n"
+        "rooms.named = {'much': lambda data, folder: len(bytearray(300 << 20)), 'slow': slow, "
+        "'wrong': lambda data, folder: 1 / 0}\n"
         "print([list(bounding.measure_in_subprocess(rooms, room, b'')) for room in rooms.named])\n"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script],
         cwd=ROOT / "tests",
         capture_output=True,
@@ -104,7 +100,7 @@ def test_the_measure_would_see_it() -> None:
         check=True,
         timeout=60,
     )
-    much, slow, wrong = json.loads(done.stdout.replace("'", '"'))
+    much, slow, wrong = json.loads(result.stdout.replace("'", '"'))
     assert much[1] > 250
     assert slow[0] >= 0.2
     assert wrong[2].startswith("! ZeroDivisionError")
@@ -118,8 +114,7 @@ def with_tool(folder: Path, file: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["description-of-blanks", "description-of-formulas"])
-def test_what_was_found_once_is_built(name: str, tmp_path: Path) -> None:
-    """Odd, and nothing wrong with it."""
+def test_strange_valid_catalog_is_built(name: str, tmp_path: Path) -> None:
     catalog = with_tool(tmp_path, CORPUS / "tool" / f"{name}.yaml")
     assert only_errors(check_folder(catalog).problems) == []
     build(catalog, tmp_path / "build", tmp_path / "site")
@@ -138,9 +133,9 @@ def test_what_was_found_once_is_built(name: str, tmp_path: Path) -> None:
         "pattern-repeats-in-verbose-mode",
     ],
 )
-def test_what_would_take_long_is_a_problem_in_words(name: str, tmp_path: Path) -> None:
-    """Thousands of examples beside thousands of choices are not compared, nor long ones and
-    patterns that go back; the description is named.
+def test_expensive_schema_is_a_problem(name: str, tmp_path: Path) -> None:
+    """Thousands of examples with thousands of choices, long ones, and patterns that backtrack are
+    not evaluated; the finding names the parameter.
     """
     (problem,) = only_errors(
         check_folder(with_tool(tmp_path, CORPUS / "tool" / f"{name}.yaml")).problems
@@ -151,17 +146,17 @@ def test_what_would_take_long_is_a_problem_in_words(name: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
-def test_nothing_that_comes_is_unpacked(shipped: Server, coding: str) -> None:
-    """A packed body is bytes that are no JSON: a bomb stays as small as it came."""
+def test_compressed_request_bodies_are_not_unpacked(shipped: Server, coding: str) -> None:
+    """They are invalid JSON, so there are no zip bombs."""
     bomb = {
         "gzip": gzip.compress(b" " * 40_000_000 + b"{}"),
         "deflate": zlib.compress(b" " * 40_000_000 + b"{}"),
     }[coding]
     url = f"{shipped.url}/api/v3/tool_router/session/trs_playground/tools"
-    found = httpx.request(
+    result = httpx.request(
         "GET",
         url,
         content=bomb[:60_000],
         headers={"x-api-key": shipped.key, "content-encoding": coding},
     )
-    assert (found.status_code, found.json()["error"]["errors"]) == (400, ["body: not JSON."])
+    assert (result.status_code, result.json()["error"]["errors"]) == (400, ["body: not JSON."])

@@ -86,7 +86,7 @@ def read_plain(store: Store, filters: Filters, sort_by: str, descending: bool, s
         ("create a new issue", "relevance", True, 0),
     ],
 )
-def test_a_first_page_reads_little(
+def test_first_page_reads_few_blocks(
     large: Path,
     read: Callable[..., object],
     query: str,
@@ -102,7 +102,7 @@ def test_a_first_page_reads_little(
     assert 0 < bytes_read() - before <= MOST
 
 
-def test_a_first_document_reads_a_few_pages(large: Path) -> None:
+def test_first_document_reads_few_blocks(large: Path) -> None:
     drop(large)
     store = open_build(large)
     before = bytes_read()

@@ -1,6 +1,4 @@
-"""What is damaged on the disk: snapshots, which are refused, and key files, by which nobody gets
-in. docs/evidence/faults.md tells what was seen.
-"""
+"""Damaged snapshots and key files. docs/evidence/faults.md has the results."""
 
 import json
 import logging
@@ -66,9 +64,7 @@ def flipped(data: bytes, bit: int) -> bytes:
 
 
 def damages(folder: Path, number: int) -> Iterator[tuple[str, bytes]]:
-    """So many damages to files of a folder, drawn but each file at least once: its path, and the
-    bytes that it has then.
-    """
+    """Draw damages to the files of a folder, at least one per file: the path and its new bytes."""
     draw = random.Random(SEED)  # noqa: S311 - nothing secret
     paths = sorted(
         path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
@@ -94,8 +90,8 @@ def opens(folder: Path) -> bool:
     return True
 
 
-def is_found(out: Path, digest: str) -> bool:
-    """Whether `snapshots verify` finds something wrong."""
+def verify_fails(out: Path, digest: str) -> bool:
+    """Return whether `snapshots verify` reports damage."""
     try:
         return retention.verify_by_digest(out, digest) != []
     except SnapshotError:
@@ -103,15 +99,13 @@ def is_found(out: Path, digest: str) -> bool:
 
 
 def test_damage_to_any_file_is_found(two: Two) -> None:
-    """Files cut off or with a changed bit: each is told by `verify`; some are seen as soon as the
-    snapshot is opened.
-    """
+    """Truncated files and flipped bits, by `verify`, and some on open."""
     folder = retention.snapshot_folder(two.out, two.second)
     number, at_open = (300 if DEEP_PROFILE else 20), 0
     for path, damaged in damages(folder, number):
         good = (folder / path).read_bytes()
         files.write_synced(folder / path, damaged)
-        assert is_found(two.out, two.second), path
+        assert verify_fails(two.out, two.second), path
         at_open += not opens(folder)
         files.write_synced(folder / path, good)
     print(f"seed {SEED}: {number} damages, {number} found by verify, {at_open} at open")
@@ -130,17 +124,15 @@ ASKED = (
 
 def answers(server: Server, client: httpx.Client) -> dict[str, tuple[int, bytes]]:
     """Status and body of some questions."""
-    found = {
+    result = {
         path: client.get(server.url + path, headers={"x-api-key": server.key}) for path in ASKED
     }
-    return {path: (answer.status_code, answer.content) for path, answer in found.items()}
+    return {path: (answer.status_code, answer.content) for path, answer in result.items()}
 
 
 @pytest.mark.deep
-def test_a_running_server_refuses_each_damaged_snapshot(two: Two, tmp_path: Path) -> None:
-    """A new snapshot with any file damaged is refused in the log, the old one answers on; the whole
-    one is taken over.
-    """
+def test_running_server_refuses_damaged_snapshots(two: Two, tmp_path: Path) -> None:
+    """For each file; it logs that, serves the old one, and loads the repaired one."""
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))
     folder, refused = retention.snapshot_folder(out, two.second), 0
     with start_server(out, tmp_path) as server, httpx.Client() as client:
@@ -160,12 +152,8 @@ def test_a_running_server_refuses_each_damaged_snapshot(two: Two, tmp_path: Path
 
 
 @pytest.mark.deep
-def test_a_server_that_starts_with_damage_answers_right_or_not_at_all(
-    two: Two, tmp_path: Path
-) -> None:
-    """What is not seen at open is met by the questions that it concerns: they are answered 500, all
-    others as ever.
-    """
+def test_server_with_damage_answers_correctly_or_500(two: Two, tmp_path: Path) -> None:
+    """Damage that opening does not find affects only requests that read it."""
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))
     folder, started, faults = retention.snapshot_folder(out, two.first), 0, 0
     served = {path.name for path in folder.iterdir() if path.is_file()}
@@ -177,8 +165,8 @@ def test_a_server_that_starts_with_damage_answers_right_or_not_at_all(
         if path in served and opens(folder):
             started += 1
             with start_server(out, tmp_path) as server, httpx.Client() as client:
-                for asked, answer in answers(server, client).items():
-                    assert answer == expected[asked] or answer[0] == 500, (path, asked)
+                for url, answer in answers(server, client).items():
+                    assert answer == expected[url] or answer[0] == 500, (path, url)
                     faults += answer[0] == 500
         files.write_synced(folder / path, good)
     print(
@@ -189,10 +177,8 @@ def test_a_server_that_starts_with_damage_answers_right_or_not_at_all(
 
 
 @pytest.mark.deep
-def test_a_file_that_becomes_shorter_ends_the_process(two: Two, tmp_path: Path) -> None:
-    """The system's rule for maps: whoever reads what is gone is ended. Nothing wrong is answered
-    before that.
-    """
+def test_truncated_mapped_file_ends_the_process(two: Two, tmp_path: Path) -> None:
+    """By SIGBUS, and no wrong response is sent before."""
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))
     with start_server(out, tmp_path) as server, httpx.Client() as client:
         answers(server, client)
@@ -202,10 +188,8 @@ def test_a_file_that_becomes_shorter_ends_the_process(two: Two, tmp_path: Path) 
         assert server.process.wait(timeout=20) == -signal.SIGBUS
 
 
-def test_damage_under_a_map_is_served_where_it_was_read_before(two: Two, tmp_path: Path) -> None:
-    """What docs/guides/troubleshoot.md warns of: written into the file that is served, a document that was
-    read before is not looked at again.
-    """
+def test_damage_after_the_first_read_is_served(two: Two, tmp_path: Path) -> None:
+    """A document that was read once is not verified again, as docs/guides/troubleshoot.md warns."""
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))
     folder = retention.snapshot_folder(out, two.first)
     store, tools = open_snapshot(folder), folder / "tools.json"
@@ -215,7 +199,7 @@ def test_damage_under_a_map_is_served_where_it_was_read_before(two: Two, tmp_pat
     assert bytes(store.read_document(0)[0]) != before
     with pytest.raises(SnapshotError, match="is not what was written"):
         open_snapshot(folder).read_document(0)
-    assert is_found(out, two.first)
+    assert verify_fails(out, two.first)
 
 
 # Key files
@@ -232,29 +216,27 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-def unless_refused(data: bytes, file: Path) -> tuple[api_keys.ApiKey, ...] | None:
-    """The keys of a document; None where it is refused."""
+def load_or_none(data: bytes, file: Path) -> tuple[api_keys.ApiKey, ...] | None:
+    """Return the keys of a document; None if it is refused."""
     try:
         return api_keys.parse_keys(data, FileKeyStorage(file))
     except KeyFileError:
         return None
 
 
-def test_no_damaged_key_file_says_anything_else(file: Path) -> None:
-    """Cut off at every length, and with each bit changed: it is refused, or says of every key what
-    it said.
-    """
+def test_damaged_key_file_is_refused_or_unchanged(file: Path) -> None:
+    """Truncated at every length and with each bit flipped."""
     data, good = file.read_bytes(), api_keys.load_keys(file)
-    cut = [unless_refused(data[:length], file) for length in range(len(data))]
-    bits = [unless_refused(flipped(data, bit), file) for bit in range(8 * len(data))]
+    cut = [load_or_none(data[:length], file) for length in range(len(data))]
+    bits = [load_or_none(flipped(data, bit), file) for bit in range(8 * len(data))]
     assert {*cut[:-1]} == {None}
     assert cut[-1] == good  # without its last line break
     assert {*bits} == {None}
     print(f"{len(cut)} lengths, {len(bits)} bits")
 
 
-def test_a_key_file_of_an_older_program_is_read(file: Path) -> None:
-    """It has no checksum, and gets one with the next change."""
+def test_key_file_without_a_checksum_is_read(file: Path) -> None:
+    """Of an older program; the next change adds one."""
     document = json.loads(file.read_bytes())
     good = api_keys.load_keys(file)
     del document["sha256"]
@@ -265,12 +247,8 @@ def test_a_key_file_of_an_older_program_is_read(file: Path) -> None:
     assert set(json.loads(file.read_bytes())) == {"format", "sha256", "keys"}
 
 
-def test_a_key_file_that_somebody_edited_says_what_to_do(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Blanks may be others; a key that lives longer is told as a change, and is taken where the
-    checksum is taken away too.
-    """
+def test_edited_key_file_is_reported(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """White space may change; a later end needs removing the checksum."""
     document = json.loads(file.read_bytes())
     file.write_text(json.dumps(document))
     assert api_keys.load_keys(file)[0].project == "default"
@@ -331,8 +309,8 @@ DAMAGES = (garbage, emptied, cut_off, longer, folder_instead, pipe_instead, dang
 
 
 @contextmanager
-def patience(seconds: int) -> Iterator[None]:
-    """Whoever waits longer, as for somebody to write into a pipe, is interrupted."""
+def time_limit(seconds: int) -> Iterator[None]:
+    """Interrupt a test that waits longer, such as for a pipe."""
 
     def end(*_: object) -> None:
         raise AssertionError("waited in vain")
@@ -347,13 +325,15 @@ def patience(seconds: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_server_does_not_start_with_a_damaged_key_file(damage: Callable[[Path], None], file: Path, small_build: Path,
-                                                         capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
-    """It ends with 2 and one sentence that names the file and says what to do, and waits for
-    nothing.
-    """
+def test_server_does_not_start_with_a_damaged_key_file(
+    damage: Callable[[Path], None],
+    file: Path,
+    small_build: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Exit code 2 and a sentence with the path and a hint."""
     damage(file)
-    with patience(30):
+    with time_limit(30):
         assert main(["serve", "--build", str(small_build), "--port", "0", "--keys", str(file)]) == 2
     sentence = capsys.readouterr().err.strip().rpartition("\n")[2]
     assert sentence.lower().startswith("error: ")
@@ -361,11 +341,13 @@ def test_a_server_does_not_start_with_a_damaged_key_file(damage: Callable[[Path]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_keys_stay_as_they_were(damage: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                caplog: pytest.LogCaptureFixture) -> None:  # fmt: skip
-    """Under a server's ring of keys: the good one gets in, the revoked and the unknown do not, the
-    log has one line; a mended file is taken.
-    """
+def test_damaged_key_file_keeps_the_current_keys(
+    damage: Callable[[Path], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """In a running server, with one log line; a repaired file is read."""
     monkeypatch.setattr(api_keys, "_CHECK_INTERVAL", 0.0)  # it looks each time that it is asked
     file = tmp_path / "keys.json"
     good, _ = api_keys.create(file, "default", None, timedelta(days=90))
@@ -374,11 +356,11 @@ def test_keys_stay_as_they_were(damage: Callable[[Path], None], tmp_path: Path, 
     ring, unknown = api_keys.KeyRing(file), "tc_" + "0" * 36
     before, ends = file.read_bytes(), api_keys.load_keys(file)[0].expires
     damage(file)
-    with patience(30), caplog.at_level(logging.INFO):
+    with time_limit(30), caplog.at_level(logging.INFO):
         for _ in range(3):
-            found = ring.find(good.encode())
-            assert found is not None
-            assert found.expires == ends
+            result = ring.find(good.encode())
+            assert result is not None
+            assert result.expires == ends
             assert ring.find(revoked.encode()) is ring.find(unknown.encode()) is None
     assert [message.startswith("keeping the current keys: ") for message in caplog.messages] == [
         True
@@ -395,34 +377,43 @@ def test_keys_stay_as_they_were(damage: Callable[[Path], None], tmp_path: Path, 
 @pytest.mark.skipif(
     os.geteuid() != 0, reason="only root can become the other user whom the file keeps out"
 )
-def test_a_folder_that_has_become_unreadable(file: Path) -> None:
-    """The same where the file is there and its folder lets nobody in: at the start, and under a
-    ring of keys.
-    """
+def test_unreadable_folder_keeps_the_current_keys(file: Path) -> None:
+    """And a server does not start."""
     program = """\
-import os, sys, logging; from pathlib import Path; from toolcatalog.keys import api_keys as keys; from toolcatalog.cli import rich_output as drawing, serve; from toolcatalog.cli.main import main
-keys._CHECK_INTERVAL, file = 0.0, Path(sys.argv[1]); ring = keys.KeyRing(file); known = {*ring._keys}
-logging.basicConfig(format='%(message)s'); os.setuid(65534); ring._reload_if_changed(); assert {*ring._keys} == known
-try: keys.KeyRing(file)
-except Exception as error: print(error)
+import os, sys, logging
+from pathlib import Path
+from toolcatalog.keys import api_keys
+from toolcatalog.cli import rich_output, serve
+from toolcatalog.cli.main import main
+
+api_keys._CHECK_INTERVAL = 0.0
+file = Path(sys.argv[1])
+ring = api_keys.KeyRing(file)
+before = {*ring._keys}
+logging.basicConfig(format="%(message)s")
+os.setuid(65534)
+ring._reload_if_changed()
+assert {*ring._keys} == before
+try:
+    api_keys.KeyRing(file)
+except Exception as error:
+    print(error)
 """
     file.parent.chmod(0o700)
     command = [sys.executable, "-c", program, str(file)]
-    done = subprocess.run(
+    result = subprocess.run(
         command, capture_output=True, text=True, check=True, env=environment_without_coverage()
     )
     sentence = (
         f"The key file {file} cannot be read (Permission denied): fix its permissions, or "
         f"name another with --keys.\n"
     )
-    assert (done.stdout, done.stderr) == (sentence, f"keeping the current keys: {sentence}")
+    assert (result.stdout, result.stderr) == (sentence, f"keeping the current keys: {sentence}")
 
 
 @pytest.mark.deep
-def test_a_running_server_lets_no_one_else_in(small_build: Path, tmp_path: Path) -> None:
-    """Over HTTP: after each damage the good key is answered 200, the revoked one and an unknown one
-    401, and the log has one line more.
-    """
+def test_damaged_key_file_lets_nobody_in(small_build: Path, tmp_path: Path) -> None:
+    """Over HTTP: the valid key gets 200, revoked and unknown ones 401."""
     with start_server(small_build, tmp_path) as server, httpx.Client() as client:
         api_keys.create(server.keys_file, "ending", None, timedelta(days=90))
         revoked, key = api_keys.create(server.keys_file, "default", None, None)

@@ -1,13 +1,13 @@
-"""Steady load while everything changes: `tests/support/endurance.py`, for a shorter time."""
+"""Constant load during builds, kills and outages: a short run of `support.endurance`."""
 
 from pathlib import Path
 
 from support.endurance import CLIENTS, Plan, run_endurance
 
 
-def test_nothing_fails_but_what_a_killed_worker_held(tmp_path: Path) -> None:
-    """Reloads, rollbacks, killed workers and a store that is away: every request is answered, and
-    each from one snapshot.
+def test_only_requests_of_killed_workers_fail(tmp_path: Path) -> None:
+    """Reloads, rollbacks, killed workers and store outages: every other request is answered from
+    one snapshot.
     """
     plan = Plan(reloads=10, rollbacks=2, kills=1, outages=1, published=2)
     local, following = run_endurance(tmp_path, plan)

@@ -1,6 +1,4 @@
-"""Faults: a killed build, a disk that takes no more, a damaged snapshot, a damaged key file.
-docs/evidence/faults.md tells what was seen.
-"""
+"""Faults: killed builds, full disks and failing writes. docs/evidence/faults.md has the results."""
 
 import errno
 import gc
@@ -92,9 +90,7 @@ class Building:
         )
 
     def finish(self) -> float:
-        """Build to the end, as soon as nobody else does, and leave this snapshot alone there: how
-        many seconds that took.
-        """
+        """Build as soon as no other build runs, and keep only this snapshot; return the seconds."""
         ended = []
 
         def ends() -> bool:
@@ -140,9 +136,9 @@ def kill(building: Building, kills: int) -> Iterator[tuple[str, bool]]:
 
 
 @pytest.mark.deep
-def test_two_hundred_builds_are_killed_under_a_server(building: Building, tmp_path: Path) -> None:
-    """A server of the folder answers after each of them, and in the end from the last."""
-    every, olds = {digest for digest, _ in building.clean.values()}, 0
+def test_two_hundred_killed_builds(building: Building, tmp_path: Path) -> None:
+    """A server answers after each, and finally from the last one."""
+    digests, old_count = {digest for digest, _ in building.clean.values()}, 0
     (tmp_path / "server").mkdir()
     with ExitStack() as stack:
         server = stack.enter_context(start_server(building.out, tmp_path / "server"))
@@ -152,15 +148,15 @@ def test_two_hundred_builds_are_killed_under_a_server(building: Building, tmp_pa
         for _, old in kill(building, 200):
             answer = client.get("/api/v3/tools")
             assert answer.status_code == 200
-            assert answer.headers["x-catalog-snapshot"] in every
-            olds += old
+            assert answer.headers["x-catalog-snapshot"] in digests
+            old_count += old
         wait_until(
             lambda: (
                 client.get("/api/v3/tools").headers["x-catalog-snapshot"] == in_force(building.out)
             )
         )
-    print(f"seed {SEED}: 200 builds, {olds} killed before the new snapshot was in force")
-    assert 20 < olds <= 200
+    print(f"seed {SEED}: 200 builds, {old_count} killed before the new snapshot was in force")
+    assert 20 < old_count <= 200
 
 
 # A disk that takes no more
@@ -188,8 +184,28 @@ class Given:
         self.slug = min(path.name for path in (catalog / "toolkits/kit").glob("KIT*"))
         self.broken = f"catalog/toolkits/kit/{self.slug}/20250101_00.yaml"
         self.commands: dict[str, tuple[str, ...]] = {
-            "build": ("build", "--catalog", "catalog", "--out", "build", "--site", "site", "--jobs", "2"),
-            "build anew": ("build", "--catalog", "catalog", "--out", "new/build", "--site", "new/site", "--jobs", "1"),
+            "build": (
+                "build",
+                "--catalog",
+                "catalog",
+                "--out",
+                "build",
+                "--site",
+                "site",
+                "--jobs",
+                "2",
+            ),
+            "build anew": (
+                "build",
+                "--catalog",
+                "catalog",
+                "--out",
+                "new/build",
+                "--site",
+                "new/site",
+                "--jobs",
+                "1",
+            ),
             "check --fix": ("check", "--fix", "--catalog", "catalog", "--cache-dir", "build"),
             "keys create": ("keys", "create", "--project", "more", "--keys", "keys.json"),
             "keys create anew": ("keys", "create", "--project", "more", "--keys", "new/keys.json"),
@@ -197,16 +213,46 @@ class Given:
             "keys revoke": ("keys", "revoke", key.id, "--keys", "keys.json"),
             "lock": ("lock", self.slug, "--build", "build", "--lock", "agent.lock"),
             "import": ("import", "wire", "wire.json", "--catalog", "catalog"),
-            "new toolkit": ("new", "toolkit", "mail", "--name", "Mail", "--logo", "https://mail.example/l.svg", "--description", "It sends.",
-                            "--catalog", "catalog"),
-            "new tool": ("new", "tool", "KIT_SEND", "--name", "Send", "--description", "Send it.", "--catalog", "catalog"),
+            "new toolkit": (
+                "new",
+                "toolkit",
+                "mail",
+                "--name",
+                "Mail",
+                "--logo",
+                "https://mail.example/l.svg",
+                "--description",
+                "It sends.",
+                "--catalog",
+                "catalog",
+            ),
+            "new tool": (
+                "new",
+                "tool",
+                "KIT_SEND",
+                "--name",
+                "Send",
+                "--description",
+                "Send it.",
+                "--catalog",
+                "catalog",
+            ),
             "bump": ("bump", self.slug, "--version", "20260101_00", "--catalog", "catalog"),
-            "deprecate": ("deprecate", self.slug, "--reason", "It goes.", "--since", "2026-01-01", "--catalog", "catalog"),
+            "deprecate": (
+                "deprecate",
+                self.slug,
+                "--reason",
+                "It goes.",
+                "--since",
+                "2026-01-01",
+                "--catalog",
+                "catalog",
+            ),
             "snapshots use": ("snapshots", "use", self.new, "--build", "build"),
             "snapshots prune": ("snapshots", "prune", "--keep", "0", "--build", "build"),
             "mirror": ("mirror", "mirror", "--build", "build"),
             "publish": ("publish", "file://store", "--build", "build"),
-        }  # fmt: skip
+        }
         self._runner = runner
 
     def copied(self, name: str, to: Path) -> None:
@@ -239,14 +285,22 @@ class Given:
 def wire(number: int) -> dict[str, Any]:
     """A definition as APIs send it."""
     kit = {"slug": "wire", "name": "Wire", "logo": "https://wire.example/logo.svg"}
-    return {"slug": f"WIRE_DO_{number}", "name": "Do", "description": "Do it.", "version": "20250101_00", "toolkit": kit,
-            "input_parameters": {"type": "object", "properties": {}}, "output_parameters": {"type": "object", "properties": {}},
-            "tags": [], "scopes": []}  # fmt: skip
+    return {
+        "slug": f"WIRE_DO_{number}",
+        "name": "Do",
+        "description": "Do it.",
+        "version": "20250101_00",
+        "toolkit": kit,
+        "input_parameters": {"type": "object", "properties": {}},
+        "output_parameters": {"type": "object", "properties": {}},
+        "tags": [],
+        "scopes": [],
+    }
 
 
 @pytest.fixture(scope="module")
-def given(tmp_path_factory: pytest.TempPathFactory, runner: CommandRunner) -> Given:
-    """Those, to be copied."""
+def fault_folder(tmp_path_factory: pytest.TempPathFactory, runner: CommandRunner) -> Given:
+    """A copy of the prepared files."""
     return Given(tmp_path_factory.mktemp("given"), runner)
 
 
@@ -254,27 +308,25 @@ def state_of(folder: Path) -> dict[str, object]:
     """Every file and link, but what is only there for the next time; of keys, whose they are and
     whether they are good.
     """
-    found: dict[str, object] = {}
+    result: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if re.search(r"/\.cache/|\.lock$|\.part$", name):
             continue
         if path.name == "keys.json":
-            found[name] = [
+            result[name] = [
                 (key.project, key.expires is None, key.state(datetime.now(UTC)))
                 for key in api_keys.load_keys(path)
             ]
         elif path.is_symlink():
-            found[name] = path.readlink()
+            result[name] = path.readlink()
         elif path.is_file():
-            found[name] = path.read_bytes()
-    return found
+            result[name] = path.read_bytes()
+    return result
 
 
-def told(ended: Outcome, folder: Path) -> str:
-    """The one sentence with which a command that the disk has refused something ends: it names
-    what, why, and what to do.
-    """
+def assert_write_error(ended: Outcome, folder: Path) -> str:
+    """Check the one sentence of a command whose write failed."""
     assert ended.status == 2, ended
     assert "Traceback" not in ended.err
     sentence = ended.err.strip().rpartition("\n")[2]
@@ -286,26 +338,32 @@ def told(ended: Outcome, folder: Path) -> str:
     return sentence
 
 
-def fail(given: Given, name: str, error: int, at: int, to: Path) -> bool:
-    """Let a command meet a disk that fails, and then a sound one: whether the first ended without a
-    fault, and did all.
+def fail(fault_folder: Given, name: str, error: int, at: int, to: Path) -> bool:
+    """Run a command on a failing disk, then on a good one; return whether the first run had no
+    fault.
     """
-    given.copied(name, to)
+    fault_folder.copied(name, to)
     before = state_of(to / "given")
-    ended = given.run(name, to, first=at, last=at if error == errno.EIO else ALWAYS, error=error)
+    ended = fault_folder.run(
+        name, to, first=at, last=at if error == errno.EIO else ALWAYS, error=error
+    )
     if ended.status:
-        assert f"({os.strerror(error)}): {WHAT_TO_DO[error]}" in told(ended, to / "given")
+        assert f"({os.strerror(error)}): {WHAT_TO_DO[error]}" in assert_write_error(
+            ended, to / "given"
+        )
     now = state_of(to / "given")
     assert in_force(to / "given/build") in (
-        (given.old, given.new) if name in ("build", "snapshots use") else (given.old,)
+        (fault_folder.old, fault_folder.new)
+        if name in ("build", "snapshots use")
+        else (fault_folder.old,)
     )
     if ended.status and name in ALL_OR_NOTHING and error != errno.EROFS:
         assert now == before
     if not ended.status:
-        assert now == given_after(given, name, to)
+        assert now == expected_state(fault_folder, name, to)
         return True
-    assert given.run(name, to).status == 0
-    assert state_of(to / "given") == given_after(given, name, to)
+    assert fault_folder.run(name, to).status == 0
+    assert state_of(to / "given") == expected_state(fault_folder, name, to)
     assert find_leftovers(to / "given") == [] or (
         error == errno.EROFS and not name.startswith("keys ")
     )
@@ -330,24 +388,24 @@ ALL_OR_NOTHING = {
 _AFTER: dict[str, dict[str, object]] = {}
 
 
-def given_after(given: Given, name: str, to: Path) -> dict[str, object]:
-    """How things are after a command that meets no fault."""
+def expected_state(fault_folder: Given, name: str, to: Path) -> dict[str, object]:
+    """Return the files after a command without a fault."""
     if name not in _AFTER:
-        given.copied(name, to / "clean")
-        ended = given.run(name, to / "clean")
+        fault_folder.copied(name, to / "clean")
+        ended = fault_folder.run(name, to / "clean")
         assert ended.status == 0, ended
         _AFTER[name] = state_of(to / "clean/given")
     return _AFTER[name]
 
 
-def steps_of(given: Given, name: str, error: int, to: Path) -> int:
-    """How many steps a command takes on a sound disk, of those that fail so."""
-    given.copied(name, to)
-    return given.run(name, to, error=error).steps
+def steps_of(fault_folder: Given, name: str, error: int, to: Path) -> int:
+    """Return the number of steps of a command that can fail like this."""
+    fault_folder.copied(name, to)
+    return fault_folder.run(name, to, error=error).steps
 
 
 def spread(steps: int, most: int) -> list[int]:
-    """So many steps at most, evenly spread, the first and the last among them."""
+    """Return at most this many steps, evenly spread, with the first and the last."""
     return sorted(
         {
             1 + number * (steps - 1) // max(1, min(steps, most) - 1)
@@ -357,8 +415,24 @@ def spread(steps: int, most: int) -> list[int]:
 
 
 FAULTS = (errno.ENOSPC, errno.EROFS, errno.EIO)
-COMMANDS = ("build", "build anew", "check --fix", "keys create", "keys create anew", "keys rotate", "keys revoke", "lock", "import", "new toolkit",
-            "new tool", "bump", "deprecate", "snapshots use", "snapshots prune", "mirror")  # fmt: skip
+COMMANDS = (
+    "build",
+    "build anew",
+    "check --fix",
+    "keys create",
+    "keys create anew",
+    "keys rotate",
+    "keys revoke",
+    "lock",
+    "import",
+    "new toolkit",
+    "new tool",
+    "bump",
+    "deprecate",
+    "snapshots use",
+    "snapshots prune",
+    "mirror",
+)
 FEW = [
     ("import", errno.ENOSPC),
     ("keys revoke", errno.EROFS),
@@ -369,23 +443,23 @@ FEW = [
 @pytest.mark.parametrize(
     ("name", "error"), sorted({*product(COMMANDS, FAULTS), *FEW}) if DEEP_PROFILE else FEW
 )
-def test_a_write_that_fails_is_one_sentence_and_harms_nothing(
-    name: str, error: int, given: Given, tmp_path: Path
+def test_failed_write_is_one_sentence(
+    name: str, error: int, fault_folder: Given, tmp_path: Path
 ) -> None:
-    """From a step on the disk is full, or read-only, or one step fails; then the same command on a
-    sound disk does what it would have.
+    """A full or read-only disk from some step on, or one failing step; then the command succeeds on
+    a good disk.
     """
-    steps = spread(steps_of(given, name, error, tmp_path), 20 if DEEP_PROFILE else 2)
-    through = [fail(given, name, error, at, tmp_path) for at in steps]
+    steps = spread(steps_of(fault_folder, name, error, tmp_path), 20 if DEEP_PROFILE else 2)
+    through = [fail(fault_folder, name, error, at, tmp_path) for at in steps]
     print(f"{name}, {errno.errorcode[error]}: {len(steps)} steps, {sum(through)} got through")
     assert not all(through)
 
 
-def test_a_file_that_cannot_be_fixed_is_one_sentence(given: Given, tmp_path: Path) -> None:
-    """`check --fix` in a catalog that it may not write to says so, and leaves the file as it was."""
-    given.copied("check --fix", tmp_path)
+def test_check_fix_reports_an_unwritable_file(fault_folder: Given, tmp_path: Path) -> None:
+    """And does not change it."""
+    fault_folder.copied("check --fix", tmp_path)
     before = state_of(tmp_path / "given/catalog")
-    ended = given.run(
+    ended = fault_folder.run(
         "check --fix",
         tmp_path,
         below=str(tmp_path / "given/catalog"),
@@ -393,7 +467,9 @@ def test_a_file_that_cannot_be_fixed_is_one_sentence(given: Given, tmp_path: Pat
         last=ALWAYS,
         error=errno.EACCES,
     )
-    assert f"{given.slug}/20250101_00.yaml (Permission denied)" in told(ended, tmp_path / "given")
+    assert f"{fault_folder.slug}/20250101_00.yaml (Permission denied)" in assert_write_error(
+        ended, tmp_path / "given"
+    )
     assert state_of(tmp_path / "given/catalog") == before
 
 
@@ -443,20 +519,20 @@ REAL = (
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", REAL)
-def test_a_disk_that_is_really_full_or_read_only(name: str, given: Given, tmp_path: Path) -> None:
-    """A disk with room for 0, 1, 2, ... pages more, until the command gets through; and one that is
-    mounted read-only.
-    """
+def test_really_full_or_read_only_disk(name: str, fault_folder: Given, tmp_path: Path) -> None:
+    """With 0, 1, 2, ... free pages until the command succeeds, and mounted read-only."""
     place, full, room = tmp_path / "disk", 0, 0
     with disk(place) as remount:
         while True:
-            given.copied(name, place)
+            fault_folder.copied(name, place)
             free = os.statvfs(place)
             remount(f"size={(free.f_blocks - free.f_bfree + room) * free.f_frsize}")
-            ended = given.run(name, place)
+            ended = fault_folder.run(name, place)
             remount("size=64m")
             assert in_force(place / "given/build") in (
-                (given.old, given.new) if name in ("build", "snapshots use") else (given.old,)
+                (fault_folder.old, fault_folder.new)
+                if name in ("build", "snapshots use")
+                else (fault_folder.old,)
             )
             if not ended.status:
                 break
@@ -466,19 +542,19 @@ def test_a_disk_that_is_really_full_or_read_only(name: str, given: Given, tmp_pa
                 or "not enough disk space" in ended.err.lower()
             ), ended.err
             assert_one_sentence(ended)
-            assert given.run(name, place).status == 0
+            assert fault_folder.run(name, place).status == 0
             room += 1 + room // 8
-        given.copied(name, place)
+        fault_folder.copied(name, place)
         gc.collect()  # what is removed and still mapped keeps a disk from being mounted read-only
         remount("ro")
-        ended = given.run(name, place)
+        ended = fault_folder.run(name, place)
         remount("rw")
         assert (
-            "Read-only file system" in told(ended, place)
+            "Read-only file system" in assert_write_error(ended, place)
             if name != "publish"
             else ended.status == 2
         )
-        assert given.run(name, place).status == 0
+        assert fault_folder.run(name, place).status == 0
     print(f"{name}: {full} sizes were too small, {room} pages were enough")
     assert full or name == "snapshots use"  # a link takes no room here
 
@@ -494,8 +570,8 @@ def assert_one_sentence(ended: Outcome) -> None:
 @pytest.mark.parametrize(
     "arguments", [["search", "stories"], *([["explain"], ["--help"]] if DEEP_PROFILE else [])]
 )
-def test_output_on_a_full_disk(arguments: list[str], small_build: Path) -> None:
-    """Standard output on a full disk is no bug but one sentence."""
+def test_standard_output_on_a_full_disk(arguments: list[str], small_build: Path) -> None:
+    """One sentence, not an internal error."""
     command = [
         sys.executable,
         "-m",
@@ -504,9 +580,11 @@ def test_output_on_a_full_disk(arguments: list[str], small_build: Path) -> None:
         *(["--build", str(small_build)] if "search" in arguments else []),
     ]
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        result = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
     sentence = (
         "error: Cannot write standard output (No space left on device): free some space, and "
         "run this again.\n"
     )
-    assert (done.returncode, done.stderr) == (2, sentence)
+    assert (result.returncode, result.stderr) == (2, sentence)

@@ -1,6 +1,4 @@
-"""Any bytes, any JSON and anything near what is well formed: each room takes it or refuses it in
-words, and nothing found once comes back.
-"""
+"""Random bytes, random JSON and mutated examples for every parser of untrusted input."""
 
 import copy
 import json
@@ -26,7 +24,10 @@ FOUND = [
     for file in fuzz_targets.load_regressions(room)
 ]
 PIECES = [
-    *b'" { } [ ] : , - # & * ! | > % \\ \\u0000 \\ud800 null true 0 -1 1e999 99999999999999999999 NaN $ref latest'.split(),
+    *(
+        b'" { } [ ] : , - # & * ! | > % \\ \\u0000 \\ud800 null true 0 -1 1e999 '
+        b"99999999999999999999 NaN $ref latest"
+    ).split(),
     *(
         b"\x00",
         b"\xff",
@@ -92,7 +93,7 @@ ANYTHING = st.recursive(
 
 @st.composite
 def damaged(draw: st.DrawFn, room: str) -> bytes:
-    """An example of a room with a few places in it changed."""
+    """An example of a target with a few changed places."""
     data = draw(st.sampled_from(fuzz_targets.load_examples(room)))
     for _ in range(draw(st.integers(1, 3))):
         start, cut = draw(st.integers(0, len(data))), draw(st.integers(0, 8))
@@ -118,7 +119,7 @@ def ways(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 @st.composite
 def replaced(draw: st.DrawFn, room: str) -> bytes:
-    """An example of a room that is JSON, with anything in the place of one value or in the whole's."""
+    """A JSON example of a target in which one value, or all of it, is replaced by another."""
     values = [
         json.loads(data)
         for data in fuzz_targets.load_examples(room)
@@ -150,8 +151,8 @@ def is_json(data: bytes) -> bool:
 
 
 @pytest.mark.parametrize("room", fuzz_targets.TARGETS)
-def test_whatever_comes_is_taken_or_refused_in_words(room: str) -> None:
-    """No input is a fault of ours, and what is taken is what the room says of it: see `support.fuzz_targets`."""
+def test_random_inputs_are_accepted_or_refused(room: str) -> None:
+    """No input makes a target crash; each result is valid as `support.fuzz_targets` says."""
 
     @settings(
         deadline=None,
@@ -166,10 +167,8 @@ def test_whatever_comes_is_taken_or_refused_in_words(room: str) -> None:
 
 
 @pytest.mark.parametrize("room", ["keys", "lock", "pointer", "chunks"])
-def test_nothing_in_any_place_is_a_fault(room: str) -> None:
-    """Each odd value in each place of each example, of those rooms that are small enough for all of
-    them.
-    """
+def test_odd_values_in_any_place_are_no_crash(room: str) -> None:
+    """Each in each place of each example of small targets."""
     for data in fuzz_targets.load_examples(room):
         value = json.loads(data)
         for way in ways(value):
@@ -178,22 +177,18 @@ def test_nothing_in_any_place_is_a_fault(room: str) -> None:
 
 
 @pytest.mark.parametrize(("room", "file"), FOUND)
-def test_what_was_found_once_is_no_fault_any_more(room: str, file: Path) -> None:
-    """Every file of the corpus: taken or refused in words, and in time (thrice what is promised, as
-    machines are shared).
-    """
+def test_corpus_is_accepted_or_refused(room: str, file: Path) -> None:
+    """And in three times the allowed time, because machines are shared."""
     assert fuzz_targets.run_target(room, file.read_bytes()) < 3 * fuzz_targets.SECONDS
 
 
 @pytest.mark.parametrize("room", fuzz_targets.TARGETS)
-def test_the_examples_are_taken(room: str) -> None:
-    """At least one example of each room is taken whole: mutations of what is refused at once would
-    show little.
-    """
-    assert any(taken(room, data) for data in fuzz_targets.load_examples(room))
+def test_examples_are_accepted(room: str) -> None:
+    """At least one per target, so that mutations get past the first check."""
+    assert any(is_accepted(room, data) for data in fuzz_targets.load_examples(room))
 
 
-def taken(room: str, data: bytes) -> bool:
+def is_accepted(room: str, data: bytes) -> bool:
     try:
         fuzz_targets.TARGETS[room](data)
     except ToolcatalogError:
@@ -201,15 +196,14 @@ def taken(room: str, data: bytes) -> bool:
     return True
 
 
-def test_without_the_fuzzer_it_says_so() -> None:
-    """A machine that has no wheel of it is told, and that is all."""
+def test_missing_fuzzer_is_reported() -> None:
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")]),
     }
     command = [sys.executable, str(ROOT / "tests" / "support" / "fuzzer.py"), "cursor", "1"]
-    done = subprocess.run(
+    result = subprocess.run(
         command, capture_output=True, text=True, env=environment, timeout=60, check=False
     )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "atheris is not installed" in done.stderr
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "atheris is not installed" in result.stderr

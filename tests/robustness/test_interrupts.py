@@ -33,18 +33,18 @@ sys.meta_path.insert(0, Finder())
 @pytest.mark.parametrize(
     "module", ["click", "toolcatalog.cli.main", "toolcatalog.cli.serve", "uvicorn", "numpy"]
 )
-def test_an_interrupted_start_says_nothing(module: str, tmp_path: Path) -> None:
-    """It ends at once, as by the signal, and prints no traceback."""
+def test_interrupted_start_prints_nothing(module: str, tmp_path: Path) -> None:
+    """It ends at once by the signal, without a traceback."""
     (tmp_path / "sitecustomize.py").write_text(AS_IT_LOADS.format(module=module))
     command = [sys.executable, "-m", "toolcatalog", "serve", "--build", str(tmp_path)]
-    done = subprocess.run(
+    result = subprocess.run(
         command,
         env=os.environ | {"PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+    assert (result.returncode, result.stdout, result.stderr) == (-signal.SIGINT, "", "")
 
 
 AS_A_WORKER_LOADS = """
@@ -57,16 +57,14 @@ sys.meta_path.insert(0, Finder())
 """
 
 
-def test_a_worker_that_is_interrupted_as_it_loads_says_nothing(
-    shipped_build: Path, tmp_path: Path
-) -> None:
-    """A terminal sends Ctrl-C to all processes, also to one that just started."""
+def test_interrupted_worker_start_prints_nothing(shipped_build: Path, tmp_path: Path) -> None:
+    """A terminal sends Ctrl-C to all processes."""
     (tmp_path / "sitecustomize.py").write_text(AS_A_WORKER_LOADS)
     with start_process(
         tmp_path, "serve", "--build", shipped_build, "--port", "0", "--workers", "2"
     ) as process:
-        _, told = process.communicate(timeout=TIMEOUT)
-    assert (process.returncode, "Traceback" in told) == (130, False), told
+        _, output = process.communicate(timeout=TIMEOUT)
+    assert (process.returncode, "Traceback" in output) == (130, False), output
 
 
 @pytest.mark.parametrize("pause", [0, 0.05])
@@ -74,10 +72,10 @@ def test_a_worker_that_is_interrupted_as_it_loads_says_nothing(
     "command",
     ["serve --build {build}", "serve --build {build} --workers 2", "dev --catalog {catalog}"],
 )
-def test_a_second_interrupt_of_a_server_says_nothing(
+def test_second_interrupt_of_a_server_prints_nothing(
     command: str, pause: float, shipped_build: Path, tmp_path: Path
 ) -> None:
-    """A second Ctrl-C ends it at once."""
+    """It ends at once."""
     arguments = command.format(
         build=shipped_build, catalog=generate_catalog(tmp_path / "catalog", 6)
     ).split()
@@ -86,8 +84,10 @@ def test_a_second_interrupt_of_a_server_says_nothing(
         os.killpg(process.pid, signal.SIGINT)
         time.sleep(pause)
         os.killpg(process.pid, signal.SIGINT)
-        _, told = process.communicate(timeout=TIMEOUT)
-    assert (process.returncode in {130, -signal.SIGINT}, "Traceback" in told) == (True, False), told
+        _, output = process.communicate(timeout=TIMEOUT)
+    assert (process.returncode in {130, -signal.SIGINT}, "Traceback" in output) == (True, False), (
+        output
+    )
 
 
 WHILE_IT_IS_HANDLED = """
@@ -109,10 +109,10 @@ sys.settrace(Interrupter().trace)
 """
 
 
-def test_an_interrupt_while_one_is_handled_says_nothing(
+def test_interrupt_in_the_signal_handler_prints_nothing(
     shipped_build: Path, tmp_path: Path
 ) -> None:
-    """Signals can arrive at each line of the signal handler: no lock makes it wait for itself."""
+    """At any line: no lock waits for itself."""
     (tmp_path / "sitecustomize.py").write_text(WHILE_IT_IS_HANDLED)
     with start_process(tmp_path, "serve", "--build", shipped_build, "--port", "0") as process:
         wait_until_it_answers(process)
@@ -138,7 +138,7 @@ def answers(url: str) -> bool:
 
 @contextmanager
 def start_process(folder: Path, *arguments: object) -> Iterator["subprocess.Popen[str]"]:
-    """A command in a process group of its own, with the `sitecustomize` and the keys of a folder."""
+    """Start a command in its own process group, with `sitecustomize` and the keys of a folder."""
     env = os.environ | {"PYTHONPATH": str(folder), "TOOLCATALOG_KEYS": str(folder / "keys.json")}
     command = [sys.executable, "-m", "toolcatalog", *map(str, arguments)]
     create_key(folder / "keys.json")
@@ -158,11 +158,15 @@ atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
 """
 
 
-def test_an_interrupt_at_the_very_end_says_nothing(tmp_path: Path) -> None:
-    """The output is complete by then."""
+def test_interrupt_at_the_end_prints_nothing(tmp_path: Path) -> None:
+    """The output is complete then."""
     (tmp_path / "sitecustomize.py").write_text(AT_ITS_END)
-    done = run_toolcatalog("completion", "bash", env={"PYTHONPATH": str(tmp_path)})
-    assert (done.returncode, "complete" in done.stdout, done.stderr) == (-signal.SIGINT, True, "")
+    result = run_toolcatalog("completion", "bash", env={"PYTHONPATH": str(tmp_path)})
+    assert (result.returncode, "complete" in result.stdout, result.stderr) == (
+        -signal.SIGINT,
+        True,
+        "",
+    )
 
 
 LOADED = """
@@ -181,18 +185,18 @@ print(len(os.listdir("/proc/self/task")))
 )
 @pytest.mark.parametrize(("said", "threads"), [({}, 1), ({"OPENBLAS_NUM_THREADS": "2"}, 2)])
 def test_numpy_starts_no_threads(said: dict[str, str], threads: int) -> None:
-    """By default it starts one for each core, and fails where a container allows fewer."""
+    """By default it starts one per core, and fails where a container allows fewer."""
     env = {
         name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"
     } | said
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", LOADED], env=env, capture_output=True, text=True, check=True
     )
-    assert int(done.stdout.split()[-1]) == threads
+    assert int(result.stdout.split()[-1]) == threads
 
 
-def test_afterwards_an_interrupt_is_heard() -> None:
-    """What has been loaded puts its own things in order."""
+def test_interrupt_after_the_start_raises() -> None:
+    """So that loaded modules can clean up."""
     with exit_on_interrupt():
         pass
     with pytest.raises(KeyboardInterrupt):
@@ -200,10 +204,8 @@ def test_afterwards_an_interrupt_is_heard() -> None:
 
 
 @pytest.mark.parametrize("handler", [signal.SIG_IGN, lambda *_: None])
-def test_what_others_do_with_interrupts_stays(handler: signal.Handlers) -> None:
-    """A shell has programs in the background ignore them, and who calls us may have a way of its
-    own.
-    """
+def test_other_signal_handlers_are_kept(handler: signal.Handlers) -> None:
+    """Shells ignore SIGINT for background programs, and callers may have their own handler."""
     before = signal.signal(signal.SIGINT, handler)
     try:
         with exit_on_interrupt():

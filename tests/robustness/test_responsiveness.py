@@ -1,6 +1,4 @@
-"""Hostile requests of up to 64 KiB do not hold up the others: a real server of many tools, toolkits
-and auth configs, which is asked for its health meanwhile.
-"""
+"""Hostile requests of up to 64 KiB do not delay others, in a server with many tools."""
 
 import contextlib
 import json
@@ -44,9 +42,9 @@ def names(pattern: str, count: int = 20_000) -> str:
 
 
 def pins(toolkit: str, version: str, count: int) -> str:
-    """A version for each of so many toolkits."""
-    every = (f"toolkit_versions[{toolkit}{number}]={version}" for number in range(count))
-    return "&".join(every)[:LINE]
+    """Return a query with a version for each of several toolkits."""
+    pairs = (f"toolkit_versions[{toolkit}{number}]={version}" for number in range(count))
+    return "&".join(pairs)[:LINE]
 
 
 # one of each combining class, the highest first: the worst order for their sorting
@@ -79,7 +77,8 @@ HOSTILE = {
     "long names": f"{LIST}?toolkit_slug={names('kit' * 60 + '@')}",
     "very many tags": f"{LIST}?tags={names('t@')}",
     "very many slugs": f"{LIST}?tool_slugs={names('A@')}",
-    "a query of unknown words": f"{LIST}?query={'+'.join(f'qwertzuiop{n}asdfghjklyx' for n in range(160))}",
+    "a query of unknown words": f"{LIST}?query="
+    + "+".join(f"qwertzuiop{n}asdfghjklyx" for n in range(160)),
     "a query of misspelt words": f"{LIST}?query="
     + "+".join(["thhing", "numberr", "whhat", "doo"] * 160),
     "a query of actions": f"{LIST}?query={'create+remove+set+a+up+' * 170}",
@@ -96,7 +95,8 @@ HOSTILE = {
     "an unknown slug": f"{LIST}/KIT1_DO_9999",
     "a long slug": f"{LIST}/{'KIT_' * 49}",
     "a slug far too long": f"{LIST}/{'A' * LINE}",
-    "a slug of long unknown words": f"{LIST}/{'_'.join('QWERTZUIOPASDFGHJKLYXCV' + c for c in 'BNMQWERT')}",
+    "a slug of long unknown words": f"{LIST}/"
+    + "_".join("QWERTZUIOPASDFGHJKLYXCV" + letter for letter in "BNMQWERT"),
     "all slugs": f"{LIST}/enum",
     "a page of toolkits": "/api/v3/toolkits?limit=1000&sort_by=usage",
     "a search of toolkits": f"/api/v3/toolkits?limit=1000&search={'a+b+' * 1000}",
@@ -117,14 +117,35 @@ DEEP = (
     b"[" * 60_000,
     b'{"a":' * 12_000,
     json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call"}).encode()[:-1]
-    + b',"params":{"name":"search_tools","arguments":{"query":' + b"[" * 900 + b"]" * 900 + b"}}}",
-    json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-        "name": "search_tools", "arguments": {str(n): n for n in range(4000)}}}).encode(),
-    json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-        "name": "search_tools", "inputResponses": {"a": {"content": [{}] * 15_000}}}}).encode(),
-    json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "clientInfo": {"name": "a", "icons": [{}] * 1900}}}).encode(),
-)  # fmt: skip
+    + b',"params":{"name":"search_tools","arguments":{"query":'
+    + b"[" * 900
+    + b"]" * 900
+    + b"}}}",
+    json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "search_tools", "arguments": {str(n): n for n in range(4000)}},
+        }
+    ).encode(),
+    json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "search_tools", "inputResponses": {"a": {"content": [{}] * 15_000}}},
+        }
+    ).encode(),
+    json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "initialize",
+            "params": {"clientInfo": {"name": "a", "icons": [{}] * 1900}},
+        }
+    ).encode(),
+)
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +184,7 @@ def make_key(toolkits: frozenset[str] | None) -> ApiKey:
 
 
 class Watch:
-    """Asks for the health over and over, on a connection of its own, and notes how long it takes."""
+    """Requests the health route repeatedly on one connection, and records how long each takes."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -190,10 +211,9 @@ class Watch:
 
 
 @pytest.mark.parametrize("limited", [False, True])
-def test_no_request_holds_up_others(server: Server, limited: bool) -> None:
-    """Each of them twice on a kept connection, by a key that sees all and by one that is limited:
-    no answer is a fault, no error is large, and the health is told in time. What is slow is tried
-    again: other programs work on this machine, too.
+def test_no_request_blocks_others(server: Server, limited: bool) -> None:
+    """Each twice on a kept connection, with a full and a limited key: no crash, small errors, and a
+    fast health check. Slow ones are repeated, because machines are shared.
     """
     toolkits = ("--toolkit", ",".join(f"kit{n}" for n in range(0, KITS, 2))) if limited else ()
     key = create_key(server.keys_file, *toolkits)
@@ -229,8 +249,8 @@ def measure_seconds(call: Callable[[], object]) -> float:
 
 
 @pytest.mark.parametrize("toolkits", [None, frozenset(f"kit{n}" for n in range(0, KITS, 2))])
-def test_no_list_costs_much(operations: Operations, toolkits: frozenset[str] | None) -> None:
-    """Each of them takes less than 50 ms of a processor, with all tools and with half of them."""
+def test_no_list_is_expensive(operations: Operations, toolkits: frozenset[str] | None) -> None:
+    """Less than 50 ms of CPU time, with all tools and with half of them."""
     key = make_key(toolkits)
     costs = {
         name: measure_seconds(partial(operations.list_tools, key, line.partition("?")[2].encode()))
@@ -241,11 +261,10 @@ def test_no_list_costs_much(operations: Operations, toolkits: frozenset[str] | N
 
 
 @pytest.mark.parametrize("toolkits", [None, frozenset(f"kit{n}" for n in range(0, KITS, 2))])
-def test_an_unknown_slug_costs_little(
-    operations: Operations, toolkits: frozenset[str] | None
-) -> None:
-    """Gets are not limited. Nine of ten slugs, each with a word that is in none before, take less
-    than three short searches.
+def test_unknown_slug_is_cheap(operations: Operations, toolkits: frozenset[str] | None) -> None:
+    """Gets have no rate limit.
+
+    Nine of ten slugs with new words take less time than three short searches.
     """
     find, version = operations._get_view(toolkits).find_tool, ToolParams(None, VersionPins())
     filters = Filters(query="do thing number 7")
@@ -258,8 +277,8 @@ def test_an_unknown_slug_costs_little(
     assert sorted(costs)[len(costs) * 9 // 10] < 3 * measure_seconds(query)
 
 
-def test_no_body_holds_up_others(server: Server) -> None:
-    """Nested as deeply as fits, and with very many arguments, for sessions and for agents."""
+def test_no_body_blocks_others(server: Server) -> None:
+    """Deep nesting and very many arguments, for sessions and MCP."""
     headers = {"x-api-key": server.key, "accept": "application/json, text/event-stream"}
     with httpx.Client(base_url=server.url, headers=headers, timeout=60) as client:
         for body in DEEP:
@@ -269,22 +288,22 @@ def test_no_body_holds_up_others(server: Server) -> None:
                     path = "/api/v3/tool_router/session/trs_none/tools"
                     session = client.request("GET", path, content=body)
                     assert session.status_code in {400, 404}
-                    said = client.post(
+                    output = client.post(
                         "/mcp", content=body, headers={"content-type": "application/json"}
                     )
-                    assert said.status_code < 500
+                    assert output.status_code < 500
                     assert len(session.content) < ERROR
-                    assert len(said.content) < ERROR
+                    assert len(output.content) < ERROR
                 worst.append(watch.worst)
             assert min(worst) <= WAIT, body[:80]
 
 
-def test_no_head_holds_up_others(server: Server) -> None:
-    """Headers and paths of sixty thousand characters, many at once, also without a key."""
+def test_no_request_head_blocks_others(server: Server) -> None:
+    """Headers and paths of 60,000 characters, many at once, also without a key."""
     for name, (path, headers) in HEADS.items():
-        given = {"x-api-key": server.key, "accept-encoding": "identity", **headers}
+        sent_headers = {"x-api-key": server.key, "accept-encoding": "identity", **headers}
 
-        def ask(path: str = path, headers: dict[str, str] = given) -> int:
+        def ask(path: str = path, headers: dict[str, str] = sent_headers) -> int:
             return httpx.get(server.url + path, headers=headers, timeout=60).status_code
 
         worst = list[float]()
@@ -295,10 +314,8 @@ def test_no_head_holds_up_others(server: Server) -> None:
         assert min(worst) <= WAIT, name
 
 
-def test_a_long_path_in_the_site_is_not_looked_up(server: Server) -> None:
-    """To resolve thousands of folders takes long, in threads that others wait for: it is refused
-    before, in the time of any other path.
-    """
+def test_long_site_path_is_refused_early(server: Server) -> None:
+    """Resolving thousands of folders would block threads."""
     long, short = (f"{server.url}/{'a/' * count}" for count in (LINE // 2, 2))
     seconds = dict.fromkeys((long, short), 60.0)
     for _ in range(3):
@@ -309,8 +326,8 @@ def test_a_long_path_in_the_site_is_not_looked_up(server: Server) -> None:
     assert seconds[long] < seconds[short] + 0.1
 
 
-def test_a_long_path_is_not_decoded(server: Server) -> None:
-    """Percent signs take longest: of sixty thousand, those are decoded that any path may have."""
+def test_long_path_is_not_decoded(server: Server) -> None:
+    """Percent encoding takes longest; only a valid path length is decoded."""
     long, short = (f"/{'%' * count}" for count in (LINE, LINE // 10))
     seconds = dict.fromkeys((long, short), 60.0)
     with closing(HTTPConnection(server.url.removeprefix("http://"), timeout=60)) as client:

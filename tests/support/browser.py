@@ -1,5 +1,4 @@
-"""Chromium for tests: the browser, and pages that are watched while a test uses them. A test module
-takes it as its plugin.
+"""Chromium for tests: a plugin with a browser and pages that record errors.
 
 Playwright's synchronous calls leave an event loop in their thread for as long as they are at work.
 So the browser lives as long as a module and not as the session, and the tests of a module keep

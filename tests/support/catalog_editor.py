@@ -1,6 +1,4 @@
-"""A catalog that is edited at random and stays sound, but for what is broken on purpose, as people
-and their tools edit it.
-"""
+"""Random edits of a catalog that keep it valid, except for those that break it on purpose."""
 
 import os
 import random
@@ -27,7 +25,7 @@ def tool_slugs(toolkit: str) -> list[str]:
 
 
 class CatalogEditor:
-    """The editor of a catalog in a new folder. All edits but `damage` leave it sound."""
+    """Edits a catalog in a new folder. All edits except `damage` keep it valid."""
 
     def __init__(self, root: Path, seed: int) -> None:
         self.root = root
@@ -249,12 +247,12 @@ class CatalogEditor:
             item.symlink_to(os.path.relpath(two, item.parent))
 
     def toggle_stray_file(self) -> None:
-        """Put something beside a tool that is no data, or take it away."""
+        """Add or remove a file next to a tool that is no data."""
         if tool := self.pick_tool():
             (tool / "README.md").write_text("A note.")
 
     def write(self, file: Path, text: str) -> None:
-        """Write a file anew, in one step as editors do or over the old one."""
+        """Write a file, atomically like some editors, or in place."""
         if self.random.random() < 0.5 and not file.is_symlink():
             file.write_text(text)
         else:

@@ -1,4 +1,4 @@
-"""Catalogs of any size, made in a moment: many small tools, each sound, none like another."""
+"""Generated catalogs of any size: many small, different, valid tools."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ input_parameters:
 
 
 def generate_catalog(root: Path, tools: int, toolkits: int = 3) -> Path:
-    """A catalog of so many tools in so many toolkits."""
+    """Generate a catalog with these numbers of tools and toolkits."""
     root.mkdir(parents=True)
     (root / "catalog.yaml").write_text("title: Generated\n")
     for number in range(toolkits):

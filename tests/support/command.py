@@ -29,9 +29,9 @@ def run_successfully(
     *arguments: object, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> str:
     """Run one command that must succeed; its standard output."""
-    done = run_toolcatalog(*arguments, env=env, cwd=cwd)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    result = run_toolcatalog(*arguments, env=env, cwd=cwd)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 def environment_without_coverage() -> dict[str, str]:

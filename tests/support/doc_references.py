@@ -1,4 +1,4 @@
-"""Documents whose tables name tests: which tests they name, and which of those are not there."""
+"""References to tests in documents, and those that do not exist."""
 
 import ast
 import re

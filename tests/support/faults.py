@@ -125,7 +125,7 @@ def make_catalog_of_batches(root: Path, batches: int = 12) -> Path:
 
 
 def rename_toolkit(root: Path, name: str) -> None:
-    """Give the toolkit another name: each batch and each page of it is made anew then."""
+    """Rename the toolkit, so that every batch and page of it changes."""
     (root / "toolkits/kit/toolkit.yaml").write_text(
         f"name: {name}\nlogo: https://kit.example/logo.svg\n"
     )

@@ -1,4 +1,4 @@
-"""What commands leave on disk: what is there, in which state, and what should not be there."""
+"""Files of a build on disk: content, state, and unexpected leftovers."""
 
 from pathlib import Path
 

@@ -41,7 +41,7 @@ CATALOG = Path("catalog")
 
 
 def run_target(target: str, data: bytes) -> float:
-    """Feed a room; the seconds of a processor that it took. Raises whatever the room may not."""
+    """Run a target and return its CPU seconds. Raises what the target may not raise."""
     began = time.process_time()
     try:
         TARGETS[target](data)
@@ -234,7 +234,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
 
 @cache
 def load_examples(target: str) -> tuple[bytes, ...]:
-    """What a room takes well, or nearly: where mutation begins."""
+    """Return valid or almost valid inputs of a target, from which mutation starts."""
     return tuple(
         sorted(
             {*_generate_examples(target), *(file.read_bytes() for file in load_regressions(target))}
@@ -243,7 +243,7 @@ def load_examples(target: str) -> tuple[bytes, ...]:
 
 
 def load_regressions(target: str) -> list[Path]:
-    """What has once been wrong with a room."""
+    """Return inputs that a target once failed on."""
     return sorted(file for file in (CORPUS / target).glob("*") if file.name != "README.md")
 
 

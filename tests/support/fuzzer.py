@@ -65,7 +65,7 @@ def fuzz_and_report(target: str, seconds: int) -> bool:
     """Fuzz a target in another process and print its row. Return True if it found no fault."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--in", folder, target, str(seconds)]
-        done = subprocess.run(
+        result = subprocess.run(
             command,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -75,11 +75,13 @@ def fuzz_and_report(target: str, seconds: int) -> bool:
         )
         slowest = Path(folder, "slowest")
         took = slowest.read_text() if slowest.exists() else "-"
-    fed = re.findall(r"stat::number_of_executed_units:\s*(\d+)|^#(\d+)", done.stdout, re.MULTILINE)
-    reached = re.findall(r"cov: (\d+) ft: (\d+)", done.stdout) or [("-", "-")]
+    fed = re.findall(
+        r"stat::number_of_executed_units:\s*(\d+)|^#(\d+)", result.stdout, re.MULTILINE
+    )
+    reached = re.findall(r"cov: (\d+) ft: (\d+)", result.stdout) or [("-", "-")]
     text = (
         "nothing found"
-        if done.returncode == 0
+        if result.returncode == 0
         else f"FOUND, see {TESTS_FOLDER.name}/corpus/{target}/"
     )
     print(
@@ -92,9 +94,9 @@ def fuzz_and_report(target: str, seconds: int) -> bool:
         ),
         flush=True,
     )
-    if done.returncode:
-        print(done.stdout[-4000:], file=sys.stderr)
-    return done.returncode == 0
+    if result.returncode:
+        print(result.stdout[-4000:], file=sys.stderr)
+    return result.returncode == 0
 
 
 def main(arguments: list[str]) -> int:

@@ -18,7 +18,7 @@ CLEAN = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 def run_git(folder: Path, *arguments: str, stdin: str | None = None) -> str:
     """Run git; what it says, without the last line end."""
     environment = {**os.environ, **IDENTITY, **CLEAN}
-    done = subprocess.run(
+    result = subprocess.run(
         ["git", "-C", str(folder), *arguments],
         env=environment,
         input=stdin,
@@ -27,8 +27,8 @@ def run_git(folder: Path, *arguments: str, stdin: str | None = None) -> str:
         timeout=120,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
 
 
 def commit(folder: Path, message: str = "a change") -> str:
@@ -61,7 +61,7 @@ def write_tool(
     text: str | None = None,
     toolkit: str = "a",
 ) -> Path:
-    """The file of a tool version; with a text, written anew."""
+    """Write a file of a tool version, with this text or a default."""
     file = catalog / "toolkits" / toolkit / slug / f"{version}.yaml"
     if text is not None:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
-"""A real MCP server, of the official SDK, over standard input and output: `listing.py FILE [SIZE]`
-lists the tools in FILE, SIZE a page.
+"""An MCP server of the official SDK over stdio: `mcp_server.py FILE [SIZE]` lists the tools in
+FILE, in pages of SIZE.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Small catalogs as records, for the rooms that never see a file."""
+"""Small catalogs as records, for tests of packages that read no files."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from toolcatalog.catalog.model import (
 
 
 def make_tool(slug: str, version: str = "20250101_00", **fields: Any) -> ToolVersion:
-    """A tool version; its toolkit is what stands before the first `_`."""
+    """Return a tool version; its toolkit is the slug up to the first `_`."""
     toolkit = fields.pop("toolkit", slug.partition("_")[0].lower())
     value = {"name": slug.title(), "description": "", **fields}
     return ToolVersion.from_value(

@@ -87,16 +87,16 @@ def run_area(area: str) -> list[str]:
     """
     names = [f"toolcatalog.{pattern}" for pattern in MUTATED_AREAS[area]]
     jobs = ["--max-children", os.environ["JOBS"]] if "JOBS" in os.environ else []
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "mutmut", "run", *jobs, *names],
         cwd=ROOT,
         check=False,
         stdout=subprocess.PIPE,
         text=True,
     )
-    if done.returncode:
+    if result.returncode:
         sys.exit(
-            f"{done.stdout[-2000:]}\nmutmut did not start: the tests must pass before the source"
+            f"{result.stdout[-2000:]}\nmutmut did not start: the tests must pass before the source"
             " changes (above: the end of its output)"
         )
     all_values, existing = load_verdicts(MUTATED_AREAS[area]), documented_mutants()

@@ -9,8 +9,8 @@ DEEP_PROFILE = "TOOLCATALOG_DEEP" in os.environ
 
 
 def example_settings(number: int, *exempt: HealthCheck) -> settings:
-    """So many examples of a property; of the health checks of hypothesis these are left out. The
-    deep profile tries fifteen times as many.
+    """Settings of hypothesis for this number of examples, or fifteen times as many in the deep
+    profile.
     """
     return settings(
         max_examples=number * (15 if DEEP_PROFILE else 1),

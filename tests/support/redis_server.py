@@ -1,6 +1,4 @@
-"""A real Redis server for tests, on a free loopback port: started, killed, and started again with
-what it had written.
-"""
+"""A real Redis server on a free loopback port, which can be killed and restarted."""
 
 import os
 import shutil
@@ -128,7 +126,7 @@ def start_cluster(folder: Path) -> Iterator[RedisServer]:
 
 
 def free_port() -> int:
-    """A port that nobody listens on just now."""
+    """Return a port that no process listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -182,10 +182,8 @@ def is_word(term: str) -> bool:
     return len(term) >= 4 and not term.isdigit() and script_class(term[0]) != "dense"
 
 
-def one_edit_words(word: str) -> set[str]:
-    """What comes of a word when a letter is left out, changed for one from a to z, put in, or two
-    neighbours are exchanged.
-    """
+def list_one_edit_words(word: str) -> set[str]:
+    """Return the words that differ by one letter, or by two swapped ones."""
     results = set()
     for index in range(len(word) + 1):
         for end in (index, index + 1):
@@ -492,7 +490,7 @@ class ReferenceModel:
             if is_word(word) and 5 <= len(word) <= min(letters, 24) and not has_synonyms(word):
                 letters -= len(request[term])
                 result |= {
-                    STEMMER.stemWord(word) for word in one_edit_words(request[term])
+                    STEMMER.stemWord(word) for word in list_one_edit_words(request[term])
                 } & self.vocabulary
         return result | (find_synonyms(text) & self.vocabulary)
 

@@ -1,4 +1,4 @@
-"""The cases of tests/data/rejects, and the rules that they show."""
+"""The cases of tests/data/rejects, and their rules."""
 
 import os
 import stat
@@ -220,8 +220,8 @@ MADE = {
 }
 
 
-def rules_shown() -> set[str]:
-    """The rule ids that the cases show."""
+def list_rules() -> set[str]:
+    """Return the rule ids of all cases."""
     displayed = {line.rpartition(" ")[2] for case in ALL for line in expectation(case)[0]}
     return displayed | {
         line.rpartition(" ")[2] for _, expected, _ in MADE.values() for line in expected

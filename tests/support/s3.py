@@ -1,6 +1,4 @@
-"""A real S3 server for tests, in a process of its own, and a proxy before it that does what
-networks and stores do on bad days.
-"""
+"""A real S3 server in a process of its own, and a proxy that injects faults."""
 
 import contextlib
 import http.client

@@ -39,9 +39,14 @@ def main() -> None:
     ):
         folder = Path(name)
         run_successfully(
-            "build", "--catalog", SHIPPED_CATALOG, "--out", folder / "build", "--site",
+            "build",
+            "--catalog",
+            SHIPPED_CATALOG,
+            "--out",
+            folder / "build",
+            "--site",
             folder / "site",
-        )  # fmt: skip
+        )
         server = stack.enter_context(
             start_server(folder / "build", folder, "--site", str(folder / "site"))
         )

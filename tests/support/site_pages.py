@@ -1,6 +1,4 @@
-"""What the tests of the site in a browser share: which browser, pages of each kind, and what a page
-may not do.
-"""
+"""Helpers of the browser tests: browsers, a page of each kind, and forbidden requests."""
 
 import json
 import os
@@ -114,9 +112,7 @@ expect.set_options(timeout=TIMEOUT)
 
 
 def require(is_available: bool, message: str) -> None:
-    """Skip the test where a program that it needs is not there; under CI that is a failure, or
-    nobody would see that nothing was tested.
-    """
+    """Skip the test if a program is missing; fail in CI, where it must be installed."""
     if not is_available:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(message)
 
@@ -129,9 +125,7 @@ def read_axe_source() -> str:
 
 
 class PageMonitor:
-    """Notes what no page of ours may do: errors, dialogs, answers that are refusals, requests that
-    leave the site.
-    """
+    """Records errors, dialogs, failed responses and requests to other sites."""
 
     def __init__(self, base: str) -> None:
         self.base = base

@@ -1,6 +1,4 @@
-"""A snapshot read the plain way, as its format is described: without the store, and with nothing of
-toolcatalog.
-"""
+"""A simple reader of snapshots, which imports nothing of toolcatalog."""
 
 import hashlib
 import json
@@ -33,7 +31,7 @@ def read_newest_documents(snapshot: Path) -> dict[str, bytes]:
 
 
 def read_table(file: Path) -> dict[str, bytes]:
-    """Names and values of a table, in its order; its slots are held against its entries."""
+    """Return names and values of a table in order, after checking its slots."""
     data = file.read_bytes()
     magic, count, slots, check, _ = struct.unpack_from("<8sQQII", data)
     begin = 32 + 4 * slots + 8 * (count + 1)

@@ -1,4 +1,4 @@
-"""A person at a terminal, for tests: what is typed, and what is shown and printed then."""
+"""A terminal for tests: input, and what is displayed."""
 
 import os
 import pty

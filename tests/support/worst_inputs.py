@@ -66,8 +66,8 @@ class Cost(NamedTuple):
 
 
 class RepeatedText(NamedTuple):
-    """Text of at most so many bytes: as many pieces as fit between head and tail, and no more than
-    so many; `@` is a number of its own.
+    """A text of at most this many bytes: a repeated piece between head and tail; `@` becomes a
+    number.
     """
 
     head: str
@@ -105,7 +105,7 @@ TOOL_WITH_INPUT = f"{TOOL}input_parameters:\n  a:\n    type: string\n    descrip
 
 
 def quote_yaml(text: str) -> str:
-    """The text as it stands between double quotes: as it is, unless it has no UTF-8."""
+    """Return a text as a double-quoted YAML string, unless it is not valid UTF-8."""
     return json.dumps(text, ensure_ascii="\ud83d" in text)[1:-1]
 
 
@@ -441,7 +441,7 @@ FILES = (
 
 
 def other_files() -> Iterator[tuple[str, str, Input]]:
-    """Room, name and bytes of the other kinds of files of a catalog."""
+    """Yield target, name and bytes for the other kinds of files of a catalog."""
     yield (
         "toolkit",
         "categories",
@@ -477,7 +477,7 @@ def other_files() -> Iterator[tuple[str, str, Input]]:
 
 
 def import_documents() -> Iterator[tuple[str, str, Input]]:
-    """Room, name and bytes of documents to import."""
+    """Yield target, name and bytes for documents to import."""
     for name, schema in SCHEMAS().items():
         tool = {"name": "send", "description": "Send.", "inputSchema": schema}
         yield "mcp", name, json.dumps({"tools": [tool]}).encode()
@@ -672,7 +672,7 @@ def SCHEMAS() -> dict[str, dict[str, Any]]:  # noqa: N802
 
 
 def request_inputs() -> Iterator[tuple[str, str, Input]]:
-    """Room, name and bytes of what clients say, and of files that servers read."""
+    """Yield target, name and bytes for client requests, and for files that servers read."""
     for piece in (
         "a=b&",
         "&",
@@ -745,7 +745,7 @@ def request_inputs() -> Iterator[tuple[str, str, Input]]:
 
 
 def all_cases() -> Iterator[tuple[str, str, Input]]:
-    """Room, name and bytes of every case."""
+    """Yield target, name and bytes of every case."""
     for act in ("check", "build"):
         yield from ((f"{act} tool", name, data) for name, data in tool_files())
         yield from ((f"{act} {available}", name, data) for available, name, data in other_files())
@@ -841,9 +841,7 @@ def with_import(kind: str) -> Callable[[bytes, Path], str]:
 
 
 class Targets:
-    """Every room by its name: a function of the bytes and an empty folder that gives what came of
-    it.
-    """
+    """Every target by name: a function of bytes and an empty folder that returns the result."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -922,7 +920,7 @@ def measure_slowdown() -> float:
 
 
 def measure(targets: Targets, target: str, data: bytes, folder: Path) -> Cost:
-    """Feed a room in this process."""
+    """Run a target in this process."""
     Path("/proc/self/clear_refs").write_text("5")  # what was at most before is forgotten
     (previous, _), began = measure_memory(), time.process_time()
     text = targets.run(target, data, folder)
@@ -930,7 +928,7 @@ def measure(targets: Targets, target: str, data: bytes, folder: Path) -> Cost:
 
 
 def measure_in_subprocess(targets: Targets, target: str, data: bytes) -> Cost:
-    """Feed a room in a process of its own."""
+    """Run a target in a process of its own."""
     folder = Path(tempfile.mkdtemp(dir=targets.folder))
     content, write = os.pipe()
     child = os.fork()
@@ -949,7 +947,7 @@ def measure_in_subprocess(targets: Targets, target: str, data: bytes) -> Cost:
 
 
 def main(names: list[str]) -> None:
-    """Measure the cases whose room, or room and name, are wanted; all where none is."""
+    """Measure the selected cases, or all."""
     with tempfile.TemporaryDirectory() as folder:
         rooms, previous = Targets(Path(folder)), measure_slowdown()
         for available, name, data in all_cases():

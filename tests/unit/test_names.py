@@ -1,4 +1,4 @@
-"""Names: what is safe in a path and a URL, and which name is nearest."""
+"""Tests of `names`: safe names, and the nearest name."""
 
 import re
 from itertools import permutations
@@ -29,8 +29,7 @@ from toolcatalog.names import (
         (AUTH_CONFIG_ID, "ac_Z9"),
     ],
 )
-def test_fits(pattern: str, name: str) -> None:
-    """What the format allows."""
+def test_valid_names(pattern: str, name: str) -> None:
     assert is_valid(pattern, name)
 
 
@@ -53,8 +52,7 @@ def test_fits(pattern: str, name: str) -> None:
         (AUTH_CONFIG_ID, "ac"),
     ],
 )
-def test_does_not_fit(pattern: str, name: str) -> None:
-    """What it does not."""
+def test_invalid_names(pattern: str, name: str) -> None:
     assert not is_valid(pattern, name)
 
 
@@ -62,10 +60,8 @@ def test_does_not_fit(pattern: str, name: str) -> None:
     st.sampled_from([TOOLKIT_SLUG, TOOL_SLUG, SESSION_ID, AUTH_CONFIG_ID]),
     st.text("aZ9_-./\\%~ \n\0é", max_size=12),
 )
-def test_a_name_that_fits_is_safe(pattern: str, name: str) -> None:
-    """Whatever fits one of the patterns is one plain path segment, the same in a URL, and no
-    option.
-    """
+def test_valid_name_is_safe(pattern: str, name: str) -> None:
+    """One plain path segment, the same in a URL, and no option."""
     for candidate in (name, f"trs_{name}", f"ac_{name}"):
         if is_valid(pattern, candidate):
             assert re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]*", candidate)
@@ -82,16 +78,12 @@ def test_a_name_that_fits_is_safe(pattern: str, name: str) -> None:
     ],
 )
 def test_nearest(name: str, expected: list[str]) -> None:
-    """The known name most like it, whatever the case, as the known one is written; none where none
-    is near.
-    """
+    """The most similar known name, ignoring case, or none."""
     assert find_nearest(name, ["type", "examples", "required", "enum"]) == expected
 
 
 def test_nearest_several_best_first() -> None:
-    """More than one where more are asked for, the best first, in the same order whatever the order
-    of the known.
-    """
+    """In the same order for any order of known names."""
     existing = ["MAIL_SEND", "MAIL_SENT", "MAIL_LIST", "CHAT_POST"]
     assert find_nearest("MAIL_SEN", existing, limit=2) == find_nearest(
         "MAIL_SEN", existing[::-1], limit=2
@@ -100,9 +92,7 @@ def test_nearest_several_best_first() -> None:
 
 
 def test_nearest_of_very_many() -> None:
-    """Of a thousand names the one that was meant is found wherever a letter is wrong, as among
-    few.
-    """
+    """Among a thousand names, for a wrong letter in any place."""
     words = ("mail", "chat", "files", "tasks", "forms", "notes", "music", "maps", "bank", "news")
     existing = ["-".join(items) for items in permutations(words, 3)]
     for name in existing[::37]:

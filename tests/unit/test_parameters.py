@@ -1,4 +1,4 @@
-"""Parameter descriptions: the form that is served, and the schema that values are held against."""
+"""Tests of `parameters`: the served form, and the schema of values."""
 
 import json
 from typing import Any
@@ -92,10 +92,8 @@ def test_served_inputs() -> None:
     assert json.dumps(to_served_inputs(AUTHORED)) == json.dumps(expected)
 
 
-def test_served_outputs_never_say_required() -> None:
-    """An output has type and description and never a required, whatever the author's form, at every
-    level.
-    """
+def test_served_outputs_have_no_required() -> None:
+    """They have type and description, at every level."""
     served = json.dumps(to_served_outputs(AUTHORED))
     assert '"required"' not in served
     assert json.loads(served)["to"]["items"]["properties"]["name"] == {
@@ -105,7 +103,7 @@ def test_served_outputs_never_say_required() -> None:
 
 
 def test_parameters_named_like_keywords() -> None:
-    """A parameter may be called `type`, `required` or `properties`: a name is not a keyword."""
+    """`type`, `required` or `properties`."""
     description: dict[str, Any] = {
         "required": {"type": "string"},
         "properties": {"type": "object", "properties": {"type": {"type": "string"}}},
@@ -133,7 +131,7 @@ def test_parameters_named_like_keywords() -> None:
     ],
 )
 def test_type_of(description: dict[str, Any], expected: str) -> None:
-    """The author's type, or else the one that the branches share, or the first branch's."""
+    """The author's type, or the one that all branches share, or the first one's."""
     assert type_of(description) == expected
 
 
@@ -176,16 +174,14 @@ def test_type_of(description: dict[str, Any], expected: str) -> None:
     ],
 )
 def test_value_schema(description: dict[str, Any], fits: list[Any], misfits: list[Any]) -> None:
-    """The schema of a value says what the description says: required properties are required, null
-    fits where it is nullable.
-    """
+    """Required properties are required, and null is valid if nullable."""
     gate = jsonschema_rs.Draft202012Validator(to_value_schema(description))
     assert [value for value in fits if not gate.is_valid(value)] == []
     assert [value for value in misfits if gate.is_valid(value)] == []
 
 
 def test_value_schema_without_enum() -> None:
-    """Enum values themselves are held against all but the enum."""
+    """Enum values are checked against all other keywords."""
     assert to_value_schema({"type": "string", "enum": ["a"], "maxLength": 3}, with_enum=False) == {
         "maxLength": 3,
         "type": "string",
@@ -286,8 +282,8 @@ def test_value_schema_without_enum() -> None:
         ),
     ],
 )
-def test_what_plainly_fits_itself(description: dict[str, Any], plain: bool) -> None:
-    """What types, bounds and enums of strings tell is plain; of all else only a validator knows."""
+def test_simple_validity(description: dict[str, Any], plain: bool) -> None:
+    """Types, limits and enums of strings are simple; other keywords need a validator."""
     assert has_plainly_valid_values(description, description) is plain
 
 
@@ -339,10 +335,7 @@ def descriptions(depth: int = 2) -> st.SearchStrategy[dict[str, Any]]:
 
 
 @given(descriptions())
-def test_a_validator_agrees_on_what_is_plain(description: dict[str, Any]) -> None:
-    """Of what plainly fits itself a validator can be made, for the enum values and for the rest,
-    and it finds nothing.
-    """
+def test_simple_validity_agrees_with_a_validator(description: dict[str, Any]) -> None:
     if has_plainly_valid_values(description, description):
         choices = jsonschema_rs.Draft202012Validator(
             to_value_schema(description, with_enum=False), validate_formats=True
@@ -357,10 +350,8 @@ def test_a_validator_agrees_on_what_is_plain(description: dict[str, Any]) -> Non
         assert "default" not in description or samples.is_valid(description["default"])
 
 
-def test_walk_meets_every_description_with_its_pointer() -> None:
-    """Nested properties, items, additional properties and branches are all met, each at its
-    place.
-    """
+def test_walk_visits_every_description_with_its_pointer() -> None:
+    """Properties, items, additional properties and branches."""
     branch = {"type": "object", "properties": {"b": {"type": "string"}}}
     description: dict[str, Any] = {
         "a": {"type": "array", "items": {"anyOf": [branch]}},

@@ -1,4 +1,4 @@
-"""What no reader sees: named where it does harm, left where a script or an emoji needs it."""
+"""Tests of `textutils`: invisible characters that do harm, and those that a script needs."""
 
 import pytest
 
@@ -29,26 +29,26 @@ FINE = (
 
 
 @pytest.mark.parametrize("character", HARMFUL, ids=lambda item: f"U+{ord(item):04X}")
-def test_what_cannot_be_seen_is_named(character: str) -> None:
+def test_invisible_characters_are_named(character: str) -> None:
     text = f"a{character}b"
     assert textutils.find_hidden(text) == [character]
     assert textutils.escape_hidden(text) == f"aU+{ord(character):04X}b"
 
 
 @pytest.mark.parametrize("text", FINE)
-def test_what_can_be_seen_stays(text: str) -> None:
+def test_visible_characters_are_kept(text: str) -> None:
     assert textutils.find_hidden(text) == []
     assert textutils.escape_hidden(text) == text
 
 
-def test_a_joiner_without_what_it_joins_is_named() -> None:
-    """Between Latin letters a joiner hides something; one variation selector needs a character
-    before it that varies.
+def test_joiner_in_a_wrong_place_is_named() -> None:
+    """Between Latin letters it hides something; a variation selector needs a character before it
+    that varies.
     """
     assert textutils.find_hidden("a\u200db\ufe0fc") == ["\u200d", "\ufe0f"]
 
 
-def test_what_cannot_be_seen_may_be_named_in_other_words() -> None:
+def test_invisible_characters_with_another_format() -> None:
     assert textutils.escape_hidden("a\u202eb\n", r"\u{}".format) == "a\\u202Eb\n"
 
 

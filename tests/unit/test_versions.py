@@ -1,4 +1,4 @@
-"""Versions: their form, their order, and which is in force."""
+"""Tests of `versions`: their form and order, and the newest at a point in time."""
 
 from datetime import date
 
@@ -14,8 +14,8 @@ versions = st.tuples(st.integers(0, 99999999), st.integers(0, 99)).map(
 
 
 @pytest.mark.parametrize("text", ["20251027_00", "00000000_00", "99999999_99", "20250230_01"])
-def test_a_version(text: str) -> None:
-    """Eight digits, an underscore, two digits; a calendar date is not enforced."""
+def test_valid_versions(text: str) -> None:
+    """Eight digits, an underscore, two digits; the date need not exist."""
     assert is_version(text)
 
 
@@ -34,8 +34,8 @@ def test_a_version(text: str) -> None:
         "\u0662\u0660251027_00",
     ],
 )
-def test_not_a_version(text: str) -> None:
-    """Nothing more and nothing less, and only the digits of ASCII."""
+def test_invalid_versions(text: str) -> None:
+    """Only ASCII digits, and nothing else."""
     assert not is_version(text)
 
 
@@ -50,15 +50,13 @@ def test_not_a_version(text: str) -> None:
     ],
 )
 def test_newest_at(at: str, expected: str | None) -> None:
-    """The newest not newer than the one asked; none before the first."""
+    """The newest version not newer than the given one, or none."""
     assert newest_at(["20250101_00", "20250301_00", "20250301_02"], at) == expected
 
 
 @given(st.lists(versions, unique=True).map(sorted), versions)
-def test_newest_at_is_the_greatest_of_those_not_newer(known: list[str], at: str) -> None:
-    """For any versions and any moment: the greatest of those at or before it, compared as date and
-    count.
-    """
+def test_newest_at_is_the_maximum(known: list[str], at: str) -> None:
+    """For any versions: the greatest of those not newer."""
 
     def parts(version: str) -> tuple[int, int]:
         return int(version[:8]), int(version[9:])
@@ -80,14 +78,14 @@ def test_newest_at_is_the_greatest_of_those_not_newer(known: list[str], at: str)
         ("99999999_99", None),
     ],
 )
-def test_the_version_of_what_is_made_today(newest: str | None, version: str | None) -> None:
-    """Today's first one, or the one behind the newest."""
+def test_version_of_today(newest: str | None, version: str | None) -> None:
+    """The first of today, or the next after the newest."""
     assert next_version(newest, "20251027") == version
 
 
 @given(versions, st.dates())
-def test_what_follows_is_a_newer_version(newest: str, day: date) -> None:
-    """Always a version, always newer, where there can be one."""
+def test_next_version_is_newer(newest: str, day: date) -> None:
+    """Always valid, as long as there is one."""
     result = next_version(newest, f"{day:%Y%m%d}".rjust(8, "0"))
     assert (result is None and newest == "99999999_99") or (
         result is not None and is_version(result) and result > newest

@@ -43,16 +43,16 @@ def compile_changes(context: BuildContext, change_set: ChangeSet) -> CompiledCat
     """
     tasks = _plan_tasks(change_set)
     entries = change_set.cache_entries
-    missing = [task for task, entry in zip(tasks, entries, strict=True) if not entry]
-    needed = {path for task in missing for path in _toolkit_files(task, change_set)}
+    uncached = [task for task, entry in zip(tasks, entries, strict=True) if not entry]
+    needed = {path for task in uncached for path in _toolkit_files(task, change_set)}
     other_files = _check_other_files(context, change_set, change_set.other_digests.keys() & needed)
-    results = _start_compiling(_with_toolkits(missing, other_files), context.pool)
+    results = _start_compiling(_with_toolkits(uncached, other_files), context.pool)
     # this, like what follows, runs while the first batches are compiled
     other_files |= _check_other_files(context, change_set, change_set.other_digests.keys() - needed)
     rule_facts = _RuleFactsReader(context)
     tasks = _with_toolkits(tasks, other_files)
     rule_facts.load(_cached_batches(tasks, change_set))
-    compiled = _collect_results(missing, results, context.progress)
+    compiled = _collect_results(uncached, results, context.progress)
     valid, invalid = _separate_invalid(tasks, change_set, compiled)
     tools, rules = rule_facts.collect(valid)
     return CompiledCatalog(
@@ -84,7 +84,7 @@ def check_compiled(
         severities,
     )
     about = checked.catalog.about
-    rules = severity.rules_with_severity(about, severities)
+    rules = severity.rules_with_severities(about.rules, severities)
     located = [
         *_locate_batch_findings(context, compiled, rules),
         *suppressions.locate_unsuppressed_findings(context.paths.catalog, checked.lint_findings),
@@ -157,24 +157,24 @@ def _with_toolkits(tasks: Iterable[Task], checked_files: Mapping[str, CheckedFil
     ]
 
 
-def _start_compiling(missing: Sequence[Task], pool: WorkerPool) -> Iterable[CompileResult]:
+def _start_compiling(uncached: Sequence[Task], pool: WorkerPool) -> Iterable[CompileResult]:
     """Start compiling the batches that are not in the cache; yield results in order.
 
     A single batch is compiled in the background while this process does other work.
     """
-    if len(missing) == 1:
-        wait_for_result = pool.background.submit(partial(compiler.compile_batch, missing[0]))
+    if len(uncached) == 1:
+        wait_for_result = pool.background.submit(partial(compiler.compile_batch, uncached[0]))
         return (wait() for wait in [wait_for_result])
-    return pool.map(compiler.compile_batch, missing)
+    return pool.map(compiler.compile_batch, uncached)
 
 
 def _collect_results(
-    missing: Sequence[Task], results: Iterable[CompileResult], progress: Progress
+    uncached: Sequence[Task], results: Iterable[CompileResult], progress: Progress
 ) -> dict[tuple[str, ...], CompileResult]:
     """Return the results by the folders of their batches."""
     collected = {}
-    with progress("Reading tools", sum(len(task.folders) for task in missing)) as advance:
-        for task, result in zip(missing, results, strict=True):
+    with progress("Reading tools", sum(len(task.folders) for task in uncached)) as advance:
+        for task, result in zip(uncached, results, strict=True):
             collected[task.folders] = result
             advance(len(task.folders))
     return collected
@@ -255,10 +255,10 @@ def _locate_batch_findings(
     ]
     keys = [batch.entry.key for batch in batches]
     is_located = [state.has_findings(context.paths.cache, key) for key in keys]
-    missing = [*compress(batches, map(not_, is_located))]
+    uncached = [*compress(batches, map(not_, is_located))]
     locate = partial(locate_batch_findings, frozenset(rules))
-    with context.progress("Locating findings", len(missing)) as advance:
-        for problems in context.pool.map(locate, missing):
+    with context.progress("Locating findings", len(uncached)) as advance:
+        for problems in context.pool.map(locate, uncached):
             yield from problems
             advance(1)
     # faster than starting processes

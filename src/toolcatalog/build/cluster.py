@@ -184,12 +184,14 @@ class ClusterWorkers:
         self._client.close()
 
     def _results(
-        self, sent: "deque[Future[list[Result]]]", more: "Iterator[Future[list[Result]]]"
+        self,
+        sent_futures: "deque[Future[list[Result]]]",
+        unsent_futures: "Iterator[Future[list[Result]]]",
     ) -> Iterator[Result]:
-        while sent:
+        while sent_futures:
             with _scheduler_errors(self._client):
-                results = self._result(sent.popleft())
-                sent.extend(islice(more, 1))
+                results = self._result(sent_futures.popleft())
+                sent_futures.extend(islice(unsent_futures, 1))
             yield from results
 
     def _result(self, future: "Future[list[Result]]") -> list[Result]:
@@ -241,10 +243,10 @@ def _run_tasks(
     requirements: WorkerRequirements, work: Callable[[Task], Result], tasks: Sequence[Task]
 ) -> list[Result]:
     """Run tasks on a worker, after checking that it meets the requirements."""
-    missing = find_unmet_requirement(requirements)
-    if missing:
+    unmet = find_unmet_requirement(requirements)
+    if unmet:
         raise UsageError(
-            f"A worker that joined later cannot take part: {missing}. {_REQUIREMENTS_HINT}"
+            f"A worker that joined later cannot take part: {unmet}. {_REQUIREMENTS_HINT}"
         )
     seals.use_secret(requirements.seal_secret)
     return [work(task) for task in tasks]
@@ -265,9 +267,9 @@ def _client(address: str) -> Client:
                 name="toolcatalog",
             )
     except OSError as error:
-        wrong = f"No scheduler answers at {address} ({_first_line(error)})"
+        problem = f"No scheduler answers at {address} ({_first_line(error)})"
         raise UsageError(
-            f"{wrong}: {_BUILD_UNTOUCHED}. Is it running, and is that its address?"
+            f"{problem}: {_BUILD_UNTOUCHED}. Is it running, and is that its address?"
         ) from None
 
 

@@ -153,13 +153,19 @@ def compile_tools(
         sets=_collect_sets(ordered, newest),
         entries=_slug_entries(groups),
     )
+    words, vectors = None, b""
+    if with_words or with_vectors:
+        from toolcatalog.build import search_fields  # noqa: PLC0415 - imports numpy
+
+        words = search_fields.count_words(ordered, newest, toolkits) if with_words else None
+        vectors = search_fields.encode_vectors(ordered, toolkits) if with_vectors else b""
     return CompiledBatch(
         facts=facts,
         newest=b",".join(compress(documents, newest)),
         older=b",".join(compress(documents, map(not_, newest))),
         rows=b"".join(encoded_rows),
-        words=_count_words(ordered, newest, toolkits) if with_words else None,
-        vectors=_encode_vectors(ordered, toolkits) if with_vectors else b"",
+        words=words,
+        vectors=vectors,
     )
 
 
@@ -174,36 +180,6 @@ def _resolve_versions(
 def _render_document(tool: snapshot_format.Tool, toolkit: model.Toolkit) -> bytes:
     document = snapshot_format.tool_to_document(tool, toolkit.name, toolkit.logo)
     return encoding.dump_json(document)
-
-
-def _count_words(
-    tools: Sequence[model.ToolVersion],
-    newest: Sequence[bool],
-    toolkits: Mapping[str, model.Toolkit],
-) -> bytes:
-    from toolcatalog.search import term_counts  # noqa: PLC0415 - imports numpy
-
-    def extract(tool: model.ToolVersion, is_newest: bool) -> term_counts.ToolFields:
-        toolkit = tool.toolkit, toolkits[tool.toolkit].name
-        return term_counts.extract_fields(
-            tool.slug, tool.name, tool.description, toolkit, tool.input_parameters, is_newest
-        )
-
-    return term_counts.count_terms(map(extract, tools, newest))
-
-
-def _encode_vectors(
-    tools: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolkit]
-) -> bytes:
-    from toolcatalog.search import encoder  # noqa: PLC0415 - imports numpy
-
-    texts = [
-        encoder.ToolText(
-            toolkits[tool.toolkit].name, tool.name, tool.description, [*tool.input_parameters]
-        )
-        for tool in tools
-    ]
-    return encoder.load_encoder().encode_tools(texts)
 
 
 def _collect_sets(

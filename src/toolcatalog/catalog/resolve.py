@@ -108,7 +108,8 @@ def _resolve_session(catalog: model.Catalog, session: model.Session) -> snapshot
         ),
     }
     meta_tools = tuple(
-        _resolve_meta_tool(catalog, one, values) for one in _offered_meta_tools(catalog, session)
+        _resolve_meta_tool(catalog, meta_tool, values)
+        for meta_tool in _offered_meta_tools(catalog, session)
     )
     return snapshot_format.Session(
         id=session.id, project=session.project, toolkits=tuple(toolkits), tools=meta_tools

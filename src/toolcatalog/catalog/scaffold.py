@@ -1,4 +1,4 @@
-"""Scaffolding: the text of a new toolkit, tool or catalog file.
+"""Scaffolding: the text of a new toolkit, tool or catalog file, and writing it.
 
 The first lines may be schema comments (see `catalog.file_schemas`), so that editors complete and
 explain the file from the first key on. Sample parameters are in comments only: a new file is valid
@@ -6,12 +6,14 @@ as it is, and made-up values are never published.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from toolcatalog.catalog import file_schemas, loader, schema, yaml_reader, yaml_writer
 from toolcatalog.catalog.file_schemas import SCHEMAS
 from toolcatalog.catalog.loader import Document, Location
-from toolcatalog.errors import Finding, UsageError
+from toolcatalog.errors import Finding, UsageError, write_error
+from toolcatalog.system import files
 
 _TRAILING_COMMENTS = {
     "catalog": "",
@@ -65,6 +67,20 @@ def render_schemas() -> dict[str, bytes]:
     return {
         file_schemas.catalog_schema_path(kind): file_schemas.render_schema(kind) for kind in SCHEMAS
     }
+
+
+def write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write new files below a folder in their order, and nothing through a link.
+
+    Raises UsageError.
+    """
+    for name in contents:
+        files.require_no_links(folder / name, folder)
+    try:
+        for name, data in contents.items():
+            files.write_if_changed(folder / name, data)
+    except OSError as error:
+        raise write_error(error.filename or folder, error, ", or name another folder") from None
 
 
 def required_fields(path: str) -> list[str]:

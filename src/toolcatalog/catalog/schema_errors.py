@@ -16,9 +16,12 @@ from toolcatalog.catalog.file_schemas import SCHEMAS
 from toolcatalog.errors import Finding, Pointer
 
 if TYPE_CHECKING:
+    import jsonschema_rs
     from jsonschema.exceptions import ValidationError
 
 REFERENCE_KEY = "$ref"
+# stands for the value in messages of jsonschema-rs: values are untrusted and may have a megabyte
+MASK = "<value>"
 _TYPE_NAMES = {
     dict: "a mapping",
     list: "a list",
@@ -130,6 +133,11 @@ def describe_value(value: Any) -> str:
         return kind
     text = value if isinstance(value, str) else json.dumps(value)
     return f"{kind} `{text if len(text) <= 60 else text[:57] + '...'}`"
+
+
+def unmask_message(error: "jsonschema_rs.ValidationError") -> str:
+    """Return the message of a validator with `MASK`, with a short form of the value."""
+    return error.message.replace(MASK, describe_value(error.instance), 1)
 
 
 def quote_hint(value: Any) -> str:

@@ -75,30 +75,6 @@ def remove_key(data: bytes, pointer: Pointer) -> bytes:
     )
 
 
-def replace_scalar(data: bytes, pointer: Pointer, value: Any) -> bytes:
-    """Replace a string, number, boolean or null in place and keep the rest of its line.
-
-    Raises UnsafeEdit.
-    """
-    file = _File(data)
-    event = file.find_node(pointer).event
-    start, end = event.start_mark, event.end_mark
-    if (
-        file.find_node(pointer).children
-        or getattr(event, "style", "|") in ("|", ">")
-        or start is None
-        or end is None
-    ):
-        raise UnsafeEdit("the value is a mapping, a list or a text on separate lines")
-    first, last = file.lines[start.line], file.lines[end.line]
-    # an empty value (null) needs a space after the colon
-    space = " " if start.index == end.index and not first[: start.column].endswith(" ") else ""
-    line = f"{first[: start.column]}{space}{_render_inline(value)}{last[end.column :]}"
-    return file.verify(
-        [*file.lines[: start.line], line, *file.lines[end.line + 1 :]], pointer, value
-    )
-
-
 _REMOVED: Any = object()
 
 
@@ -226,16 +202,6 @@ def _is_separator(line: str, column: int) -> bool:
     stripped = line.strip()
     return not stripped or (
         stripped.startswith("#") and len(line) - len(line.lstrip(" ")) <= column
-    )
-
-
-def _render_inline(value: Any) -> str:
-    """Return a value as YAML that is valid on one line, also within brackets."""
-    text = yaml_writer.to_yaml([value]).decode().rstrip("\n")
-    return (
-        text[1:-1]
-        if text.startswith("[") and "\n" not in text
-        else json.dumps(value, ensure_ascii=False)
     )
 
 

@@ -1,4 +1,4 @@
-"""`toolcatalog build`"""
+"""`toolcatalog build`: build the snapshot and the site of a catalog."""
 
 from functools import partial
 from pathlib import Path

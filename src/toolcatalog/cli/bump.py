@@ -1,4 +1,4 @@
-"""`toolcatalog bump`"""
+"""`toolcatalog bump`: create the next version of a tool."""
 
 import os
 import sys

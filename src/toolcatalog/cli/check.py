@@ -1,4 +1,4 @@
-"""`toolcatalog check`"""
+"""`toolcatalog check`: validate a catalog and report all problems."""
 
 import fnmatch
 import os

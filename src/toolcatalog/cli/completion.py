@@ -1,4 +1,4 @@
-"""`toolcatalog completion`"""
+"""`toolcatalog completion`: print the completion script of a shell."""
 
 import click
 from click.shell_completion import get_completion_class

@@ -1,4 +1,4 @@
-"""`toolcatalog deprecate`"""
+"""`toolcatalog deprecate`: change the deprecation of tool versions."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`toolcatalog dev`"""
+"""`toolcatalog dev`: serve the site and rebuild it on each change."""
 
 from pathlib import Path
 

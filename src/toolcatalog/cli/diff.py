@@ -1,4 +1,4 @@
-"""`toolcatalog diff`"""
+"""`toolcatalog diff`: compare versions, revisions or builds."""
 
 import os
 from collections.abc import Iterator

@@ -23,9 +23,9 @@ def add_common_options(command: click.Command, path: Sequence[str]) -> None:
         if isinstance(option, click.Option) and not _has_variable(option, path):
             shared = [option.envvar] if isinstance(option.envvar, str) else []
             option.envvar = [variable_name(option, path), *shared]
-    known = {name for option in command.params for name in option.opts}
+    names = {name for option in command.params for name in option.opts}
     command.params += [
-        option for option in options.make_output_options() if not known & {*option.opts}
+        option for option in options.make_output_options() if not names & {*option.opts}
     ]
 
 

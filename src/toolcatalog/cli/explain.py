@@ -1,4 +1,4 @@
-"""`toolcatalog explain`"""
+"""`toolcatalog explain`: print the page of a rule."""
 
 import click
 from click.shell_completion import CompletionItem

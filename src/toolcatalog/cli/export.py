@@ -1,4 +1,4 @@
-"""`toolcatalog export`"""
+"""`toolcatalog export`: print tools in the format of a model provider."""
 
 import json
 from collections.abc import Iterable, Sequence

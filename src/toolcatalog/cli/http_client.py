@@ -15,10 +15,9 @@ from typing import IO, Any
 import orjson
 
 from toolcatalog import __version__
-from toolcatalog.cli.document_sources import DocumentSource
 from toolcatalog.errors import UsageError
 from toolcatalog.exports.definitions import KEY_VARIABLE
-from toolcatalog.lockfile import FIELDS, Document, MissingReason
+from toolcatalog.lockfile import FIELDS, Document, DocumentSource, MissingReason
 
 _TIMEOUT = 30.0  # for one answer, from the first byte sent to the last one read
 _MAX_BODY_SIZE = 8 << 20  # bytes of an answer: a tool's file has at most 1 MiB

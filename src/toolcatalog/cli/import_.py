@@ -1,4 +1,4 @@
-"""`toolcatalog import`
+"""`toolcatalog import`: convert MCP, OpenAPI and API definitions to catalog files.
 
 Each importer passes its `ImportedTool`s to `add_to_catalog`, which compares them with the catalog,
 writes what is new and reports the result.
@@ -104,13 +104,13 @@ def add_to_catalog(
     catalog: Path, tools: Iterable[writer.ImportedTool], toolkit: str, version: str
 ) -> None:
     """Write what of these tools is new to a catalog, all or nothing, and report the result."""
-    read = _record_reader(catalog)
-    about = read("catalog.yaml") if catalog.is_dir() else None
+    read_record = _record_reader(catalog)
+    about = read_record("catalog.yaml") if catalog.is_dir() else None
     overrides = about.rules if isinstance(about, model.About) else {}
     import_options = writer.ImportOptions(
         toolkit=toolkit,
         version=version,
-        read=read,
+        read=read_record,
         today=f"{options.today_compact()}_00",
         rules=import_rules.make_content_rules(overrides),
     )
@@ -184,17 +184,17 @@ def _undo_writes(catalog: Path, new: Iterable[str], written_paths: Container[str
 
 def _report_notes(notes: Sequence[writer.ImportNote]) -> None:
     """Print a line for each kind of loss: how often, and the first place."""
-    kinds: defaultdict[str, list[writer.ImportNote]] = defaultdict(list)
+    notes_of_kind: defaultdict[str, list[writer.ImportNote]] = defaultdict(list)
     for note in notes:
-        kinds[note.loss.what].append(note)
-    if kinds:
+        notes_of_kind[note.loss.kind].append(note)
+    if notes_of_kind:
         output.print_message("Not imported, or changed on import:")
-    for what, same_kind in sorted(kinds.items(), key=lambda kind: -len(kind[1])):
-        first = same_kind[0].loss
-        place = " ".join([same_kind[0].subject, ".".join(map(str, first.pointer))]).strip()
+    for kind, same_notes in sorted(notes_of_kind.items(), key=lambda item: -len(item[1])):
+        first = same_notes[0].loss
+        place = " ".join([same_notes[0].subject, ".".join(map(str, first.pointer))]).strip()
         detail = _printable(f" ({first.detail})") if first.detail else ""
         output.print_message(
-            f"{len(same_kind):>8,}  {_printable(what)}; first: {_printable(place)}{detail}"
+            f"{len(same_notes):>8,}  {_printable(kind)}; first: {_printable(place)}{detail}"
         )
 
 

@@ -1,4 +1,4 @@
-"""`toolcatalog init`"""
+"""`toolcatalog init`: create a repository with a small catalog."""
 
 import shlex
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from toolcatalog.catalog import scaffold, starter
-from toolcatalog.cli import new_files, options, output
+from toolcatalog.cli import options, output
 from toolcatalog.errors import UsageError
 
 _EPILOG = """\b
@@ -29,7 +29,7 @@ def command(folder: Path, title: str | None) -> None:
     _require_empty(folder)
     title = title or scaffold.title_from_slug(folder.resolve().name) or "Tool catalog"
     contents = starter.render_files(title, f"{options.today_compact()}_00")
-    new_files.write_files(folder, contents)
+    scaffold.write_files(folder, contents)
     for path in sorted(contents):
         if not path.startswith("catalog/.schemas/"):
             click.echo(folder / path)

@@ -1,4 +1,4 @@
-"""`toolcatalog keys`"""
+"""`toolcatalog keys`: create, list, rotate and revoke API keys."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""`toolcatalog lock`"""
+"""`toolcatalog lock`: write and update the lock file of an application."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -8,11 +8,10 @@ import orjson
 from click.core import ParameterSource
 
 from toolcatalog import lockfile
-from toolcatalog.cli import catalog_source, document_sources, http_client, output
-from toolcatalog.cli.document_sources import DocumentSource
+from toolcatalog.cli import document_sources, http_client, output
 from toolcatalog.errors import UsageError
 from toolcatalog.exports.definitions import KEY_VARIABLE
-from toolcatalog.lockfile import Difference, LockedTool
+from toolcatalog.lockfile import Difference, DocumentSource, LockedTool
 from toolcatalog.textutils import pluralize
 
 Sources = tuple[Path, Path | None, str | None]  # a build, a catalog and the URL of a server
@@ -67,7 +66,7 @@ def _open_source(build: Path, catalog: Path | None, url: str | None) -> Document
     if url is not None:
         return http_client.open_server_source(url, os.environ.get(KEY_VARIABLE, "").strip())
     return (
-        catalog_source.open_catalog_source(catalog)
+        document_sources.open_catalog_source(catalog)
         if catalog
         else document_sources.open_build_source(build)
     )

@@ -1,4 +1,4 @@
-"""`toolcatalog mcp`"""
+"""`toolcatalog mcp`: serve a build to an MCP host on standard input and output."""
 
 import importlib.util
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""`toolcatalog mirror`"""
+"""`toolcatalog mirror`: write the API's responses as files for a static host."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`toolcatalog new`"""
+"""`toolcatalog new`: create the files of a toolkit, a tool or the schemas."""
 
 import sys
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ import click
 
 from toolcatalog.catalog import file_schemas, folder, loader, scaffold, schema
 from toolcatalog.catalog.model import ROUTER, About
-from toolcatalog.cli import new_files, options, output
+from toolcatalog.cli import options, output
 from toolcatalog.errors import UsageError
 
 _NOTE = """
@@ -150,7 +150,7 @@ def new_schemas(catalog: Path) -> None:
             f"No catalog at {catalog}: create one with `toolcatalog new toolkit SLUG`."
         )
     schemas = scaffold.render_schemas()
-    new_files.write_files(catalog, schemas)
+    scaffold.write_files(catalog, schemas)
     for path in schemas:
         click.echo(catalog / path)
 
@@ -255,9 +255,9 @@ def _find_field_problem(path: str, values: Mapping[str, Any], key: str) -> str:
         )
     finding = next(
         (
-            one
-            for one in scaffold.validate_file(path, scaffold.render_file(path, values))
-            if one.pointer[:1] == (key,)
+            problem
+            for problem in scaffold.validate_file(path, scaffold.render_file(path, values))
+            if problem.pointer[:1] == (key,)
         ),
         None,
     )
@@ -281,7 +281,7 @@ def _write_new_file(catalog: Path, path: str, fields: Mapping[str, Any]) -> None
         about = scaffold.render_file("catalog.yaml", title, comments)
         contents = {"catalog.yaml": about, **scaffold.render_schemas()}
     comments = _schema_comments(catalog, path, is_new_catalog=is_new_catalog)
-    new_files.write_files(catalog, {**contents, path: scaffold.render_file(path, fields, comments)})
+    scaffold.write_files(catalog, {**contents, path: scaffold.render_file(path, fields, comments)})
     if is_new_catalog:
         about_file = catalog / "catalog.yaml"
         output.print_message(f"Started a new catalog in {catalog}: say in {about_file} what it is.")

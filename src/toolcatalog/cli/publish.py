@@ -1,4 +1,4 @@
-"""`toolcatalog publish`"""
+"""`toolcatalog publish`: upload a snapshot to an object store."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`toolcatalog search`"""
+"""`toolcatalog search`: search the tools of a build."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

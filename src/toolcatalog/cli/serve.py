@@ -1,4 +1,4 @@
-"""`toolcatalog serve`"""
+"""`toolcatalog serve`: start the server of the API and the site."""
 
 import socket
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`toolcatalog show`"""
+"""`toolcatalog show`: print a tool or a toolkit."""
 
 import shutil
 import sys

@@ -1,4 +1,4 @@
-"""`toolcatalog snapshots`"""
+"""`toolcatalog snapshots`: list, switch, prune and verify the snapshots of a build."""
 
 from collections.abc import Sequence
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""`toolcatalog stats`"""
+"""`toolcatalog stats`: print numbers about a build."""
 
 from collections.abc import Iterator
 from dataclasses import asdict

@@ -148,30 +148,59 @@ def _make_nullable(schema: Schema) -> Schema:
 # Definitions
 
 
-def to_openai(tool: Tool) -> dict[str, Any]:
+# The first four take the tool's input schema, for callers that already have it.
+
+
+def to_openai(tool: Tool, inputs: Schema | None = None) -> dict[str, Any]:
     """Return the function definition for OpenAI's chat API.
 
     The name is the unchanged slug, which may be longer than the provider accepts.
     """
-    return _openai_definition(tool, input_schema(tool.input_parameters))
+    return {
+        "type": "function",
+        "function": {
+            "name": tool.slug,
+            "description": tool.description,
+            "parameters": inputs or input_schema(tool.input_parameters),
+        },
+    }
 
 
-def to_anthropic(tool: Tool) -> dict[str, Any]:
+def to_anthropic(tool: Tool, inputs: Schema | None = None) -> dict[str, Any]:
     """Return the tool definition for Anthropic's messages API."""
-    return _anthropic_definition(tool, input_schema(tool.input_parameters))
+    return {
+        "name": tool.slug,
+        "description": tool.description,
+        "input_schema": inputs or input_schema(tool.input_parameters),
+    }
 
 
-def to_mcp(tool: Tool) -> dict[str, Any]:
+def to_mcp(tool: Tool, inputs: Schema | None = None) -> dict[str, Any]:
     """Return the tool as an MCP server lists it.
 
     `outputSchema` and `annotations` are present only if the catalog has data for them.
     """
-    return _mcp_definition(tool, input_schema(tool.input_parameters))
+    definition = {
+        "name": tool.slug,
+        "title": tool.name,
+        "description": tool.description,
+        "inputSchema": inputs or input_schema(tool.input_parameters),
+    }
+    if tool.output_parameters:
+        definition["outputSchema"] = output_schema(tool.output_parameters)
+    if hints := hint_annotations(tool.tags):
+        definition["annotations"] = hints
+    return definition
 
 
-def to_json_schema(tool: Tool) -> Schema:
+def to_json_schema(tool: Tool, inputs: Schema | None = None) -> Schema:
     """Return the tool's arguments as a standalone JSON Schema."""
-    return _json_schema_definition(tool, input_schema(tool.input_parameters))
+    return {
+        "$schema": JSON_SCHEMA_DIALECT,
+        "title": tool.name,
+        "description": tool.description,
+        **(inputs or input_schema(tool.input_parameters)),
+    }
 
 
 def to_openai_responses(tool: Tool) -> dict[str, Any]:
@@ -205,40 +234,8 @@ def to_all_formats(tool: Tool) -> dict[str, dict[str, Any]]:
     They share one input schema, because creating it is most of the work.
     """
     inputs = input_schema(tool.input_parameters)
-    results = (
-        _openai_definition(tool, inputs),
-        _anthropic_definition(tool, inputs),
-        _mcp_definition(tool, inputs),
-        _json_schema_definition(tool, inputs),
-    )
-    return dict(zip(FORMATS, results, strict=True))
-
-
-def _openai_definition(tool: Tool, inputs: Schema) -> dict[str, Any]:
-    return {
-        "type": "function",
-        "function": {"name": tool.slug, "description": tool.description, "parameters": inputs},
-    }
-
-
-def _anthropic_definition(tool: Tool, inputs: Schema) -> dict[str, Any]:
-    return {"name": tool.slug, "description": tool.description, "input_schema": inputs}
-
-
-def _mcp_definition(tool: Tool, inputs: Schema) -> dict[str, Any]:
-    hints = hint_annotations(tool.tags)
-    return {
-        "name": tool.slug,
-        "title": tool.name,
-        "description": tool.description,
-        "inputSchema": inputs,
-        **(
-            {"outputSchema": output_schema(tool.output_parameters)}
-            if tool.output_parameters
-            else {}
-        ),
-        **({"annotations": hints} if hints else {}),
-    }
+    converters = (to_openai, to_anthropic, to_mcp, to_json_schema)
+    return {name: convert(tool, inputs) for name, convert in zip(FORMATS, converters, strict=True)}
 
 
 def hint_annotations(tags: Collection[str]) -> dict[str, bool]:
@@ -264,15 +261,6 @@ def hint_tags(annotations: Mapping[str, Any]) -> list[str]:
     if len(true) + len(false) == len(HINT_TAGS):
         return true or false
     return [*true, *false, PARTIAL_HINTS] if true or false else []
-
-
-def _json_schema_definition(tool: Tool, inputs: Schema) -> Schema:
-    return {
-        "$schema": JSON_SCHEMA_DIALECT,
-        "title": tool.name,
-        "description": tool.description,
-        **inputs,
-    }
 
 
 def estimate_tokens(tool: Tool) -> int:

@@ -1,4 +1,4 @@
-"""Compare two builds.
+"""Sides of a comparison from two builds.
 
 Builds are compared as they are served. A toolkit whose `no_auth` changes is therefore one change of
 its file and one more for each tool that inherits it. A session is reported if the API's response

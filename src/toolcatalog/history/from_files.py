@@ -1,4 +1,4 @@
-"""Compare two states of catalog files.
+"""Sides of a comparison from two states of catalog files: git revisions or the working tree.
 
 Files are compared as they are written: a change of a toolkit's defaults is reported for the toolkit
 only, and tools of both sides are resolved with the newer toolkit. `from_builds` compares builds.

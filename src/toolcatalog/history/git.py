@@ -51,12 +51,12 @@ _ENVIRONMENT = {
 # of them when it runs hooks (`git rev-parse --local-env-vars`)
 _REMOVED_VARIABLES = frozenset(
     f"GIT_{name}"
-    for name in (
+    for name in [
         "ALTERNATE_OBJECT_DIRECTORIES", "COMMON_DIR", "CONFIG", "CONFIG_PARAMETERS", "DIR",
-    "GLOB_PATHSPECS", "ICASE_PATHSPECS", "IMPLICIT_WORK_TREE", "INDEX_FILE", "NAMESPACE",
-    "NOGLOB_PATHSPECS", "OBJECT_DIRECTORY", "PREFIX", "REPLACE_REF_BASE", "SHALLOW_FILE",
-    "WORK_TREE",
-)
+        "GLOB_PATHSPECS", "ICASE_PATHSPECS", "IMPLICIT_WORK_TREE", "INDEX_FILE", "NAMESPACE",
+        "NOGLOB_PATHSPECS", "OBJECT_DIRECTORY", "PREFIX", "REPLACE_REF_BASE", "SHALLOW_FILE",
+        "WORK_TREE",
+    ]
 )  # fmt: skip
 _DOT_GIT, _GITDIR_PREFIX = ".git", "gitdir: "
 _REVISION_MODIFIER = re.compile("[~^@:]")  # what may follow a name in a revision
@@ -213,9 +213,9 @@ def find_merge_base(repository: Repository, revision: str) -> str:
     does.
     """
     base = resolve_commit(repository, revision)
-    done = _run_git_in(repository, "merge-base", "--all", base, "HEAD")
-    commits = os.fsdecode(done.stdout).split()
-    return commits[0] if done.returncode == 0 and len(commits) == 1 else base
+    process = _run_git_in(repository, "merge-base", "--all", base, "HEAD")
+    commits = os.fsdecode(process.stdout).split()
+    return commits[0] if process.returncode == 0 and len(commits) == 1 else base
 
 
 def files_at_commit(repository: Repository, commit: str, title: str) -> FileSet:
@@ -223,7 +223,7 @@ def files_at_commit(repository: Repository, commit: str, title: str) -> FileSet:
 
     Raises UsageError if git cannot list them, or if some of them are in a submodule.
     """
-    done = _run_git_in(
+    process = _run_git_in(
         repository,
         "ls-tree",
         "-r",
@@ -233,12 +233,12 @@ def files_at_commit(repository: Repository, commit: str, title: str) -> FileSet:
         commit,
         *filter(None, [repository.prefix]),
     )
-    if done.returncode:
+    if process.returncode:
         raise UsageError(
-            f"Git cannot list the files of {title} ({_first_line(done.stderr)}): try `git "
+            f"Git cannot list the files of {title} ({_first_line(process.stderr)}): try `git "
             "fsck`, or clone again."
         )
-    entries = [*_parse_entries(done.stdout, len(repository.prefix))]
+    entries = [*_parse_entries(process.stdout, len(repository.prefix))]
     for mode, _, path in entries:
         if mode == _SUBMODULE:
             _nested(f"{repository.prefix}{path}", f" at {title}")
@@ -280,12 +280,12 @@ def _require_no_conversion(repository: Repository, paths: Iterable[str]) -> None
     # a clone is checked out with the attributes in the index, whose files it may convert, too
     output = b""
     for source in ((), ("--cached",)):
-        done = _run_git_in(
+        process = _run_git_in(
             repository, "check-attr", *source, "-z", "--stdin", *_CONVERSIONS, stdin=files
         )
-        if done.returncode:
-            raise UsageError(f"Git cannot read its attributes: {_first_line(done.stderr)}")
-        output += done.stdout
+        if process.returncode:
+            raise UsageError(f"Git cannot read its attributes: {_first_line(process.stderr)}")
+        output += process.stdout
     fields = os.fsdecode(output).split("\0")
     for path, attribute, value in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
         if value not in ("unspecified", "unset"):
@@ -355,17 +355,20 @@ def _raise_no_repository(catalog: Path, stderr: bytes) -> NoReturn:
 def _find_commit(repository: Repository, revision: str) -> str | None:
     if not revision or revision.startswith("-"):  # git would parse it as an option
         return None
-    done = _run_git_in(
+    process = _run_git_in(
         repository, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"
     )
     # git's own HEAD takes precedence over a branch or tag of that name
-    if b"is ambiguous" in done.stderr and _REVISION_MODIFIER.split(revision)[0] not in ("HEAD", ""):
+    if b"is ambiguous" in process.stderr and _REVISION_MODIFIER.split(revision)[0] not in (
+        "HEAD",
+        "",
+    ):
         raise UsageError(
             f"`{revision}` is the name of more than one branch, tag or commit in "
             f"{repository.top}: write it in full, as `refs/heads/NAME`, `refs/tags/NAME`, "
             "`refs/remotes/origin/NAME` or all digits of the commit."
         )
-    return None if done.returncode else os.fsdecode(done.stdout).strip()
+    return None if process.returncode else os.fsdecode(process.stdout).strip()
 
 
 def _raise_unknown_revision(repository: Repository, revision: str) -> NoReturn:

@@ -341,13 +341,13 @@ def _breaking_changes(entry: Entry) -> list[Change]:
 
 
 def _format_changes(changes: Sequence[Change]) -> str:
-    listed = "; ".join(
+    versions_text = "; ".join(
         f"{change.location} {change.text}" for change in changes[:_MAX_LISTED_CHANGES]
     )
     return (
-        listed
+        versions_text
         if len(changes) <= _MAX_LISTED_CHANGES
-        else f"{listed}; and {len(changes) - _MAX_LISTED_CHANGES} more"
+        else f"{versions_text}; and {len(changes) - _MAX_LISTED_CHANGES} more"
     )
 
 

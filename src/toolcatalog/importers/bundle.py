@@ -90,9 +90,9 @@ class _Bundle:
         waiting = [*self.files]
         while waiting:
             path = waiting.pop()
-            known = {*self.files}
+            known_paths = {*self.files}
             self.values[path] = self.rewrite(self.files[path].value, path)
-            waiting += [new for new in self.files if new not in known]
+            waiting += [new for new in self.files if new not in known_paths]
         self.values = {path: self.values[path] for path in sorted(self.values)}
         return root
 

@@ -194,23 +194,25 @@ class DocumentReader:
         return [item for item in items if isinstance(item, str)]
 
     def get_mapping(
-        self, value: Any, pointer: Pointer, what: str
+        self, value: Any, pointer: Pointer, description: str
     ) -> tuple[dict[str, Any], Pointer]:
         """Return a mapping and its pointer, following references.
 
-        Returns an empty mapping and records an error if there is no mapping. `what` names the value
-        in the message, such as `a parameter`.
+        Returns an empty mapping and records an error if there is no mapping. `description` names
+        the value in the message, such as `a parameter`.
         """
         followed = 0
         while isinstance(value, dict) and isinstance(ref := value.get("$ref"), str):
             followed += 1
             fault = self.reference_fault(ref, followed)
             if fault:
-                self.add_fault(pointer, f"{what} refers to `{ref[:_SHOWN_LENGTH]}`, {fault}.")
+                self.add_fault(
+                    pointer, f"{description} refers to `{ref[:_SHOWN_LENGTH]}`, {fault}."
+                )
                 return {}, pointer
             value, pointer = resolve_reference(self.root, ref), parse_reference(ref)
         if not isinstance(value, dict):
-            self.add_fault(pointer, f"{what} is not a mapping.")
+            self.add_fault(pointer, f"{description} is not a mapping.")
             return {}, pointer
         return value, pointer
 

@@ -87,10 +87,14 @@ class ExistingCatalog:
             old
         ) == self.canonical_content(new):
             return Placement("")
-        kept = old.deprecation if not new.deprecation or _has_same_deprecation(old, new) else None
+        deprecation = (
+            old.deprecation if not new.deprecation or _has_same_deprecation(old, new) else None
+        )
         return Placement(
             version or self.choose_version(new, existing),
-            {key: text for key, text in asdict(kept).items() if text} if kept else None,
+            {key: text for key, text in asdict(deprecation).items() if text}
+            if deprecation
+            else None,
         )
 
     def choose_version(self, new: ToolVersion, existing: list[str]) -> str:

@@ -44,12 +44,12 @@ Part = tuple[Any, tuple[str, ...]]  # a schema to merge, and the references foll
 class Loss:
     """Something that the catalog does not keep.
 
-    `pointer` is where in the tool's file it would have been, `what` describes its kind, and
-    `detail` adds more about it.
+    `pointer` is where in the tool's file it would have been, `kind` describes what is lost, in
+    words that losses of the same kind share, and `detail` is specific to this one.
     """
 
     pointer: Pointer
-    what: str
+    kind: str
     detail: str = ""
 
 
@@ -70,9 +70,9 @@ class Normalizer:
     losses: list[Loss] = field(default_factory=list)
     budget: int = MAX_SCHEMAS
 
-    def report_loss(self, pointer: Pointer, what: str, detail: str = "") -> None:
+    def report_loss(self, pointer: Pointer, kind: str, detail: str = "") -> None:
         """Record a loss."""
-        self.losses.append(Loss(pointer, what, detail))
+        self.losses.append(Loss(pointer, kind, detail))
 
     def normalize(self, schema: Any, pointer: Pointer, refs: tuple[str, ...] = ()) -> Schema | None:
         """Return the plain form of the schema at `pointer`.
@@ -85,13 +85,13 @@ class Normalizer:
         if reason := self.reject_reason(schema, pointer):
             self.report_loss(pointer, reason)
             return None
-        own = self.drop_invalid_keywords(dict(schema), pointer)
-        own = rename_old_keywords(own)
-        own = self.normalize_types(own, pointer)
-        own, parts = self.resolve_references(own, pointer, refs)
-        own = self.normalize_children(own, pointer, refs)
-        own = self.split_null(own, pointer)
-        return self.merge_parts(own, parts, pointer)
+        result = self.drop_invalid_keywords(dict(schema), pointer)
+        result = rename_old_keywords(result)
+        result = self.normalize_types(result, pointer)
+        result, parts = self.resolve_references(result, pointer, refs)
+        result = self.normalize_children(result, pointer, refs)
+        result = self.split_null(result, pointer)
+        return self.merge_parts(result, parts, pointer)
 
     def charge(self, schema: Any) -> None:
         """Reduce the budget by the cost of one schema."""
@@ -114,7 +114,7 @@ class Normalizer:
 
     # Passes, in their order
 
-    def drop_invalid_keywords(self, own: Schema, pointer: Pointer) -> Schema:
+    def drop_invalid_keywords(self, schema: Schema, pointer: Pointer) -> Schema:
         """Return a schema without the keywords whose values are of a wrong type.
 
         Later passes can therefore rely on the types.
@@ -122,81 +122,83 @@ class Normalizer:
         invalid = [
             key
             for key, is_valid in _KEYWORD_CHECKS.items()
-            if key in own and not is_valid(own[key])
+            if key in schema and not is_valid(schema[key])
         ]
         for key in invalid:
             self.report_loss((*pointer, key), f"`{key}` of a form that is not read")
-        return {key: value for key, value in own.items() if key not in invalid}
+        return {key: value for key, value in schema.items() if key not in invalid}
 
-    def normalize_types(self, own: Schema, pointer: Pointer) -> Schema:
+    def normalize_types(self, schema: Schema, pointer: Pointer) -> Schema:
         """Return a schema with one type: a list becomes `nullable`, or branches.
 
         Types that JSON Schema does not have are left out.
         """
-        if "type" not in own:
-            return own
-        types = self.known_types(own["type"], pointer)
-        own = {key: value for key, value in own.items() if key != "type"}
+        if "type" not in schema:
+            return schema
+        types = self.known_types(schema["type"], pointer)
+        schema = {key: value for key, value in schema.items() if key != "type"}
         if len(types) > 1 and "null" in types:
             types.remove("null")
-            own["nullable"] = True
+            schema["nullable"] = True
         if "number" in types and "integer" in types:
             types.remove("integer")
         if len(types) == 1:
-            return {"type": types[0], **own}
-        slot = next((key for key in BRANCHES if key not in own), None)
+            return {"type": types[0], **schema}
+        slot = next((key for key in BRANCHES if key not in schema), None)
         if types and slot:
-            return _split_types(own, types, slot)
+            return _split_types(schema, types, slot)
         if types:
             self.report_loss((*pointer, "type"), "a list of types next to `anyOf` and `oneOf`")
-        return own
+        return schema
 
     def known_types(self, value: str | list[str], pointer: Pointer) -> list[str]:
         """Return the types of a schema that JSON Schema has, without duplicates."""
         types = [*dict.fromkeys([value] if isinstance(value, str) else value)]
         for name in types:
             if name not in TYPES:
-                what = "`type` that JSON Schema does not have"
-                self.report_loss((*pointer, "type"), what, name)
+                kind = "`type` that JSON Schema does not have"
+                self.report_loss((*pointer, "type"), kind, name)
         return [name for name in types if name in TYPES]
 
     def resolve_references(
-        self, own: Schema, pointer: Pointer, refs: tuple[str, ...]
+        self, schema: Schema, pointer: Pointer, refs: tuple[str, ...]
     ) -> tuple[Schema, list[Part]]:
         """Return a schema without `$ref` and `allOf`, and the schemas to merge with it."""
         parts: list[Part] = []
-        if "$ref" in own:
-            parts.append(self.resolve_reference(own["$ref"], pointer, refs))
-        parts += [(part, refs) for part in own.get("allOf", ())]
-        return {key: value for key, value in own.items() if key not in _REFERENCE_KEYWORDS}, parts
+        if "$ref" in schema:
+            parts.append(self.resolve_reference(schema["$ref"], pointer, refs))
+        parts += [(part, refs) for part in schema.get("allOf", ())]
+        return {
+            key: value for key, value in schema.items() if key not in _REFERENCE_KEYWORDS
+        }, parts
 
     def resolve_reference(self, ref: str, pointer: Pointer, refs: tuple[str, ...]) -> Part:
         """Return the schema that a reference points to, and the references followed so far."""
         target = resolve_reference(self.root, ref)
         if not isinstance(target, Mapping):
-            what = (
+            problem = (
                 "leads to nothing in its definition"
                 if ref[:1] in ("", "#")
                 else "leads to another document that cannot be read"
             )
-            self.report_loss((*pointer, "$ref"), f"a `$ref` that {what}", ref)
+            self.report_loss((*pointer, "$ref"), f"a `$ref` that {problem}", ref)
             return {}, refs
         if len(refs) > _MAX_REFERENCES:
-            what = f"what is more than {_MAX_REFERENCES} references away"
-            self.report_loss((*pointer, "$ref"), what, ref)
+            kind = f"what is more than {_MAX_REFERENCES} references away"
+            self.report_loss((*pointer, "$ref"), kind, ref)
             return {}, refs
         if ref in refs:
-            what = "a schema within itself, cut where it comes again"
-            self.report_loss((*pointer, "$ref"), what, ref)
+            kind = "a schema within itself, cut where it comes again"
+            self.report_loss((*pointer, "$ref"), kind, ref)
             return {key: target[key] for key in _ANNOTATIONS if key in target}, refs
         return {**target}, (*refs, ref)
 
-    def normalize_children(self, own: Schema, pointer: Pointer, refs: tuple[str, ...]) -> Schema:
+    def normalize_children(self, schema: Schema, pointer: Pointer, refs: tuple[str, ...]) -> Schema:
         """Return a schema in which all schemas within it are plain."""
         return {
             key: value
-            for key in own
-            for value in self.normalize_keyword(key, own[key], pointer, refs)
+            for key in schema
+            for value in self.normalize_keyword(key, schema[key], pointer, refs)
         }
 
     def normalize_keyword(
@@ -235,95 +237,95 @@ class Normalizer:
         }
         return {name: inner for name, inner in plain.items() if inner is not None}
 
-    def split_null(self, own: Schema, pointer: Pointer) -> Schema:
+    def split_null(self, schema: Schema, pointer: Pointer) -> Schema:
         """Return a schema in which `nullable` replaces the null branches of choices.
 
         A single remaining branch is merged into the schema.
         """
-        for key in [key for key in BRANCHES if key in own]:
-            own = self.split_null_branches(own, key, pointer)
-        return own
+        for key in [key for key in BRANCHES if key in schema]:
+            schema = self.split_null_branches(schema, key, pointer)
+        return schema
 
-    def split_null_branches(self, own: Schema, key: str, pointer: Pointer) -> Schema:
+    def split_null_branches(self, schema: Schema, key: str, pointer: Pointer) -> Schema:
         """Return a schema without the null branches of one choice."""
-        nulls = [branch for branch in own[key] if _is_null(branch)]
-        others = [branch for branch in own[key] if not _is_null(branch)]
+        nulls = [branch for branch in schema[key] if _is_null(branch)]
+        others = [branch for branch in schema[key] if not _is_null(branch)]
         for keyword in (keyword for branch in nulls for keyword in branch):
             if keyword not in ("type", "enum", "nullable"):
                 self.report_loss((*pointer, key), f"`{keyword}` of a null branch")
-        if nulls and others and not _refuses_null(own):
-            own = {**own, "nullable": True}
+        if nulls and others and not _refuses_null(schema):
+            schema = {**schema, "nullable": True}
         if len(others) > 1:
-            return {**own, key: others}
-        rest = {name: value for name, value in own.items() if name != key}
+            return {**schema, key: others}
+        rest = {name: value for name, value in schema.items() if name != key}
         alone = others[0] if others else {"type": "null"} if nulls else {}
         return self.merge(rest, alone, pointer)
 
-    def merge_parts(self, own: Schema, parts: list[Part], pointer: Pointer) -> Schema:
+    def merge_parts(self, schema: Schema, parts: list[Part], pointer: Pointer) -> Schema:
         """Return a schema merged with those that must hold too."""
         for part, refs in parts:
-            own = self.merge(own, self.normalize(part, pointer, refs) or {}, pointer)
-        return own
+            schema = self.merge(schema, self.normalize(part, pointer, refs) or {}, pointer)
+        return schema
 
-    def merge(self, own: Schema, part: Schema, pointer: Pointer) -> Schema:
+    def merge(self, schema: Schema, part: Schema, pointer: Pointer) -> Schema:
         """Merge two schemas that must both hold.
 
         If they contradict each other, the second becomes a branch, which must hold as well.
         """
         # the properties are copied for each part
-        self.budget -= len(own.get("properties", ())) // _CHARACTERS_PER_SCHEMA
-        merged, conflicts = _merge_keywords(own, part)
-        slot = next((key for key in BRANCHES if key not in own), None)
+        self.budget -= len(schema.get("properties", ())) // _CHARACTERS_PER_SCHEMA
+        merged, conflicts = _merge_keywords(schema, part)
+        slot = next((key for key in BRANCHES if key not in schema), None)
         if slot and len(pointer) > 1 and {*conflicts} - {"title"}:
-            return {**own, slot: [part]}
+            return {**schema, slot: [part]}
         for key in conflicts:
-            what = f"`{key}` of a schema that is part of one with another `{key}`"
-            self.report_loss((*pointer, key), what)
-        if _constrains_values(part) and _refuses_null(own):
+            kind = f"`{key}` of a schema that is part of one with another `{key}`"
+            self.report_loss((*pointer, key), kind)
+        if _constrains_values(part) and _refuses_null(schema):
             merged.pop("nullable", None)
         return merged
 
 
-def rename_old_keywords(own: Schema) -> Schema:
+def rename_old_keywords(schema: Schema) -> Schema:
     """Return a schema with current keywords in place of older and shorter ones."""
-    own = dict(own)
-    if "const" in own and any(
-        _is_same(own["const"], value) for value in own.get("enum", [own["const"]])
+    schema = dict(schema)
+    if "const" in schema and any(
+        _is_same(schema["const"], value) for value in schema.get("enum", [schema["const"]])
     ):
-        own["enum"] = [own.pop("const")]
-    if "example" in own:
-        first = own.pop("example")
-        others = [value for value in own.get("examples", ()) if not _is_same(value, first)]
-        own["examples"] = [first, *others]
-    if own.get("x-nullable") is True:  # Swagger 2.0 has no keyword for it
-        own["nullable"] = own.pop("x-nullable")
+        schema["enum"] = [schema.pop("const")]
+    if "example" in schema:
+        first = schema.pop("example")
+        others = [value for value in schema.get("examples", ()) if not _is_same(value, first)]
+        schema["examples"] = [first, *others]
+    if schema.get("x-nullable") is True:  # Swagger 2.0 has no keyword for it
+        schema["nullable"] = schema.pop("x-nullable")
     # no effect: a schema within may still accept null
-    if own.get("nullable") is False:
-        del own["nullable"]
+    if schema.get("nullable") is False:
+        del schema["nullable"]
     for key, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if isinstance(own.get(key), bool) and own.pop(key) and bound in own:
-            own[key] = own.pop(bound)
-    return own
+        if isinstance(schema.get(key), bool) and schema.pop(key) and bound in schema:
+            schema[key] = schema.pop(bound)
+    return schema
 
 
-def _split_types(own: Schema, types: list[str], slot: str) -> Schema:
+def _split_types(schema: Schema, types: list[str], slot: str) -> Schema:
     """Return a schema with a branch for each type, which takes the keywords of that type."""
     branches = [
-        {"type": name, **{key: own[key] for key in type_keywords(name) if key in own}}
+        {"type": name, **{key: schema[key] for key in type_keywords(name) if key in schema}}
         for name in types
     ]
     moved = {key for name in types for key in type_keywords(name)}
-    return {**{key: own[key] for key in own if key not in moved}, slot: branches}
+    return {**{key: schema[key] for key in schema if key not in moved}, slot: branches}
 
 
-def _merge_keywords(own: Schema, part: Schema) -> tuple[Schema, list[str]]:
+def _merge_keywords(schema: Schema, part: Schema) -> tuple[Schema, list[str]]:
     """Return the keywords of both schemas, and the keywords that contradict each other."""
-    merged: Schema = {**own}
+    merged: Schema = {**schema}
     conflicts = []
-    if _excludes_properties(own, part) or _excludes_properties(part, own):
+    if _excludes_properties(schema, part) or _excludes_properties(part, schema):
         conflicts.append("additionalProperties")
     for key, value in part.items():
-        merged[key], agree = _merge_keyword(key, own, part) if key in own else (value, True)
+        merged[key], agree = _merge_keyword(key, schema, part) if key in schema else (value, True)
         if not agree and key not in conflicts:
             conflicts.append(key)
     return merged, conflicts
@@ -356,12 +358,12 @@ def _refuses_null(schema: Schema) -> bool:
     return is_barred or any(all(_refuses_null(branch) for branch in choice) for choice in choices)
 
 
-def _merge_keyword(key: str, own: Schema, part: Schema) -> tuple[Any, bool]:
+def _merge_keyword(key: str, schema: Schema, part: Schema) -> tuple[Any, bool]:
     """Return the merged value of a keyword of two schemas, and whether they agree.
 
     If they do not agree, the value is that of the first schema.
     """
-    first, second = own[key], part[key]
+    first, second = schema[key], part[key]
     if key == "properties":
         return {**first, **second, **first}, all(
             _is_same(first[name], second[name]) for name in first.keys() & second.keys()
@@ -370,7 +372,7 @@ def _merge_keyword(key: str, own: Schema, part: Schema) -> tuple[Any, bool]:
         return [*dict.fromkeys([*first, *second])], True
     if key == "enum":
         agree = _is_same(_without_null(first), _without_null(second))
-        accepts_null = own.get("nullable") or part.get("nullable") or None in second
+        accepts_null = schema.get("nullable") or part.get("nullable") or None in second
         return first if accepts_null or not agree else _without_null(first), agree
     return first, _is_same(first, second)
 
@@ -385,13 +387,13 @@ def _is_same(first: Any, second: Any) -> bool:
     return json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)
 
 
-def _excludes_properties(own: Schema, part: Schema) -> bool:
+def _excludes_properties(schema: Schema, part: Schema) -> bool:
     """Return whether `own` restricts properties that only `part` lists.
 
     A merged schema would not express that restriction.
     """
-    return own.get("additionalProperties", True) is not True and bool(
-        part.get("properties", {}).keys() - own.get("properties", {}).keys()
+    return schema.get("additionalProperties", True) is not True and bool(
+        part.get("properties", {}).keys() - schema.get("properties", {}).keys()
     )
 
 

@@ -39,8 +39,8 @@ def import_tools(value: Any, toolkit: str = "") -> list[ImportedTool]:
     raise_all(
         [fault for number, tool in enumerate(tools, 1) for fault in _find_faults(tool, number)]
     )
-    made = slugs.make_slugs(fields["slug"], [(tool["name"], tool["name"]) for tool in tools])
-    return [_import_tool(tool, slug, fields) for tool, slug in zip(tools, made, strict=True)]
+    tool_slugs = slugs.make_slugs(fields["slug"], [(tool["name"], tool["name"]) for tool in tools])
+    return [_import_tool(tool, slug, fields) for tool, slug in zip(tools, tool_slugs, strict=True)]
 
 
 def _extract_tools(value: Any) -> tuple[list[Any], Mapping[str, Any]]:

@@ -183,8 +183,8 @@ class _OperationImporter:
     def import_all(self, operations: Sequence[Operation]) -> Iterator[ImportedTool]:
         """Yield the tool of each operation. Raises UsageError if there are too many schemas."""
         names = [(operation.title, operation.identity) for operation in operations]
-        made = slugs.make_slugs(self.toolkit["slug"], names)
-        for operation, slug in zip(operations, made, strict=True):
+        tool_slugs = slugs.make_slugs(self.toolkit["slug"], names)
+        for operation, slug in zip(operations, tool_slugs, strict=True):
             tool = self.import_operation(operation, slug)
             if not self.document.faults:
                 yield tool
@@ -198,8 +198,8 @@ class _OperationImporter:
         """Return the tool of an operation."""
         losses = [*_operation_losses(operation)]
         if slug != slugs.plain_slug(self.toolkit["slug"], operation.title):
-            what = "a slug with a digest, because the plain one is too long or not unique"
-            losses.append(Loss((), what, operation.title))
+            kind = "a slug with a digest, because the plain one is too long or not unique"
+            losses.append(Loss((), kind, operation.title))
         value: dict[str, Any] = self.read_texts(operation)
         security, lost = read_security(
             self.document, operation.definition, operation.pointer, self.no_auth
@@ -214,8 +214,8 @@ class _OperationImporter:
         for field in (INPUTS, OUTPUTS):
             value[field], lost = self.read_parameters(operation, field)
             losses += lost
-        kept = {key: inner for key, inner in value.items() if inner or key == "deprecation"}
-        return ImportedTool(slug=slug, value=kept, toolkit=self.toolkit, losses=tuple(losses))
+        non_empty = {key: inner for key, inner in value.items() if inner or key == "deprecation"}
+        return ImportedTool(slug=slug, value=non_empty, toolkit=self.toolkit, losses=tuple(losses))
 
     def read_texts(self, operation: Operation) -> dict[str, Any]:
         """Return the name and the description of an operation's tool."""

@@ -93,9 +93,9 @@ class OperationReader:
             if parameter["in"] != "body"
         ]
         inputs = [
-            made
+            input_
             for parameter, pointer in parameters
-            for made in self.read_parameter(parameter, pointer)
+            for input_ in self.read_parameter(parameter, pointer)
         ]
         body = self.read_request_body()
         body_schema = body_to_object(self.normalizer, body, INPUTS, "body") if body else {}
@@ -139,8 +139,8 @@ class OperationReader:
             if key in _SERIALIZATION_FIELDS or (
                 key not in _PARAMETER_FIELDS and not self.is_swagger
             ):
-                place = (INPUTS, parameter["name"], key)
-                self.normalizer.report_loss(place, f"`{key}` of an input")
+                field_pointer = (INPUTS, parameter["name"], key)
+                self.normalizer.report_loss(field_pointer, f"`{key}` of an input")
         if self.is_swagger:
             schema = {
                 key: value
@@ -158,11 +158,11 @@ class OperationReader:
         if not content:
             self.document.add_fault(pointer, "a parameter needs a `schema`.")
             return {}
-        kind = next(iter(content))
-        what = "`content` of an input: the form in which it is sent"
-        self.normalizer.report_loss((INPUTS, parameter["name"], "content"), what, kind)
+        media_type = next(iter(content))
+        kind = "`content` of an input: the form in which it is sent"
+        self.normalizer.report_loss((INPUTS, parameter["name"], "content"), kind, media_type)
         media, _ = self.document.get_mapping(
-            content[kind], (*pointer, "content", kind), "a media type"
+            content[media_type], (*pointer, "content", media_type), "a media type"
         )
         return media.get("schema", {})
 
@@ -172,8 +172,8 @@ class OperationReader:
         """Return the plain schema of a parameter with the parameter's description and examples."""
         text = self.document.get(parameter, pointer, "description", str)
         if text and schema.get("description", text) != text:
-            what = "`description` of a schema other than that of its parameter"
-            self.normalizer.report_loss((INPUTS, parameter["name"], "description"), what)
+            kind = "`description` of a schema other than that of its parameter"
+            self.normalizer.report_loss((INPUTS, parameter["name"], "description"), kind)
         if "x-example" in parameter:
             examples = [parameter["x-example"]]
         else:
@@ -189,8 +189,8 @@ class OperationReader:
         required = {*body.get("required", ())}
         for name, schema in body.get("properties", {}).items():
             if schema.get("readOnly") is True:
-                what = "a field of a body that is only to be read"
-                self.normalizer.report_loss((INPUTS, name), what)
+                kind = "a field of a body that is only to be read"
+                self.normalizer.report_loss((INPUTS, name), kind)
             else:
                 writable = {key: schema[key] for key in schema if key != "readOnly"}
                 yield Input(name, "body", writable, name in required)
@@ -201,18 +201,16 @@ class OperationReader:
         A name that is taken gets its location as a prefix, so the result does not depend on the
         order in the document.
         """
-        taken: set[str] = set()
-        for given in sorted(inputs, key=lambda given: _LOCATIONS.index(given.location)):
-            name = given.name
-            while name in taken:
-                name = f"{given.location.removesuffix('Data')}_{name}"
-            if name != given.name:
-                what = "an input with another name, because its name is taken"
-                self.normalizer.report_loss(
-                    (INPUTS, name), what, f"{given.name} in {given.location}"
-                )
-            taken.add(name)
-            yield given._replace(name=name)
+        used_names: set[str] = set()
+        for item in sorted(inputs, key=lambda item: _LOCATIONS.index(item.location)):
+            name = item.name
+            while name in used_names:
+                name = f"{item.location.removesuffix('Data')}_{name}"
+            if name != item.name:
+                kind = "an input with another name, because its name is taken"
+                self.normalizer.report_loss((INPUTS, name), kind, f"{item.name} in {item.location}")
+            used_names.add(name)
+            yield item._replace(name=name)
 
     # Bodies
 
@@ -285,8 +283,8 @@ class OperationReader:
         """Report the responses that are left out."""
         others = [other for other in responses if other != code and not other.startswith("x-")]
         if others:
-            what = "responses other than the first that succeeds"
-            self.normalizer.report_loss((OUTPUTS,), what, ", ".join(sorted(others)))
+            kind = "responses other than the first that succeeds"
+            self.normalizer.report_loss((OUTPUTS,), kind, ", ".join(sorted(others)))
 
     def choose_media_type(
         self, parent: dict[str, Any], pointer: Pointer, field: str
@@ -299,14 +297,14 @@ class OperationReader:
         if not content:
             return {}, pointer, ""
         chosen, *others = sorted(
-            content, key=lambda kind: (not _JSON.match(kind), not _FORM.match(kind), kind)
+            content, key=lambda name: (not _JSON.match(name), not _FORM.match(name), name)
         )
         if others:
-            what = "media types other than one"
-            self.normalizer.report_loss((field,), what, ", ".join(others))
-        place = (*pointer, "content", chosen)
+            kind = "media types other than one"
+            self.normalizer.report_loss((field,), kind, ", ".join(others))
+        content_pointer = (*pointer, "content", chosen)
         definition, media_pointer = self.document.get_mapping(
-            content[chosen], place, "a media type"
+            content[chosen], content_pointer, "a media type"
         )
         return definition, media_pointer, chosen
 
@@ -316,8 +314,8 @@ def _merge_inputs(body: Schema, inputs: list[Input]) -> Schema:
     undescribed = [name for name in body.get("required", ()) if name not in body["properties"]]
     return {
         **body,
-        "properties": {given.name: given.schema for given in inputs},
-        "required": [*(given.name for given in inputs if given.required), *undescribed],
+        "properties": {item.name: item.schema for item in inputs},
+        "required": [*(item.name for item in inputs if item.required), *undescribed],
     }
 
 
@@ -341,8 +339,8 @@ def body_to_object(normalizer: Normalizer, body: Body, field: str, name: str) ->
     schema = normalizer.normalize(body.schema, (field,)) or {}
     if _has_fields(schema):
         if schema.get("required") and not body.required and field == INPUTS:
-            what = "a body that may be left out: what it needs is needed always here"
-            normalizer.report_loss((field,), what)
+            kind = "a body that may be left out: what it needs is needed always here"
+            normalizer.report_loss((field,), kind)
         return _distribute_examples(schema, [*body.examples, *schema.get("examples", [])])
     del normalizer.losses[loss_count:]  # reported again below, with the right pointers
     single = normalizer.normalize(body.schema, (field, name))
@@ -376,5 +374,5 @@ def _distribute_examples(schema: Schema, examples: list[Any]) -> Schema:
         ]
         if values and "examples" not in inner:
             fields[name] = {**inner, "examples": values}
-    kept = {key: schema[key] for key in schema if key != "examples"}
-    return {**kept, "properties": fields}
+    remaining = {key: schema[key] for key in schema if key != "examples"}
+    return {**remaining, "properties": fields}

@@ -75,10 +75,10 @@ def _path_operations(document: DocumentReader, path: str, value: Any) -> Iterato
     item, item_pointer = document.get_mapping(value, pointer, "a path item")
     for method in _METHODS:
         if method in item:
-            definition, place = document.get_mapping(
+            definition, operation_pointer = document.get_mapping(
                 item[method], (*item_pointer, method), "an operation"
             )
-            yield Operation(method, path, definition, place, item, item_pointer)
+            yield Operation(method, path, definition, operation_pointer, item, item_pointer)
 
 
 def list_parameters(
@@ -96,15 +96,15 @@ def list_parameters(
     ):
         keys = set()
         for index, value in enumerate(document.get(parent, pointer, "parameters", list)):
-            parameter, place = document.get_mapping(
+            parameter, parameter_pointer = document.get_mapping(
                 value, (*pointer, "parameters", index), "a parameter"
             )
-            key = _parameter_key(document, parameter, place)
+            key = _parameter_key(document, parameter, parameter_pointer)
             if key in keys:
-                what = "a parameter that occurs twice: the last one counts"
-                report_loss(("input_parameters", key[0]), what, key[1])
+                kind = "a parameter that occurs twice: the last one counts"
+                report_loss(("input_parameters", key[0]), kind, key[1])
             keys.add(key)
-            parameters[key] = parameter, place
+            parameters[key] = parameter, parameter_pointer
     return [parameter for key, parameter in parameters.items() if all(key)]
 
 

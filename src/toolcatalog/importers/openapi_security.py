@@ -43,8 +43,8 @@ def read_security(
         document.get_mapping(item, (*place, "security", index), "a security requirement")
         for index, item in enumerate(alternatives)
     ]
-    what = "alternatives of `security` other than the first"
-    losses = [Loss(("security",), what)] if len(needs) > 1 else []
+    kind = "alternatives of `security` other than the first"
+    losses = [Loss(("security",), kind)] if len(needs) > 1 else []
     if not needs or not all(need for need, _ in needs):
         return {"no_auth": True}, losses
     first, first_pointer = needs[0]
@@ -57,8 +57,8 @@ def read_security(
 def _unknown_security(no_auth: bool) -> tuple[dict[str, Any], list[Loss]]:
     if no_auth:
         return {"no_auth": True}, []
-    what = "no `security` in the source: authentication is taken as needed"
-    return {}, [Loss(("no_auth",), what, "use --no-auth if none is")]
+    kind = "no `security` in the source: authentication is taken as needed"
+    return {}, [Loss(("no_auth",), kind, "use --no-auth if none is")]
 
 
 def credential_parameters(document: DocumentReader) -> set[tuple[str, str]]:

@@ -151,10 +151,10 @@ def _value_pointer(pointer: Pointer) -> Pointer:
 def _removal_loss(pointer: Pointer, finding: Finding) -> Loss:
     *outer, last = pointer
     if isinstance(last, int):
-        what = f"a value in `{outer[-1]}`"
+        kind = f"a value in `{outer[-1]}`"
     else:
-        what = "a parameter" if outer[-1:] == ["properties"] or len(outer) == 1 else f"`{last}`"
-    return Loss(pointer, f"{what} that the catalog refuses", finding.message)
+        kind = "a parameter" if outer[-1:] == ["properties"] or len(outer) == 1 else f"`{last}`"
+    return Loss(pointer, f"{kind} that the catalog refuses", finding.message)
 
 
 def _remove_value(value: Any, pointer: Pointer) -> None:
@@ -228,5 +228,5 @@ def _text_place(finding: Finding) -> Pointer:
     return place if is_sample and len(place) < len(pointer) else pointer
 
 
-def _rule_loss(what: str, pointer: Pointer, finding: Finding) -> Loss:
-    return Loss(pointer, f"a text that the rule `{finding.rule}` refuses: {what}", finding.message)
+def _rule_loss(kind: str, pointer: Pointer, finding: Finding) -> Loss:
+    return Loss(pointer, f"a text that the rule `{finding.rule}` refuses: {kind}", finding.message)

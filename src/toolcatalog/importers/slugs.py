@@ -51,8 +51,8 @@ def toolkit_slug_from_server(name: str) -> str:
     no letters or digits.
     """
     words = re.findall("[a-z0-9]+", name.lower())
-    own = [word for word in words if word not in _SERVER_WORDS]
-    return "_".join(own or words)
+    product_words = [word for word in words if word not in _SERVER_WORDS]
+    return "_".join(product_words or words)
 
 
 def product_name(title: str) -> str:

@@ -92,12 +92,12 @@ class _ParameterWriter:
     is_input: bool
     is_served: bool
 
-    def convert_properties(self, own: Schema, pointer: Pointer) -> dict[str, Any]:
+    def convert_properties(self, schema: Schema, pointer: Pointer) -> dict[str, Any]:
         """Return the descriptions of an object's properties; `pointer` is their location."""
-        names = own.get("required")
+        names = schema.get("required")
         required_names = {*names} if isinstance(names, list) else ()
         described = {}
-        for name, inner in own.get("properties", {}).items():
+        for name, inner in schema.get("properties", {}).items():
             required = self.is_input and (name in required_names or inner.get("required") is True)
             if is_storable(name, 1):
                 described[name] = self.convert_description(inner, (*pointer, name), required)
@@ -106,15 +106,17 @@ class _ParameterWriter:
         return described
 
     def convert_description(
-        self, own: Schema, pointer: Pointer, required: bool = False, outer_type: str = ""
+        self, schema: Schema, pointer: Pointer, required: bool = False, outer_type: str = ""
     ) -> dict[str, Any]:
         """Return the description of one value.
 
         `outer_type` is the type of the description that this one is a branch of, or empty.
         """
-        self.report_required(own, pointer, required)
-        own = self.add_type(own, pointer, outer_type)
-        fields = {key: value for key in own for value in self.convert_keyword(key, own, pointer)}
+        self.report_required(schema, pointer, required)
+        schema = self.add_type(schema, pointer, outer_type)
+        fields = {
+            key: value for key in schema for value in self.convert_keyword(key, schema, pointer)
+        }
         if self.is_served and any(key in fields for key in BRANCHES):
             fields = _remove_type_of_branches(fields)
         first: dict[str, Any] = {
@@ -122,89 +124,89 @@ class _ParameterWriter:
         }
         return {**first, **({"required": True} if required else {}), **fields}
 
-    def report_required(self, own: Schema, pointer: Pointer, required: bool = False) -> None:
+    def report_required(self, schema: Schema, pointer: Pointer, required: bool = False) -> None:
         """Report what of `required` has no place.
 
         The argument `required` is true if the value itself is required.
         """
-        stated = own.get("required", [])
+        stated = schema.get("required", [])
         if stated and not self.is_input:
             self.report_loss((*pointer, "required"), "`required` of outputs")
         elif stated is True and not required:
             self.report_loss((*pointer, "required"), "`required` of a value without a name")
         for name in stated if isinstance(stated, list) and self.is_input else ():
-            if name not in own.get("properties", {}):
-                what = "a required property that is not described"
-                self.report_loss((*pointer, "required"), what, name)
+            if name not in schema.get("properties", {}):
+                kind = "a required property that is not described"
+                self.report_loss((*pointer, "required"), kind, name)
 
-    def add_type(self, own: Schema, pointer: Pointer, outer_type: str) -> Schema:
+    def add_type(self, schema: Schema, pointer: Pointer, outer_type: str) -> Schema:
         """Return the schema with a `type` or branches, which the format requires.
 
         A schema without any indication of its type may be any value.
         """
-        if own.get("type") == "null":
-            return {**own, "type": "string", "nullable": True, "enum": [None]}
-        if "type" in own or any(own.get(key) for key in BRANCHES):
-            return own
-        kinds = self.guess_types(own, pointer, outer_type)
+        if schema.get("type") == "null":
+            return {**schema, "type": "string", "nullable": True, "enum": [None]}
+        if "type" in schema or any(schema.get(key) for key in BRANCHES):
+            return schema
+        kinds = self.guess_types(schema, pointer, outer_type)
         nullable = {"nullable": True} if "null" in kinds else {}
         types = [kind for kind in kinds if kind != "null"] or ["string"]
         if len(types) == 1:
-            return {"type": types[0], **own, **nullable}
-        return {**own, "anyOf": [{"type": kind} for kind in types], **nullable}
+            return {"type": types[0], **schema, **nullable}
+        return {**schema, "anyOf": [{"type": kind} for kind in types], **nullable}
 
-    def guess_types(self, own: Schema, pointer: Pointer, outer_type: str) -> list[str]:
+    def guess_types(self, schema: Schema, pointer: Pointer, outer_type: str) -> list[str]:
         """Return the types that the values of a schema without `type` may have."""
-        if "enum" in own:
-            return [*dict.fromkeys(_TYPE_NAMES[type(value)] for value in own["enum"])]
+        if "enum" in schema:
+            return [*dict.fromkeys(_TYPE_NAMES[type(value)] for value in schema["enum"])]
         if outer_type:
             return [outer_type]
         implied = [
-            kind
-            for kind in ("string", "number", "array", "object")
-            if any(key in own for key in type_keywords(kind))
+            name
+            for name in ("string", "number", "array", "object")
+            if any(key in schema for key in type_keywords(name))
         ]
         if len(implied) != 1:
             return [*_ANY_TYPE]
-        what = "no `type` in the source: taken from the other keywords"
-        self.report_loss((*pointer, "type"), what, implied[0])
+        kind = "no `type` in the source: taken from the other keywords"
+        self.report_loss((*pointer, "type"), kind, implied[0])
         return implied
 
-    def convert_keyword(self, key: str, own: Schema, pointer: Pointer) -> Iterator[Any]:
+    def convert_keyword(self, key: str, schema: Schema, pointer: Pointer) -> Iterator[Any]:
         """Yield the value of a keyword in the catalog format, or nothing if it has no place."""
-        value = own[key]
+        value = schema[key]
         if key == "properties":
-            yield self.convert_properties(own, (*pointer, key))
+            yield self.convert_properties(schema, (*pointer, key))
         elif key == "items" or (key == "additionalProperties" and isinstance(value, dict)):
             yield self.convert_description(value, (*pointer, key))
         elif key in BRANCHES:
             if value:
-                yield self.convert_branches(key, own, pointer)
+                yield self.convert_branches(key, schema, pointer)
         elif key in ("enum", "examples"):
             yield from self.filter_values(key, value, pointer)
         elif key in _SUPPORTED_KEYWORDS and is_storable(value, len(pointer) + 2):
             yield value
         elif key != "required":
-            what = (
+            kind = (
                 " with a value that no catalog file can hold" if key in _SUPPORTED_KEYWORDS else ""
             )
-            self.report_loss((*pointer, key), f"`{key}`{what}")
+            self.report_loss((*pointer, key), f"`{key}`{kind}")
 
-    def convert_branches(self, key: str, own: Schema, pointer: Pointer) -> list[dict[str, Any]]:
+    def convert_branches(self, key: str, schema: Schema, pointer: Pointer) -> list[dict[str, Any]]:
         """Return the descriptions of the branches of a choice."""
-        outer = own.get("type", "")
+        outer = schema.get("type", "")
         return [
             self.convert_description(branch, (*pointer, key, index), outer_type=outer)
-            for index, branch in enumerate(own[key])
+            for index, branch in enumerate(schema[key])
         ]
 
     def filter_values(self, key: str, values: list[Any], pointer: Pointer) -> Iterator[list[Any]]:
         """Yield a list of values without those that a file cannot hold."""
-        kept = [value for value in values if is_storable(value, len(pointer) + 3)]
-        if len(kept) < len(values):
+        storable = [value for value in values if is_storable(value, len(pointer) + 3)]
+        if len(storable) < len(values):
             self.report_loss((*pointer, key), f"a value of `{key}` that no catalog file can hold")
-        if kept or not values:
-            yield kept
+        if storable or not values:
+            yield storable
 
 
 def _remove_type_of_branches(fields: dict[str, Any]) -> dict[str, Any]:

@@ -110,12 +110,12 @@ def _definition_losses(definition: Mapping[str, Any]) -> Iterator[Loss]:
     for key in definition:
         if key not in _KNOWN_FIELDS:
             yield Loss((key,), f"`{key}` of a tool")
-    for key, kind in _FIELD_TYPES.items():
-        if not isinstance(definition.get(key), (kind, type(None))):
+    for key, field_type in _FIELD_TYPES.items():
+        if not isinstance(definition.get(key), (field_type, type(None))):
             yield Loss((key,), f"`{key}` of a form that is not read")
     if others := _other_versions(definition):
-        what = "`available_versions` other than the one that is described"
-        yield Loss(("available_versions",), what, ", ".join(others))
+        kind = "`available_versions` other than the one that is described"
+        yield Loss(("available_versions",), kind, ", ".join(others))
     details, name = definition.get("deprecated"), definition.get("name")
     if isinstance(details, dict) and details.get("displayName", name) != name:
         yield Loss(("deprecated", "displayName"), "`displayName` other than the name")

@@ -132,11 +132,11 @@ def build_files(
 
 def check_tool_count(tools: int, size: int) -> None:
     """Raise UsageError if a document of `size` bytes contains implausibly many tools."""
-    most = max(size, _MIN_COUNTED_SIZE) // _BYTES_PER_TOOL
-    if tools > most:
+    limit = max(size, _MIN_COUNTED_SIZE) // _BYTES_PER_TOOL
+    if tools > limit:
         raise UsageError(
             f"There are {tools:,} tools here, and a document of this size may bring "
-            f"{most:,}: import a part of them at a time."
+            f"{limit:,}: import a part of them at a time."
         )
 
 
@@ -195,12 +195,12 @@ class _ImportBuilder:
             self.merge_toolkit_fields(slug, toolkit, new.toolkit)
 
     def report_unusable_slug(self, new: ImportedTool, slug: str) -> None:
-        what = (
+        kind = (
             "which no toolkit can be guessed from"
             if names.is_valid(names.TOOL_SLUG, slug)
             else "which no tool can have"
         )
-        self.add_note(new.slug, Loss((), f"a tool left out for its slug, {what}"))
+        self.add_note(new.slug, Loss((), f"a tool left out for its slug, {kind}"))
 
     def repair_tool(
         self, new: ImportedTool, slug: str, toolkit: str, version: str
@@ -208,8 +208,8 @@ class _ImportBuilder:
         """Return the value of a tool's file, or None, with a note, if there can be no such file."""
         # checked first, because validating a large value takes long
         if yaml_reader.has_too_many_values(new.value):
-            what = f"a tool left out: its file would {_TOO_MANY_VALUES}"
-            self.add_note(slug, *new.losses, Loss((), what))
+            kind = f"a tool left out: its file would {_TOO_MANY_VALUES}"
+            self.add_note(slug, *new.losses, Loss((), kind))
             return None
         location = Location("tool", {"toolkit": toolkit, "tool": slug, "version": version})
         document = Document(slug, location, new.value, True)
@@ -275,8 +275,8 @@ class _ImportBuilder:
         if isinstance(stated, str) and names.is_valid(names.TOOLKIT_SLUG, stated):
             return stated
         if stated is not None:
-            what = "a toolkit's slug that no toolkit can have"
-            self.add_note(slug, Loss(("toolkit", "slug"), what, str(stated)))
+            kind = "a toolkit's slug that no toolkit can have"
+            self.add_note(slug, Loss(("toolkit", "slug"), kind, str(stated)))
         if self.options.toolkit:
             return self.options.toolkit
         lower = slug.lower().replace("-", "_")
@@ -295,17 +295,17 @@ class _ImportBuilder:
         chosen = self.options.version
         stated = new.version if versions.is_version(new.version) else ""
         if new.version not in ("", chosen or stated or UNDATED_VERSION):
-            what = "`version` other than the one imported"
-            self.add_note(slug, Loss(("version",), what, new.version))
+            kind = "`version` other than the one imported"
+            self.add_note(slug, Loss(("version",), kind, new.version))
         return chosen or (stated if stated != UNDATED_VERSION else "")
 
     def merge_toolkit_fields(self, slug: str, toolkit: str, fields: Mapping[str, Any]) -> None:
         """Merge the fields that one tool gives for its toolkit; the first value is kept."""
-        known = self.toolkit_fields.setdefault(toolkit, {})
+        merged = self.toolkit_fields.setdefault(toolkit, {})
         for key, value in fields.items():
-            if known.setdefault(key, value) != value:
-                what = f"`{key}` of the toolkit other than the first"
-                self.add_note(slug, Loss(("toolkit", key), what))
+            if merged.setdefault(key, value) != value:
+                kind = f"`{key}` of the toolkit other than the first"
+                self.add_note(slug, Loss(("toolkit", key), kind))
 
     def add_other_files(self, existing_paths: Collection[str]) -> None:
         """Add the files of new toolkits, and of the catalog if it is new."""
@@ -322,10 +322,10 @@ class _ImportBuilder:
         name = toolkit.replace("_", " ").replace("-", " ").title().strip() or toolkit
         location = Location("toolkit", {"toolkit": toolkit})
         document = Document(f"toolkits/{toolkit}/toolkit.yaml", location, value, True)
-        kept, losses = repair(document, {"name": name}, self.options.rules)
-        kept = kept or {"name": name}
-        data = yaml_writer.to_yaml(kept)
-        if fault := _size_fault(kept, data):
+        repaired, losses = repair(document, {"name": name}, self.options.rules)
+        repaired = repaired or {"name": name}
+        data = yaml_writer.to_yaml(repaired)
+        if fault := _size_fault(repaired, data):
             data = yaml_writer.to_yaml({"name": name})
             losses = [Loss((), f"a toolkit's texts: its file would {fault}")]
         self.files[document.path] = data

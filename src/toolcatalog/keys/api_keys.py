@@ -53,12 +53,6 @@ def random_base62(length: int) -> str:
     return "".join(secrets.choice(_BASE62) for _ in range(length))
 
 
-def is_well_formed(secret: str) -> bool:
-    """Return whether a text has the form and checksum of a key, known or not."""
-    shape = re.fullmatch(SECRET_PREFIX + "[0-9A-Za-z]{36}", secret)
-    return shape is not None and hmac.compare_digest(_secret_checksum(secret[:-6]), secret[-6:])
-
-
 def redact(text: str) -> str:
     """Return a text for a log, with `tc_[redacted]` in place of each key, valid or not.
 

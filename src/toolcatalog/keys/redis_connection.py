@@ -121,10 +121,7 @@ def load_library() -> Any:
     The result is Any, because the library's types do not say whether a result must be awaited.
     """
     try:
-        import redis.asyncio.cluster  # noqa: PLC0415 - an optional extra
-        import redis.asyncio.retry  # noqa: PLC0415
-        import redis.asyncio.sentinel  # noqa: PLC0415
-        import redis.sentinel  # noqa: PLC0415
+        import redis.asyncio  # noqa: PLC0415 - an optional extra; imports the rest of the package
     except ImportError:
         raise UsageError(
             "Redis needs the package redis: run `pip install 'toolcatalog[redis]'`."

@@ -7,7 +7,7 @@ from functools import lru_cache
 from toolcatalog.catalog.model import Catalog, ToolVersion
 from toolcatalog.errors import Finding
 from toolcatalog.lint.rule import CatalogRule, ToolRule, iter_active
-from toolcatalog.lint.texts import ToolView
+from toolcatalog.lint.views import ToolView
 
 READ_ONLY = "readOnlyHint"
 DESTRUCTIVE = "destructiveHint"

@@ -12,7 +12,7 @@ from itertools import islice
 from toolcatalog.catalog.model import ROUTER, Catalog, ToolSummary
 from toolcatalog.errors import Finding, Pointer
 from toolcatalog.lint.rule import CatalogRule, ToolRule, iter_active
-from toolcatalog.lint.texts import ToolView
+from toolcatalog.lint.views import ToolView
 
 # characters that OpenAI, Gemini and older Anthropic clients allow in a function name
 _MAX_SLUG_LENGTH = 64

@@ -12,7 +12,7 @@ from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.encoding import dump_json
 from toolcatalog.errors import Finding, Pointer
 from toolcatalog.lint.rule import ToolRule
-from toolcatalog.lint.texts import ToolView
+from toolcatalog.lint.views import ToolView
 
 _MAX_DEPTH = 5  # levels of nested objects; the arguments object is the first
 _MAX_PARAMETERS = 100

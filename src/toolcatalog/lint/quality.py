@@ -11,9 +11,8 @@ from functools import lru_cache
 
 from toolcatalog.catalog.model import Catalog, ToolVersion
 from toolcatalog.errors import Finding
-from toolcatalog.lint.parameter_nodes import ParameterNode
 from toolcatalog.lint.rule import CatalogRule, ToolRule, iter_newest
-from toolcatalog.lint.texts import ToolView
+from toolcatalog.lint.views import ParameterNode, ToolView
 
 _MIN_WORDS = 3  # words: a shorter text is only a title
 _BRIEF_WORDS = 8  # words: a shorter text cannot say when to use the tool

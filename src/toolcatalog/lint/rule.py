@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from toolcatalog.catalog.model import Catalog, ToolSummary
 from toolcatalog.errors import Finding
-from toolcatalog.lint.texts import ToolView
+from toolcatalog.lint.views import ToolView
 
 
 class ToolRule(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from toolcatalog.errors import Finding
 from toolcatalog.lint.rule import ToolRule
 from toolcatalog.lint.secret_patterns import SECRET_KINDS, SecretKind
-from toolcatalog.lint.texts import KeywordMatcher, ToolView
+from toolcatalog.lint.views import KeywordMatcher, ToolView
 
 _SHOWN_LENGTH = 8  # characters of a key that a message repeats
 _MIN_DISTINCT_CHARS = 8  # distinct characters: random keys have more
@@ -132,8 +132,8 @@ def check_script_links(view: ToolView) -> Iterator[Finding]:
     """No text contains a link that runs a script when it is opened."""
     tool = view.tool
     for text in view.texts if _SCRIPT_KEYWORDS.matches(view.normalized_text) else ():
-        if found := _SCRIPT_LINK.search(text.value):
-            message = f"a link that runs a script where it is opened: `{found[0]}`"
+        if match := _SCRIPT_LINK.search(text.value):
+            message = f"a link that runs a script where it is opened: `{match[0]}`"
             yield text.make_finding(
                 tool,
                 "link-script",
@@ -147,10 +147,10 @@ def check_data_links(view: ToolView) -> Iterator[Finding]:
     """No text contains a link with embedded data."""
     tool = view.tool
     for text in view.texts if _DATA_KEYWORDS.matches(view.normalized_text) else ():
-        found = _DATA_LINK.search(text.value)
-        if found and not _SCRIPT_LINK.match(found[0]):
+        match = _DATA_LINK.search(text.value)
+        if match and not _SCRIPT_LINK.match(match[0]):
             message, help = (
-                f"a link that carries {len(found[0]):,} characters which no one reads",
+                f"a link that carries {len(match[0]):,} characters which no one reads",
                 "link to the file, or shorten it with `...`",
             )
             yield text.make_finding(tool, "link-data", message, help)

@@ -16,7 +16,7 @@ from toolcatalog.catalog.model import Catalog, ToolSummary
 from toolcatalog.errors import Finding
 from toolcatalog.lint import lookalikes
 from toolcatalog.lint.rule import CatalogRule, ToolRule, iter_urls
-from toolcatalog.lint.texts import KeywordMatcher, ToolView
+from toolcatalog.lint.views import KeywordMatcher, ToolView
 
 _MAX_LISTED = 3  # characters that a message names
 _MAX_QUOTED = 80  # characters of a text that a message repeats

@@ -23,7 +23,6 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from toolcatalog.errors import UsageError
-from toolcatalog.publish.aws_credentials import find_credentials
 
 try:
     from obstore import exceptions, store
@@ -34,6 +33,7 @@ else:
 
 if TYPE_CHECKING:
     from obstore import Attributes, PutMode
+    from obstore.auth.boto3 import Boto3CredentialProvider
     from obstore.store import ObjectStore, RetryConfig
 
 SCHEMES = ("s3", "gs", "az", "file")
@@ -120,7 +120,7 @@ class ObjectStorage:
                 self._folder = local.prefix
             else:
                 self._folder = None
-                provider = find_credentials() if url.startswith("s3://") else None
+                provider = _find_credentials() if url.startswith("s3://") else None
                 self._store = (
                     store.from_url(url, retry_config=_RETRY, credential_provider=provider)
                     if provider
@@ -332,6 +332,33 @@ def run_parallel(
             queue.put(None)
         for thread in pool:
             thread.join()
+
+
+def _find_credentials() -> "Boto3CredentialProvider | None":
+    """Return a provider of the credentials in ~/.aws; None if there are none.
+
+    Keys in the environment take precedence. Raises UsageError if AWS_PROFILE is set and the package
+    boto3 is not installed, or if the files cannot be used.
+    """
+    profile = os.environ.get("AWS_PROFILE")
+    has_files = any(_find_aws_file(name).is_file() for name in ("config", "credentials"))
+    if os.environ.get("AWS_ACCESS_KEY_ID") or not (profile or has_files):
+        return None
+    try:
+        from toolcatalog.publish import aws_credentials  # noqa: PLC0415 - an optional extra
+    except ImportError:
+        if profile is None:
+            return None
+        raise UsageError(
+            "AWS_PROFILE needs the package boto3: run `pip install 'toolcatalog[aws]'`."
+        ) from None
+    return aws_credentials.find_credentials()
+
+
+def _find_aws_file(name: str) -> Path:
+    """Return the path of the AWS file `config` or `credentials`."""
+    variable = "AWS_CONFIG_FILE" if name == "config" else "AWS_SHARED_CREDENTIALS_FILE"
+    return Path(os.environ.get(variable) or Path("~/.aws").expanduser() / name)
 
 
 def _work(

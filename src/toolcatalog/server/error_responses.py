@@ -56,7 +56,8 @@ def unauthorized(*, has_key: bool, has_authorization: bool = False) -> ErrorDeta
     """Return the error for a request without a valid key.
 
     `has_key`: it has a header `x-api-key`; `has_authorization`: it has the header `Authorization`,
-    which this route does not read. The text is the same for an unknown, expired or revoked key, so that guessing reveals nothing.
+    which this route does not read. The text is the same for an unknown, expired or revoked key, so
+    that guessing reveals nothing.
     """
     fix = (
         "Send an active project API key in the header x-api-key; `toolcatalog keys create` "

@@ -137,7 +137,10 @@ def invalid_slug_error(slug: str) -> ErrorDetail:
         if names.is_valid(names.TOOL_SLUG, capitals)
         else ", as in GITHUB_CREATE_ISSUE."
     )
-    wanted = f"Slugs have capital letters, digits, `_` and `-`, and at most {names.MAX_LENGTH} characters"
+    wanted = (
+        f"Slugs have capital letters, digits, `_` and `-`, and at most {names.MAX_LENGTH} "
+        f"characters"
+    )
     return _invalid_parameter("tool_slug", slug, "a tool slug", wanted + example)
 
 

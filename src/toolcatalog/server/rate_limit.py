@@ -70,7 +70,10 @@ class LimitStatus(NamedTuple):
 
     def to_error(self) -> ErrorDetail:
         """Return the error for a request beyond the rate."""
-        line = f"x-api-key: this key may list {self.rate.limit} times in {self.rate.period} s, and has done so."
+        line = (
+            f"x-api-key: this key may list {self.rate.limit} times in {self.rate.period} s, "
+            f"and has done so."
+        )
         return ErrorDetail(
             429, "rate_limited", line, f"Try again in {self._retry_after()} s, as Retry-After says."
         )

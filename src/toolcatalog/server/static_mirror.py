@@ -247,7 +247,7 @@ def _count_pages(total: int, size: int) -> int:
 def _toolkit_files(
     store: Store, selection: MirrorSelection, progress: Progress
 ) -> Iterator[MirrorFile]:
-    """Yield slugs, toolkits, categories and MCP servers as the API answers a key for the toolkits."""
+    """Yield slugs, toolkits, categories and MCP servers as the API lists them for a key."""
     key = _make_key(selection)
     api = Operations(store)
     yield MirrorFile("slugs.json", _join(api.list_slugs(key, b"")))

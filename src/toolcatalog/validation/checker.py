@@ -268,7 +268,7 @@ def _lint_catalog(
     severities: Collection[str],
 ) -> LintFindings:
     """Return the lint findings of the files and of the whole catalog with these severities."""
-    rules = severity.rules_with_severity(catalog.about, severities)
+    rules = severity.rules_with_severities(catalog.about.rules, severities)
     findings, commented_paths = select_findings(files).with_rules(rules)
     catalog_findings = (
         finding

@@ -49,8 +49,9 @@ def check_all(
     """Return all findings of all rules.
 
     `invalid_paths` are files that failed schema validation. The catalog contains their valid
-    values, or for `stub_paths` (default: all of them) only stubs, so that references to them are not reported too. Stubs
-    get no findings here, and rules that count tools run only if there are no invalid files.
+    values, or for `stub_paths` (default: all of them) only stubs, so that references to them are
+    not reported too. Stubs get no findings here, and rules that count tools run only if there are
+    no invalid files.
     """
     findings = [
         finding
@@ -282,7 +283,7 @@ def check_replacements(catalog: Catalog) -> Iterator[Finding]:
 
 
 def _check_replacements(
-    what: str, deprecated: Iterable[tuple[str, str, str]], slugs: Collection[str]
+    noun: str, deprecated: Iterable[tuple[str, str, str]], slugs: Collection[str]
 ) -> Iterator[Finding]:
     pointer = ("deprecation", "replaced_by")
     for path, slug, replacement in deprecated:
@@ -296,7 +297,7 @@ def _check_replacements(
                 help="name another tool, or remove the line",
             )
         elif replacement and replacement not in slugs:
-            yield _unknown_reference(path, pointer, what, replacement, slugs)
+            yield _unknown_reference(path, pointer, noun, replacement, slugs)
 
 
 def check_auth_config_references(catalog: Catalog) -> Iterator[Finding]:

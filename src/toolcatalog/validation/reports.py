@@ -162,8 +162,8 @@ def render_junit(
     return f"{_XML_DECLARATION}{ET.tostring(root, encoding='unicode')}\n"
 
 
-def _format_count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def _format_count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _rank(problem: Problem) -> int:

@@ -23,7 +23,8 @@ def _split_ids(text: str) -> tuple[str, ...]:
 GROUPS: Mapping[str, Sequence[str]] = {
     "Files": _split_ids(
         "catalog-missing file-unexpected file-link file-unreadable file-too-large "
-        "name-toolkit name-tool name-version name-session name-auth-config logo-invalid font-invalid "
+        "name-toolkit name-tool name-version name-session name-auth-config logo-invalid "
+        "font-invalid "
         "too-many"
     ),
     "YAML": _split_ids(
@@ -83,15 +84,6 @@ def load_summary(rule: str) -> str:
 
 def default_severity(rule: str) -> str:
     """Return the severity of a rule without overrides in `catalog.yaml`: error, warning or note."""
-    return _severity_line(rule).removesuffix(_ALWAYS_SUFFIX)
-
-
-def is_always_error(rule: str) -> bool:
-    """Return whether `catalog.yaml` cannot change the severity of the rule."""
-    return _severity_line(rule).endswith(_ALWAYS_SUFFIX)
-
-
-def _severity_line(rule: str) -> str:
     lines = load_page(rule).splitlines()
     line = next(line for line in lines if line.startswith(_SEVERITY_PREFIX))
-    return line.removeprefix(_SEVERITY_PREFIX)
+    return line.removeprefix(_SEVERITY_PREFIX).removesuffix(_ALWAYS_SUFFIX)

@@ -27,7 +27,7 @@ from toolcatalog.catalog.model import (
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding
 from toolcatalog.lint.registry import CATALOG_RULES, TEXT_RULES, TOOL_RULES
 from toolcatalog.lint.rule import HISTORY_SEVERITIES, ToolRule
-from toolcatalog.lint.texts import FileView, ToolView
+from toolcatalog.lint.views import FileView, ToolView
 
 SEVERITIES = ("error", "warning", "note")
 UNUSED_SUPPRESSION, SCHEMA_COMMENT = "ignore-unused", "schema-comment"
@@ -60,11 +60,6 @@ def applies_to_older_versions(rule: str) -> bool:
     return rule.startswith("deprecation-") or DEFAULT_SEVERITIES[rule] == "error"
 
 
-def rules_with_severity(about: About, severities: Collection[str]) -> set[str]:
-    """Return the rules with a configurable severity whose effective severity is one of these."""
-    return rules_with_severities(about.rules, severities)
-
-
 def rules_with_severities(overrides: Mapping[str, str], severities: Collection[str]) -> set[str]:
     """Return the rules whose severity, with these overrides, is one of these."""
     return {
@@ -77,9 +72,9 @@ def check_record(
 ) -> list[Finding]:
     """Return the lint findings of one file that is valid against its schema.
 
-    Only `rules` are checked. Findings are limited per rule, so that many findings of one rule do not hide those of another
-    with a higher severity. A meta tool is checked with sample values for its placeholders. In files
-    other than tools only the texts are checked, for security.
+    Only `rules` are checked. Findings are limited per rule, so that many findings of one rule do
+    not hide those of another with a higher severity. A meta tool is checked with sample values for
+    its placeholders. In files other than tools only the texts are checked, for security.
     """
     tool_rules = [rule for rule in TOOL_RULES if rule.rule in rules]
     match record:

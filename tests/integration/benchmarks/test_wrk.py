@@ -57,8 +57,8 @@ def send(recorder: ThreadingHTTPServer, folder: Path, first: int | None) -> wrk.
     return wrk.run_wrk(f"http://{host}", 2**22 + 1, folder / "requests.txt", 1, 1, first, cores=[0])
 
 
-def test_no_two_requests_have_the_same_bytes(recorder: ThreadingHTTPServer, tmp_path: Path) -> None:
-    """Each has the profile's headers, the API key, and an id that no other one has."""
+def test_requests_have_unique_bytes(recorder: ThreadingHTTPServer, tmp_path: Path) -> None:
+    """The headers of the profile, the API key, and a unique id."""
     run = send(recorder, tmp_path, first=None)
     assert run.errors == 0
     assert run.requests > len(LINES)
@@ -73,7 +73,7 @@ def test_no_two_requests_have_the_same_bytes(recorder: ThreadingHTTPServer, tmp_
 
 
 def test_new_queries_are_sent_in_order(recorder: ThreadingHTTPServer, tmp_path: Path) -> None:
-    """They start at an index, or one later, and the first one follows the last one."""
+    """From a random start, and cyclic."""
     send(recorder, tmp_path, first=47)
     indexes = [int(path.rpartition("/")[2]) for path, _ in Recorder.requests]
     assert indexes[0] in (47, 48)  # wrk creates a request to check the script

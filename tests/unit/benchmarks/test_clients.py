@@ -8,7 +8,7 @@ def listing(seconds: float, digest: str = "d", tools: int = 40) -> ListRun:
     return ListRun("client 1", tools, seconds, digest, cpu=seconds / 2)
 
 
-def test_figures_are_medians() -> None:
+def test_results_are_medians() -> None:
     """Three rounds of one server, one of the other."""
     summary = summarize({"ours": [listing(3), listing(1), listing(2)], "fastapi": [listing(8)]})
     assert summary == {
@@ -19,7 +19,7 @@ def test_figures_are_medians() -> None:
     }
 
 
-def test_lists_that_differ_are_faults() -> None:
+def test_different_lists_are_errors() -> None:
     """Other slugs, or fewer."""
     runs = {"ours": [listing(1), listing(1, digest="e")], "fastapi": [listing(1, tools=39)]}
     assert summarize(runs)["faults"] == 2

@@ -39,8 +39,8 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> CatalogSample:
 
 
 @pytest.mark.parametrize("name", BY_NAME)
-def test_a_seed_gives_the_same_queries(sample: CatalogSample, name: str) -> None:
-    """Each operation has about 2,000 repeated queries."""
+def test_seed_determines_the_queries(sample: CatalogSample, name: str) -> None:
+    """About 2,000 repeated queries for each operation."""
     operation = BY_NAME[name]
     queries = workload.draw_queries(operation, sample, REPEATED)
     assert queries == workload.draw_queries(operation, sample, REPEATED)
@@ -53,7 +53,7 @@ def test_new_queries_are_distinct(sample: CatalogSample) -> None:
 
 
 def test_pages_have_filters_and_positions(sample: CatalogSample) -> None:
-    """Pages of 20 are of all tools, of a toolkit, and of a tag, each with the slug before it."""
+    """Pages of 20 are of all tools, a toolkit, and a tag, each with the slug before it."""
     queries = workload.draw_queries(BY_NAME["list20"], sample, REPEATED)
     counts = [
         sum(bool(query.toolkits) for query in queries),
@@ -68,7 +68,7 @@ def test_pages_have_filters_and_positions(sample: CatalogSample) -> None:
         assert (query.size, query.after) == (20, before)
 
 
-def test_a_query_has_a_path_at_each_server() -> None:
+def test_query_has_a_path_for_each_server() -> None:
     """A page, a filter, and words."""
     page = ToolQuery(page=2, size=20, after="AB_19")
     assert urls.to_api_path(page) == "/api/v3.1/tools?limit=20&cursor=MjoyMA%3D%3D"
@@ -84,8 +84,10 @@ def test_a_query_has_a_path_at_each_server() -> None:
     assert urls.to_datasette_path(words).endswith("q=%22list%22%20OR%20%22users%22&size=20&skip=20")
 
 
-def test_the_main_profile_and_plain_have_every_operation() -> None:
-    """Other profiles have get and the page of 20; only httpx is compared with other services."""
+def test_profiles_have_operations() -> None:
+    """Main and plain have all, others get and the page of 20; only httpx is compared with other
+    services.
+    """
     cases = workload.load_cases()
     names = {profile: [c for c in cases if c.profile == profile] for profile in ("httpx", "node")}
     assert len(names["httpx"]) == len(DRAWN)

@@ -20,22 +20,21 @@ FOLDERS = [f"toolkits/kit{number % 7}/KIT{number % 7}_TOOL_{number}" for number 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size=1, max_size=8)
 
 
-def test_a_batch_is_a_run_of_slugs() -> None:
-    """All tools in the order of their slugs, once each, cut into batches of about 64."""
-    found = split_into_batches(FOLDERS)
-    assert [folder for batch in found for folder in batch] == sorted(
+def test_batch_is_a_run_of_slugs() -> None:
+    """All tools in order, each once, in batches of about 64."""
+    result = split_into_batches(FOLDERS)
+    assert [folder for batch in result for folder in batch] == sorted(
         FOLDERS, key=lambda folder: folder.rpartition("/")[2]
     )
-    assert all(found)
-    assert 30 < len(FOLDERS) / len(found) < 130
+    assert all(result)
+    assert 30 < len(FOLDERS) / len(result) < 130
     assert split_into_batches([]) == []
     assert split_into_batches(FOLDERS[:1]) == [(FOLDERS[0],)]
 
 
 @example_settings(33)
 @given(st.lists(st.tuples(NAMES, NAMES), max_size=30, unique=True), st.randoms())
-def test_order_does_not_matter(names: list[tuple[str, str]], draw: random.Random) -> None:
-    """Whatever the names are and whatever order they are found in."""
+def test_input_order_does_not_matter(names: list[tuple[str, str]], draw: random.Random) -> None:
     folders = [f"toolkits/{toolkit}/{slug}" for toolkit, slug in names]
     shuffled = draw.sample(folders, len(folders))
     assert split_into_batches(shuffled) == split_into_batches(folders)
@@ -44,30 +43,30 @@ def test_order_does_not_matter(names: list[tuple[str, str]], draw: random.Random
     )
 
 
-def test_none_is_very_large() -> None:
-    """What is compiled where one tool has changed is not much more than a batch is on average."""
+def test_batch_size_is_limited() -> None:
+    """So that a changed tool compiles not much more than the average."""
     sizes = [*map(len, split_into_batches(FOLDERS))]
     assert sum(size * size for size in sizes) / sum(sizes) < 1.5 * sum(sizes) / len(sizes)
 
 
 @pytest.mark.parametrize("number", [*range(0, 3000, 97)])
 def test_boundaries_move_only_locally(number: int) -> None:
-    """One tool less changes the batch that had it, and now and then a few beside it."""
+    """A removed tool changes its batch and rarely a few neighbors."""
     whole = {*split_into_batches(FOLDERS)}
     fewer = {*split_into_batches([*FOLDERS[:number], *FOLDERS[number + 1 :]])}
     assert len(whole - fewer) <= 3
     assert len(fewer - whole) <= 3
 
 
-def test_a_tool_that_starts_a_batch() -> None:
-    """Without it, the batch before takes some of its batch; all that do not lie near stay."""
-    found = split_into_batches(FOLDERS)
+def test_removing_the_first_tool_of_a_batch() -> None:
+    """The batch before takes some of its tools; distant batches stay."""
+    result = split_into_batches(FOLDERS)
     for place in range(1, 20):
-        first = found[place][0]
+        first = result[place][0]
         others = split_into_batches([folder for folder in FOLDERS if folder != first])
-        assert found[: place - 1] == others[: place - 1]
-        assert len({*found} - {*others}) <= 6
-        assert others[place - 1][: len(found[place - 1])] == found[place - 1]
+        assert result[: place - 1] == others[: place - 1]
+        assert len({*result} - {*others}) <= 6
+        assert others[place - 1][: len(result[place - 1])] == result[place - 1]
 
 
 SETTLED = 2.1  # seconds after which the state of a file is relied on
@@ -103,7 +102,7 @@ def deleted(folder: Path) -> None:
     (folder / "one.yaml").unlink()
 
 
-def added(folder: Path) -> None:
+def with_tool(folder: Path) -> None:
     (folder / "new.yaml").write_text("new")
 
 
@@ -132,11 +131,11 @@ def emptied(folder: Path) -> None:
         file.unlink()
 
 
-def noted(folder: Path) -> None:
+def record_states(folder: Path) -> None:
     (folder / "README.md").write_text("No data.")
 
 
-def made_anew(folder: Path) -> None:
+def recreate(folder: Path) -> None:
     shutil.rmtree(folder)
     folder.mkdir()
     (folder / "one.yaml").write_text("one")
@@ -147,9 +146,22 @@ def removed(folder: Path) -> None:
 
 
 CHANGES: list[Change] = [
-    written, same_size, same_size_and_time, replaced, touched, deleted, added, renamed, exchanged, linked, deeper, emptied, noted, made_anew,
+    written,
+    same_size,
+    same_size_and_time,
+    replaced,
+    touched,
+    deleted,
+    with_tool,
+    renamed,
+    exchanged,
+    linked,
+    deeper,
+    emptied,
+    record_states,
+    recreate,
     removed,
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")
@@ -166,16 +178,16 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def seen(root: Path, folder: str, rows: list[FolderRow]) -> list[FolderRow]:
-    """What a look at a folder gives to be noted, after a look at what it tells."""
-    found = batches.scan_folders(root, [folder], rows)
+def list_folder(root: Path, folder: str, rows: list[FolderRow]) -> list[FolderRow]:
+    """List a folder twice and return the recorded state."""
+    result = batches.scan_folders(root, [folder], rows)
     truth = {
         path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in (root / folder).rglob("*.yaml")
     }
-    assert dict(found.files) == truth
-    assert bool(found.rows) == bool(truth)
-    return [*found.rows]
+    assert dict(result.files) == truth
+    assert bool(result.rows) == bool(truth)
+    return [*result.rows]
 
 
 def marked(rows: list[FolderRow]) -> list[FolderRow]:
@@ -187,35 +199,31 @@ def marked(rows: list[FolderRow]) -> list[FolderRow]:
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-def test_every_change_is_seen(change: Change, root: Path) -> None:
-    """Whatever happens to the files of a folder, the next look tells what there is now, and so does
-    the one after.
-    """
+def test_every_change_of_a_folder_is_found(change: Change, root: Path) -> None:
+    """In the next listing and the one after."""
     folder = f"toolkits/kit/{change.__name__}"
-    rows = seen(root, folder, [])
+    rows = list_folder(root, folder, [])
     assert batches.are_files_unchanged(root, [folder], rows)
     change(root / folder)
     assert not batches.are_files_unchanged(root, [folder], rows)
     if (root / folder).exists():
-        seen(root, folder, seen(root, folder, rows))
+        list_folder(root, folder, list_folder(root, folder, rows))
     else:
         assert batches.scan_folders(root, [folder], rows).problems
 
-    """What is deeper than tools' files are is looked at every time, also where there was nothing yet."""
+    """Folders deeper than tool files are listed in each build, also where there were none."""
     folder = "toolkits/kit/hollow"
-    rows = seen(root, folder, [])
+    rows = list_folder(root, folder, [])
     (root / folder / "below" / "three.yaml").write_text("three")
     assert not batches.are_files_unchanged(root, [folder], rows)
-    seen(root, folder, rows)
+    list_folder(root, folder, rows)
 
 
-def test_what_has_not_changed_is_not_read(root: Path) -> None:
-    """Of a folder and its files that are as they were noted, the note is taken; a link is always
-    read.
-    """
+def test_unchanged_files_are_not_read(root: Path) -> None:
+    """If the state of the folder and its files is as recorded; symlinks are always read."""
     for name, relied_on in (("still", True), ("links", False)):
         folder = f"toolkits/kit/{name}"
-        rows = marked(seen(root, folder, []))
+        rows = marked(list_folder(root, folder, []))
         assert batches.are_files_unchanged(root, [folder], rows) is relied_on
         read = {
             path.rpartition("/")[2]: digest != "as noted"
@@ -226,29 +234,29 @@ def test_what_has_not_changed_is_not_read(root: Path) -> None:
         )
 
 
-def test_a_note_of_other_folders_is_none(root: Path) -> None:
-    """One folder more or less, or another order, is a change."""
+def test_record_of_other_folders_is_not_used(root: Path) -> None:
+    """One folder more or less, or another order."""
     still, links = "toolkits/kit/still", "toolkits/kit/links"
-    rows = seen(root, still, [])
+    rows = list_folder(root, still, [])
     assert not batches.are_files_unchanged(root, [], rows)
     assert not batches.are_files_unchanged(root, [still, still], rows)
     assert not batches.are_files_unchanged(root, [links], rows)
     assert not batches.are_files_unchanged(root, [still], [])
 
 
-def test_a_fresh_file_is_read_every_time(tmp_path: Path) -> None:
-    """What has changed just now may change again without a sign of it."""
+def test_recent_file_is_read_every_time(tmp_path: Path) -> None:
+    """It may change again without a sign."""
     folder = tmp_path / "toolkits/kit/FRESH"
     folder.mkdir(parents=True)
     rows: list[FolderRow] = []
     for text in ("abc", "abd", "abe"):
         (folder / "one.yaml").write_text(text)
-        rows = seen(tmp_path, "toolkits/kit/FRESH", rows)
+        rows = list_folder(tmp_path, "toolkits/kit/FRESH", rows)
         assert not batches.are_files_unchanged(tmp_path, ["toolkits/kit/FRESH"], rows)
 
 
-def test_listed_is_the_same_without_reading(root: Path) -> None:
-    """What is to be read by others has no digest yet; all else is as a look gives it."""
+def test_listing_without_digests(root: Path) -> None:
+    """Has no digest for files that others read, and is equal otherwise."""
     folder = "toolkits/kit/still"
     (row,) = batches.list_batch_files(root, [folder]).rows
     (other,) = batches.scan_folders(root, [folder], []).rows

@@ -1,4 +1,4 @@
-"""The room `parts`: what was kept is taken up again as it was, or not at all."""
+"""Tests of `build.cache`: an entry is read as it was written, or not at all."""
 
 import random
 from dataclasses import replace
@@ -40,8 +40,8 @@ def cache(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_part_comes_back(cache: Path) -> None:
-    """With all that it had, or with those of its sections that are asked for."""
+def test_cache_entry_round_trips(cache: Path) -> None:
+    """As a whole, or selected sections."""
     assert same(build_cache.load_batch(cache, KEY), PART)
     empty = CompiledBatch()
     assert same(build_cache.load_batch(cache, KEY, ()), empty)
@@ -52,15 +52,15 @@ def test_a_part_comes_back(cache: Path) -> None:
         )
 
 
-def test_an_empty_part_comes_back(tmp_path: Path) -> None:
-    """A batch whose folders have no files is a part as well."""
+def test_empty_entry_round_trips(tmp_path: Path) -> None:
+    """A batch whose folders have no files."""
     empty = compiler.compile_tools((), {})
     build_cache.save_batch(tmp_path, KEY, empty)
     assert same(build_cache.load_batch(tmp_path, KEY), empty)
 
 
-def test_the_tools_come_back_for_the_rules(cache: Path) -> None:
-    """What the other files of a catalog look at is what it was in the records."""
+def test_tool_facts_round_trip(cache: Path) -> None:
+    """What rules of other files use."""
     loaded = build_cache.load_batch(cache, KEY, ("facts",))
     assert loaded is not None
     expected = sorted((one.summary for one in TOOLS), key=lambda one: (one.slug, one.version))
@@ -71,8 +71,8 @@ def test_the_tools_come_back_for_the_rules(cache: Path) -> None:
     ] == expected
 
 
-def test_no_part_is_none(cache: Path) -> None:
-    """Nothing there, a folder there, another one's part there."""
+def test_missing_entry_is_none(cache: Path) -> None:
+    """No file, a folder, or the entry of another batch."""
     assert build_cache.load_batch(cache, OTHER) is None
     place = build_cache.batch_path(cache, OTHER)
     place.parent.mkdir()
@@ -83,10 +83,8 @@ def test_no_part_is_none(cache: Path) -> None:
     assert build_cache.load_batch(cache, OTHER) is None
 
 
-def test_a_damaged_part_is_none(cache: Path) -> None:
-    """Cut anywhere, emptied, or with any bit flipped, a part is as good as none; sections that are
-    not asked for do not count.
-    """
+def test_damaged_entry_is_none(cache: Path) -> None:
+    """Cut anywhere, empty, or with any bit flipped; damage in other sections does not count."""
     place = build_cache.batch_path(cache, KEY)
     data = place.read_bytes()
     for length in range(0, len(data), 7):
@@ -99,9 +97,9 @@ def test_a_damaged_part_is_none(cache: Path) -> None:
         place.write_bytes(damaged)
         assert build_cache.load_batch(cache, KEY) is None, at
         for name in SECTIONS:
-            found = build_cache.load_batch(cache, KEY, (name,))
-            assert found is None or same(
-                found, replace(CompiledBatch(), **{name: getattr(PART, name)})
+            result = build_cache.load_batch(cache, KEY, (name,))
+            assert result is None or same(
+                result, replace(CompiledBatch(), **{name: getattr(PART, name)})
             )
     place.write_bytes(bytes(len(data)))
     assert build_cache.load_batch(cache, KEY) is None
@@ -110,10 +108,8 @@ def test_a_damaged_part_is_none(cache: Path) -> None:
     assert build_cache.load_batch(cache, KEY) is None
 
 
-def test_parts_that_are_not_wanted_go(cache: Path) -> None:
-    """All but those with the keys, what a killed build has left beside them, and what is no part at
-    all.
-    """
+def test_unused_entries_are_removed(cache: Path) -> None:
+    """With temporary files of killed builds and other files."""
     build_cache.save_batch(cache, OTHER, PART)
     (build_cache.batch_path(cache, KEY).parent / f".{KEY}.compiled.0123abcd.part").write_bytes(
         b"half"

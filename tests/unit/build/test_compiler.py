@@ -1,6 +1,4 @@
-"""The rooms `build.compiler` and `build.snapshot_writer`: tool files to a part, and parts to the files of a
-snapshot.
-"""
+"""Tests of `build.compiler` and `build.snapshot_writer`: tool files to the files of a snapshot."""
 
 import hashlib
 import json
@@ -29,19 +27,21 @@ OLD, NEW, CHAT = (
 TOOLS = (NEW, CHAT, OLD)
 
 
-def test_a_part_of_tools() -> None:
-    """Sorted by slug and version, the newest of each tool apart from the older ones; facts tell of
-    the bytes of each.
-    """
+def test_compiled_batch() -> None:
+    """Sorted by slug and version, the newest apart from older ones; facts have the sizes."""
     part = compiler.compile_tools(TOOLS, make_catalog(*TOOLS).toolkits)
     facts = part.facts
     assert [*zip(facts.slugs, facts.versions, facts.newest, strict=True)] == [
-        ("CHAT_POST", "20250101_00", True), ("MAIL_SEND", "20250101_00", False), ("MAIL_SEND", "20250601_00", True),
-    ]  # fmt: skip
+        ("CHAT_POST", "20250101_00", True),
+        ("MAIL_SEND", "20250101_00", False),
+        ("MAIL_SEND", "20250601_00", True),
+    ]
     newest, older = json.loads(b"[" + part.newest + b"]"), json.loads(b"[" + part.older + b"]")
     assert [(one["slug"], one["version"]) for one in (*newest, *older)] == [
-        ("CHAT_POST", "20250101_00"), ("MAIL_SEND", "20250601_00"), ("MAIL_SEND", "20250101_00"),
-    ]  # fmt: skip
+        ("CHAT_POST", "20250101_00"),
+        ("MAIL_SEND", "20250601_00"),
+        ("MAIL_SEND", "20250101_00"),
+    ]
     chat, rest = part.newest[: facts.sizes[0]], part.newest[facts.sizes[0] :]
     pieces = [chat, part.older, rest[1:]]
     assert rest[:1] == b","
@@ -89,14 +89,14 @@ def task(root: Path, tmp_path: Path) -> Task:
     return task_of(root, tmp_path / "cache")
 
 
-def test_a_sound_batch_is_in_the_cache(task: Task) -> None:
-    """Compiled once, it is found by its files, and its part is that of the records."""
-    done = compiler.compile_batch(task)
-    assert done.entry is not None
-    assert (done.checked_files, done.unreadable) == ((), ())
+def test_valid_batch_is_cached(task: Task) -> None:
+    """The key is found by its files, and the entry equals the records."""
+    result = compiler.compile_batch(task)
+    assert result.entry is not None
+    assert (result.checked_files, result.unreadable) == ((), ())
     looked = batches.find_cached((task, None))
     assert looked is not None
-    assert looked.key == done.entry.key
+    assert looked.key == result.entry.key
     part = compiler.load_or_compile(CachedBatch(task, looked), "facts")
     assert len(part.facts) == 6
     assert sorted(part.facts.slugs) == [
@@ -105,9 +105,9 @@ def test_a_sound_batch_is_in_the_cache(task: Task) -> None:
     ]
 
 
-def test_what_the_key_depends_on(task: Task, root: Path) -> None:
-    """Another program, toolkit, file name or content has another key; the rest of the catalog and
-    empty folders do not matter.
+def test_cache_key_inputs(task: Task, root: Path) -> None:
+    """Another program, toolkit, file name or content; not the rest of the catalog or empty
+    folders.
     """
     files = [
         ("toolkits/kit0/KIT0_DO_0/20250101_00.yaml", "aa"),
@@ -139,40 +139,38 @@ def test_what_the_key_depends_on(task: Task, root: Path) -> None:
     assert len(others | {key}) == 6
 
 
-def test_a_batch_with_problems_leaves_nothing(task: Task, root: Path) -> None:
-    """What is wrong is told of each file, the sound ones come without their parameters, and no part
-    is kept.
-    """
+def test_batch_with_problems_is_not_cached(task: Task, root: Path) -> None:
+    """Problems of each file are returned, valid tools come without parameters."""
     (root / "toolkits/kit0/KIT0_DO_0/20250101_00.yaml").write_text("name: X\n")
     (root / "toolkits/kit0/KIT0_DO_0/stray.txt").write_text("")
-    done = compiler.compile_batch(task)
-    assert done.entry is None
-    assert len(done.checked_files) == 7
+    result = compiler.compile_batch(task)
+    assert result.entry is None
+    assert len(result.checked_files) == 7
     assert {
         one.path: [problem.rule for problem in one.problems]
-        for one in done.checked_files
+        for one in result.checked_files
         if one.problems
     } == {
         "toolkits/kit0/KIT0_DO_0/20250101_00.yaml": ["missing-key"],
         "toolkits/kit0/KIT0_DO_0/stray.txt": ["file-unexpected"],
     }
-    records = [one.record for one in done.checked_files if isinstance(one.record, ToolVersion)]
+    records = [one.record for one in result.checked_files if isinstance(one.record, ToolVersion)]
     assert len(records) == 6
     assert all(record.input_parameters == {} for record in records)
     assert not (task.cache / "parts").exists()
     assert batches.find_cached((task, None)) is None
 
 
-def test_a_batch_without_its_toolkit_is_not_kept(task: Task) -> None:
-    """A toolkit that is missing or has problems gives its tools no name and logo."""
-    done = compiler.compile_batch(replace(task, toolkits={}))
-    assert done.entry is None
-    assert len(done.checked_files) == 6
-    assert not any(one.problems for one in done.checked_files)
+def test_batch_without_its_toolkit_is_not_cached(task: Task) -> None:
+    """Without a valid toolkit, tools have no name and logo."""
+    result = compiler.compile_batch(replace(task, toolkits={}))
+    assert result.entry is None
+    assert len(result.checked_files) == 6
+    assert not any(one.problems for one in result.checked_files)
 
 
-def test_a_damaged_part_is_made_again(task: Task) -> None:
-    """As long as the files are what they were."""
+def test_damaged_entry_is_rebuilt(task: Task) -> None:
+    """While the files stay the same."""
     entry = compiler.compile_batch(task).entry
     assert entry is not None
     batch = CachedBatch(task, entry)
@@ -206,34 +204,42 @@ def assembled(folder: Path, batched: list[list[ToolVersion]]) -> SnapshotWriter:
 
 @pytest.mark.parametrize(
     "batched",
-    [[], [[]], [[CHAT]], [[CHAT], [OLD, NEW]], [[CHAT, OLD, NEW]], [[], [OLD, NEW], []], [[OLD, NEW], [make_tool("ZULU", version) for version in ("20250101_00", "20250201_00")]]],
-)  # fmt: skip
-def test_documents_of_any_parts(batched: list[list[ToolVersion]], tmp_path: Path) -> None:
-    """A JSON array, the newest of each tool first; the columns say where each lies."""
+    [
+        [],
+        [[]],
+        [[CHAT]],
+        [[CHAT], [OLD, NEW]],
+        [[CHAT, OLD, NEW]],
+        [[], [OLD, NEW], []],
+        [[OLD, NEW], [make_tool("ZULU", version) for version in ("20250101_00", "20250201_00")]],
+    ],
+)
+def test_documents_of_batches(batched: list[list[ToolVersion]], tmp_path: Path) -> None:
+    """A JSON array, the newest of each tool first, and columns with their positions."""
     assembly = assembled(tmp_path, batched)
     ordered = sorted(
         (one for batch in batched for one in batch), key=lambda one: (one.slug, one.version)
     )
     newest = {one.slug: one.version for one in ordered}
-    found = read_documents(tmp_path)
+    result = read_documents(tmp_path)
     expected = [(one.slug, one.version) for one in ordered if newest[one.slug] == one.version]
-    assert [*found] == expected + [
+    assert [*result] == expected + [
         (one.slug, one.version) for one in ordered if newest[one.slug] != one.version
     ]
     data = (tmp_path / "tools.json").read_bytes()
     assert [data[row[0] : row[1]] for row in read_positions(tmp_path)] == [
-        found[one.slug, one.version] for one in ordered
+        result[one.slug, one.version] for one in ordered
     ]
-    for path, said in assembly.written.items():
+    for path, output in assembly.written.items():
         written = (tmp_path / path).read_bytes()
-        assert (said.size, said.sha256) == (len(written), hashlib.sha256(written).hexdigest())
+        assert (output.size, output.sha256) == (len(written), hashlib.sha256(written).hexdigest())
     kept = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
     assert kept == {*assembly.written}
 
 
 @pytest.mark.parametrize("size", [(1 << 20) - 700, 1 << 20, (3 << 20) + 1])
-def test_large_documents(size: int, tmp_path: Path) -> None:
-    """Older documents of more than a block are copied to the last byte."""
+def test_large_documents_are_copied_completely(size: int, tmp_path: Path) -> None:
+    """Older documents of more than a block."""
     versions = ("20250101_00", "20250201_00", "20250301_00")
     assembled(
         tmp_path,

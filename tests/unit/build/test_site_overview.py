@@ -67,14 +67,14 @@ def whole(folder: Path, sizes: Sequence[int]) -> CatalogPages:
 
 def row(slug: str, *, rare: bool) -> dict[str, object]:
     """A tool in the index of its toolkit."""
-    said = {
+    output = {
         "slug": slug,
         "version": VERSION,
         "name": slug.title(),
         "description": f"Does {slug}.",
         "tags": TAGS if rare else TAGS[1:],
     }
-    return {**said, "scopes": [], "no_auth": False, "deprecation": None, "digest": slug}
+    return {**output, "scopes": [], "no_auth": False, "deprecation": None, "digest": slug}
 
 
 def test_every_tool_is_listed_once_in_order(tmp_path: Path) -> None:

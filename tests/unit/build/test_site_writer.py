@@ -65,7 +65,7 @@ def listed(folder: Path) -> list[str]:
 
 def noted(found: SiteState) -> dict[str, build_state.PageGroupState]:
     """What is noted of the groups, but the list of all files."""
-    return {digest: said for digest, said in found.groups.items() if digest != ".generated"}
+    return {digest: output for digest, output in found.groups.items() if digest != ".generated"}
 
 
 @pytest.fixture
@@ -114,11 +114,14 @@ def test_what_is_made_from_the_same_is_not_made_again(
     left = update(tmp_path, [made("before", a="one", b="two")], SiteState(), crew)
     assert build_state.decode_sources(left.groups["before"]) == {"a.html": "one", "b.html": "two"}
     now = Pages("after", [SiteFile("a.html", refused, "one"), *made("", b="three").some])
-    found = update(tmp_path, [now], as_left(left), crew)
+    result = update(tmp_path, [now], as_left(left), crew)
     assert (tmp_path / "b.html").read_bytes() == b"three"
-    assert [*noted(found)] == ["after"]
-    assert build_state.decode_sources(found.groups["after"]) == {"a.html": "one", "b.html": "three"}
-    state = build_state.decode_signatures(found.groups["after"])
+    assert [*noted(result)] == ["after"]
+    assert build_state.decode_sources(result.groups["after"]) == {
+        "a.html": "one",
+        "b.html": "three",
+    }
+    state = build_state.decode_signatures(result.groups["after"])
     assert state == {
         path: file_state.settled_signature(f"{tmp_path}/{path}") for path in ("a.html", "b.html")
     }
@@ -132,9 +135,9 @@ def test_what_is_not_as_it_was_left_is_made_again(tmp_path: Path, crew: WorkerPo
     left = update(tmp_path, [made("before", a="one"), made("other", b="")], SiteState(), crew)
     for path in ("a.html", "b.html"):
         (tmp_path / path).write_text("mine")
-    found = update(tmp_path, [made("before", a="one"), made("after", b="")], left.select([]), crew)
+    result = update(tmp_path, [made("before", a="one"), made("after", b="")], left.select([]), crew)
     assert [(tmp_path / path).read_bytes() for path in ("a.html", "b.html")] == [b"one", b""]
-    assert [build_state.decode_sources(said) for said in noted(found).values()] == [
+    assert [build_state.decode_sources(output) for output in noted(result).values()] == [
         {"a.html": "one"},
         {},
     ]
@@ -147,9 +150,9 @@ def test_the_source_of_a_file_that_is_gone_is_forgotten(
     notes.
     """
     left = update(tmp_path, [made("stays", a="one"), made("goes", b="two")], SiteState(), crew)
-    found = update(tmp_path, [made("stays", a="one")], as_left(left), crew)
+    result = update(tmp_path, [made("stays", a="one")], as_left(left), crew)
     assert not (tmp_path / "b.html").exists()
-    assert noted(found) == {"stays": left.groups["stays"]}
+    assert noted(result) == {"stays": left.groups["stays"]}
     assert listed(tmp_path) == ["a.html"]
 
 
@@ -162,7 +165,7 @@ def test_what_comes_and_goes_is_listed(
     left = update(
         tmp_path, [made("stays", a="one"), made("old", b="two", c="three")], SiteState(), crew
     )
-    found = update(
+    result = update(
         tmp_path, [made("stays", a="one"), made("new", b="four", d="five")], as_left(left), crew
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == [
@@ -173,7 +176,7 @@ def test_what_comes_and_goes_is_listed(
     ]
     assert sorted(listed(tmp_path)) == ["a.html", "b.html", "d.html"]
     assert file_state.are_unchanged(
-        tmp_path, build_state.decode_signatures(found.groups[".generated"])
+        tmp_path, build_state.decode_signatures(result.groups[".generated"])
     )
 
 

@@ -1,6 +1,4 @@
-"""What one build tells the next of a site: taken as it was kept or not at all, and gone through
-without being held.
-"""
+"""Tests of `build.state`: state is read as it was written, or not at all."""
 
 import tracemalloc
 from pathlib import Path
@@ -26,14 +24,14 @@ def cache(tmp_path: Path) -> Path:
     return folder
 
 
-def noted(files: int, group: int = 0) -> PageGroupState:
-    """What is noted of a group of so many pages."""
+def make_group(files: int, group: int = 0) -> PageGroupState:
+    """Return a group with this number of pages."""
     paths = [f"tools/A_{group}_{number}/index.html" for number in range(files)]
     return state.encode_group_state(dict.fromkeys(paths, 1 << 62), dict.fromkeys(paths, "0" * 64))
 
 
-def kept(cache: Path, site: Path, groups: dict[str, PageGroupState]) -> Path:
-    """The file in which they are kept."""
+def groups_file(cache: Path, site: Path, groups: dict[str, PageGroupState]) -> Path:
+    """Return the file with the groups."""
     with state.write_site_state(cache, site, "this program", "all that") as writer:
         for digest, group in groups.items():
             writer.add(digest, group)
@@ -41,10 +39,10 @@ def kept(cache: Path, site: Path, groups: dict[str, PageGroupState]) -> Path:
     return file
 
 
-def test_groups_come_as_they_were_kept(cache: Path, tmp_path: Path) -> None:
-    """All at once, and one after another; of another program nothing is taken."""
-    groups = {"one": noted(2), "other": noted(0)}
-    kept(cache, tmp_path, groups)
+def test_page_groups_round_trip(cache: Path, tmp_path: Path) -> None:
+    """All at once and one by one; not from another program version."""
+    groups = {"one": make_group(2), "other": make_group(0)}
+    groups_file(cache, tmp_path, groups)
     assert state.load_site_state(cache, tmp_path, "this program") == SiteState(
         source_digest="all that", groups=groups
     )
@@ -53,9 +51,9 @@ def test_groups_come_as_they_were_kept(cache: Path, tmp_path: Path) -> None:
     assert [*state.iter_site_groups(cache, tmp_path, "another")] == []
 
 
-def test_damage_anywhere_is_as_good_as_nothing(cache: Path, tmp_path: Path) -> None:
-    """Not even the groups before the damage are taken."""
-    file = kept(cache, tmp_path, {"one": noted(1), "other": noted(1, 1)})
+def test_damaged_state_is_empty(cache: Path, tmp_path: Path) -> None:
+    """Also the groups before the damage."""
+    file = groups_file(cache, tmp_path, {"one": make_group(1), "other": make_group(1, 1)})
     data = file.read_bytes()
     for place in range(len(data)):
         file.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
@@ -63,11 +61,11 @@ def test_damage_anywhere_is_as_good_as_nothing(cache: Path, tmp_path: Path) -> N
         assert [*state.iter_site_groups(cache, tmp_path, "this program")] == []
 
 
-def test_to_go_through_the_groups_holds_none(cache: Path, tmp_path: Path) -> None:
-    """Of a million tools they are two hundred megabytes, and the process that looks at the site is
-    there until the build ends.
-    """
-    file = kept(cache, tmp_path, {str(group): noted(50, group) for group in range(1_000)})
+def test_iterating_page_groups_uses_little_memory(cache: Path, tmp_path: Path) -> None:
+    """A million tools have 200 MB of them."""
+    file = groups_file(
+        cache, tmp_path, {str(group): make_group(50, group) for group in range(1_000)}
+    )
     tracemalloc.start()
     pages = sum(
         group.page_count for _, group in state.iter_site_groups(cache, tmp_path, "this program")
@@ -96,17 +94,17 @@ NAMES = st.lists(
 )
 
 
-def test_a_batch_comes_back_for_the_rules(tmp_path: Path) -> None:
-    """Its tool versions as far as other files go by them, and the rules that have advice for it."""
+def test_batch_facts_round_trip(tmp_path: Path) -> None:
+    """Tool versions for rules of other files, and rules with findings."""
     facts = {
         ONE: build_cache.dump_rule_facts(FACTS),
         OTHER: build_cache.dump_rule_facts(ToolColumns()),
     }
     state.save_rule_facts(tmp_path / "cache", PROGRAM, facts)
-    kept = state.load_rule_facts(tmp_path / "cache", PROGRAM)
-    assert kept == facts
+    restored = state.load_rule_facts(tmp_path / "cache", PROGRAM)
+    assert restored == facts
     assert state.load_rule_facts(tmp_path / "cache", "another program") == {}
-    brief = build_cache.parse_rule_facts(kept[ONE])
+    brief = build_cache.parse_rule_facts(restored[ONE])
     assert [*brief.iter_tools(build_cache.JoinedNames())] == [
         ToolSummary("chat", "CHAT_SAY", "20250101_00", (), ("important",), None),
         ToolSummary("mail", "MAIL_SEND", "00000000_00", ("mail:write",), (), "MAIL_POST"),
@@ -120,12 +118,14 @@ def test_a_batch_comes_back_for_the_rules(tmp_path: Path) -> None:
         ),
     ]
     assert brief.rules == FACTS.rules
-    assert [*build_cache.parse_rule_facts(kept[OTHER]).iter_tools(build_cache.JoinedNames())] == []
+    assert [
+        *build_cache.parse_rule_facts(restored[OTHER]).iter_tools(build_cache.JoinedNames())
+    ] == []
 
 
 @given(scopes=NAMES, tags=NAMES)
-def test_all_names_come_back(scopes: list[str], tags: list[str]) -> None:
-    """Whatever is in them: no scope and no tag holds a comma."""
+def test_names_round_trip(scopes: list[str], tags: list[str]) -> None:
+    """With any characters; scopes and tags contain no commas."""
     facts = ToolColumns(
         toolkits=["a"], slugs=["A_B"], versions=["v"], scopes=[scopes], tags=[tags], replaced=[None]
     )
@@ -144,10 +144,8 @@ def test_all_names_come_back(scopes: list[str], tags: list[str]) -> None:
         lambda data: data * 2,
     ],
 )
-def test_what_is_damaged_is_nothing(damage: object, tmp_path: Path) -> None:
-    """A file that was cut off, changed, emptied or lengthened has no brief that anybody relies on;
-    nor has one that is not there.
-    """
+def test_damaged_facts_are_not_used(damage: object, tmp_path: Path) -> None:
+    """A missing, cut, changed, empty or longer file."""
     assert state.load_rule_facts(tmp_path, PROGRAM) == {}
     state.save_rule_facts(tmp_path, PROGRAM, {ONE: build_cache.dump_rule_facts(FACTS)})
     place = tmp_path / "rule-facts"
@@ -156,8 +154,8 @@ def test_what_is_damaged_is_nothing(damage: object, tmp_path: Path) -> None:
     assert state.load_rule_facts(tmp_path, PROGRAM) == {}
 
 
-def test_cache_entries_come_back_for_the_same_program(tmp_path: Path) -> None:
-    """With all their fields; another program finds none."""
+def test_cache_entries_round_trip_for_the_same_program(tmp_path: Path) -> None:
+    """With all fields; another program version finds none."""
     entries = {
         b'"toolkits/kit/A"': CacheEntry(ONE, True, b'{"kit":"d"}', b'[["toolkits/kit/A",1,[]]]'),
         b'"toolkits/kit/B"': CacheEntry(OTHER, False, b"{}", b"[]"),
@@ -170,8 +168,8 @@ def test_cache_entries_come_back_for_the_same_program(tmp_path: Path) -> None:
     assert state.load_state(tmp_path / "cache", "another program") == state.BuildState()
 
 
-def test_located_findings_come_back_for_the_same_catalog(tmp_path: Path) -> None:
-    """Those of the rules in question; displayed paths start with the name of the catalog."""
+def test_located_findings_round_trip_for_the_same_catalog(tmp_path: Path) -> None:
+    """Of the selected rules; displayed paths start with the name of the catalog."""
     problems = [
         Problem(path=f"catalog/a\t{rule}.yaml", line=1, column=2, rule=rule, message="wrong\nhere")
         for rule in ("secret", "slug-long")

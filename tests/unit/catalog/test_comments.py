@@ -1,4 +1,4 @@
-"""The room `comments`: what an author does not want to hear, and of which line that is said."""
+"""Tests of `catalog.comments`: suppression comments and their lines."""
 
 import pytest
 
@@ -26,8 +26,10 @@ CASES = {
 
 
 @pytest.mark.parametrize(("data", "expected"), CASES.values(), ids=CASES)
-def test_found(data: bytes, expected: list[tuple[int, int, int, tuple[str, ...], str]]) -> None:
-    """A comment speaks of its own line, or, where it stands alone, of the next that is none."""
+def test_comment_applies_to_its_line(
+    data: bytes, expected: list[tuple[int, int, int, tuple[str, ...], str]]
+) -> None:
+    """Or, on a line of its own, to the next line without a comment."""
     assert [
         (item.line, item.column, item.target_line, item.rules, item.reason)
         for item in find_suppressions(data)
@@ -36,14 +38,13 @@ def test_found(data: bytes, expected: list[tuple[int, int, int, tuple[str, ...],
 
 
 @pytest.mark.parametrize("text", ["ignore", "ignore a", "ignore [a] b", "skip[a] b", ""])
-def test_not_understood(text: str) -> None:
-    """What is meant for us and cannot be understood is kept, to be told."""
+def test_invalid_comments_are_kept(text: str) -> None:
+    """So that they can be reported."""
     (comment,) = find_suppressions(f"name: A # toolcatalog: {text}".encode())
     assert not comment.is_valid
     assert comment.excerpt.startswith("name: A")
 
 
-def test_silenced() -> None:
-    """Only with a reason."""
+def test_suppression_needs_a_reason() -> None:
     comments = [Suppression(1, 1, 2, ("a", "b"), "why"), Suppression(3, 1, 4, ("c",), "")]
     assert suppressed_lines(comments) == {("a", 2), ("b", 2)}

@@ -1,4 +1,4 @@
-"""Where tools lie in a catalog folder, by names alone, and which one was probably meant."""
+"""Tests of `catalog.folder`: paths of tools, and the nearest names."""
 
 from pathlib import Path
 
@@ -9,8 +9,8 @@ from toolcatalog.catalog import folder as catalog_folder
 from toolcatalog.errors import UsageError
 
 
-def test_the_shipped_catalog() -> None:
-    """Every tool, meta tools too, is found where it lies, with its versions in their order."""
+def test_shipped_tools_are_listed() -> None:
+    """Also meta tools, with their versions in order."""
     folders = catalog_folder.list_tools(SHIPPED_CATALOG)
     assert len(folders) > 100
     assert any(folder.startswith("meta_tools/") for folder in folders)
@@ -22,8 +22,8 @@ def test_the_shipped_catalog() -> None:
         assert (SHIPPED_CATALOG / result.version_path(result.versions[-1])).is_file()
 
 
-def test_what_is_no_tool(tmp_path: Path) -> None:
-    """A folder without a version, a link and a name that leads elsewhere are none."""
+def test_other_folders_are_not_tools(tmp_path: Path) -> None:
+    """Without a version, behind a symlink, or with a path as name."""
     (tmp_path / "toolkits" / "a" / "A_EMPTY").mkdir(parents=True)
     (tmp_path / "toolkits" / "a" / "A_ODD").mkdir()
     (tmp_path / "toolkits" / "a" / "A_ODD" / "notes.yaml").write_text("")
@@ -36,8 +36,8 @@ def test_what_is_no_tool(tmp_path: Path) -> None:
             catalog_folder.get_tool(tmp_path, slug)
 
 
-def test_toolkits_are_those_that_are_described(tmp_path: Path) -> None:
-    """A folder alone makes none; a catalog that is not there has none."""
+def test_toolkit_needs_a_toolkit_file(tmp_path: Path) -> None:
+    """A missing catalog has no toolkits."""
     for slug in ("b", "a"):
         (tmp_path / "toolkits" / slug).mkdir(parents=True)
     assert catalog_folder.list_toolkits(tmp_path) == []
@@ -56,13 +56,13 @@ def test_toolkits_are_those_that_are_described(tmp_path: Path) -> None:
         ("GIT_X", ""),
     ],
 )
-def test_the_toolkit_of_a_slug(slug: str, toolkit: str) -> None:
-    """The longest whose words it starts with."""
+def test_toolkit_of_a_slug(slug: str, toolkit: str) -> None:
+    """The longest whose words are the first words of the slug."""
     assert catalog_folder.guess_toolkit(slug, ["github", "github-apps", "hub"]) == toolkit
 
 
-def test_the_nearest_among_very_many() -> None:
-    """A typing error finds its tool among a hundred thousand that are nothing like it."""
+def test_nearest_name_among_many() -> None:
+    """A typo finds its tool among a hundred thousand others."""
     existing = [f"KIT{number}_CREATE_THING_{number}" for number in range(100_000)]
     assert (
         catalog_folder.nearest_slug("GITHB_CREATE_ISSUE", [*existing, "GITHUB_CREATE_ISSUE"])

@@ -1,4 +1,4 @@
-"""From a folder to raw values: what is found, what it is, and where a finding stands."""
+"""Tests of `catalog.loader`: files to raw values, and places of findings."""
 
 import hashlib
 import os
@@ -33,10 +33,10 @@ def put(root: Path, *paths: str, text: str = "a: b\n") -> None:
 @pytest.mark.parametrize(
     ("path", "kind", "names"), [(path, *label) for path, label in TREE.items()], ids=TREE
 )
-def test_the_place_is_the_identity(
+def test_path_determines_the_identity(
     path: str, kind: str, names: dict[str, str], tmp_path: Path
 ) -> None:
-    """Kind, slugs, version and id of a file come from its path."""
+    """Kind, slugs, version and id."""
     put(tmp_path, path)
     sha256 = hashlib.sha256(b"a: b\n").hexdigest()
     assert load_file(tmp_path, path) == (
@@ -46,8 +46,8 @@ def test_the_place_is_the_identity(
     assert file_digest(tmp_path, path) == sha256
 
 
-def test_scan_lists_files_sorted_and_passes_over_what_is_no_data(tmp_path: Path) -> None:
-    """All files, by path; prose, ownership and hidden names are not looked at, in any folder."""
+def test_scan_lists_data_files_sorted(tmp_path: Path) -> None:
+    """By path; without prose, CODEOWNERS and hidden files in any folder."""
     others = [
         "README.md",
         ".git/config",
@@ -62,8 +62,8 @@ def test_scan_lists_files_sorted_and_passes_over_what_is_no_data(tmp_path: Path)
     assert list_paths(tmp_path) == (sorted([*TREE, "toolkits/mail/notes.txt"]), [])
 
 
-def test_a_tool_may_have_the_name_of_a_file_that_is_no_data(tmp_path: Path) -> None:
-    """Only files are ignored by these names; a folder without a check could contain anything."""
+def test_ignored_names_apply_only_to_files(tmp_path: Path) -> None:
+    """An unchecked folder could contain anything."""
     paths = ["toolkits/mail/CODEOWNERS/20250101_00.yaml", "toolkits/mail/OWNERS/20250101_00.yaml"]
     put(tmp_path, *paths)
     assert list_paths(tmp_path) == (paths, [])
@@ -71,8 +71,8 @@ def test_a_tool_may_have_the_name_of_a_file_that_is_no_data(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["nothing-here", "file"])
-def test_no_folder(name: str, tmp_path: Path) -> None:
-    """What is no folder cannot be a catalog, and the message says how to name one."""
+def test_missing_catalog_is_reported(name: str, tmp_path: Path) -> None:
+    """With how to name one."""
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match=r"No catalog at .*--catalog"):
         list_paths(tmp_path / name)
@@ -93,18 +93,15 @@ def test_no_folder(name: str, tmp_path: Path) -> None:
         "sessions/trs_1.yaml.bak",
     ],
 )
-def test_no_file_is_expected_there(path: str, tmp_path: Path) -> None:
-    """A file in no known place is never read as something else."""
+def test_unexpected_file_is_reported(path: str, tmp_path: Path) -> None:
     put(tmp_path, path)
     document, problems = load_file(tmp_path, path)
     assert document is None
     assert [problem.rule for problem in problems] == ["file-unexpected"]
 
 
-def test_a_file_that_cannot_be_read_is_still_known_by_its_place(tmp_path: Path) -> None:
-    """What its path says of a broken file is kept, so that what refers to it is not told as
-    well.
-    """
+def test_unreadable_file_keeps_its_identity(tmp_path: Path) -> None:
+    """So that references to it are not reported, too."""
     (tmp_path / "sessions").mkdir()
     os.mkfifo(tmp_path / "sessions" / "trs_1.yaml")
     document, problems = load_file(tmp_path, "sessions/trs_1.yaml")
@@ -112,8 +109,8 @@ def test_a_file_that_cannot_be_read_is_still_known_by_its_place(tmp_path: Path) 
     assert len(problems) == 1
 
 
-def test_a_file_that_vanished(tmp_path: Path) -> None:
-    """A file deleted after the scan is a problem of that file and not an exception."""
+def test_vanished_file_is_a_problem(tmp_path: Path) -> None:
+    """And no exception."""
     document, (problem,) = load_file(tmp_path, "catalog.yaml")
     assert document is not None
     assert not document.is_readable
@@ -123,10 +120,8 @@ def test_a_file_that_vanished(tmp_path: Path) -> None:
     )
 
 
-def test_faults_carry_their_source_line(tmp_path: Path) -> None:
-    """A fault comes with the line that it stands on, without the line end and the byte-order mark,
-    and how much of it is meant.
-    """
+def test_findings_have_their_source_line(tmp_path: Path) -> None:
+    """Without line end and byte-order mark, and with the length to mark."""
     (tmp_path / "catalog.yaml").write_bytes("\ufefftitle: &name Ä\r\nx: 1\r\n".encode())
     _, (problem,) = load_file(tmp_path, "catalog.yaml")
     assert (problem.path, problem.line, problem.column, problem.length) == (
@@ -139,16 +134,14 @@ def test_faults_carry_their_source_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system has no such files")
-def test_a_file_that_does_not_tell_its_size_is_read_whole() -> None:
-    """What a file system gives in parts, or says to be empty and is not, is all there."""
+def test_file_without_a_size_is_read_completely() -> None:
+    """On file systems that return parts, or a size of 0."""
     (problem,) = locate_findings(Path("/proc/self"), [Finding(path="status", rule="a", message="")])
     assert problem.excerpt.startswith("Name:\t")
 
 
-def test_locate(tmp_path: Path) -> None:
-    """A finding gets the place of its value, or of its key, in its file; one about a file that is
-    not there gets the file's start.
-    """
+def test_locate_finding(tmp_path: Path) -> None:
+    """The place of its value or key; line 1 if the file is missing."""
     put(tmp_path, "catalog.yaml", text="title: Test\nhome: http://x\n")
     findings = [
         Finding(
@@ -170,8 +163,8 @@ def test_locate(tmp_path: Path) -> None:
     assert locate_findings(tmp_path, findings)[0].help == "h"
 
 
-def test_a_message_is_one_line_of_sane_length(tmp_path: Path) -> None:
-    """What a message quotes cannot break lines, colour a terminal, or fill a screen."""
+def test_messages_are_one_short_line(tmp_path: Path) -> None:
+    """Quoted texts are escaped and cut."""
     finding = Finding(
         path="catalog.yaml",
         rule="a",
@@ -185,8 +178,8 @@ def test_a_message_is_one_line_of_sane_length(tmp_path: Path) -> None:
     assert problem.help == "é日 ok"
 
 
-def test_paths_are_shown_from_the_catalogs_parent(tmp_path: Path) -> None:
-    """As people see them who stand beside the catalog, however the folder was named."""
+def test_displayed_paths_start_with_the_catalog(tmp_path: Path) -> None:
+    """However the folder was named."""
     folder = tmp_path / "my catalog"
     folder.mkdir()
     assert display_path(folder, "catalog.yaml") == "my catalog/catalog.yaml"

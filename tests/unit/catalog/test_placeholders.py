@@ -1,4 +1,4 @@
-"""Placeholders: filled anywhere, refused where they are not one key and a known name."""
+"""Placeholders of sessions: filled at any depth, and refused if malformed."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from toolcatalog.catalog.sessions import (
 
 
 def test_fill_replaces_at_any_depth() -> None:
-    """A placeholder may stand for any value: in a mapping, in a list, or alone; all else stays."""
+    """In mappings, lists, or alone; other values stay."""
     value = {
         "a": {"$session": "tools"},
         "b": [{"$session": "user_id"}, "x", {"c": {"$session": "user_id"}}],
@@ -24,22 +24,20 @@ def test_fill_replaces_at_any_depth() -> None:
     assert fill_placeholders({"$session": "tools"}, argument) == ["T"]
 
 
-def test_fill_leaves_its_input_alone() -> None:
-    """What is filled for one session is not what the next one is filled from."""
+def test_fill_does_not_change_its_input() -> None:
     template = {"a": {"b": {"$session": "user_id"}}}
     fill_placeholders(template, {"user_id": "u"})
     assert template == {"a": {"b": {"$session": "user_id"}}}
 
 
-def test_fill_of_a_name_that_is_not_given() -> None:
-    """A name that is not given is a mistake of the caller, not an empty value."""
+def test_fill_refuses_unknown_names() -> None:
     with pytest.raises(KeyError):
         fill_placeholders({"$session": "tools"}, {})
 
 
 @pytest.mark.parametrize("name", SAMPLE_VALUES)
-def test_every_sample_name_is_well_formed(name: str) -> None:
-    """The names that the format lists are the ones that are known."""
+def test_sample_names_are_valid(name: str) -> None:
+    """The documented names are the supported ones."""
     assert list(find_invalid_placeholders({"a": [{"$session": name}]})) == []
     assert {*SAMPLE_VALUES} == {"toolkits", "tools", "session_id", "user_id", "auth_configs"}
 
@@ -55,19 +53,15 @@ def test_every_sample_name_is_well_formed(name: str) -> None:
         {"$session": "tools", "x": 1},
     ],
 )
-def test_malformed(placeholder: dict[str, Any]) -> None:
-    """An unknown name, a value that is no name and a neighbour are told with the place and what
-    stands there.
-    """
+def test_malformed_placeholders_are_reported(placeholder: dict[str, Any]) -> None:
+    """An unknown name, a value that is not a name, and other keys next to it."""
     assert list(find_invalid_placeholders({"a": ["x", {"b": placeholder}]})) == [
         (("a", 1, "b"), placeholder)
     ]
 
 
-def test_without_choices() -> None:
-    """Only an `enum` that is a placeholder goes; one that is written out stays, and so do other
-    placeholders.
-    """
+def test_session_choices_are_removed() -> None:
+    """Only an `enum` that is a placeholder."""
     value = {
         "x": {"enum": {"$session": "tools"}, "default": {"$session": "user_id"}},
         "y": [{"enum": ["a"]}],

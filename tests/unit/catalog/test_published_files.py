@@ -16,8 +16,8 @@ SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/19
         '<image href="data:image/png;base64,AAAA"/>',
     ],
 )
-def test_plain_drawings(text: str) -> None:
-    """Shapes, styles and references within the file."""
+def test_plain_svg_is_accepted(text: str) -> None:
+    """Shapes, styles and internal references."""
     assert find_logo_fault("toolkits/mail/logo.svg", SVG.format(text).encode()) == ""
 
 
@@ -36,7 +36,7 @@ def test_plain_drawings(text: str) -> None:
         "<style>.a { fill: u\\72l(https://example.com) }</style>",
     ],
 )
-def test_active_content(text: str) -> None:
+def test_active_svg_is_refused(text: str) -> None:
     """What a browser would run or load."""
     fault = find_logo_fault("toolkits/mail/logo.svg", SVG.format(text).encode())
     assert "is not allowed in a logo" in fault
@@ -53,20 +53,19 @@ def test_active_content(text: str) -> None:
         (b"<?xml-stylesheet href='a.css'?>" + SVG.format("").encode(), "`<?xml-stylesheet`"),
     ],
 )
-def test_other_documents(data: bytes, fault: str) -> None:
-    """Document types, other encodings, other roots."""
+def test_other_documents_are_refused(data: bytes, fault: str) -> None:
+    """Document types, other encodings, other root elements."""
     assert fault in find_logo_fault("toolkits/mail/logo.svg", data)
 
 
-def test_png() -> None:
-    """Only the signature is checked: a PNG runs nothing."""
+def test_png_signature_is_checked() -> None:
     assert find_logo_fault("toolkits/mail/logo.png", b"\x89PNG\r\n\x1a\n...") == ""
     assert find_logo_fault("toolkits/mail/logo.png", SVG.encode()) == "this is not a PNG image"
 
 
 @pytest.mark.timeout(60)
-def test_long_values_take_little_time() -> None:
-    """A path of a million letters, and styles within styles, take linear time."""
+def test_long_svg_is_checked_in_linear_time() -> None:
+    """A path of a million characters, and nested styles."""
     for text in (f'<path d="{"a" * 1_000_000}"/>', f"<style>{'a' * 1_000_000}</style>"):
         assert find_logo_fault("toolkits/mail/logo.svg", SVG.format(text).encode()) == ""
     nested = "<style>" * 500 + "a" * 500_000 + "</style>" * 500

@@ -1,6 +1,4 @@
-"""The catalog as written to what is served: defaults settled, versions listed, sessions filled
-in.
-"""
+"""Tests of `catalog.resolve`: records as written to records as served."""
 
 import json
 from dataclasses import replace
@@ -39,10 +37,8 @@ def documents_of(*tools: ToolVersion) -> list[dict[str, Any]]:
     return sorted(documents, key=lambda document: (document["slug"], document["version"]))
 
 
-def test_a_tool_lists_all_its_versions_and_a_toolkit_those_of_its_tools() -> None:
-    """`available_versions` is the tool's whole list, oldest first, on each version; a toolkit's
-    versions are those of all its tools.
-    """
+def test_available_versions() -> None:
+    """Of a tool, oldest first, on each version; of a toolkit, those of all its tools."""
     tools = (
         make_tool("MAIL_SEND", "20250601_00"),
         make_tool("MAIL_SEND"),
@@ -71,10 +67,9 @@ def test_a_tool_lists_all_its_versions_and_a_toolkit_those_of_its_tools() -> Non
     ("own", "toolkits", "expected"),
     [(None, True, True), (None, False, False), (False, True, False), (True, False, True)],
 )
-def test_no_auth_is_the_toolkits_where_the_tool_does_not_say(
+def test_no_auth_of_the_tool_overrides_its_toolkit(
     own: bool | None, toolkits: bool, expected: bool
 ) -> None:
-    """A tool's own `no_auth` wins over its toolkit's."""
     toolkit = Toolkit(
         slug="mail", name="Mail", logo="https://mail.example/logo.png", no_auth=toolkits
     )
@@ -85,8 +80,8 @@ def test_no_auth_is_the_toolkits_where_the_tool_does_not_say(
     )
 
 
-def test_deprecation() -> None:
-    """A version that says `deprecation`, even an empty one, is deprecated; the others are not."""
+def test_deprecation_key_means_deprecated() -> None:
+    """Even if it is empty."""
     tools = (
         make_tool("MAIL_SEND", deprecation={}),
         make_tool("MAIL_SEND", "20250601_00"),
@@ -101,10 +96,8 @@ def test_deprecation() -> None:
     assert [item["is_deprecated"] for item in documents_of(*tools)] == [True, True, False]
 
 
-def test_placeholders_are_filled_for_each_session() -> None:
-    """Allowed toolkits, tools and auth configs become what the session has; its id and user are its
-    own.
-    """
+def test_placeholders_are_filled_per_session() -> None:
+    """With its toolkits, tools, auth configs, id and user."""
     find = make_meta_tool(
         "FIND",
         description={"$session": "session_id"},
@@ -169,10 +162,10 @@ SERVED = {"type": "string", "description": ""}
         ({"a": {"oneOf": [EMPTY]}}, []),
     ],
 )
-def test_a_choice_of_nothing_is_left_out(parameter: dict[str, Any], remaining: list[str]) -> None:
-    """Where the session has nothing to choose from, the parameter is not served, at any level: an
-    empty `enum` fits no value.
-    """
+def test_parameter_without_choices_is_removed(
+    parameter: dict[str, Any], remaining: list[str]
+) -> None:
+    """At any level, because no value fits an empty `enum`."""
     (served,) = tools_in(
         make_session(),
         make_meta_tool("FIND", input_parameters=parameter, output_parameters=parameter),
@@ -216,10 +209,10 @@ def test_a_choice_of_nothing_is_left_out(parameter: dict[str, Any], remaining: l
         ({"oneOf": [EMPTY, PLAIN]}, {"oneOf": [SERVED]}),
     ],
 )
-def test_what_is_left_next_to_a_choice_of_nothing(
+def test_remaining_branches_and_properties(
     description: dict[str, Any], remaining: dict[str, Any]
 ) -> None:
-    """Of branches the others stay; properties whose value nobody could give may not be added."""
+    """Other branches stay; `additionalProperties` may not allow the removed name."""
     (served,) = tools_in(
         make_session(), make_meta_tool("FIND", input_parameters={"a": description})
     )
@@ -228,10 +221,8 @@ def test_what_is_left_next_to_a_choice_of_nothing(
     } == remaining
 
 
-def test_all_else_is_handed_on() -> None:
-    """What the catalog says of itself, but for how it weighs rules; the router; auth configs and
-    sessions with all that they say.
-    """
+def test_other_records_are_copied() -> None:
+    """The catalog without severities, the router, auth configs and sessions."""
     config = AuthConfig(
         path="auth_configs/ac_mail.yaml",
         id="ac_mail",
@@ -265,8 +256,7 @@ def test_all_else_is_handed_on() -> None:
     ]
 
 
-def test_a_tool_has_what_its_file_says() -> None:
-    """Every field of a tool version is served as it stands."""
+def test_tool_has_the_fields_of_its_file() -> None:
     text: dict[str, Any] = {
         "name": "Send",
         "description": "Send a mail.",
@@ -303,25 +293,22 @@ METAS = (
         ({"meta_tools": ()}, []),
     ],
 )
-def test_which_meta_tools(fields: dict[str, Any], expected: list[str]) -> None:
-    """All by default, else those named in their order; the newest version; `when:
-    manage_connections` only where that is enabled.
-    """
+def test_meta_tools_of_a_session(fields: dict[str, Any], expected: list[str]) -> None:
+    """All by default, or the named ones in order; the newest version; `when` is applied."""
     assert [
         f"{item.slug} {item.version}" for item in tools_in(make_session(**fields), *METAS)
     ] == expected
 
 
 def test_available_versions_of_a_meta_tool() -> None:
-    """A meta tool lists all its versions as any tool does."""
     assert tools_in(make_session(meta_tools=("RUN",)), *METAS)[0].available_versions == (
         "20250101_00",
         "20250601_00",
     )
 
 
-def test_a_theme_is_part_of_the_texts() -> None:
-    """Its keys are there if they are set; links are lines, each with an address and a text."""
+def test_theme_is_part_of_the_texts() -> None:
+    """Keys that are set; a line per link with address and text."""
     about = About(
         title="Ours", accent="#0a6146", links={"Help\nhere": "https://a.example", "B": "https://b"}
     )
@@ -336,8 +323,8 @@ def test_a_theme_is_part_of_the_texts() -> None:
     }
 
 
-def test_the_source_is_not_in_the_document() -> None:
-    """Method and path go to the toolkit's index; the API's document stays the same."""
+def test_source_is_not_in_the_document() -> None:
+    """Method and path are in the toolkit's index."""
     source = {"method": "POST", "path": "/mail"}
     plain, sourced = make_tool("MAIL_SEND"), make_tool("MAIL_SEND", source=source)
     assert documents_of(sourced) == documents_of(plain)

@@ -1,6 +1,4 @@
-"""One raw value to one record, or to what is wrong with it. What is wrong in which way is shown in
-tests/data/rejects.
-"""
+"""Tests of `catalog.schema`; tests/data/rejects has a case for each problem."""
 
 from typing import Any
 
@@ -189,14 +187,12 @@ RECORDS: dict[str, tuple[str, Any, Record]] = {
 
 
 @pytest.mark.parametrize(("kind", "value", "expected"), RECORDS.values(), ids=RECORDS)
-def test_record(kind: str, value: Any, expected: Record) -> None:
-    """The fields of a file come out as written, with the defaults of the format; the identity comes
-    from the path.
-    """
+def test_record_has_the_fields_of_its_file(kind: str, value: Any, expected: Record) -> None:
+    """With defaults of the format; the identity is from the path."""
     assert of(kind, value) == (expected, [])
 
 
-def test_the_toolkit_of_the_meta_tools_is_the_router() -> None:
+def test_toolkit_of_meta_tools_is_the_router() -> None:
     """meta_tools/toolkit.yaml has no slug in its path."""
     value = {"name": "R", "logo": "https://l.example"}
     result, _ = validate(
@@ -275,8 +271,8 @@ FITTING: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("description", FITTING.values(), ids=FITTING)
-def test_a_description_that_fits(description: dict[str, Any]) -> None:
-    """Every keyword that the format allows is taken, with values that fit."""
+def test_valid_descriptions_are_accepted(description: dict[str, Any]) -> None:
+    """With every keyword of the format."""
     result, rules = of("tool", {**NEEDED, "input_parameters": {"a": description}})
     assert rules == []
     assert isinstance(result, ToolVersion)
@@ -285,12 +281,8 @@ def test_a_description_that_fits(description: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("sample", [{"default": "mail"}, {"examples": ["mail", "chat"]}])
 @pytest.mark.parametrize("nested", [False, True])
-def test_a_sample_next_to_a_choice_that_only_the_session_knows(
-    sample: dict[str, Any], nested: bool
-) -> None:
-    """What the choices are is not known when the file is checked, so nothing is held against them;
-    the type still is.
-    """
+def test_sample_with_session_choices(sample: dict[str, Any], nested: bool) -> None:
+    """Its type is checked, but not the choices, which are unknown yet."""
     choice = {"type": "string", "enum": {"$session": "toolkits"}, **sample}
     description = {"type": "array", "items": choice, "examples": [["mail"]]} if nested else choice
     assert of("meta_tool", {**NEEDED, "input_parameters": {"a": description}})[1] == []
@@ -298,10 +290,8 @@ def test_a_sample_next_to_a_choice_that_only_the_session_knows(
     assert of("meta_tool", {**NEEDED, "input_parameters": {"a": invalid}})[1] == ["misfit-default"]
 
 
-def test_what_is_wrong_with_one_parameter_does_not_hide_another() -> None:
-    """Shape and values are told together, except for the values of a parameter whose description
-    has no sound shape.
-    """
+def test_problems_of_parameters_are_independent() -> None:
+    """Values are checked unless the shape of their own description is invalid."""
     description = {
         "a": {"typ": "string", "default": 1},
         "b": {"type": "string", "default": 1},
@@ -323,8 +313,8 @@ def test_what_is_wrong_with_one_parameter_does_not_hide_another() -> None:
         ("^.{1,1000}$", "a short text"),
     ],
 )
-def test_values_of_usual_patterns_are_checked(pattern: str, example: str) -> None:
-    """With lookaround, and with repeats of large sets."""
+def test_values_are_checked_against_patterns(pattern: str, example: str) -> None:
+    """With lookaround, and repeated large sets."""
     description = {"type": "string", "pattern": pattern, "examples": [example] * 3}
     assert of("tool", {**NEEDED, "input_parameters": {"a": description}})[1] == []
     misfits = {**description, "examples": ["\n\n"] * 2}
@@ -332,8 +322,8 @@ def test_values_of_usual_patterns_are_checked(pattern: str, example: str) -> Non
     assert rules == ["misfit-examples"] * 2
 
 
-def test_a_pattern_may_be_too_large() -> None:
-    """It is named where it is, also if it is nested."""
+def test_large_pattern_is_reported() -> None:
+    """With its place, also nested."""
     large = {"type": "string", "pattern": r"\p{L}{200}", "examples": ["a"]}
     for description in (large, {"type": "array", "items": large, "examples": [["a"]]}):
         value = {**NEEDED, "input_parameters": {"a": description}}
@@ -362,12 +352,8 @@ def test_a_pattern_may_be_too_large() -> None:
         ),
     ],
 )
-def test_findings_stop_where_no_one_would_read_on(
-    value: dict[str, Any], rule: str, around: str
-) -> None:
-    """The first ones of the file, and one more than is told, so that it can be said that there are
-    more.
-    """
+def test_number_of_findings_is_limited(value: dict[str, Any], rule: str, around: str) -> None:
+    """One more than is printed, so that the report can say so."""
     _, findings = validate(
         Document("x.yaml", Location("tool", NAMES), {**NEEDED, **value}, is_readable=True)
     )

@@ -1,4 +1,4 @@
-"""What a session may use: toolkits, tools, tags, auth configs and pinned versions."""
+"""Tests of `catalog.sessions`: toolkits, tools, tags, auth configs and pinned versions."""
 
 from typing import Any
 
@@ -43,8 +43,8 @@ def disable(*names: str) -> Selection:
         (disable("mail"), ["chat", "zip"]),
     ],
 )
-def test_toolkits(choice: Selection, expected: list[str]) -> None:
-    """All toolkits, or those enabled, or those not disabled; sorted, also one without tools."""
+def test_toolkits_of_a_session(choice: Selection, expected: list[str]) -> None:
+    """All, the enabled or all but the disabled ones; sorted, also without tools."""
     assert select_toolkits(CATALOG, make_session(toolkits=choice)) == expected
 
 
@@ -108,8 +108,8 @@ CHOICES: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize(("fields", "expected"), CHOICES.values(), ids=CHOICES)
-def test_tools(fields: dict[str, Any], expected: list[str]) -> None:
-    """Toolkits, tools, tags, auth configs and versions each narrow what is left of the others."""
+def test_tools_of_a_session(fields: dict[str, Any], expected: list[str]) -> None:
+    """Toolkits, tools, tags, auth configs and versions all filter."""
     assert [item.slug for item in select_tools(CATALOG, make_session(**fields))] == expected
 
 
@@ -124,8 +124,8 @@ def test_tools(fields: dict[str, Any], expected: list[str]) -> None:
         ),
     ],
 )
-def test_versions_in_force(pinned: dict[str, str], expected: list[str]) -> None:
-    """Of each tool the newest version, or the newest at the session's version of its toolkit."""
+def test_versions_of_a_session(pinned: dict[str, str], expected: list[str]) -> None:
+    """The newest, or the newest at the pinned version of the toolkit."""
     selected: Session = make_session(toolkit_versions=pinned)
     assert [item.version for item in select_versions(CATALOG.tools, selected)] == expected
 
@@ -152,6 +152,8 @@ def test_versions_in_force(pinned: dict[str, str], expected: list[str]) -> None:
         ),
     ],
 )
-def test_usable(config: AuthConfig, slug: str, scopes: list[str], expected: bool) -> None:
-    """Listed, where tools are listed, and all scopes granted, where scopes are."""
+def test_usable_tools_of_an_auth_config(
+    config: AuthConfig, slug: str, scopes: list[str], expected: bool
+) -> None:
+    """Listed tools, if there is a list, and granted scopes, if there are any."""
     assert is_usable(config, slug, scopes) is expected

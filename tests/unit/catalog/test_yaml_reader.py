@@ -1,6 +1,4 @@
-"""Reading YAML safely: what is typed, what stays a string, what is refused, and where everything
-stands.
-"""
+"""Tests of `catalog.yaml_reader`: types, strings, problems and positions."""
 
 import json
 import math
@@ -44,10 +42,8 @@ def read(text: str) -> Any:
 
 
 @pytest.mark.parametrize("text", STAY_STRINGS)
-def test_what_is_no_json_literal_stays_as_typed(text: str) -> None:
-    """YAML 1.1's booleans, octals, base-60 numbers, dates and underscored numbers are the strings
-    that they look like.
-    """
+def test_non_json_scalars_are_strings(text: str) -> None:
+    """Booleans, octals, base-60 numbers, dates and underscores of YAML 1.1."""
     if text not in ("-", "="):  # a lone dash is a list, and what follows a colon may not begin one
         assert read(f"key: {text}") == {"key": text}
     assert read(f"[x, '{text}', \"{text}\"]") == ["x", text, text]
@@ -55,9 +51,7 @@ def test_what_is_no_json_literal_stays_as_typed(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "value"), TYPED.items())
 def test_json_literals_are_typed(text: str, value: Any) -> None:
-    """A plain JSON literal is the value that JSON gives it; the same in quotes or in a block is a
-    string.
-    """
+    """Quoted or in a block, they are strings."""
     result = read(f"key: {text}")["key"]
     assert result == value
     assert type(result) is type(value)
@@ -65,10 +59,8 @@ def test_json_literals_are_typed(text: str, value: Any) -> None:
     assert read(f"key: |-\n  {text}") == {"key": text}
 
 
-def test_keys_are_always_strings() -> None:
-    """A key is the text that stands there, also where it looks like a number, a boolean or
-    nothing.
-    """
+def test_keys_are_strings() -> None:
+    """Also those that look like a number, boolean or null."""
     assert read("{1: a, true: b, null: c, 2025-01-01: d, 'x y': e, '': f}") == {
         "1": "a",
         "true": "b",
@@ -79,13 +71,13 @@ def test_keys_are_always_strings() -> None:
     }
 
 
-def test_nothing_is_null() -> None:
-    """A key with nothing behind it, and an item with nothing behind its dash, are null."""
+def test_missing_values_are_null() -> None:
+    """After a key or a dash."""
     assert read("a:\nb:\n  -\n  - x\n") == {"a": None, "b": [None, "x"]}
 
 
-def test_strings_of_all_styles() -> None:
-    """Folded, literal, quoted and many-line plain text read as YAML says."""
+def test_all_string_styles() -> None:
+    """Folded, literal, quoted and multi-line plain strings."""
     text = (
         "a: >-\n  one\n  two\nb: |\n  one\n   two\nc: 'it''s'\nd: \"tab\\t\\u00e9\"\ne: one\n "
         " two\n"
@@ -114,8 +106,7 @@ json_values = st.recursive(
 
 
 @given(json_values)
-def test_json_reads_as_itself(value: Any) -> None:
-    """JSON is YAML: whatever a JSON writer gives is read as the same values."""
+def test_json_is_yaml(value: Any) -> None:
     assert read(json.dumps(value, ensure_ascii=False)) == value
 
 
@@ -159,10 +150,8 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("data", "place", "rule"), FAULTS.values(), ids=FAULTS)
-def test_fault(data: bytes, place: tuple[int, int], rule: str) -> None:
-    """Each thing that is refused is one fault, at the line and column (in characters) where an
-    editor shows it, with help.
-    """
+def test_problem_has_line_column_and_help(data: bytes, place: tuple[int, int], rule: str) -> None:
+    """Columns count characters, as in editors."""
     faults = yaml_reader.parse(data).faults
     assert [(fault.line, fault.column, fault.rule) for fault in faults] == [(*place, rule)]
     assert faults[0].message
@@ -170,15 +159,15 @@ def test_fault(data: bytes, place: tuple[int, int], rule: str) -> None:
 
 
 def test_depth_counts_mappings_and_lists() -> None:
-    """32 lists within each other are read, with a value in the innermost."""
+    """32 nested lists with a value are allowed."""
     value = read("[" * 32 + "x" + "]" * 32)
     for _ in range(32):
         (value,) = value
     assert value == "x"
 
 
-def test_all_faults_of_a_file_at_once() -> None:
-    """A fault does not hide the next one, and what is sound is read all the same."""
+def test_all_problems_of_a_file_are_reported() -> None:
+    """And the valid parts are still read."""
     reading = yaml_reader.parse(b"a: &x 1\na: 2\nb: *x\nc: !t 3\nd: 1e999\ne: fine\n")
     assert [(fault.line, fault.rule) for fault in reading.faults] == [
         (1, "yaml-anchor"),
@@ -190,14 +179,13 @@ def test_all_faults_of_a_file_at_once() -> None:
     assert reading.value == {"a": 1, "b": None, "c": "3", "d": 0.0, "e": "fine"}
 
 
-def test_control_characters_are_counted_not_listed() -> None:
-    """A binary file is one fault, which says how many more there are."""
+def test_control_characters_are_one_problem() -> None:
+    """With their number."""
     (fault,) = yaml_reader.parse(b"\x01\x02\x03").faults
     assert fault.message == "control character U+0001 (and 2 more in this file)"
 
 
-def test_reading_stops_where_no_one_would_read_on() -> None:
-    """After more faults than are told, the rest of the file is not looked at."""
+def test_reading_stops_after_many_problems() -> None:
     reading = yaml_reader.parse(b"- &a x\n" * 100_000)
     assert len(reading.faults) == MAX_FINDINGS_PER_FILE + 1
     assert reading.root is None
@@ -212,10 +200,8 @@ def test_reading_stops_where_no_one_would_read_on() -> None:
         "? a\n? b\n",
     ],
 )
-def test_a_file_has_so_many_values_and_no_more(text: str) -> None:
-    """The first value too many is a fault at its place, and nothing behind it is looked at;
-    mappings and lists count, keys do not.
-    """
+def test_number_of_values_is_limited(text: str) -> None:
+    """Mappings and lists count, keys do not; reading stops there."""
     maximum = count(read(text))
     assert yaml_reader.parse(text.encode(), max_values=maximum).faults == ()
     (fault,) = yaml_reader.parse(text.encode(), max_values=maximum - 1).faults
@@ -233,10 +219,8 @@ def count(value: Any) -> int:
     return 1 + sum(map(count, within))
 
 
-def test_billion_laughs_do_not_expand() -> None:
-    """Aliases are not followed, so a file that would be gigabytes is read in no time and gives its
-    faults.
-    """
+def test_aliases_are_not_expanded() -> None:
+    """Against "billion laughs"."""
     lines = [
         "a: &a [x, x]",
         *(
@@ -268,12 +252,10 @@ def test_billion_laughs_do_not_expand() -> None:
         (("nowhere", "at", "all"), True, (2, 1, 1)),
     ],
 )
-def test_place(
+def test_locate_value(
     pointer: tuple[str | int, ...], at_key: bool, expected: tuple[int, int, int]
 ) -> None:
-    """A value is found again by its pointer, a missing one by the nearest that holds it; columns
-    and lengths are in characters.
-    """
+    """By its JSON pointer, or the nearest parent; columns and lengths count characters."""
     text = (
         "# first\nname: Send\n日本: 'né!é'\nlist:\n  - x\n  - a: b\nflow: {b: [\"c\"]}\ntext: |\n "
         " more\nempty:\n"
@@ -283,10 +265,8 @@ def test_place(
     assert yaml_reader.locate_value(mark, pointer, at_key) == expected
 
 
-def test_a_float_stays_finite() -> None:
-    """A refused number leaves a finite one in its place, so that what looks at the value later does
-    not stumble.
-    """
+def test_refused_float_is_replaced_by_a_finite_one() -> None:
+    """So that later checks work."""
     assert math.isfinite(yaml_reader.parse(b"1e999").value)
 
 
@@ -294,8 +274,8 @@ def test_a_float_stays_finite() -> None:
     st.binary(max_size=200)
     | st.text("ab:-?[]{}&*!|>'\"#%@`, \t\n\r\\0é\u2028\ufeff", max_size=80).map(str.encode)
 )
-def test_whatever_the_bytes_reading_does_not_raise(data: bytes) -> None:
-    """Any bytes give a value or faults, and every fault lies within the file."""
+def test_any_bytes_give_a_value_or_problems(data: bytes) -> None:
+    """All places are within the file."""
     reading = yaml_reader.parse(data)
     lines = data.decode("utf-8", "replace").split("\n")
     assert reading.faults or reading.root is not None
@@ -369,19 +349,15 @@ def assert_same(data: bytes) -> None:
 
 
 @given(st.binary(max_size=200) | (soup | closed).map(str.encode) | corrupted())
-def test_a_value_is_what_reading_finds_without_a_fault(data: bytes) -> None:
-    """Where the quick way gives a value, the thorough one gives the same and no fault: of anything
-    else it lets go.
-    """
+def test_fast_path_gives_the_same_value(data: bytes) -> None:
+    """Or nothing, if there is a problem."""
     assert_same(data)
 
 
 @given((soup | closed).map(str.encode) | corrupted())
 @example(b"?")  # a mapping of the empty key and null: two values in one byte
-def test_there_are_never_more_values_than_are_counted_without_reading(data: bytes) -> None:
-    """The quick way counts nothing where the bytes alone tell that there are few enough: so they
-    must never tell of too few.
-    """
+def test_value_count_estimate_is_an_upper_bound(data: bytes) -> None:
+    """The fast path skips counting if the bytes cannot contain too many values."""
     maximum = count(yaml_reader.parse(data).value)
     if maximum > 1:
         with pytest.raises(yaml_reader.NeedsFullParse):
@@ -389,25 +365,20 @@ def test_there_are_never_more_values_than_are_counted_without_reading(data: byte
 
 
 @given(json_values)
-def test_the_quick_way_reads_what_is_sound(value: Any) -> None:
-    """Whatever values we or a JSON writer write, the quick way reads, without the help of the
-    thorough one.
-    """
+def test_fast_path_reads_valid_files(value: Any) -> None:
+    """Of our writer and of JSON writers."""
     assert repr(yaml_reader.parse_fast(yaml_writer.to_yaml(value))) == repr(value)
     assert yaml_reader.parse_fast(json.dumps(value, ensure_ascii=False).encode()) == value
 
 
 @pytest.mark.parametrize("data", [data for data, *_ in FAULTS.values()], ids=FAULTS)
-def test_the_quick_way_lets_go_of_every_fault(data: bytes) -> None:
-    """What is refused is never given a value, also where the thorough way reads on behind it."""
+def test_fast_path_reads_no_invalid_file(data: bytes) -> None:
     with pytest.raises(yaml_reader.NeedsFullParse):
         yaml_reader.parse_fast(data)
 
 
-def test_the_quick_way_reads_real_files() -> None:
-    """Every file of the shipped catalog is read the quick way, and every file of the tests is read
-    alike by both.
-    """
+def test_fast_path_reads_real_files() -> None:
+    """Every shipped file; both paths agree about every test file."""
     for path in SHIPPED_CATALOG.rglob("*.yaml"):
         yaml_reader.parse_fast(path.read_bytes())
     for data in FILES:

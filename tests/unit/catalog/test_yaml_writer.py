@@ -1,6 +1,4 @@
-"""The room `catalog.yaml_writer`: what it writes is read back as the same value, and looks as a
-person would write it.
-"""
+"""Tests of `catalog.yaml_writer`: values round-trip, and the text is readable."""
 
 import json
 
@@ -131,18 +129,15 @@ def same(remaining: object, right: object) -> bool:
 @given(VALUES)
 @example({"": None})
 @example([[], {}, [[]], [{}], {"a": []}])
-def test_any_json_value_is_read_back(value: object) -> None:
-    """Whatever JSON value is written, our own reader gives the same value back, without a fault."""
+def test_json_values_round_trip(value: object) -> None:
     reading = yaml_reader.parse(to_yaml(value))
     assert reading.faults == ()
     assert same(reading.value, value)
 
 
 @pytest.mark.parametrize("text", TRICKY)
-def test_strings_that_look_like_something_else_stay_strings(text: str) -> None:
-    """A string that some YAML gives a meaning to stays that string at the root, in lists, as a
-    value and as a key.
-    """
+def test_ambiguous_strings_stay_strings(text: str) -> None:
+    """At the root, in lists, as values and as keys."""
     for value in (
         text,
         [text],
@@ -156,28 +151,24 @@ def test_strings_that_look_like_something_else_stay_strings(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", TRICKY)
-def test_a_reader_of_yaml_1_1_reads_the_same_strings(text: str) -> None:
-    """PyYAML's own loader, which types dates, `no` and `012`, reads every string as the string that
-    it is.
-    """
+def test_yaml_1_1_reader_reads_the_same_strings(text: str) -> None:
+    """PyYAML's own loader types dates, `no` and `012`."""
     assert yaml.safe_load(to_yaml({"key": [text]})) == {"key": [text]}
 
 
 @example_settings(33)
 @given(VALUES)
-def test_the_text_is_the_same_each_time_and_ends_in_one_line_feed(value: object) -> None:
-    """Equal values give equal bytes; a file ends with a line end and holds no marker of
-    documents.
-    """
+def test_output_is_deterministic(value: object) -> None:
+    """With a final line end and without document markers."""
     data = to_yaml(value)
     assert data == to_yaml(json.loads(json.dumps(value)))
     assert data.endswith(b"\n")
     assert b"..." not in data.splitlines()
 
 
-def test_the_text_looks_as_a_person_would_write_it() -> None:
-    """Keys keep their order; short lists stand on one line, long ones on many; text of several
-    lines stays readable; nothing is folded or shared.
+def test_output_is_readable() -> None:
+    """Keys keep their order, short lists are on one line, multi-line text is a block; no folding or
+    anchors.
     """
     shared = {"type": "string"}
     value = {
@@ -225,10 +216,8 @@ empty: {}
     "value", [float("nan"), float("inf"), -float("inf"), 2**63, -(2**63) - 1, "\ud800", "a\udfff"]
 )
 @pytest.mark.parametrize("place", [lambda value: value, lambda value: {"key": [value]}])
-def test_what_no_file_can_hold_is_refused(value: object, place: object) -> None:
-    """Numbers that JSON readers lose and halves of surrogate pairs are a ValueError, and never
-    another value.
-    """
+def test_unsupported_values_are_refused(value: object, place: object) -> None:
+    """Numbers that JSON loses, and surrogates: ValueError."""
     assert callable(place)
     with pytest.raises(ValueError, match=r".+"):
         to_yaml(place(value))

@@ -49,23 +49,23 @@ def find_rules(out: str) -> set[str]:
         (["build"], "quiet", ["TOOLCATALOG_QUIET"]),
     ],
 )
-def test_variables(path: list[str], option: str, variables: list[str]) -> None:
-    """A variable has the words of the command and the long name of the option."""
+def test_environment_variable_names(path: list[str], option: str, variables: list[str]) -> None:
+    """Of command and long option."""
     command: click.Command = cli
     for name in path:
         assert isinstance(command, click.Group)
         subcommand = command.get_command(click.Context(command), name)
         assert subcommand is not None
         command = subcommand
-    (found,) = [item for item in command.params if item.name == option]
-    assert isinstance(found, click.Option)
-    assert environment.list_variables(found) == variables
+    (result,) = [item for item in command.params if item.name == option]
+    assert isinstance(result, click.Option)
+    assert environment.list_variables(result) == variables
 
 
-def test_a_variable_sets_an_option(
+def test_environment_variable_sets_an_option(
     catalog: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command line takes precedence over the environment."""
+    """The command line has priority."""
     monkeypatch.setenv("TOOLCATALOG_CHECK_CATALOG", str(catalog))
     monkeypatch.setenv("TOOLCATALOG_CHECK_FORMAT", "json")
     assert main(["check"]) == 1
@@ -75,7 +75,7 @@ def test_a_variable_sets_an_option(
 
 
 def test_select_and_ignore(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Only selected rules are reported and decide the exit code; `*` stands for any letters."""
+    """Rules by pattern; only selected ones are reported and set the exit code."""
     arguments = ["check", "--catalog", str(catalog), *REPORT_ALL]
     assert main([*arguments]) == 1
     everything = find_rules(capsys.readouterr().out)
@@ -89,7 +89,7 @@ def test_select_and_ignore(catalog: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_quiet(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Messages and progress are left out; findings and errors are not. The next call is normal."""
+    """No messages and progress, but findings and errors; only for this call."""
     for slug in ("A_DO", "A_GO"):
         write_tool(catalog, slug, TOOL)
     least = ("--min-severity", "error")
@@ -104,7 +104,7 @@ def test_quiet(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_verbose(
     catalog: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The log has the exit code, times, and the traceback of an error."""
+    """The log has exit code, times, and tracebacks."""
     logger = logging.getLogger("toolcatalog")
     monkeypatch.setattr(logging, "basicConfig", lambda **_: None)
     try:

@@ -1,6 +1,4 @@
-"""Tools and toolkits as text for a terminal: all that there is to know, and nothing that could play
-with the terminal.
-"""
+"""Tests of `cli.tool_view`: complete text without terminal escapes."""
 
 from dataclasses import replace
 from typing import Any
@@ -79,8 +77,8 @@ def text(lines: tool_view.Lines) -> str:
     return "\n".join("".join(piece for piece, _ in line) for line in lines)
 
 
-def test_a_tool() -> None:
-    """Line by line as a person reads it: required inputs first, what holds others above them."""
+def test_tool() -> None:
+    """Required inputs first, parents before children."""
     assert text(tool_view.format_tool(TOOL, KIT, ["https://b.example/x"])) == (
         "A_DO  20250101_00\n"
         "Do it  Kit A\n"
@@ -132,15 +130,15 @@ def test_a_tool() -> None:
         ),
     ],
 )
-def test_a_deprecated_tool(message: dict[str, str], displayed: str) -> None:
-    """A badge, and a sentence with what there is to say."""
+def test_deprecated_tool(message: dict[str, str], displayed: str) -> None:
+    """A badge and the reason."""
     result = text(tool_view.format_tool(replace(TOOL, deprecation=message), KIT))
     assert "\n[deprecated] [important] [no auth]\n" in result
     assert displayed in result
 
 
-def test_a_toolkit() -> None:
-    """Its tools in a column, with what one should know of them."""
+def test_toolkit() -> None:
+    """A list of tools with badges."""
     rows: list[dict[str, Any]] = [
         {"slug": "A_DO", "name": "Do it", "deprecation": None},
         {"slug": "A_UNDO", "name": "Undo it", "deprecation": {}},
@@ -153,8 +151,8 @@ def test_a_toolkit() -> None:
     )
 
 
-def test_nothing_of_a_catalog_reaches_the_terminal_as_a_command() -> None:
-    """Escapes, line ends and invisible characters are named, wherever they stand."""
+def test_catalog_texts_are_escaped() -> None:
+    """Terminal escapes, line breaks and invisible characters."""
     evil = "a\x1b[31m\u202eb\rc"
     tool = replace(
         TOOL,
@@ -188,10 +186,8 @@ def test_nothing_of_a_catalog_reaches_the_terminal_as_a_command() -> None:
     assert all(char.isprintable() or char == "\n" for char in displayed)
 
 
-def test_long_texts_stay_in_their_branch() -> None:
-    """With a width, texts are broken behind the stem of the tree; without one they are as they are
-    written.
-    """
+def test_long_texts_are_wrapped_in_their_branch() -> None:
+    """If there is a width."""
     long = "word " * 60
     tool = replace(
         TOOL,
@@ -205,7 +201,6 @@ def test_long_texts_stay_in_their_branch() -> None:
 
 
 def test_many_values_are_counted() -> None:
-    """A list of values that nobody would read ends with how many more there are."""
     tool = replace(
         TOOL, input_parameters={"a": {"type": "integer", "description": "", "enum": [*range(1000)]}}
     )

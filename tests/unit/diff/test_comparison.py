@@ -1,6 +1,4 @@
-"""What differs between two sides: every sort of entry, the worst first, and that what could not be
-compared is never no change.
-"""
+"""Tests of `diff.comparison`: all kinds of entries, their order, and incomparable files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -45,7 +43,7 @@ def side(
     )
 
 
-def told(previous: Side, current: Side) -> list[tuple[str, ...]]:
+def format_entries(previous: Side, current: Side) -> list[tuple[str, ...]]:
     return [
         (
             entry.status,
@@ -58,41 +56,39 @@ def told(previous: Side, current: Side) -> list[tuple[str, ...]]:
     ]
 
 
-def test_a_tool_comes_and_goes() -> None:
-    assert told(
+def test_added_and_removed_tool() -> None:
+    assert format_entries(
         side(), side({comparisons.V1: comparisons.PLAIN, comparisons.V2: comparisons.PLAIN})
     ) == [("added", comparisons.V2, "", "additive", "is new")]
-    assert told(
+    assert format_entries(
         side({comparisons.V1: comparisons.PLAIN, comparisons.V2: comparisons.PLAIN}), side()
     ) == [("removed", comparisons.V2, "", "breaking", "was removed")]
-    assert told(side({comparisons.V1: OLD}), side()) == [
+    assert format_entries(side({comparisons.V1: OLD}), side()) == [
         ("removed", comparisons.V1, "", "breaking", "was removed, announced for 2026-01-31")
     ]
     assert compare_sides(side({comparisons.V1: OLD}), side()).entries[0].sunset == "2026-01-31"
 
 
-def test_a_version_comes_and_goes() -> None:
-    """A new version is compared with the one before it, wherever that is; one that sorts first with
-    none.
-    """
+def test_added_and_removed_version() -> None:
+    """A new version is compared with its predecessor, if there is one."""
     both = side({comparisons.V1: comparisons.PLAIN, comparisons.V2: comparisons.NEEDY})
-    assert told(side({comparisons.V1: comparisons.PLAIN}), both) == [
+    assert format_entries(side({comparisons.V1: comparisons.PLAIN}), both) == [
         ("new version", comparisons.V2, comparisons.V1, "breaking", "is new and required")
     ]
-    assert told(both, side({comparisons.V1: comparisons.PLAIN})) == [
+    assert format_entries(both, side({comparisons.V1: comparisons.PLAIN})) == [
         ("version removed", comparisons.V2, "", "breaking", "was removed")
     ]
-    assert told(
+    assert format_entries(
         side({comparisons.V1: comparisons.PLAIN}), side({comparisons.V2: comparisons.NEEDY})
     ) == [
         ("version removed", comparisons.V1, "", "breaking", "was removed"),
         ("new version", comparisons.V2, comparisons.V1, "breaking", "is new and required"),
     ]
-    assert told(
+    assert format_entries(
         side({comparisons.V2: comparisons.PLAIN}),
         side({comparisons.V1: comparisons.PLAIN, comparisons.V2: comparisons.PLAIN}),
     ) == [("new version", comparisons.V1, "", "additive", "is new, and older than all others")]
-    assert told(
+    assert format_entries(
         side({comparisons.V1: comparisons.PLAIN}),
         side(
             {
@@ -107,35 +103,34 @@ def test_a_version_comes_and_goes() -> None:
     ]
 
 
-def test_a_published_version_changes() -> None:
-    """Deprecation stands apart from all else; a file that says the same in another way is no
-    entry.
-    """
-    assert told(
+def test_changed_published_version() -> None:
+    """Deprecation is a separate entry; other spellings are none."""
+    assert format_entries(
         side({comparisons.V1: comparisons.PLAIN}), side({comparisons.V1: comparisons.NEEDY})
     ) == [("changed", comparisons.V1, "", "breaking", "is new and required")]
-    assert told(side({comparisons.V1: comparisons.PLAIN}), side({comparisons.V1: OLD})) == [
-        ("deprecated", comparisons.V1, "", "text", "is new: sunset `2026-01-31`")
-    ]
-    assert told(side({comparisons.V1: OLD}), side({comparisons.V1: comparisons.PLAIN})) == [
-        ("deprecation", comparisons.V1, "", "text", "was removed")
-    ]
+    assert format_entries(
+        side({comparisons.V1: comparisons.PLAIN}), side({comparisons.V1: OLD})
+    ) == [("deprecated", comparisons.V1, "", "text", "is new: sunset `2026-01-31`")]
+    assert format_entries(
+        side({comparisons.V1: OLD}), side({comparisons.V1: comparisons.PLAIN})
+    ) == [("deprecation", comparisons.V1, "", "text", "was removed")]
     assert [
-        row[0] for row in told(side({comparisons.V1: REWORDED}), side({comparisons.V1: OLD}))
+        row[0]
+        for row in format_entries(side({comparisons.V1: REWORDED}), side({comparisons.V1: OLD}))
     ] == [
         "changed",
         "deprecated",
     ]
     assert (
-        told(side({comparisons.V1: comparisons.PLAIN}), side({comparisons.V1: comparisons.PLAIN}))
+        format_entries(
+            side({comparisons.V1: comparisons.PLAIN}), side({comparisons.V1: comparisons.PLAIN})
+        )
         == []
     )
 
 
-def test_what_is_not_read_is_not_the_same() -> None:
-    """On either side, on both, of a new version, of what that is compared with, of another file:
-    each is told.
-    """
+def test_unreadable_files_are_incomparable() -> None:
+    """On either side, or as predecessor; each is reported."""
     item = {comparisons.V1: comparisons.PLAIN}
     for previous, current in (
         (side(item), side({comparisons.V1: UNREAD})),
@@ -170,9 +165,7 @@ def test_what_is_not_read_is_not_the_same() -> None:
 
 
 def test_other_files() -> None:
-    """Toolkits by their fields, sessions and auth configs as what may be used, meta tools not at
-    all.
-    """
+    """Toolkits by field, sessions and auth configs by access, no meta tools."""
     toolkit, session, meta = (
         "toolkits/a/toolkit.yaml",
         "sessions/trs_a.yaml",
@@ -222,8 +215,8 @@ def test_other_files() -> None:
     assert compare_sides(previous, previous).entries == ()
 
 
-def test_another_mcp_server() -> None:
-    """Each field that differs, because another package is more than another text."""
+def test_changed_mcp_server() -> None:
+    """Each field, because another package is more than a text change."""
     path = "toolkits/a/toolkit.yaml"
     package = {"registry": "npm", "identifier": f"@github/{'mcp-' * 40}server"}
     server = {"name": "com.github/mcp", "version": "1.0.0", "package": package}
@@ -241,8 +234,8 @@ def test_another_mcp_server() -> None:
     )
 
 
-def test_the_order_of_a_meta_tool_counts() -> None:
-    """Its parameters are served in their order; a session only says what may be used."""
+def test_parameter_order_of_a_meta_tool_counts() -> None:
+    """Not that of a session."""
     meta, session = "meta_tools/M/20250101_00.yaml", "sessions/trs_a.yaml"
     previous, current = {"a": 1, "b": 1}, {"b": 1, "a": 1}
     old, new = (
@@ -252,8 +245,8 @@ def test_the_order_of_a_meta_tool_counts() -> None:
     assert [entry.path for entry in compare_sides(old, new).entries] == [meta]
 
 
-def test_the_worst_first() -> None:
-    """Unknown, breaking, scope, additive, text; the totals count entries and changes."""
+def test_most_severe_changes_come_first() -> None:
+    """Unknown, breaking, scope, additive, text; totals count entries and changes."""
     names = ("NO", "BREAK", "ADD", "TEXT")
     previous = Side(
         {("a", slug): [comparisons.V1] for slug in names if slug != "ADD"},
@@ -296,12 +289,10 @@ STATES = st.dictionaries(
 
 @example_settings(66)
 @given(previous=STATES, current=STATES)
-def test_whatever_differs_is_reported(
+def test_every_difference_is_reported(
     previous: dict[str, Tool | Unreadable], current: dict[str, Tool | Unreadable]
 ) -> None:
-    """A version that is not the same on both sides is always told of, and nothing is where all is
-    the same and was read.
-    """
+    """And nothing for equal sides."""
     result = compare_sides(side(previous), side(current)).entries
     if not previous or not current:
         unread = [version for version in current if current[version] is UNREAD]
@@ -318,12 +309,10 @@ def test_whatever_differs_is_reported(
 
 
 @given(previous=VERSIONS, current=VERSIONS)
-def test_a_predecessor_is_the_nearest_before(
+def test_predecessor_is_the_nearest_older_version(
     previous: Sequence[str], current: Sequence[str]
 ) -> None:
-    """Of a new version, the latest of all that sort before it; none for versions that were there,
-    or tools that were not.
-    """
+    """None for existing versions or new tools."""
     result = predecessors({("a", "A_DO"): previous} if previous else {}, {("a", "A_DO"): current})
     for new, old in result.items():
         assert new.version in current
@@ -335,6 +324,6 @@ def test_a_predecessor_is_the_nearest_before(
     )
 
 
-def test_nothing_is_an_empty_comparison() -> None:
+def test_no_differences_give_an_empty_comparison() -> None:
     assert compare_sides(side(), side()) == Comparison("before", "after", ())
     assert Entry("removed", "a").kind == "text"

@@ -1,6 +1,4 @@
-"""A comparison as Markdown and as JSON: short first, never too long, and no text of a catalog
-becomes structure.
-"""
+"""Tests of `diff.report`: Markdown and JSON of bounded size."""
 
 import json
 from dataclasses import replace
@@ -31,13 +29,13 @@ PARSER = MarkdownIt("commonmark", {"html": True})
 WORDS = {"type": "string", "description": "", "required": True}
 
 
-def one(label: Status = "changed", text: str = "x", **fields: Any) -> Entry:
-    """An entry with this text wherever a catalog has a say."""
+def make_entry(label: Status = "changed", text: str = "x", **fields: Any) -> Entry:
+    """Return an entry with this text in each field of a catalog."""
     change = Change("breaking", f"input {text}".replace("`", "\\u0060"), "no longer takes `a`, `b`")
     return Entry(label, f"toolkits/a/{text}", "a", text, V1, changes=(change,))._replace(**fields)
 
 
-def test_nothing_differs() -> None:
+def test_report_without_differences() -> None:
     assert format_summary(Comparison("a", "b", ())) == "No change."
     assert (
         render_markdown(Comparison("main", "HEAD", ()))
@@ -45,13 +43,13 @@ def test_nothing_differs() -> None:
     )
 
 
-def test_the_numbers_come_first() -> None:
+def test_numbers_come_first() -> None:
     entries = (
-        one("not compared", reason="line 3"),
-        one("removed"),
-        one(),
-        one("new version", compared_with=V1),
-        one("new version", compared_with=V1),
+        make_entry("not compared", reason="line 3"),
+        make_entry("removed"),
+        make_entry(),
+        make_entry("new version", compared_with=V1),
+        make_entry("new version", compared_with=V1),
     )
     text = render_markdown(Comparison("main", "HEAD", entries))
     assert text.startswith(
@@ -63,11 +61,11 @@ def test_the_numbers_come_first() -> None:
     assert "<details>" not in text
 
 
-def test_much_is_folded_by_toolkit() -> None:
-    """Each toolkit is a part that can be opened, with its own numbers; what is in it is read as
-    Markdown.
-    """
-    entries = tuple(one(text=f"T_{number}", toolkit=f"kit{number % 3}") for number in range(60))
+def test_long_reports_are_folded_by_toolkit() -> None:
+    """Each toolkit is a `details` element with its numbers and Markdown inside."""
+    entries = tuple(
+        make_entry(text=f"T_{number}", toolkit=f"kit{number % 3}") for number in range(60)
+    )
     text = render_markdown(compare_sides(Side({}, {}, {}), Side({}, {}, {}), extra_entries=entries))
     assert text.count("<details><summary>Toolkit <code>kit") == text.count("\n</details>\n") == 3
     assert (
@@ -77,15 +75,16 @@ def test_much_is_folded_by_toolkit() -> None:
     assert PARSER.render(text).count("<li><code>T_") == 60
 
 
-def test_it_is_never_too_long() -> None:
-    """GitHub refuses more: what is left out is counted, and every part that was opened is
-    closed.
-    """
+def test_report_length_is_limited() -> None:
+    """For GitHub: omitted entries are counted, open elements are closed."""
     for entries in (
-        tuple(one(text=f"T_{number}", toolkit=f"kit{number % 200}") for number in range(3_000)),
-        tuple(one(text="x" * 100_000, toolkit=f"kit{number}") for number in range(3_000)),
-        tuple(one(text=f"T_{number}") for number in range(3_000)),
-        (one(changes=(Change("breaking", "input x", "`" + "y" * 5000 + "`"),) * 10_000),) * 100,
+        tuple(
+            make_entry(text=f"T_{number}", toolkit=f"kit{number % 200}") for number in range(3_000)
+        ),
+        tuple(make_entry(text="x" * 100_000, toolkit=f"kit{number}") for number in range(3_000)),
+        tuple(make_entry(text=f"T_{number}") for number in range(3_000)),
+        (make_entry(changes=(Change("breaking", "input x", "`" + "y" * 5000 + "`"),) * 10_000),)
+        * 100,
     ):
         text = render_markdown(
             compare_sides(Side({}, {}, {}), Side({}, {}, {}), extra_entries=entries)
@@ -137,8 +136,7 @@ def tags(text: str) -> list[str]:
 
 @example_settings(100)
 @given(TEXTS | st.text(max_size=20))
-def test_no_text_becomes_structure(text: str) -> None:
-    """Whatever a catalog says, the Markdown has the shape that it has for a plain word."""
+def test_catalog_texts_add_no_markdown(text: str) -> None:
 
     def content(word: str) -> str:
         old, new = tools(word)
@@ -151,7 +149,7 @@ def test_no_text_becomes_structure(text: str) -> None:
             {key: new, key._replace(version=V1): old},
             {"toolkits/a/x": {"name": word}},
         )
-        extra = [one(text=word), one("not compared", reason=word)]
+        extra = [make_entry(text=word), make_entry("not compared", reason=word)]
         return render_markdown(compare_sides(previous, current, (f"b{word}", f"a{word}"), extra))
 
     assert len(compare_tools(*tools("word"))) == len(compare_tools(*tools(f"z{text}")))
@@ -160,8 +158,8 @@ def test_no_text_becomes_structure(text: str) -> None:
     assert all(char.isprintable() or char == "\n" for char in content(f"z{text}"))
 
 
-def test_as_json() -> None:
-    """The fields that docs/reference/diff.md tells, in values of JSON."""
+def test_json_report() -> None:
+    """With the fields of docs/reference/diff.md."""
     result = compare_sides(
         Side({("a", "A_DO"): [V1]}, {}, {}),
         Side({("a", "A_DO"): [V1, V2]}, {ToolVersionKey("a", "A_DO", V2): Unreadable("no")}, {}),

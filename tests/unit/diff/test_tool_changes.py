@@ -1,6 +1,4 @@
-"""What changed between two versions of a tool: each rule, both sides, and that no change is ever
-left untold.
-"""
+"""Tests of `diff.tool_changes` and `diff.parameter_changes`: every change is classified."""
 
 import copy
 import json
@@ -136,11 +134,11 @@ def plain(found: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(
     ("previous", "current", "label"), NARROWER, ids=[json.dumps(case[1]) for case in NARROWER]
 )
-def test_what_narrows_and_what_widens(
+def test_narrower_and_wider(
     previous: dict[str, Any], current: dict[str, Any], label: str | dict[str, str]
 ) -> None:
-    """To take less is breaking and to take more additive; to answer less is additive and to answer
-    more breaking.
+    """Narrower inputs are breaking and wider ones additive; for outputs it is the other way
+    round.
     """
     text = label if isinstance(label, dict) else {"input": label, "output": label}
     assert plain(of_inputs({"x": previous}, {"x": current})) == [(BREAKING, "x", text["input"])]
@@ -362,12 +360,10 @@ def test_what_narrows_and_what_widens(
         ),
     ],
 )
-def test_what_is_neither(
+def test_neither_narrower_nor_wider(
     previous: dict[str, Any], current: dict[str, Any], expected: list[tuple[str | None, str, str]]
 ) -> None:
-    """What is neither narrower nor wider for sure is breaking on both sides, and what callers do
-    not feel is text. None: as the side goes.
-    """
+    """Breaking if unsure, text if callers cannot notice."""
     for result, narrower in (
         (of_inputs({"x": previous}, {"x": current}), BREAKING),
         (of_outputs({"x": previous}, {"x": current}), ADDITIVE),
@@ -381,18 +377,16 @@ def test_what_is_neither(
 
 
 @pytest.mark.parametrize("at", [[], ["a"], ["a", "b"]])
-def test_names_that_come_and_go(at: list[str]) -> None:
-    """At every level: an input that goes or must now be there is breaking, an optional one that
-    comes is not.
-    """
+def test_added_and_removed_names(at: list[str]) -> None:
+    """At any level: removed and required inputs are breaking, optional ones are not."""
 
-    def within(inner: dict[str, Any]) -> dict[str, Any]:
+    def nest(inner: dict[str, Any]) -> dict[str, Any]:
         for name in reversed(at):
             inner = {name: {"type": "object", "properties": inner}}
         return inner
 
     nothing, optional, required = (
-        within(item) for item in ({}, {"x": STRING}, {"x": {**STRING, "required": True}})
+        nest(item) for item in ({}, {"x": STRING}, {"x": {**STRING, "required": True}})
     )
     location = ".".join([*at, "x"])
     assert plain(of_inputs(nothing, optional)) == [(ADDITIVE, location, "is new and optional")]
@@ -408,8 +402,8 @@ def test_names_that_come_and_go(at: list[str]) -> None:
     assert plain(of_outputs(optional, nothing)) == [(BREAKING, location, "was removed")]
 
 
-def test_places_cannot_be_mistaken() -> None:
-    """A name that holds what places are made of is quoted; a name like a keyword is a name."""
+def test_places_are_unambiguous() -> None:
+    """Names with path characters are quoted."""
     inner = {"a.b": STRING, "": STRING, "x`": STRING, "items": STRING, "*": STRING}
     result = of_inputs(
         {"type": {"type": "object", "properties": inner}},
@@ -425,7 +419,7 @@ def test_places_cannot_be_mistaken() -> None:
 
 
 def test_long_values_are_cut() -> None:
-    """A sentence stays one line, and backquotes in it pair."""
+    """With balanced backquotes."""
     previous, current = (
         {"x": {**STRING, "enum": [f"{number}\n`" for number in range(12)]}},
         {"x": {**STRING, "enum": ["a" * 500]}},
@@ -522,14 +516,12 @@ def test_long_values_are_cut() -> None:
 def test_fields_of_the_tool(
     previous: dict[str, Any], current: dict[str, Any], expected: list[Change]
 ) -> None:
-    """Words are text, scopes are their own kind, and two hints and the need of authentication are
-    the contract.
-    """
+    """Names are text, scopes their own kind; two hints and auth are the contract."""
     assert compare_tools(replace(EMPTY, **previous), replace(EMPTY, **current)) == expected
 
 
-def test_the_order() -> None:
-    """Breaking, scope, additive, text; by place within each."""
+def test_order_of_changes() -> None:
+    """Breaking, scope, additive, text, then by place."""
     previous = replace(EMPTY, input_parameters=to_served_inputs({"b": STRING, "a": STRING}))
     current = replace(
         EMPTY,
@@ -553,8 +545,8 @@ def test_the_order() -> None:
 
 @example_settings(15)
 @given(tools(), st.randoms(use_true_random=False))
-def test_nothing_where_nothing_changed(tool: Tool, chance: random.Random) -> None:
-    """Where only the order of names is another, that is told as a text: it is served so."""
+def test_another_key_order_is_text(tool: Tool, chance: random.Random) -> None:
+    """It is served like that."""
     assert compare_tools(tool, copy.deepcopy(tool)) == []
     inputs = shuffled(tool.input_parameters, chance)
     result = compare_tools(tool, replace(tool, input_parameters=inputs, version="20990101_00"))
@@ -563,8 +555,8 @@ def test_nothing_where_nothing_changed(tool: Tool, chance: random.Random) -> Non
     )
 
 
-def test_parameters_in_another_order() -> None:
-    """Of those that stay: one that comes or goes between them is no other order of theirs."""
+def test_another_parameter_order() -> None:
+    """Of the parameters in both; additions and removals do not count."""
     both, turned = {"a": STRING, "b": STRING}, {"b": STRING, "a": STRING}
     extra = {"a": STRING, "x": STRING, "b": STRING}
     expected = [(TEXT, "lists its parameters in another order")]
@@ -593,8 +585,8 @@ def shuffled(value: Any, chance: random.Random) -> Any:
 
 @example_settings(20)
 @given(tools(), tools())
-def test_no_change_is_left_unreported(previous: Tool, current: Tool) -> None:
-    """Two tools that differ in any field have a change there, whichever is the older one."""
+def test_every_changed_field_is_reported(previous: Tool, current: Tool) -> None:
+    """In both directions."""
     for field in fields(Tool):
         if field.name not in ("version", "available_versions"):
             new = replace(previous, **{field.name: getattr(current, field.name)})
@@ -632,8 +624,8 @@ def mutations(
 
 @example_settings(40)
 @given(mutations())
-def test_no_mutation_is_left_unreported(mutation: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    """Whatever is other within a description, at whatever depth, is told from both ends."""
+def test_every_mutation_is_reported(mutation: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    """At any depth of a description, in both directions."""
     previous, current = (
         replace(EMPTY, input_parameters=item, output_parameters=item) for item in mutation
     )
@@ -699,10 +691,10 @@ UNSAID = frozenset(["oneOf", "description", "title", "examples", "default"])
 
 @example_settings(50)
 @given(mutations(but=UNSAID), st.lists(VALUES, max_size=3))
-def test_inputs_take_what_they_took_unless_it_is_breaking(
+def test_non_breaking_inputs_accept_the_same_values(
     mutation: tuple[dict[str, Any], dict[str, Any]], values: list[Any]
 ) -> None:
-    """A validator agrees. What had the name of a new and optional input before was nobody's."""
+    """By a validator; except the name of a new optional input."""
     previous, current = mutation
     result = compare_tools(
         replace(EMPTY, input_parameters=previous), replace(EMPTY, input_parameters=current)
@@ -721,10 +713,10 @@ def test_inputs_take_what_they_took_unless_it_is_breaking(
 
 @example_settings(40)
 @given(mutations(to_served_outputs, UNSAID | {"required"}), st.lists(VALUES, max_size=3))
-def test_outputs_are_what_they_were_unless_it_is_breaking(
+def test_non_breaking_outputs_have_the_same_values(
     mutation: tuple[dict[str, Any], dict[str, Any]], values: list[Any]
 ) -> None:
-    """A validator agrees. Names that come break nobody."""
+    """By a validator; except new names."""
     previous, current = mutation
     result = compare_tools(
         replace(EMPTY, output_parameters=previous), replace(EMPTY, output_parameters=current)
@@ -747,10 +739,8 @@ def gates(*parameters: dict[str, Any]) -> list[jsonschema_rs.Draft202012Validato
     ]
 
 
-def test_the_shipped_catalog_is_understood() -> None:
-    """Between the versions of its tools there are changes of every kind, each of them understood,
-    and none that is told from one end only.
-    """
+def test_shipped_versions_have_changes_of_every_kind() -> None:
+    """In both directions, and none is unknown."""
     results = []
     for entries in ReferenceModel(SHIPPED_CATALOG).tools.values():
         for previous, current in pairwise(

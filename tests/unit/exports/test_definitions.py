@@ -1,6 +1,4 @@
-"""Tools in the forms that others use: they mean what the catalog says, they are valid, and what is
-offered to copy runs.
-"""
+"""Tests of `exports.definitions`: equivalent, valid definitions and snippets that run."""
 
 import ast
 import itertools
@@ -99,25 +97,20 @@ def meta_tools(shipped_build: Path) -> list[Tool]:
 # Schemas
 
 
-def test_the_standard_form_of_inputs() -> None:
-    """`required` becomes a list at each level, null a second type or branch; a type taken from
-    branches that differ is no constraint.
-    """
+def test_standard_schema_of_inputs() -> None:
+    """`required` lists at each level, null as type or branch; different branches give no type."""
     assert definitions.input_schema(tool_samples.TOOL.input_parameters) == SCHEMA
     assert definitions.input_schema({}) == {"type": "object", "properties": {}}
 
 
-def test_the_standard_form_of_outputs() -> None:
-    """Outputs never require anything."""
+def test_standard_schema_of_outputs_requires_nothing() -> None:
     assert definitions.output_schema(tool_samples.TOOL.output_parameters) == ANSWER
 
 
 @example_settings(66)
 @given(tool_samples.parameters(), tool_samples.VALUES)
-def test_a_schema_takes_what_the_author_said(authored: dict[str, Any], value: Any) -> None:
-    """The standard form of what is served is valid, and takes the very values that the author's
-    description takes.
-    """
+def test_standard_schema_accepts_the_same_values(authored: dict[str, Any], value: Any) -> None:
+    """It is valid, and as strict as the author's description."""
     schema = definitions.input_schema(to_served_inputs(authored))
     jsonschema.Draft202012Validator.check_schema(schema)
     actual = jsonschema_rs.Draft202012Validator(schema)
@@ -134,8 +127,8 @@ def test_a_schema_takes_what_the_author_said(authored: dict[str, Any], value: An
 
 @example_settings(16)
 @given(tool_samples.parameters())
-def test_a_schema_keeps_what_is_said(authored: dict[str, Any]) -> None:
-    """Descriptions, titles, examples, defaults and limits stay, in the author's words."""
+def test_schema_keeps_texts_and_limits(authored: dict[str, Any]) -> None:
+    """Descriptions, titles, examples, defaults and limits."""
     for name, schema in definitions.input_schema(to_served_inputs(authored))["properties"].items():
         remaining = {
             key: value
@@ -145,16 +138,14 @@ def test_a_schema_keeps_what_is_said(authored: dict[str, Any]) -> None:
         assert {key: schema[key] for key in remaining} == remaining
 
 
-def test_schemas_of_the_shipped_catalog(shipped_tools: list[Tool]) -> None:
-    """Every schema is valid by the standard, also those within other forms, and all forms have the
-    same.
-    """
+def test_shipped_schemas_are_valid(shipped_tools: list[Tool]) -> None:
+    """And equal in all formats."""
     assert len(shipped_tools) >= 190
     hold_schemas(shipped_tools)
 
 
-def test_meta_tools_can_be_exported_too(meta_tools: list[Tool]) -> None:
-    """Filled in for a session, they are like any other tool."""
+def test_meta_tools_can_be_exported(meta_tools: list[Tool]) -> None:
+    """With the values of a session."""
     assert meta_tools
     hold_schemas(meta_tools)
     hold_samples(meta_tools)
@@ -184,8 +175,8 @@ HINT_STATES = [*itertools.product((True, False, None), repeat=4)]
 
 
 @pytest.mark.parametrize("states", HINT_STATES)
-def test_hints_as_tags_and_back(states: tuple[bool | None, ...]) -> None:
-    """Each of the 81 combinations of true, false and not stated comes back."""
+def test_hints_round_trip_as_tags(states: tuple[bool | None, ...]) -> None:
+    """All 81 combinations of true, false and not stated."""
     stated = zip(definitions.HINT_TAGS, states, strict=True)
     annotations = {hint: state for hint, state in stated if state is not None}
     assert definitions.hint_annotations(definitions.hint_tags(annotations)) == annotations
@@ -211,7 +202,7 @@ def test_hints_as_tags_and_back(states: tuple[bool | None, ...]) -> None:
     ],
 )
 def test_hints_of_tags(tags: list[str], annotations: dict[str, bool]) -> None:
-    """A hint without a tag is false next to others, and not stated alone or with partialHints."""
+    """A hint without a tag is false, or unstated if there are none or with partialHints."""
     assert definitions.hint_annotations(tags) == annotations
 
 
@@ -219,7 +210,7 @@ def test_hints_of_tags(tags: list[str], annotations: dict[str, bool]) -> None:
 
 
 def test_definitions() -> None:
-    """Each form has the fields of its maker, and MCP's the hints that are tags."""
+    """With the fields of each provider; MCP hints come from tags."""
     output = {"name": "MAIL_SEND", "description": tool_samples.TOOL.description}
     assert definitions.to_openai(tool_samples.TOOL) == {
         "type": "function",
@@ -253,7 +244,7 @@ def test_definitions() -> None:
 
 
 def test_tokens_are_a_quarter_of_the_characters() -> None:
-    """Characters are counted, not bytes, and a begun token is a whole one."""
+    """Rounded up."""
     empty = replace(tool_samples.TOOL, description="", input_parameters={})
     length = len(json.dumps(definitions.to_openai(empty), separators=(",", ":")))
     counts = {
@@ -263,8 +254,7 @@ def test_tokens_are_a_quarter_of_the_characters() -> None:
     assert counts == {extra: (length + extra + 3) // 4 for extra in range(9)}
 
 
-def test_tokens_of_a_definition_are_those_of_its_tool(shipped_tools: list[Tool]) -> None:
-    """A page that has the definition at hand shows the same number."""
+def test_tokens_of_a_definition_equal_those_of_its_tool(shipped_tools: list[Tool]) -> None:
     for tool in shipped_tools:
         openai = definitions.list_definitions(tool)[0].value
         tokens = definitions.estimate_definition_tokens(openai)
@@ -337,17 +327,15 @@ def test_tokens_of_a_definition_are_those_of_its_tool(shipped_tools: list[Tool])
         ),
     ],
 )
-def test_sample(description: dict[str, Any], expected: Any) -> None:
-    """What the author names comes first, and what is made up heeds type, format, bounds and
-    lengths.
-    """
+def test_sample_arguments(description: dict[str, Any], expected: Any) -> None:
+    """The author's value, or one with the right type, format and limits."""
     served = to_served_inputs({"x": {**description, "required": True}, "y": {**description}})
     result = sample_arguments(served)
     assert json.dumps(result) == json.dumps({"x": expected})
 
 
-def test_a_sample_stays_small() -> None:
-    """Lists within lists, each of which wants a thousand items, do not multiply."""
+def test_nested_samples_stay_small() -> None:
+    """Lists of lists with a thousand items each."""
     inner: dict[str, Any] = {"type": "string"}
     for _ in range(20):
         inner = {"type": "array", "minItems": 1000, "items": inner}
@@ -363,8 +351,7 @@ def test_a_sample_stays_small() -> None:
         but=frozenset(["pattern", "format", "oneOf", "uniqueItems", *tool_samples.SAYING])
     )
 )
-def test_a_made_up_sample_fits(authored: dict[str, Any]) -> None:
-    """Where nothing is named by the author, what is made up fits."""
+def test_generated_sample_is_valid(authored: dict[str, Any]) -> None:
     served = to_served_inputs(authored)
     jsonschema_rs.Draft202012Validator(definitions.input_schema(served)).validate(
         sample_arguments(served)
@@ -375,8 +362,8 @@ def test_a_made_up_sample_fits(authored: dict[str, Any]) -> None:
     "format",
     ["date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uuid"],
 )
-def test_made_up_texts_have_their_format(format: str) -> None:
-    """What is no text of that format is refused by a validator that asks for it."""
+def test_generated_text_has_its_format(format: str) -> None:
+    """By a validator with format checks."""
     served = to_served_inputs({"x": {"type": "string", "format": format, "required": True}})
     gate = jsonschema_rs.Draft202012Validator(
         definitions.input_schema(served), validate_formats=True
@@ -385,8 +372,8 @@ def test_made_up_texts_have_their_format(format: str) -> None:
     gate.validate(sample_arguments(served))
 
 
-def test_samples_of_the_shipped_catalog(shipped_tools: list[Tool]) -> None:
-    """Each is valid, and has the required arguments and no others."""
+def test_shipped_samples_are_valid(shipped_tools: list[Tool]) -> None:
+    """With exactly the required arguments."""
     hold_samples(shipped_tools)
 
 
@@ -402,8 +389,8 @@ def hold_samples(tools: list[Tool]) -> None:
 # Texts to copy
 
 
-def test_snippets_and_definitions_in_order() -> None:
-    """A name can be used in an id."""
+def test_snippets_and_definitions_are_ordered() -> None:
+    """Names are usable in ids."""
     requests = definitions.request_snippets(tool_samples.TOOL)
     assert [(one.name, one.title, one.language) for one in requests] == [
         ("curl", "curl", "bash"),
@@ -422,9 +409,9 @@ def test_snippets_and_definitions_in_order() -> None:
 
 @example_settings(16)
 @given(tool_samples.tools())
-def test_snippets_of_any_tool_are_sound(tool: Tool) -> None:
-    """Python parses to the one call that is meant, the shell sees three words, and definitions are
-    what the forms say. The address and the key come from the environment.
+def test_snippets_are_valid(tool: Tool) -> None:
+    """One Python call, three shell words, JSON definitions; address and key come from the
+    environment.
     """
     texts = {one.name: one.text for one in definitions.request_snippets(tool)}
     calls = [node for node in ast.walk(ast.parse(texts["python"])) if isinstance(node, ast.Call)]
@@ -471,16 +458,14 @@ def follow_comment(text: str) -> str:
 
 
 @pytest.mark.parametrize(("name", "library"), [*snippet_runs()])
-def test_a_call_gets_the_tool(
+def test_snippets_get_the_tool(
     name: str,
     library: ClientLibrary | None,
     shipped: Server,
     shipped_tools: list[Tool],
     tmp_path: Path,
 ) -> None:
-    """With the key in the environment, a call prints the very version that the page is of: with
-    each client library as it stands, or changed as its comment says.
-    """
+    """With each client library, the version of the page."""
     tool = next(
         shipped_tool
         for shipped_tool in shipped_tools
@@ -511,7 +496,7 @@ def test_a_call_gets_the_tool(
     (tmp_path / f"run.{suffix}").write_text(text)
     base = library.environment() if library else {**os.environ, "NO_PROXY": "*"}
     env = {**base, "TOOLCATALOG_KEY": shipped.key}
-    done = subprocess.run(
+    result = subprocess.run(
         [program, f"run.{suffix}"],
         cwd=tmp_path,
         env=env,
@@ -520,8 +505,8 @@ def test_a_call_gets_the_tool(
         timeout=60,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+    assert result.returncode == 0, result.stderr
+    answer = json.loads(result.stdout)
     assert (answer["slug"], answer["version"], answer["input_parameters"]) == (
         tool.slug,
         tool.version,
@@ -529,18 +514,17 @@ def test_a_call_gets_the_tool(
     )
 
 
-def test_a_hostile_base_stays_one_text() -> None:
-    """The address is an operator's, and still no command and no code."""
+def test_hostile_base_url_stays_one_string() -> None:
     base = "http://h/$(id)'\";`x`\\"
     texts = {item.name: item.text for item in definitions.request_snippets(tool_samples.TOOL, base)}
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", texts["curl"].replace("curl", "printf '%s\\n'", 1)],
         capture_output=True,
         text=True,
         check=True,
         timeout=20,
     )
-    assert done.stdout.splitlines() == [
+    assert result.stdout.splitlines() == [
         "-H",
         "x-api-key: ",
         f"{base}/api/v3/tools/MAIL_SEND?version=20250101_00",

@@ -1,6 +1,4 @@
-"""Definitions as providers take them: held against the types of their own SDKs, and against what
-their APIs are known to refuse.
-"""
+"""Tests of `exports.providers`, with the types of the providers' SDKs and their known limits."""
 
 import hashlib
 import json
@@ -184,7 +182,7 @@ def check_bedrock(definition: Mapping[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("served", "schema", "losses"),
+    ("parameter", "schema", "losses"),
     [
         ({"type": "string", "nullable": True}, {"type": "string", "nullable": True}, ""),
         (
@@ -220,9 +218,9 @@ def check_bedrock(definition: Mapping[str, Any]) -> None:
         ),
     ],
 )
-def test_gemini_schema(served: dict[str, Any], schema: dict[str, Any], losses: str) -> None:
-    """What the subset cannot express is left out and reported."""
-    tool = replace(TOOL, input_parameters={"a": {**served, "description": "", "required": True}})
+def test_gemini_schema(parameter: dict[str, Any], schema: dict[str, Any], losses: str) -> None:
+    """Unsupported keywords are removed and reported."""
+    tool = replace(TOOL, input_parameters={"a": {**parameter, "description": "", "required": True}})
     result = providers.fit_definition(tool, "gemini")
     assert result.definition
     assert result.definition["parameters"] == {
@@ -236,7 +234,7 @@ def test_gemini_schema(served: dict[str, Any], schema: dict[str, Any], losses: s
 
 
 def test_gemini_names() -> None:
-    """A tool whose name or argument Gemini rejects is left out with a reason."""
+    """A tool with a rejected name or argument is left out with a reason."""
     for tool, reason in (
         (replace(TOOL, slug="3D_PRINT"), "starts with a digit"),
         (replace(TOOL, input_parameters={"a.b": {"type": "string"}}), "'a.b'"),
@@ -249,8 +247,8 @@ def test_gemini_names() -> None:
     assert "parameters" not in empty
 
 
-def test_long_names_of_single_formats() -> None:
-    """A long name is shortened where the definition has it."""
+def test_long_names_are_shortened_in_place() -> None:
+    """Where the definition has the name."""
     tool = replace(TOOL, slug=LONG)
     for output_format, path in (("openai-responses", ()), ("bedrock", ("toolSpec",))):
         definition: Any = providers.fit_definition(tool, output_format).definition
@@ -263,9 +261,9 @@ def test_long_names_of_single_formats() -> None:
 # Real tools
 
 
-def test_every_tool_of_the_shipped_catalog_is_taken_by_every_provider() -> None:
-    """All versions of all tools, as they are: nothing is left out, cut or renamed."""
-    shipped = served(SHIPPED_CATALOG)
+def test_shipped_tools_are_complete_for_every_provider() -> None:
+    """Nothing is left out, cut or renamed."""
+    shipped = list_versions(SHIPPED_CATALOG)
     assert len(shipped) >= 190
     assert {tool.slug: remaining for tool in shipped if (remaining := hold(tool))} == {}
     assert [tool.slug for tool in shipped if check_single_formats(tool)] == []
@@ -277,14 +275,14 @@ def test_every_tool_of_the_shipped_catalog_is_taken_by_every_provider() -> None:
     ] == []
 
 
-def test_real_tools_are_taken_or_left_out_with_a_reason(tmp_path: Path) -> None:
-    """930 definitions of a real catalog: two have an argument that Anthropic cannot name, four a
-    name that is too long for two.
+def test_real_tools_are_exported_or_left_out(tmp_path: Path) -> None:
+    """Of 930 tools, two have an argument that Anthropic refuses, and four a too long name for two
+    providers.
     """
     if not WIRE.exists():
         pytest.skip("the real tool definitions lie outside the repository, and not here")
     run_successfully("import", "wire", WIRE, "--catalog", tmp_path / "catalog")
-    real = served(tmp_path / "catalog")
+    real = list_versions(tmp_path / "catalog")
     assert len(real) == 930
     remaining = {tool.slug: remaining for tool in real if (remaining := hold(tool))}
     assert remaining == {
@@ -306,8 +304,8 @@ def test_real_tools_are_taken_or_left_out_with_a_reason(tmp_path: Path) -> None:
     )
 
 
-def served(catalog: Path) -> list[Tool]:
-    """Every version of every tool of a catalog."""
+def list_versions(catalog: Path) -> list[Tool]:
+    """Return every version of every tool of a catalog."""
     return [
         tool_from_document(json.loads(entry.body), None)
         for entries in ReferenceModel(catalog).tools.values()
@@ -317,8 +315,8 @@ def served(catalog: Path) -> list[Tool]:
 
 @example_settings(33)
 @given(tools())
-def test_any_tool_is_taken_or_left_out(tool: Tool) -> None:
-    """Whatever names, descriptions and parameters the catalog allows."""
+def test_any_tool_is_exported_or_left_out(tool: Tool) -> None:
+    """With any valid names, descriptions and parameters."""
     assert {*check_single_formats(tool)} <= {"gemini"}
     for output_format in hold(tool):
         assert output_format == "anthropic"
@@ -328,8 +326,8 @@ def test_any_tool_is_taken_or_left_out(tool: Tool) -> None:
 # What is changed to fit
 
 
-def test_a_tool_that_fits_is_as_the_forms_say() -> None:
-    """Nothing is changed, but that a schema that goes alone says whose it is."""
+def test_fitting_tool_is_not_changed() -> None:
+    """A bare schema gets the name as title."""
     variants = definitions.to_all_formats(TOOL)
     variants["json-schema"] = {
         "$schema": definitions.JSON_SCHEMA_DIALECT,
@@ -346,10 +344,8 @@ def test_a_tool_that_fits_is_as_the_forms_say() -> None:
 @pytest.mark.parametrize(
     ("output_format", "maximum"), [("openai", 64), ("anthropic", 64), ("mcp", 128)]
 )
-def test_a_name_that_is_too_long_is_shortened(output_format: str, maximum: int) -> None:
-    """Always to the same name, to another for each slug, and it is told which tool it stands
-    for.
-    """
+def test_too_long_name_is_shortened(output_format: str, maximum: int) -> None:
+    """Deterministic, unique, and with a note."""
     (definition, notes) = providers.fit_definitions(replace(TOOL, slug=LONG))[output_format]
     assert definition is not None
     name = definition["function"]["name"] if output_format == "openai" else definition["name"]
@@ -365,8 +361,7 @@ def test_a_name_that_is_too_long_is_shortened(output_format: str, maximum: int) 
     assert providers.provider_name("A" * maximum, output_format) == "A" * maximum
 
 
-def test_a_schema_goes_by_its_whole_slug() -> None:
-    """There is no limit where there is no provider."""
+def test_bare_schema_has_the_whole_slug() -> None:
     (definition, notes) = providers.fit_definitions(replace(TOOL, slug=LONG))["json-schema"]
     assert (definition or {})["$id"] == f"{LONG}@20250101_00"
     assert notes == ()
@@ -381,8 +376,8 @@ def test_a_schema_goes_by_its_whole_slug() -> None:
         ("ab " + "x" * 2000, "ab..."),
     ],
 )
-def test_openai_gets_no_more_of_a_description_than_it_takes(text: str, cut: str) -> None:
-    """Whole words where there are any; the other forms have all of it."""
+def test_openai_description_is_cut(text: str, cut: str) -> None:
+    """At a word if possible; other formats have all of it."""
     result = providers.fit_definitions(replace(TOOL, description=text))
     definitions = {output_format: item.definition or {} for output_format, item in result.items()}
     fields = {
@@ -393,8 +388,7 @@ def test_openai_gets_no_more_of_a_description_than_it_takes(text: str, cut: str)
     assert len(result["openai"].notes) == (cut != text)
 
 
-def test_a_description_that_says_nothing_is_left_out() -> None:
-    """It need not be there, and an empty one is not taken everywhere."""
+def test_empty_description_is_left_out() -> None:
     result = providers.fit_definitions(replace(TOOL, description=""))
     for output_format in ("anthropic", "mcp"):
         assert "description" not in (result[output_format].definition or {"description": ""})
@@ -402,8 +396,7 @@ def test_a_description_that_says_nothing_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("name", ["$top", "filter[id]", "x" * 65, "a b", "é", ""])
-def test_anthropic_has_no_tool_with_an_argument_that_it_cannot_name(name: str) -> None:
-    """The others have it, for they take any name."""
+def test_anthropic_refuses_invalid_argument_names(name: str) -> None:
     result = providers.fit_definitions(
         replace(TOOL, input_parameters={name: {"type": "string", "required": True}})
     )
@@ -416,8 +409,8 @@ def test_anthropic_has_no_tool_with_an_argument_that_it_cannot_name(name: str) -
     )
 
 
-def test_a_list_of_anything_says_so() -> None:
-    """OpenAI refuses a list without `items`, at any depth; it means the same."""
+def test_list_of_anything_has_items() -> None:
+    """OpenAI requires `items`, at any depth."""
     authored: dict[str, Any] = {
         "a": {"type": "array", "nullable": True},
         "b": {"type": "object", "properties": {"c": {"type": "array"}}},
@@ -430,7 +423,7 @@ def test_a_list_of_anything_says_so() -> None:
 # The array
 
 
-def test_a_list_has_a_line_for_each() -> None:
-    """It is JSON, and a change of one tool is a change of one line."""
+def test_list_has_a_line_per_tool() -> None:
+    """So that diffs are small."""
     assert providers.render_json_array([]) == b"[]\n"
     assert providers.render_json_array([b"1", b"2"]) == b"[\n1,\n2\n]\n"

@@ -12,7 +12,7 @@ POINTER = ("input_parameters", "x")
 
 def losses(normalizer: Normalizer) -> list[str]:
     """What was left out."""
-    return [loss.what for loss in normalizer.losses]
+    return [loss.kind for loss in normalizer.losses]
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def losses(normalizer: Normalizer) -> list[str]:
     ],
 )
 def test_rename_old_keywords(schema: Schema, expected: Schema) -> None:
-    """Older and shorter spellings become current ones."""
+    """To current ones."""
     assert json_schema.rename_old_keywords(schema) == expected
 
 
@@ -50,7 +50,7 @@ def test_rename_old_keywords(schema: Schema, expected: Schema) -> None:
     ],
 )
 def test_drop_invalid_keywords(schema: Schema, expected: Schema, left_out: list[str]) -> None:
-    """Keywords with values of a wrong type are left out and reported."""
+    """With values of a wrong type, and report them."""
     normalizer = Normalizer({})
     assert normalizer.drop_invalid_keywords(schema, POINTER) == expected
     assert losses(normalizer) == left_out
@@ -74,12 +74,11 @@ def test_drop_invalid_keywords(schema: Schema, expected: Schema, left_out: list[
     ],
 )
 def test_normalize_types(schema: Schema, expected: Schema) -> None:
-    """A list of types becomes one type, `nullable`, or branches."""
+    """A list becomes one type, `nullable`, or branches."""
     assert Normalizer({}).normalize_types(schema, POINTER) == expected
 
 
 def test_unknown_types_are_reported() -> None:
-    """A type that JSON Schema does not have is left out."""
     normalizer = Normalizer({})
     assert normalizer.normalize_types({"type": "file"}, POINTER) == {}
     assert losses(normalizer) == ["`type` that JSON Schema does not have"]
@@ -98,12 +97,12 @@ ROOT: dict[str, Any] = {"a": {"type": "string"}, "loop": {"$ref": "#/loop", "tit
 )
 def test_resolve_references(schema: Schema, own: Schema, parts: list[Any]) -> None:
     """`$ref` and `allOf` become parts to merge."""
-    result, found = Normalizer(ROOT).resolve_references(schema, POINTER, ())
-    assert (result, [part for part, _ in found]) == (own, parts)
+    result, results = Normalizer(ROOT).resolve_references(schema, POINTER, ())
+    assert (result, [part for part, _ in results]) == (own, parts)
 
 
-def test_a_reference_that_was_followed_is_cut() -> None:
-    """What is left of it says which schema it was."""
+def test_recursive_reference_is_cut() -> None:
+    """The rest names the schema."""
     normalizer = Normalizer(ROOT)
     part, refs = normalizer.resolve_reference("#/loop", POINTER, ("#/loop",))
     assert (part, refs) == ({"title": "Loop"}, ("#/loop",))
@@ -141,5 +140,5 @@ def test_split_null(schema: Schema, expected: Schema) -> None:
     ],
 )
 def test_merge(own: Schema, part: Schema, expected: Schema) -> None:
-    """Both must hold; a contradiction becomes a branch."""
+    """Both must match; a contradiction becomes a branch."""
     assert Normalizer({}).merge(own, part, POINTER) == expected

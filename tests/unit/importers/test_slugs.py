@@ -18,18 +18,18 @@ from toolcatalog.importers import slugs
     ],
 )
 def test_no_word_is_repeated(toolkit: str, name: str, slug: str) -> None:
-    """The toolkit's words stand once, even if a tool's name starts with them."""
+    """A tool name may start with words of the toolkit."""
     assert slugs.make_slugs(toolkit, [(name, name)]) == [slug]
 
 
-def test_many_words_take_no_time() -> None:
-    """Only as many words as the prefix has characters can repeat it."""
+def test_long_names_take_linear_time() -> None:
+    """The prefix limits the words that can repeat it."""
     name = "_".join(["a"] * 200_000)
     assert slugs.plain_slug("a_a", name) == f"A_A_{'_'.join(['A'] * 199_998)}"
 
 
 def test_tools_that_differ_only_in_the_prefix() -> None:
-    """Both get a digest, so that neither depends on the other's position."""
+    """Both get a digest, independent of their order."""
     first, second = slugs.make_slugs("git", [("git_log", "git_log"), ("log", "log")])
     assert first != second
     assert {first[:8], second[:8]} == {"GIT_LOG_"}
@@ -47,7 +47,7 @@ def test_tools_that_differ_only_in_the_prefix() -> None:
     ],
 )
 def test_toolkit_slug_from_title(title: str, slug: str) -> None:
-    """The product without generic words; the capitals of a brand separate nothing."""
+    """The product without generic words; capitals within a brand separate nothing."""
     assert slugs.toolkit_slug_from_title(title) == slug
 
 
@@ -62,7 +62,7 @@ def test_toolkit_slug_from_title(title: str, slug: str) -> None:
     ],
 )
 def test_toolkit_slug_from_server(name: str, slug: str) -> None:
-    """The name without what says only that it is an MCP server."""
+    """Without words for an MCP server."""
     assert slugs.toolkit_slug_from_server(name) == slug
 
 

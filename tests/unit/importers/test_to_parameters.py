@@ -1,6 +1,4 @@
-"""The rooms `dialects` and `descriptions`: JSON Schema in any spelling becomes a parameter
-description of the same meaning.
-"""
+"""Tests of `importers.to_parameters`: any JSON Schema to an equivalent parameter."""
 
 import json
 from collections.abc import Mapping
@@ -38,8 +36,8 @@ def described(
     """The description of the one parameter `x`, and the losses as tuples: their pointers from `x`
     on, and what is lost.
     """
-    found, losses = convert({"type": "object", "properties": {"x": schema}, **(root or {})}, of)
-    return found.get("x"), [("/".join(map(str, loss.pointer[2:])), loss.what) for loss in losses]
+    result, losses = convert({"type": "object", "properties": {"x": schema}, **(root or {})}, of)
+    return result.get("x"), [("/".join(map(str, loss.pointer[2:])), loss.kind) for loss in losses]
 
 
 @pytest.mark.parametrize(
@@ -48,46 +46,103 @@ def described(
         ({"type": "string"}, {"type": "string"}),
         ({"type": ["string"]}, {"type": "string"}),
         ({"type": ["string", "null"]}, {"type": "string", "nullable": True}),
-        ({"type": ["null", "integer"], "default": None}, {"type": "integer", "default": None, "nullable": True}),
         (
-            {"type": ["string", "array", "null"], "minLength": 1, "items": {"type": "string"}, "title": "T"},
-            {"anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": {"type": "string"}}], "nullable": True, "title": "T"},
+            {"type": ["null", "integer"], "default": None},
+            {"type": "integer", "default": None, "nullable": True},
+        ),
+        (
+            {
+                "type": ["string", "array", "null"],
+                "minLength": 1,
+                "items": {"type": "string"},
+                "title": "T",
+            },
+            {
+                "anyOf": [
+                    {"type": "string", "minLength": 1},
+                    {"type": "array", "items": {"type": "string"}},
+                ],
+                "nullable": True,
+                "title": "T",
+            },
         ),
         ({"type": ["integer", "number"]}, {"type": "number"}),
         ({"type": "null"}, {"type": "string", "nullable": True, "enum": [None]}),
         ({"anyOf": [{"type": "string"}, {"type": "null"}]}, {"type": "string", "nullable": True}),
-        ({"oneOf": [{"type": "null"}, {"type": "string", "maxLength": 3}], "title": "T"}, {"type": "string", "maxLength": 3, "nullable": True, "title": "T"}),
+        (
+            {"oneOf": [{"type": "null"}, {"type": "string", "maxLength": 3}], "title": "T"},
+            {"type": "string", "maxLength": 3, "nullable": True, "title": "T"},
+        ),
         (
             {"anyOf": [{"type": "string"}, {"const": None}, {"type": "integer"}]},
             {"anyOf": [{"type": "string"}, {"type": "integer"}], "nullable": True},
         ),
         ({"anyOf": [{"type": "integer"}]}, {"type": "integer"}),
         (  # both descriptions are kept: the one of the branch stays in a branch
-            {"anyOf": [{"type": "string", "description": "A word."}, {"type": "null"}], "description": "A word or nothing."},
-            {"description": "A word or nothing.", "nullable": True, "anyOf": [{"type": "string", "description": "A word."}]},
+            {
+                "anyOf": [{"type": "string", "description": "A word."}, {"type": "null"}],
+                "description": "A word or nothing.",
+            },
+            {
+                "description": "A word or nothing.",
+                "nullable": True,
+                "anyOf": [{"type": "string", "description": "A word."}],
+            },
         ),
         ({"const": "a"}, {"type": "string", "enum": ["a"]}),
         ({"enum": [1, 2]}, {"type": "integer", "enum": [1, 2]}),
         ({"enum": ["a", None]}, {"type": "string", "enum": ["a", None], "nullable": True}),
-        ({"enum": ["a", True]}, {"enum": ["a", True], "anyOf": [{"type": "string"}, {"type": "boolean"}]}),
+        (
+            {"enum": ["a", True]},
+            {"enum": ["a", True], "anyOf": [{"type": "string"}, {"type": "boolean"}]},
+        ),
         ({"allOf": [PERSON]}, DESCRIBED_PERSON),
         (
             {"allOf": [PERSON, {"properties": {"age": {"type": "integer"}}, "required": ["age"]}]},
-            {**DESCRIBED_PERSON, "properties": {"name": {"type": "string", "required": True}, "age": {"type": "integer", "required": True}}},
+            {
+                **DESCRIBED_PERSON,
+                "properties": {
+                    "name": {"type": "string", "required": True},
+                    "age": {"type": "integer", "required": True},
+                },
+            },
         ),
         (  # a closed object and one with other names: together they would allow more than each does
-            {"type": "object", "additionalProperties": False, "allOf": [{"properties": {"a": {"type": "string"}}}]},
-            {"type": "object", "additionalProperties": False, "anyOf": [{"type": "object", "properties": {"a": {"type": "string"}}}]},
+            {
+                "type": "object",
+                "additionalProperties": False,
+                "allOf": [{"properties": {"a": {"type": "string"}}}],
+            },
+            {
+                "type": "object",
+                "additionalProperties": False,
+                "anyOf": [{"type": "object", "properties": {"a": {"type": "string"}}}],
+            },
         ),
-        ({"type": "string", "allOf": [{"minLength": 1}, {"minLength": 2}]}, {"type": "string", "minLength": 1, "anyOf": [{"type": "string", "minLength": 2}]}),
-        ({"type": "number", "minimum": 3, "exclusiveMinimum": True}, {"type": "number", "exclusiveMinimum": 3}),
-        ({"type": "number", "maximum": 3, "exclusiveMaximum": False}, {"type": "number", "maximum": 3}),
+        (
+            {"type": "string", "allOf": [{"minLength": 1}, {"minLength": 2}]},
+            {"type": "string", "minLength": 1, "anyOf": [{"type": "string", "minLength": 2}]},
+        ),
+        (
+            {"type": "number", "minimum": 3, "exclusiveMinimum": True},
+            {"type": "number", "exclusiveMinimum": 3},
+        ),
+        (
+            {"type": "number", "maximum": 3, "exclusiveMaximum": False},
+            {"type": "number", "maximum": 3},
+        ),
         ({"type": "string", "x-nullable": True}, {"type": "string", "nullable": True}),
         ({"type": "string", "example": "a"}, {"type": "string", "examples": ["a"]}),
-        ({"type": "integer", "example": 1, "examples": [True, 1, 2]}, {"type": "integer", "examples": [1, True, 2]}),
+        (
+            {"type": "integer", "example": 1, "examples": [True, 1, 2]},
+            {"type": "integer", "examples": [1, True, 2]},
+        ),
         ({"type": "array", "items": {}}, {"type": "array"}),
         ({"type": "array", "items": True}, {"type": "array"}),
-        ({"type": "object", "additionalProperties": {}}, {"type": "object", "additionalProperties": True}),
+        (
+            {"type": "object", "additionalProperties": {}},
+            {"type": "object", "additionalProperties": True},
+        ),
         (
             {"type": "object", "additionalProperties": {"type": ["string", "null"]}},
             {"type": "object", "additionalProperties": {"type": "string", "nullable": True}},
@@ -96,39 +151,67 @@ def described(
         ({}, ANYTHING),
         ({"description": "Any value."}, {"description": "Any value.", **ANYTHING}),
     ],
-)  # fmt: skip
-def test_every_spelling_becomes_the_one_of_the_catalog(
-    schema: Any, expected: dict[str, Any]
-) -> None:
-    """A schema that says nothing special has one description, in the format's spelling, and nothing
-    is lost.
-    """
-    found, losses = described(schema)
+)
+def test_equivalent_schemas_have_one_description(schema: Any, expected: dict[str, Any]) -> None:
+    """Without losses."""
+    result, losses = described(schema)
     if any(
         "anyOf" in branch or "minLength" in branch or "properties" in branch
-        for branch in found.get("anyOf", [])
+        for branch in result.get("anyOf", [])
     ):
-        found = json.loads(json.dumps(found))
-    assert (found, losses) == (expected, [])
-    assert [*found][: len([key for key in ("type", "description") if key in found])] == [
-        key for key in ("type", "description") if key in found
+        result = json.loads(json.dumps(result))
+    assert (result, losses) == (expected, [])
+    assert [*result][: len([key for key in ("type", "description") if key in result])] == [
+        key for key in ("type", "description") if key in result
     ]
 
 
 @pytest.mark.parametrize(
     ("schema", "expected", "lost"),
     [
-        ({"type": "string", "contentEncoding": "base64"}, {"type": "string"}, [("contentEncoding", "`contentEncoding`")]),
-        ({"type": "integer", "maximum": 2**64}, {"type": "integer"}, [("maximum", "`maximum` with a value that no catalog file can hold")]),
-        ({"type": "string", "enum": ["a", "\ud800"]}, {"type": "string", "enum": ["a"]}, [("enum", "a value of `enum` that no catalog file can hold")]),
+        (
+            {"type": "string", "contentEncoding": "base64"},
+            {"type": "string"},
+            [("contentEncoding", "`contentEncoding`")],
+        ),
+        (
+            {"type": "integer", "maximum": 2**64},
+            {"type": "integer"},
+            [("maximum", "`maximum` with a value that no catalog file can hold")],
+        ),
+        (
+            {"type": "string", "enum": ["a", "\ud800"]},
+            {"type": "string", "enum": ["a"]},
+            [("enum", "a value of `enum` that no catalog file can hold")],
+        ),
         (False, None, [("", "`false`: a value that must not be there")]),
         (5, None, [("", "something that is not a schema")]),
-        ({"type": "string", "properties": []}, {"type": "string"}, [("properties", "`properties` of a form that is not read")]),
-        ({"type": "array", "items": [{}]}, {"type": "array"}, [("items", "`items` of a form that is not read")]),
+        (
+            {"type": "string", "properties": []},
+            {"type": "string"},
+            [("properties", "`properties` of a form that is not read")],
+        ),
+        (
+            {"type": "array", "items": [{}]},
+            {"type": "array"},
+            [("items", "`items` of a form that is not read")],
+        ),
         ({"type": "file"}, ANYTHING, [("type", "`type` that JSON Schema does not have")]),
-        ({"minLength": 1}, {"type": "string", "minLength": 1}, [("type", "no `type` in the source: taken from the other keywords")]),
-        ({"type": "object", "required": ["a"]}, {"type": "object"}, [("required", "a required property that is not described")]),
-        ({"type": "array", "items": {"type": "string", "required": True}}, {"type": "array", "items": {"type": "string"}}, [("items/required", "`required` of a value without a name")]),
+        (
+            {"minLength": 1},
+            {"type": "string", "minLength": 1},
+            [("type", "no `type` in the source: taken from the other keywords")],
+        ),
+        (
+            {"type": "object", "required": ["a"]},
+            {"type": "object"},
+            [("required", "a required property that is not described")],
+        ),
+        (
+            {"type": "array", "items": {"type": "string", "required": True}},
+            {"type": "array", "items": {"type": "string"}},
+            [("items/required", "`required` of a value without a name")],
+        ),
         (
             {"anyOf": [{"type": "string"}, {"type": "null", "description": "none"}]},
             {"type": "string", "nullable": True},
@@ -141,38 +224,32 @@ def test_every_spelling_becomes_the_one_of_the_catalog(
         ),
         ({"const": 1, "enum": [True]}, {"type": "boolean", "enum": [True]}, [("const", "`const`")]),
     ],
-)  # fmt: skip
-def test_what_the_format_cannot_say_is_reported(
+)
+def test_unsupported_keywords_are_reported(
     schema: Any, expected: Any, lost: list[tuple[str, str]]
 ) -> None:
-    """What has no place in the format is left out, the rest stays, and there is one loss for each
-    thing left out.
-    """
+    """One loss for each; the rest stays."""
     assert described(schema) == (expected, lost)
 
 
-def test_references_are_written_out() -> None:
-    """`$ref` is replaced by what it leads to, wherever it leads, also through other references and
-    escaped names.
-    """
+def test_references_are_resolved() -> None:
+    """Through other references and escaped names."""
     definitions = {"a/b": {"$ref": "#/definitions/Person"}}
-    found, losses = described(
+    result, losses = described(
         {"$ref": "#/$defs/a~1b"}, {"$defs": definitions, "definitions": {"Person": PERSON}}
     )
-    assert (found, losses) == (DESCRIBED_PERSON, [])
+    assert (result, losses) == (DESCRIBED_PERSON, [])
 
 
-def test_a_schema_within_itself_is_cut() -> None:
-    """A schema that contains itself is written out once, and where it comes again only its type,
-    title and description stand.
-    """
+def test_recursive_schema_is_cut() -> None:
+    """The inner one has only type, title and description."""
     node = {
         "type": "object",
         "title": "Node",
         "properties": {"next": {"$ref": "#/$defs/Node"}, "value": {"type": "string"}},
     }
-    found, losses = described({"$ref": "#/$defs/Node"}, {"$defs": {"Node": node}})
-    assert found == {
+    result, losses = described({"$ref": "#/$defs/Node"}, {"$defs": {"Node": node}})
+    assert result == {
         "type": "object",
         "title": "Node",
         "properties": {"next": {"type": "object", "title": "Node"}, "value": {"type": "string"}},
@@ -180,13 +257,12 @@ def test_a_schema_within_itself_is_cut() -> None:
     assert losses == [("properties/next/$ref", "a schema within itself, cut where it comes again")]
 
 
-def test_siblings_that_share_a_definition_are_not_taken_for_a_circle() -> None:
-    """A definition used in two places, one beside the other, is written out in both."""
-    found, losses = described(
+def test_shared_definition_is_not_recursive() -> None:
+    result, losses = described(
         {"allOf": [{"$ref": "#/$defs/P"}, {"properties": {"boss": {"$ref": "#/$defs/P"}}}]},
         {"$defs": {"P": PERSON}},
     )
-    assert found["properties"]["boss"] == DESCRIBED_PERSON
+    assert result["properties"]["boss"] == DESCRIBED_PERSON
     assert losses == []
 
 
@@ -202,18 +278,14 @@ def test_siblings_that_share_a_definition_are_not_taken_for_a_circle() -> None:
         ("common.yaml#/P", "another document that cannot be read"),
     ],
 )
-def test_a_reference_to_nowhere_is_reported(ref: str, where: str) -> None:
-    """A `$ref` that leads out of its definition, or to no schema, is never fetched: what stands
-    beside it stays.
-    """
-    found, losses = described({"$ref": ref, "type": "string"}, {"$defs": {"P": PERSON}})
-    assert (found, losses) == ({"type": "string"}, [("$ref", f"a `$ref` that leads to {where}")])
+def test_unresolvable_reference_is_reported(ref: str, where: str) -> None:
+    """References out of the definition are never fetched; siblings of `$ref` stay."""
+    result, losses = described({"$ref": ref, "type": "string"}, {"$defs": {"P": PERSON}})
+    assert (result, losses) == ({"type": "string"}, [("$ref", f"a `$ref` that leads to {where}")])
 
 
-def test_references_that_multiply_end() -> None:
-    """Thirty definitions that each use the next one twice would unfold to a thousand million
-    schemas: it stops, and says so.
-    """
+def test_exponential_references_stop() -> None:
+    """Thirty definitions that each use the next one twice would expand to a billion schemas."""
     definitions = {
         f"d{number}": {
             "type": "object",
@@ -230,16 +302,15 @@ def test_references_that_multiply_end() -> None:
     assert "what follows the first 20,000 schemas of a definition" in {what for _, what in losses}
 
 
-def test_a_reference_may_lead_into_a_list() -> None:
-    """Steps of a reference may be numbers of a list's items."""
-    found, losses = described(
+def test_reference_may_contain_list_indexes() -> None:
+    result, losses = described(
         {"$ref": "#/$defs/A/anyOf/1"}, {"$defs": {"A": {"anyOf": [{"type": "string"}, PERSON]}}}
     )
-    assert (found, losses) == (DESCRIBED_PERSON, [])
+    assert (result, losses) == (DESCRIBED_PERSON, [])
 
 
-def test_references_in_a_long_row_end() -> None:
-    """A reference to a reference to a reference is followed, but not a hundred times."""
+def test_long_reference_chains_stop() -> None:
+    """A chain of a hundred is not followed."""
     row = {f"d{number}": {"$ref": f"#/$defs/d{number + 1}"} for number in range(100)} | {
         "d100": PERSON
     }
@@ -249,35 +320,34 @@ def test_references_in_a_long_row_end() -> None:
     ]
 
 
-def test_values_count_as_schemas_do() -> None:
-    """A list of a hundred thousand choices is held once, and not in each of a thousand places: no
-    file could be so large.
-    """
+def test_values_count_towards_the_limit() -> None:
+    """A list of 100,000 choices is not copied to a thousand places."""
     choices = {"type": "string", "enum": [f"choice {number}" for number in range(50_000)]}
     properties = {f"p{number}": {"$ref": "#/$defs/A"} for number in range(1000)}
-    found, losses = convert({"properties": properties, "$defs": {"A": choices}}, "input_parameters")
-    assert [name for name in found if "enum" in found[name]] == ["p0"]
-    assert {loss.what for loss in losses} == {
+    result, losses = convert(
+        {"properties": properties, "$defs": {"A": choices}}, "input_parameters"
+    )
+    assert [name for name in result if "enum" in result[name]] == ["p0"]
+    assert {loss.kind for loss in losses} == {
         "what follows the first 20,000 schemas of a definition"
     }
 
 
-def test_nesting_ends_where_a_file_may_not_be_deeper() -> None:
-    """A schema nested deeper than a catalog file may be is cut there, and what is left fits."""
+def test_nesting_is_cut_at_the_depth_of_a_file() -> None:
     schema: dict[str, Any] = {"type": "string", "examples": [[[["deep"]]]]}
     for _ in range(40):
         schema = {"type": "object", "properties": {"x": schema}}
-    found, losses = convert(schema, "input_parameters")
-    assert is_storable({"input_parameters": found}, 1)
-    assert [loss.what for loss in losses] == ["nesting beyond 32 levels"]
+    result, losses = convert(schema, "input_parameters")
+    assert is_storable({"input_parameters": result}, 1)
+    assert [loss.kind for loss in losses] == ["nesting beyond 32 levels"]
     assert losses[0].pointer == ("input_parameters", *["x", "properties"] * 15, "x")
-    assert not is_storable({"input_parameters": {"x": {"type": "object", "properties": found}}}, 1)
+    assert not is_storable({"input_parameters": {"x": {"type": "object", "properties": result}}}, 1)
 
 
 def test_required_of_outputs_is_reported() -> None:
-    """Outputs never carry `required`, at no level: one loss for each list of names."""
-    found, losses = described(PERSON, {"required": ["x"]}, "output_parameters")
-    assert found == {
+    """At every level, one loss for each list."""
+    result, losses = described(PERSON, {"required": ["x"]}, "output_parameters")
+    assert result == {
         "type": "object",
         "title": "Person",
         "properties": {"name": {"type": "string"}},
@@ -285,18 +355,21 @@ def test_required_of_outputs_is_reported() -> None:
     assert [what for _, what in losses] == ["`required` of outputs"] * 2
 
 
-def test_the_root_keeps_its_properties_alone() -> None:
-    """Of a whole parameters object only properties and required names have a place; also references
-    and parts of it count.
-    """
+def test_root_keeps_only_properties() -> None:
+    """And required names, also from references and `allOf`."""
     root = {
-        "title": "Request", "description": "D", "$ref": "#/$defs/A", "allOf": [{"title": "B", "properties": {"b": {"type": "string"}}}], "required": ["b", "c"],
-        "properties": {"o": {"type": "integer"}}, "$defs": {"A": {"title": "A", "properties": {"a": {"type": "string"}}, "required": ["a"]}},
-    }  # fmt: skip
-    found, losses = convert(root, "input_parameters")
+        "title": "Request",
+        "description": "D",
+        "$ref": "#/$defs/A",
+        "allOf": [{"title": "B", "properties": {"b": {"type": "string"}}}],
+        "required": ["b", "c"],
+        "properties": {"o": {"type": "integer"}},
+        "$defs": {"A": {"title": "A", "properties": {"a": {"type": "string"}}, "required": ["a"]}},
+    }
+    result, losses = convert(root, "input_parameters")
     required = {"type": "string", "required": True}
-    assert found == {"o": {"type": "integer"}, "a": required, "b": required}
-    assert {(loss.pointer[1], loss.what) for loss in losses} == {
+    assert result == {"o": {"type": "integer"}, "a": required, "b": required}
+    assert {(loss.pointer[1], loss.kind) for loss in losses} == {
         ("title", "`title` of a schema that is part of one with another `title`"),
         ("title", "`title` of a whole parameters object"),
         ("description", "`description` of a whole parameters object"),
@@ -304,17 +377,15 @@ def test_the_root_keeps_its_properties_alone() -> None:
     }
 
 
-def test_parts_of_the_root_that_disagree_are_reported() -> None:
-    """Where two parts of a root describe one parameter differently, the first counts, the others'
-    further parameters stay, and it is told.
-    """
+def test_conflicting_parts_of_the_root_are_reported() -> None:
+    """The first description of a parameter counts; other parameters of all parts stay."""
     text, number = {"type": "string"}, {"type": "integer"}
-    found, losses = convert(
+    result, losses = convert(
         {"allOf": [{"properties": {"a": text}}, {"properties": {"a": number, "b": number}}]},
         "input_parameters",
     )
-    assert found == {"a": text, "b": number}
-    assert [(loss.pointer, loss.what) for loss in losses] == [
+    assert result == {"a": text, "b": number}
+    assert [(loss.pointer, loss.kind) for loss in losses] == [
         (
             ("input_parameters", "properties"),
             "`properties` of a schema that is part of one with another `properties`",
@@ -322,10 +393,8 @@ def test_parts_of_the_root_that_disagree_are_reported() -> None:
     ]
 
 
-def test_what_the_api_serves_is_read_as_well() -> None:
-    """A map of names to descriptions, as the API serves it, gives descriptions that are served the
-    same again.
-    """
+def test_api_parameters_are_read() -> None:
+    """A map of names to descriptions is served the same again."""
     described_by_author: dict[str, dict[str, Any]] = {
         "a": {"type": "string", "description": "A.", "required": True, "examples": ["x"]},
         "type": {
@@ -340,10 +409,10 @@ def test_what_the_api_serves_is_read_as_well() -> None:
         },
     }
     served = parameters.to_served_inputs(described_by_author)
-    found, losses = convert(served, "input_parameters")
+    result, losses = convert(served, "input_parameters")
     assert losses == []
-    assert parameters.to_served_inputs(found) == served
-    assert "type" not in found["type"]["properties"]["c"]
+    assert parameters.to_served_inputs(result) == served
+    assert "type" not in result["type"]["properties"]["c"]
 
 
 TYPES = ["string", "number", "integer", "boolean", "object", "array", "null"]
@@ -370,13 +439,26 @@ INSTANCES = st.sampled_from(
 def _schema(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     some = st.lists(inner, min_size=1, max_size=3)
     keywords: dict[str, st.SearchStrategy[Any]] = {
-        "type": st.one_of(st.sampled_from(TYPES), st.lists(st.sampled_from(TYPES), min_size=1, max_size=3, unique=True)),
-        "anyOf": some, "oneOf": some, "allOf": some, "$ref": st.just("#/$defs/A"), "const": INSTANCES,
+        "type": st.one_of(
+            st.sampled_from(TYPES),
+            st.lists(st.sampled_from(TYPES), min_size=1, max_size=3, unique=True),
+        ),
+        "anyOf": some,
+        "oneOf": some,
+        "allOf": some,
+        "$ref": st.just("#/$defs/A"),
+        "const": INSTANCES,
         "enum": st.lists(INSTANCES, min_size=1, max_size=3, unique_by=json.dumps),
-        "properties": st.dictionaries(st.sampled_from("ab"), inner, min_size=1), "required": st.lists(st.sampled_from("ab"), max_size=1),
-        "items": inner, "additionalProperties": st.one_of(st.booleans(), inner), "minimum": st.integers(1, 2), "minLength": st.integers(1, 2),
-        "maxItems": st.integers(0, 1), "title": st.sampled_from("xy"), "description": st.sampled_from("xy"),
-    }  # fmt: skip
+        "properties": st.dictionaries(st.sampled_from("ab"), inner, min_size=1),
+        "required": st.lists(st.sampled_from("ab"), max_size=1),
+        "items": inner,
+        "additionalProperties": st.one_of(st.booleans(), inner),
+        "minimum": st.integers(1, 2),
+        "minLength": st.integers(1, 2),
+        "maxItems": st.integers(0, 1),
+        "title": st.sampled_from("xy"),
+        "description": st.sampled_from("xy"),
+    }
     names = st.lists(st.sampled_from(sorted(keywords)), min_size=1, max_size=4, unique=True)
     return names.flatmap(
         lambda chosen: st.fixed_dictionaries({name: keywords[name] for name in chosen})
@@ -392,14 +474,14 @@ SCHEMAS = st.recursive(
 @given(
     SCHEMAS, SCHEMAS.filter(lambda schema: "$ref" not in json.dumps(schema)), INSTANCES, INSTANCES
 )
-def test_the_meaning_stays(schema: Any, target: Any, one: Any, other: Any) -> None:
-    """Where nothing is lost, the description accepts exactly the values that the schema does; null
-    alone it may accept in more places.
-    """
-    found, losses = described(schema, {"$defs": {"A": target}})
-    assume(found and all(what.startswith("`title`") for _, what in losses))
+def test_imported_schema_accepts_the_same_values(
+    schema: Any, target: Any, one: Any, other: Any
+) -> None:
+    """Unless a loss is reported; null may be accepted in more places."""
+    result, losses = described(schema, {"$defs": {"A": target}})
+    assume(result and all(what.startswith("`title`") for _, what in losses))
     before = jsonschema_rs.Draft202012Validator({**schema, "$defs": {"A": target}})
-    after = jsonschema_rs.Draft202012Validator(parameters.to_value_schema(found))
+    after = jsonschema_rs.Draft202012Validator(parameters.to_value_schema(result))
     for value in (one, other):
         if "null" in json.dumps(value):
             assert after.is_valid(value) or not before.is_valid(value)

@@ -1,14 +1,14 @@
-"""Advice on tags: which verb a tool has, what its hints say, and how many tools are important."""
+"""Tests of `lint.hints`: verbs, hints and the share of important tools."""
 
 import pytest
 
 from support.models import make_catalog, make_tool
 from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.lint import hints
-from toolcatalog.lint.texts import ToolView
+from toolcatalog.lint.views import ToolView
 
 
-def told(item: ToolVersion) -> list[str]:
+def check(item: ToolVersion) -> list[str]:
     return [finding.rule for lint in hints.TOOL_RULES for finding in lint.check(ToolView(item))]
 
 
@@ -27,13 +27,11 @@ def told(item: ToolVersion) -> list[str]:
         ("MAIL_SEND", "Send and delete", False),
     ],
 )
-def test_the_first_verb_is_what_a_tool_does(slug: str, name: str, destroys: bool) -> None:
-    """The slug's behind the toolkit's words, else the name's; verbs behind a verb are what it is
-    done to.
-    """
+def test_first_verb_is_the_action(slug: str, name: str, destroys: bool) -> None:
+    """Of the slug after the toolkit's words, else of the name; later verbs are objects."""
     item = make_tool(slug, name=name, toolkit="delete" if slug.startswith("DELETE") else "mail")
-    assert told(item) == (["hint-missing"] if destroys else [])
-    assert told(make_tool(slug, name=name, toolkit=item.toolkit, tags=["destructiveHint"])) == (
+    assert check(item) == (["hint-missing"] if destroys else [])
+    assert check(make_tool(slug, name=name, toolkit=item.toolkit, tags=["destructiveHint"])) == (
         ["hint-contradiction"] if slug == "MAIL_GET_DELETE_RULES" else []
     )
 
@@ -52,8 +50,8 @@ def test_the_first_verb_is_what_a_tool_does(slug: str, name: str, destroys: bool
     ],
 )
 def test_hints(slug: str, tags: list[str], expected: list[str]) -> None:
-    """Each contradiction is told once."""
-    assert told(make_tool(slug, tags=tags)) == expected
+    """Each contradiction is reported once."""
+    assert check(make_tool(slug, tags=tags)) == expected
 
 
 @pytest.mark.parametrize(
@@ -69,7 +67,7 @@ def test_hints(slug: str, tags: list[str], expected: list[str]) -> None:
     ],
 )
 def test_important(tools: int, important: int, expected: list[str]) -> None:
-    """Of more than a handful at least one, and half at most."""
+    """At least one of more than a few tools, and at most half."""
     existing = make_catalog(
         *(
             make_tool(f"MAIL_{number}", tags=["important"] if number < important else [])
@@ -81,8 +79,8 @@ def test_important(tools: int, important: int, expected: list[str]) -> None:
     assert {finding.path for finding in results} <= {"toolkits/mail/toolkit.yaml"}
 
 
-def test_only_the_newest_versions_of_living_tools_count() -> None:
-    """What was important once, and what is deprecated, is not counted."""
+def test_only_current_tools_count_as_important() -> None:
+    """Newest versions that are not deprecated."""
     tools = [make_tool(f"MAIL_{number}") for number in range(6)]
     once = make_tool("MAIL_0", "20240101_00", tags=["important"])
     gone = make_tool("MAIL_GONE", tags=["important"], deprecation={})

@@ -1,6 +1,4 @@
-"""Advice on names: whose a tool is, how long its slug is, and what it may be taken for; and where a
-reference leads.
-"""
+"""Tests of `lint.identity`: slugs, similar names and references."""
 
 import time
 from typing import Any
@@ -10,10 +8,10 @@ import pytest
 from support.models import make_catalog, make_tool
 from toolcatalog.catalog.model import ROUTER, Toolkit, ToolVersion
 from toolcatalog.lint import identity, quality
-from toolcatalog.lint.texts import ToolView
+from toolcatalog.lint.views import ToolView
 
 
-def told(item: ToolVersion) -> list[str]:
+def check(item: ToolVersion) -> list[str]:
     return [finding.rule for lint in identity.TOOL_RULES for finding in lint.check(ToolView(item))]
 
 
@@ -33,8 +31,8 @@ def told(item: ToolVersion) -> list[str]:
     ],
 )
 def test_slug(slug: str, toolkit: str, expected: list[str]) -> None:
-    """A slug starts with its toolkit's as a whole word, and has 64 characters at most."""
-    assert told(make_tool(slug, toolkit=toolkit)) == expected
+    """It starts with its toolkit's slug as a whole word, and has at most 64 characters."""
+    assert check(make_tool(slug, toolkit=toolkit)) == expected
 
 
 def similar(*slugs: str, **fields: Any) -> list[tuple[str, str]]:
@@ -58,8 +56,8 @@ def similar(*slugs: str, **fields: Any) -> list[tuple[str, str]]:
         ("MAIL_ADD_COMENT_TO_IT", "MAIL_ADD_COMMENT_TO_IT"),
     ],
 )
-def test_slugs_that_are_alike(item: str, other: str) -> None:
-    """Each pair is told once, at the later slug, and not for tools that are deprecated."""
+def test_similar_slugs(item: str, other: str) -> None:
+    """Each pair is reported at the later slug, unless a tool is deprecated."""
     first, second = sorted((item, other))
     assert similar(item, other) == [(second, first)]
     assert similar(item, other, deprecation={"reason": "Old."}) == []
@@ -77,13 +75,12 @@ def test_slugs_that_are_alike(item: str, other: str) -> None:
         ("MAIL_ADD_LICENCE", "MAIL_DROP_LICENSE"),
     ],
 )
-def test_slugs_that_are_not_alike(item: str, other: str) -> None:
-    """Words with an order between them, short words, numbers and two differences."""
+def test_slugs_that_are_not_similar(item: str, other: str) -> None:
+    """Words with an order, short words, numbers, two differences."""
     assert similar(item, other) == []
 
 
-def test_slugs_of_two_toolkits_may_be_alike() -> None:
-    """The toolkit's word tells them apart."""
+def test_slugs_of_two_toolkits_may_be_similar() -> None:
     existing = make_catalog(
         make_tool("MAIL_SEARCH_ISSUES", toolkit="mail"),
         make_tool("MAIL_ISSUE_SEARCH", toolkit="chat"),
@@ -91,10 +88,8 @@ def test_slugs_of_two_toolkits_may_be_alike() -> None:
     assert [*identity.check_similar_slugs(existing)] == []
 
 
-def test_many_slugs_are_compared_in_a_moment() -> None:
-    """Twenty thousand tools of one toolkit, with a few that are alike: pair by pair it would take
-    minutes.
-    """
+def test_many_slugs_are_compared_quickly() -> None:
+    """Twenty thousand tools of one toolkit, with a few similar pairs."""
     words = [
         "ALPHA",
         "BRAVOS",
@@ -114,8 +109,7 @@ def test_many_slugs_are_compared_in_a_moment() -> None:
     assert len(result) == 200 * 45  # of two words in either order the later
 
 
-def test_toolkits() -> None:
-    """Separators alone are no difference."""
+def test_toolkits_that_differ_in_separators() -> None:
     toolkits = tuple(
         Toolkit(slug=slug, name="X", logo="https://x.example")
         for slug in ("web-mail", "web_mail", "webmail", "webmails")
@@ -128,8 +122,8 @@ def test_toolkits() -> None:
     assert "`web-mail`" in results[1].message
 
 
-def test_parameters() -> None:
-    """Within one object only, at every level, in whatever case and with whatever separators."""
+def test_similar_parameters() -> None:
+    """Within one object, at every level, ignoring case and separators."""
     text = {"type": "string"}
     inner = {"type": "object", "properties": {"ID": text, "to": text, "t-o": text}}
     item = make_tool(
@@ -142,10 +136,8 @@ def test_parameters() -> None:
     ]
 
 
-def test_replacements() -> None:
-    """Told at each version that names a tool which is deprecated in its newest version, with where
-    the chain ends.
-    """
+def test_deprecated_replacements() -> None:
+    """Reported at each version that names one, with the end of the chain."""
     existing = make_catalog(
         make_tool("A", "20250101_00", deprecation={"replaced_by": "B"}),
         make_tool("A", "20250201_00", deprecation={"replaced_by": "B"}),

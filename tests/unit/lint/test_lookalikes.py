@@ -1,4 +1,4 @@
-"""Look-alike letters: the generated table is that of Unicode's confusables."""
+"""Tests of `lint.lookalikes`: the generated table is that of Unicode's confusables."""
 
 import importlib.util
 import re
@@ -24,13 +24,13 @@ def test_letters_of_other_scripts(char: str) -> None:
     "char",
     "aZ\u00e9\u0131\u00df\u03b1\u03b3\u03bc\u03c3\u0394\u03a9\u0436\u0414\u044f\u05d0\u05d0\u4e2d\u3042",
 )
-def test_letters_that_stand_next_to_latin_ones(char: str) -> None:
-    """Latin letters with marks, Greek in names and units, and letters that look like no other."""
+def test_letters_that_are_fine_next_to_latin(char: str) -> None:
+    """Latin letters with marks, Greek in names and units, unambiguous letters."""
     assert not re.match(f"[{LETTERS}]", char)
 
 
-def test_the_table_is_up_to_date() -> None:
-    """The script makes it from the data of the installed package."""
+def test_lookalike_table_is_current() -> None:
+    """The script creates it from the installed package."""
     if importlib.util.find_spec("confusable_homoglyphs") is None:
         pytest.skip("confusable-homoglyphs is not installed")
     command = [sys.executable, str(ROOT / "scripts" / "lookalikes"), "--check"]

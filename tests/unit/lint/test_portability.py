@@ -1,6 +1,4 @@
-"""Advice on what some provider refuses: the limits on their two sides, and what counts towards
-them.
-"""
+"""Tests of `lint.portability`: values just below and above the limits of providers."""
 
 from typing import Any
 
@@ -9,7 +7,7 @@ import pytest
 from support.models import make_tool
 from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.lint import portability
-from toolcatalog.lint.texts import ToolView
+from toolcatalog.lint.views import ToolView
 
 TEXT: dict[str, Any] = {"type": "string"}
 
@@ -18,7 +16,7 @@ def taking(**inputs: Any) -> ToolVersion:
     return make_tool("MAIL_SEND", input_parameters=inputs)
 
 
-def told(item: ToolVersion) -> list[str]:
+def check(item: ToolVersion) -> list[str]:
     return [
         finding.rule for lint in portability.TOOL_RULES for finding in lint.check(ToolView(item))
     ]
@@ -27,9 +25,9 @@ def told(item: ToolVersion) -> list[str]:
 @pytest.mark.parametrize(
     ("slug", "unusual"), [("7MAIL_SEND", True), ("-MAIL", True), ("_MAIL", False), ("M7", False)]
 )
-def test_the_first_character_of_a_slug(slug: str, unusual: bool) -> None:
+def test_first_character_of_a_slug(slug: str, unusual: bool) -> None:
     """A letter or `_`."""
-    assert told(make_tool(slug)) == (["slug-start"] if unusual else [])
+    assert check(make_tool(slug)) == (["slug-start"] if unusual else [])
 
 
 @pytest.mark.parametrize(
@@ -45,8 +43,8 @@ def test_the_first_character_of_a_slug(slug: str, unusual: bool) -> None:
         ("a\n", True),
     ],
 )
-def test_names_of_parameters(name: str, unusual: bool) -> None:
-    """At every level of the inputs, and not of the outputs."""
+def test_parameter_names(name: str, unusual: bool) -> None:
+    """At every level of the inputs, not of the outputs."""
     nested = {
         "type": "object",
         "properties": {
@@ -54,8 +52,8 @@ def test_names_of_parameters(name: str, unusual: bool) -> None:
         },
     }
     for item in (taking(**{name: TEXT}), taking(a=nested)):
-        assert told(item) == (["parameter-name"] if unusual else [])
-    assert told(make_tool("MAIL_SEND", output_parameters={name: TEXT})) == []
+        assert check(item) == (["parameter-name"] if unusual else [])
+    assert check(make_tool("MAIL_SEND", output_parameters={name: TEXT})) == []
 
 
 def nested(levels: int) -> dict[str, Any]:
@@ -63,25 +61,25 @@ def nested(levels: int) -> dict[str, Any]:
 
 
 def test_depth() -> None:
-    """Five nested objects, lists between them not counted; told once."""
-    assert told(taking(a=nested(5))) == []
-    assert told(taking(a=nested(6), b=nested(7))) == ["nesting-deep"]
-    assert told(taking(a={"type": "array", "items": {"type": "array", "items": nested(5)}})) == []
+    """Five nested objects; lists do not count; reported once."""
+    assert check(taking(a=nested(5))) == []
+    assert check(taking(a=nested(6), b=nested(7))) == ["nesting-deep"]
+    assert check(taking(a={"type": "array", "items": {"type": "array", "items": nested(5)}})) == []
     (finding,) = portability.check_nesting_depth(ToolView(taking(a=nested(8))))
     assert finding.pointer == ("input_parameters", "a", *("properties", "in") * 5)
 
 
-def test_number() -> None:
-    """A hundred named inputs, nested ones counted, values without a name not."""
+def test_number_of_inputs() -> None:
+    """A hundred names at all levels."""
     count = {f"p{number}": {"type": "array", "items": TEXT} for number in range(99)}
-    assert told(taking(**count, more={"type": "object", "properties": {}})) == []
-    assert told(taking(**count, more={"type": "object", "properties": {"one": TEXT}})) == [
+    assert check(taking(**count, more={"type": "object", "properties": {}})) == []
+    assert check(taking(**count, more={"type": "object", "properties": {"one": TEXT}})) == [
         "parameters-many"
     ]
 
 
-def test_size() -> None:
-    """Two thousand tokens of four bytes, the description counted too."""
+def test_definition_size() -> None:
+    """Two thousand tokens of four bytes, with the description."""
     frame = len(b'{"a":{"type":"string","description":""}}')
     fits = make_tool(
         "MAIL_SEND",
@@ -89,9 +87,9 @@ def test_size() -> None:
         input_parameters={"a": {**TEXT, "description": "x" * (7000 - frame)}},
     )
     over = make_tool("MAIL_SEND", description="x" * 1001, input_parameters=fits.input_parameters)
-    assert [told(fits), told(over)] == [[], ["definition-large"]]
+    assert [check(fits), check(over)] == [[], ["definition-large"]]
     assert (
-        told(
+        check(
             make_tool("MAIL_SEND", output_parameters=fits.input_parameters, description="x" * 1001)
         )
         == []
@@ -103,21 +101,21 @@ def enum(count: int, kind: str = "string") -> dict[str, Any]:
 
 
 def test_enums() -> None:
-    """250 values in one and 500 in all; strings only, where a type is said."""
-    assert told(taking(a=enum(250), b=enum(250))) == []
-    assert told(taking(a=enum(251))) == ["enum-large"]
-    assert told(taking(a=enum(250), b=enum(250), c=enum(1))) == ["enum-large"]
+    """250 values in one and 500 in all; only strings for a string type."""
+    assert check(taking(a=enum(250), b=enum(250))) == []
+    assert check(taking(a=enum(251))) == ["enum-large"]
+    assert check(taking(a=enum(250), b=enum(250), c=enum(1))) == ["enum-large"]
     assert (
-        told(taking(a=enum(2, "integer"), b={"type": "array", "items": enum(2, "number")}))
+        check(taking(a=enum(2, "integer"), b={"type": "array", "items": enum(2, "number")}))
         == ["enum-not-text"] * 2
     )
-    assert told(taking(a={"anyOf": [TEXT], "enum": ["x"]})) == []
+    assert check(taking(a={"anyOf": [TEXT], "enum": ["x"]})) == []
 
 
-def test_arrays() -> None:
-    """Each says what it is a list of, also within another."""
-    assert told(taking(a={"type": "array", "items": {"type": "array"}})) == ["array-items"]
-    assert told(taking(a={"type": "array", "items": TEXT})) == []
+def test_arrays_have_items() -> None:
+    """Also nested ones."""
+    assert check(taking(a={"type": "array", "items": {"type": "array"}})) == ["array-items"]
+    assert check(taking(a={"type": "array", "items": TEXT})) == []
 
 
 @pytest.mark.parametrize(
@@ -143,13 +141,13 @@ def test_arrays() -> None:
     ],
 )
 def test_patterns(pattern: str, unusual: str) -> None:
-    """What is escaped or in brackets is no group."""
+    """Escapes and brackets are no groups."""
     results = [*portability.check_patterns(ToolView(taking(a={**TEXT, "pattern": pattern})))]
     assert [unusual in finding.message for finding in results] == ([True] if unusual else [])
 
 
 def test_formats() -> None:
-    """At each place, those of the list pass."""
-    assert told(taking(a={**TEXT, "format": "date-time"}, b={**TEXT, "format": "uri"})) == [
+    """Supported ones pass at each place."""
+    assert check(taking(a={**TEXT, "format": "date-time"}, b={**TEXT, "format": "uri"})) == [
         "format-rare"
     ]

@@ -1,6 +1,4 @@
-"""Advice on texts. That each rule finds its case and passes the fine one is shown in
-tests/data/rejects; here is what lies between.
-"""
+"""Tests of `lint.quality`; tests/data/rejects has a case for each rule."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +12,7 @@ from toolcatalog import parameters
 from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.errors import Pointer
 from toolcatalog.lint import quality
-from toolcatalog.lint.texts import ToolView
+from toolcatalog.lint.views import ToolView
 
 NAMES = st.sampled_from(["a", "properties", "items", "anyOf", "type", "b c"])
 DESCRIPTIONS = st.recursive(
@@ -33,17 +31,15 @@ DESCRIPTIONS = st.recursive(
 )
 
 
-def told(item: ToolVersion) -> list[str]:
-    """What is found of a tool, but for the notes that nearly every short example gets."""
+def check(item: ToolVersion) -> list[str]:
+    """Return the findings of a tool, without notes that almost every short example has."""
     results = [finding for lint in quality.TOOL_RULES for finding in lint.check(ToolView(item))]
     return [finding.rule for finding in results if finding.rule != "description-brief"]
 
 
 @given(st.dictionaries(NAMES, DESCRIPTIONS, max_size=3))
-def test_every_description_has_its_place_and_its_name(description: dict[str, Any]) -> None:
-    """The places are those that `parameters.walk` finds; a parameter may be called as a keyword
-    is.
-    """
+def test_every_description_is_visited(description: dict[str, Any]) -> None:
+    """With the place of `parameters.walk`; parameters may have names of keywords."""
     item = make_tool("MAIL_SEND", input_parameters=description, output_parameters=description)
     walked = dict(parameters.walk_descriptions(description, ("input_parameters",)))
     view = ToolView(item)
@@ -88,8 +84,7 @@ def _objects(description: Any, pointer: Pointer) -> Iterator[Any]:
         ("word" * 256, ""),
     ],
 )
-def test_one_thing_is_said_of_how_much_a_description_says(text: str, rule: str) -> None:
-    """The worst, and not also what follows from it."""
+def test_only_the_worst_problem_of_a_description_is_reported(text: str, rule: str) -> None:
     item = make_tool("MAIL_SEND", name="Mail send", description=text)
     assert [
         finding.rule for lint in quality.TOOL_RULES for finding in lint.check(ToolView(item))
@@ -112,8 +107,8 @@ def test_one_thing_is_said_of_how_much_a_description_says(text: str, rule: str) 
         ("Tool calls are sent", False),
     ],
 )
-def test_fillers(start: str, is_filler: bool) -> None:
-    """Only the words that say nothing are told of, and by what they are."""
+def test_filler_words(start: str, is_filler: bool) -> None:
+    """Only words without meaning are reported, with their kind."""
     item = make_tool("MAIL_SEND", description=f"{start} one message to all people of a team.")
     results = [finding for lint in quality.TOOL_RULES for finding in lint.check(ToolView(item))]
     assert [finding.rule for finding in results] == (["description-filler"] if is_filler else [])
@@ -140,10 +135,10 @@ def test_fillers(start: str, is_filler: bool) -> None:
         ({"deprecation": {"replaced_by": "MAIL_POST"}}, []),
     ],
 )
-def test_deprecation(fields: dict[str, Any], expected: list[str]) -> None:
-    """What prose says the field says too, and it tells what to do."""
+def test_deprecation_texts(fields: dict[str, Any], expected: list[str]) -> None:
+    """What the description says must be in the field, with a replacement."""
     assert (
-        told(
+        check(
             make_tool(
                 "MAIL_SEND",
                 **{"description": "Send one message to all people of a team.", **fields},
@@ -153,10 +148,8 @@ def test_deprecation(fields: dict[str, Any], expected: list[str]) -> None:
     )
 
 
-def test_descriptions_are_missed_where_they_are_missing() -> None:
-    """At the description that is blank, or at the name of what has none; wherever it lies; values
-    without a name need none.
-    """
+def test_missing_descriptions() -> None:
+    """At the blank description, or at the name; array items need none."""
     blank = {"type": "string", "description": " "}
     description = {
         "type": "object",
@@ -207,7 +200,7 @@ def test_descriptions_are_missed_where_they_are_missing() -> None:
         ("id", "", False),
     ],
 )
-def test_a_description_that_is_the_name_again(name: str, text: str, repeats: bool) -> None:
-    """Case, spaces and signs make no difference; one more word does."""
+def test_description_repeats_the_name(name: str, text: str, repeats: bool) -> None:
+    """Ignoring case, spaces and punctuation; one more word is enough."""
     item = make_tool("MAIL_SEND", input_parameters={name: {"type": "string", "description": text}})
-    assert ("parameter-repeats-name" in told(item)) is repeats
+    assert ("parameter-repeats-name" in check(item)) is repeats

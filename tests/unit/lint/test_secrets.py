@@ -1,4 +1,4 @@
-"""Secrets: the documented formats of many services are found, and real definitions are clean."""
+"""Tests of `lint.secrets`: formats of many services, and no false positives."""
 
 import json
 import random
@@ -15,7 +15,7 @@ from support.profile import example_settings
 from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.lint import secrets
 from toolcatalog.lint.secret_patterns import SECRET_KINDS
-from toolcatalog.lint.texts import ToolView
+from toolcatalog.lint.views import ToolView
 
 WIRE = SHARED / "data" / "wire-tools.json"
 ALNUM = string.ascii_letters + string.digits
@@ -79,20 +79,23 @@ def view(text: str) -> ToolView:
 
 
 @pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS)
-def test_documented_formats(token: str) -> None:
-    """Each is found within a sentence, and not shown whole."""
+def test_documented_secret_formats(token: str) -> None:
+    """Within a sentence, and never printed completely."""
     (finding,) = secrets.check_secrets(view(f'Send "{token}" with each call.'))
     assert token not in finding.message
     assert token not in secrets.redact_secrets(f"Send {token}.")
 
 
-def test_there_are_enough_services() -> None:
-    """At least 80, and each toolkit of the shipped catalog that has tokens of its own."""
+def test_enough_services_are_covered() -> None:
+    """At least 80, and all shipped toolkits with their own tokens."""
     services = {kind.service for kind in SECRET_KINDS}
     assert len(services) >= 80
     brands = {
-        "gmail": "Google", "googlecalendar": "Google", "googledrive": "Google", "jira": "Atlassian",
-    }  # fmt: skip
+        "gmail": "Google",
+        "googlecalendar": "Google",
+        "googledrive": "Google",
+        "jira": "Atlassian",
+    }
     without_keys = {"hackernews", "openmeteo", "wikipedia"}
     for folder in (SHIPPED_CATALOG / "toolkits").iterdir():
         if folder.name not in without_keys:
@@ -101,8 +104,8 @@ def test_there_are_enough_services() -> None:
 
 
 @pytest.mark.parametrize("kind", SECRET_KINDS, ids=lambda kind: kind.pattern.pattern[:30])
-def test_keywords_hide_no_secret(kind: Any) -> None:
-    """Whatever matches a pattern contains its keyword or hint, so that the quick look finds it."""
+def test_keyword_filter_hides_no_secret(kind: Any) -> None:
+    """Whatever matches a pattern contains its keyword or hint."""
 
     @example_settings(10)
     @given(st.from_regex(kind.pattern, fullmatch=True))
@@ -112,8 +115,8 @@ def test_keywords_hide_no_secret(kind: Any) -> None:
     check()
 
 
-def test_no_real_definition_has_a_secret() -> None:
-    """930 real tools with many sample values give nothing."""
+def test_real_tools_have_no_secrets() -> None:
+    """930 real tools with many sample values."""
     if not WIRE.exists():
         pytest.skip("the real tool definitions lie outside the repository, and not here")
     definitions = json.loads(WIRE.read_bytes())
@@ -123,7 +126,6 @@ def test_no_real_definition_has_a_secret() -> None:
     assert findings == []
 
 
-def test_no_shipped_file_has_a_secret() -> None:
-    """Nor have the files of the shipped catalog."""
+def test_shipped_files_have_no_secrets() -> None:
     for file in sorted(Path(SHIPPED_CATALOG).rglob("*.yaml")):
         assert not [*secrets.check_secrets(view(file.read_text()))], file

@@ -1,6 +1,4 @@
-"""The rules of security: each finds what it is for wherever it stands, and lets pass what catalogs
-are full of.
-"""
+"""Tests of `lint.security`: findings in every text, and no false positives."""
 
 import time
 from collections.abc import Mapping
@@ -19,7 +17,7 @@ from toolcatalog.catalog.model import About, Catalog, ToolSummary, ToolVersion
 from toolcatalog.errors import Finding
 from toolcatalog.lint import secrets, security
 from toolcatalog.lint.secret_patterns import SECRET_KINDS
-from toolcatalog.lint.texts import ToolView
+from toolcatalog.lint.views import ToolView
 from toolcatalog.validation import checker
 
 CHECKS = {lint.rule: lint.check for lint in (*security.TOOL_RULES, *secrets.TOOL_RULES)}
@@ -171,8 +169,8 @@ FINE = {
 @pytest.mark.parametrize(
     ("rule", "text"), [(rule, text) for rule, items in WRONG.items() for text in items]
 )
-def test_what_is_wrong_is_found(rule: str, text: str) -> None:
-    """In a description, and under whatever else is said there."""
+def test_hostile_text_is_found(rule: str, text: str) -> None:
+    """In a description, also after other text."""
     assert [(item.rule, item.pointer, item.at_key) for item in found(rule, text)] == [
         (rule, ("description",), False)
     ]
@@ -182,11 +180,11 @@ def test_what_is_wrong_is_found(rule: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("rule", "text"), [(rule, text) for rule, items in FINE.items() for text in items]
 )
-def test_what_is_fine_passes(rule: str, text: str) -> None:
+def test_harmless_text_passes(rule: str, text: str) -> None:
     assert found(rule, text) == []
 
 
-def test_every_rule_is_tried() -> None:
+def test_every_rule_has_a_case() -> None:
     assert {*WRONG} == {*FINE} == {*CHECKS}
 
 
@@ -243,16 +241,16 @@ PLACES: list[tuple[Mapping[str, Any], tuple[Any, ...], bool]] = [
     PLACES,
     ids=lambda item: ".".join(map(str, item)) if isinstance(item, tuple) else "",
 )
-def test_every_text_is_looked_at(
+def test_every_text_is_checked(
     fields: Mapping[str, Any], pointer: tuple[Any, ...], at_key: bool
 ) -> None:
-    """A finding is at the very text, whatever kind of text that is."""
+    """With the exact place."""
     assert [(item.pointer, item.at_key) for item in check("hidden-character", tool(**fields))] == [
         (pointer, at_key)
     ]
 
 
-def test_a_name_of_look_alikes_only_is_found_and_a_text_in_that_script_is_not() -> None:
+def test_lookalike_name_is_found_but_not_foreign_text() -> None:
     soree = "\u0441\u043e\u0440\u0435"  # four Cyrillic letters that read as "cope"
     rule = partial(check, "lookalike-letters")
     assert [item.at_key for item in rule(tool(input_parameters={soree: {"type": "string"}}))] == [
@@ -262,14 +260,14 @@ def test_a_name_of_look_alikes_only_is_found_and_a_text_in_that_script_is_not() 
     assert not rule(tool(description=soree, name="\u041f\u0440\u0438\u0432\u0435\u0442"))
 
 
-def test_a_message_names_what_is_hidden_and_not_a_whole_key() -> None:
+def test_message_names_hidden_characters_but_no_secret() -> None:
     assert "U+202E RIGHT-TO-LEFT OVERRIDE" in found("hidden-character", "a\u202eb")[0].message
     assert "and 1 more" in found("hidden-character", "\u200b\u202e\u2066\u2069")[0].message
     assert CHANCE not in found("secret", f"ghp_{CHANCE[:36]}")[0].message
 
 
-def test_an_example_may_be_a_plain_link() -> None:
-    """It shows what there is; a default is used as it stands."""
+def test_example_may_be_a_plain_http_url() -> None:
+    """It is only shown; a default is used."""
     link = "http://files.acme-corp.com"
     displayed = tool(output_parameters={"url": {"type": "string", "examples": [link]}})
     used = tool(input_parameters={"url": {"type": "string", "default": link}})
@@ -287,8 +285,8 @@ PIECES = st.sampled_from(
     st.sampled_from([" ", "\n", ""]),
     st.sampled_from([" ", "  ", "\n\t ", "\r\n", "\xa0"]),
 )
-def test_the_quick_look_hides_nothing(pieces: list[str], between: str, blank: str) -> None:
-    """What is asked first of all texts together never spares one that a rule would find."""
+def test_combined_filter_misses_no_finding(pieces: list[str], between: str, blank: str) -> None:
+    """The first check of all texts together never skips a text that a rule reports."""
     text = between.join(pieces).replace(" ", blank).encode("utf-8", "replace").decode()
     assert bool(found("hidden-character", text)) == bool(textutils.find_hidden(text))
     assert bool(found("instruction-like", text)) == any(
@@ -327,8 +325,7 @@ LONG += [
 
 
 @pytest.mark.parametrize("text", LONG, ids=lambda text: f"{text[:14]!r}")
-def test_no_text_takes_long(text: str) -> None:
-    """Patterns look at a text from its start to its end, whatever it says."""
+def test_patterns_take_linear_time(text: str) -> None:
     item = tool(
         description=(
             f"\u0430b @ :// http://x {text} data: script: eyJ KEY----- the user this tool first"
@@ -351,10 +348,8 @@ def grows(*tools: ToolSummary) -> list[Finding]:
     return [*security.check_scopes_grow(Catalog(about=About(title=""), toolkits={}, tools=tools))]
 
 
-def test_a_new_version_that_asks_for_more_is_found() -> None:
-    """At the first new scope of the newest version; what was published before cannot be changed any
-    more.
-    """
+def test_growing_scopes_are_found() -> None:
+    """At the first new scope of the newest version."""
     (finding,) = grows(
         *grown(["a"], ["a", "b"], ["a", "c", "b", "d"]), *grown(["x"], slug="MAIL_STOP")
     )
@@ -369,7 +364,7 @@ def test_a_new_version_that_asks_for_more_is_found() -> None:
     "versions",
     [(["a", "b"], ["b"]), (["a"],), (["a"], ["b", "a"], ["a", "b"]), (["all"], ["read", "send"])],
 )
-def test_scopes_that_stay_shrink_or_are_exchanged_are_fine(versions: tuple[list[str], ...]) -> None:
+def test_same_smaller_or_replaced_scopes_pass(versions: tuple[list[str], ...]) -> None:
     assert grows(*grown(*versions)) == []
     assert len(grows(*grown([], ["a"], slug="A"), *grown([], ["a"], slug="B"))) == 2
 
@@ -390,12 +385,12 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> list[ToolVersion]:
 
 
 @pytest.mark.parametrize("rule", CHECKS)
-def test_real_tools_give_no_false_alarm(rule: str, real: list[ToolVersion]) -> None:
+def test_real_tools_give_no_false_positives(rule: str, real: list[ToolVersion]) -> None:
     assert [finding for item in real for finding in check(rule, item)] == []
 
 
-def test_a_regular_expression_is_read_too() -> None:
-    """For orders and hidden characters; its ranges of letters are what they look like."""
+def test_regular_expressions_are_checked() -> None:
+    """For instructions and hidden characters; letter ranges are no lookalikes."""
     fine = tool(
         input_parameters={"q": {"type": "string", "pattern": "[A-Za-z\u0410-\u042f\u0430-\u044f]+"}}
     )

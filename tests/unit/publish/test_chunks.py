@@ -1,4 +1,4 @@
-"""Where a file is cut: everywhere covered, within bounds, and a change stays where it is."""
+"""Tests of `publish.chunks`: chunks cover a file, and a change affects few."""
 
 import hashlib
 import random
@@ -34,8 +34,8 @@ def chunks(data: bytes) -> list[bytes]:
     ],
 )
 @pytest.mark.parametrize("kind", ["random", "zeros", "text"])
-def test_a_file_is_its_chunks(size: int, kind: str) -> None:
-    """Chunks leave no gap, and none is larger or, but for the last, smaller than is said."""
+def test_chunks_cover_the_file(size: int, kind: str) -> None:
+    """Without gaps, and within the size limits, except the last."""
     data = {
         "random": DATA[:size],
         "zeros": bytes(size),
@@ -52,10 +52,8 @@ def test_a_file_is_its_chunks(size: int, kind: str) -> None:
 
 @pytest.mark.parametrize("place", [0, 1_000_003, (1 << 22) - 3, 1 << 22, 5_999_999])
 @pytest.mark.parametrize("change", [b"", b"x", b"x" * 5000])
-def test_a_change_stays_where_it_is(place: int, change: bytes) -> None:
-    """What is put in, or taken out, in one place changes the chunk there, and at most one or two
-    beside it.
-    """
+def test_change_affects_few_chunks(place: int, change: bytes) -> None:
+    """An insertion or removal changes its chunk and at most two neighbors."""
     previous = {hashlib.sha256(chunk).digest() for chunk in chunks(DATA)}
     current = [
         hashlib.sha256(chunk).digest()

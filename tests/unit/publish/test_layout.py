@@ -1,4 +1,4 @@
-"""What is said in a store, and what is refused of it."""
+"""Tests of `publish.layout`: pointers and chunk lists, and what is refused."""
 
 import orjson
 import pytest
@@ -9,8 +9,8 @@ from toolcatalog.publish.layout import Chunk, InvalidRemoteSnapshot
 SHA = "0123456789abcdef" * 4
 
 
-def test_what_is_packed_is_unpacked() -> None:
-    """The chunks of files and the pointer, there and back."""
+def test_pack_and_unpack_round_trip() -> None:
+    """Chunk lists and the pointer."""
     files = {
         "tools.json": [Chunk(SHA, 3), Chunk(SHA[::-1], 4)],
         "toolkits/a/20250101_00.json": [],
@@ -35,14 +35,13 @@ def test_what_is_packed_is_unpacked() -> None:
         layout.render_pointer(SHA)[:-10],
     ],
 )
-def test_what_is_no_pointer_is_refused(data: bytes) -> None:
-    """A pointer that names nothing that could be a snapshot."""
+def test_invalid_pointer_is_refused(data: bytes) -> None:
     with pytest.raises(InvalidRemoteSnapshot, match=r"publish again"):
         layout.parse_pointer(data)
 
 
-def test_what_is_newer_is_refused_with_advice() -> None:
-    """A pointer, or a list, that a later program has written."""
+def test_newer_format_is_refused_with_a_hint() -> None:
+    """Of a pointer or a chunk list."""
     with pytest.raises(InvalidRemoteSnapshot, match=r"has format 2, this program reads 1: upgrade"):
         layout.parse_pointer(orjson.dumps({"format": 2, "digest": SHA}))
     with pytest.raises(InvalidRemoteSnapshot, match=r"has format 2, this program reads 1: upgrade"):
@@ -64,8 +63,8 @@ def test_what_is_newer_is_refused_with_advice() -> None:
         [f"../{SHA[3:]}", 3],
     ],
 )
-def test_a_chunk_that_is_none_is_refused(chunk: object) -> None:
-    """Something in the list that is no SHA-256 with a size."""
+def test_invalid_chunk_is_refused(chunk: object) -> None:
+    """Without SHA-256 and size."""
     with pytest.raises(InvalidRemoteSnapshot, match=r"damaged"):
         layout.parse_chunk_list(orjson.dumps({"format": 1, "files": {"tools.json": [chunk]}}))
 
@@ -74,10 +73,8 @@ def test_a_chunk_that_is_none_is_refused(chunk: object) -> None:
     "path",
     ["", "/etc/passwd", "../tools.json", "a/../../b", "a//b", "./a", "a/", "a\\b", "a\0b", "."],
 )
-def test_no_path_leads_out(path: str) -> None:
-    """A path that would be written elsewhere than below the folder of the snapshot, or that has
-    another name there.
-    """
+def test_paths_outside_of_the_snapshot_are_refused(path: str) -> None:
+    """Or paths that are not normalized."""
     with pytest.raises(InvalidRemoteSnapshot, match=r"leads elsewhere|is damaged"):
         layout.parse_chunk_list(orjson.dumps({"format": 1, "files": {path: []}}))
 
@@ -99,16 +96,14 @@ def test_no_path_leads_out(path: str) -> None:
         b'{"files":{},"format":1}',
     ],
 )
-def test_a_list_in_another_form_is_refused(data: bytes) -> None:
-    """A list that `pack` does not write: cut off, with commas or names too many, or chunks that are
-    empty or too large.
-    """
+def test_malformed_chunk_list_is_refused(data: bytes) -> None:
+    """Truncated, additional separators or names, empty or too large chunks."""
     with pytest.raises(InvalidRemoteSnapshot, match=r"damaged"):
         layout.parse_chunk_list(data)
 
 
-def test_chunks_are_as_large_as_they_are_made() -> None:
-    """The bounds of a chunk that is read are those of a chunk that is written."""
+def test_chunk_size_limits_agree() -> None:
+    """Of reader and writer."""
     assert (layout.MIN_ACCEPTED_CHUNK_SIZE, layout.MAX_ACCEPTED_CHUNK_SIZE) == (
         chunks.MIN_CHUNK_SIZE,
         chunks.MAX_CHUNK_SIZE,

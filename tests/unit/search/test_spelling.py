@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.reference_model import one_edit_words
+from support.reference_model import list_one_edit_words
 from toolcatalog.search.analysis import single_edits
 
 
@@ -23,7 +23,7 @@ def test_each_kind_of_slip() -> None:
 @given(st.text(st.sampled_from("abcé"), min_size=1, max_size=9))
 def test_as_another_reading_has_it(word: str) -> None:
     """What is put in, or instead, is a letter from a to z."""
-    assert single_edits(word) == one_edit_words(word)
+    assert single_edits(word) == list_one_edit_words(word)
 
 
 def test_a_long_word_has_some_fifty_for_each_letter() -> None:

@@ -12,10 +12,22 @@ from toolcatalog.server.content_coding import accepts_gzip, compress
 @pytest.mark.parametrize(
     "header",
     [
-        b"gzip", b"GZIP", b"gzip, deflate", b"br, gzip, deflate", b"gzip, deflate, br, zstd", b"*", b"x-gzip", b"gzip;q=0.001",
-        b"gzip ; q=1", b"br;q=1.0, gzip;q=0.8, *;q=0.1", b"identity;q=0, *", b"identity;q=0.5, gzip;q=0.5", b"gzip;q=x", b",,gzip,",
+        b"gzip",
+        b"GZIP",
+        b"gzip, deflate",
+        b"br, gzip, deflate",
+        b"gzip, deflate, br, zstd",
+        b"*",
+        b"x-gzip",
+        b"gzip;q=0.001",
+        b"gzip ; q=1",
+        b"br;q=1.0, gzip;q=0.8, *;q=0.1",
+        b"identity;q=0, *",
+        b"identity;q=0.5, gzip;q=0.5",
+        b"gzip;q=x",
+        b",,gzip,",
     ],
-)  # fmt: skip
+)
 def test_gzip_is_accepted(header: bytes) -> None:
     """By name, as `x-gzip` or as `*`, with any weight above 0."""
     assert accepts_gzip(header)
@@ -24,10 +36,21 @@ def test_gzip_is_accepted(header: bytes) -> None:
 @pytest.mark.parametrize(
     "header",
     [
-        b"", b"identity", b"deflate, br, zstd", b"gzip;q=0", b"gzip;q=0.000, *;q=0", b"*;q=0", b"gzip;q=0, *", b"gzip; Q=0.0",
-        b"identity, gzip;q=0.5", b"gzipped", b"g zip", b"gzip" + b"," * 1000, b"identity;q=0",
+        b"",
+        b"identity",
+        b"deflate, br, zstd",
+        b"gzip;q=0",
+        b"gzip;q=0.000, *;q=0",
+        b"*;q=0",
+        b"gzip;q=0, *",
+        b"gzip; Q=0.0",
+        b"identity, gzip;q=0.5",
+        b"gzipped",
+        b"g zip",
+        b"gzip" + b"," * 1000,
+        b"identity;q=0",
     ],
-)  # fmt: skip
+)
 def test_gzip_is_not_accepted(header: bytes) -> None:
     """If it is not named, has the weight 0, or less weight than the plain body."""
     assert not accepts_gzip(header)

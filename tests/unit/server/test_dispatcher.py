@@ -37,8 +37,12 @@ CLIENTS: dict[str, asgi.Headers] = {
 }
 # headers that differ by client: the coding, what a page may read, and the trace
 CLIENT_HEADERS = {
-    b"content-encoding", b"content-length", b"etag", b"access-control-expose-headers", b"traceparent",
-}  # fmt: skip
+    b"content-encoding",
+    b"content-length",
+    b"etag",
+    b"access-control-expose-headers",
+    b"traceparent",
+}
 
 
 class Api:

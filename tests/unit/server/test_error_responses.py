@@ -1,4 +1,4 @@
-"""The room `server.error_responses`: an error body stays small, whatever is wrong with a request."""
+"""Tests of `server.error_responses`: error bodies stay small."""
 
 import json
 from typing import Any

@@ -60,11 +60,18 @@ class Asked:
     def query(self) -> bytes:
         """As a client sends it."""
         pairs = {
-            "toolkit_slug": ",".join(self.toolkits), "auth_config_ids": ",".join(self.configs), "tags": ",".join(self.tags),
-            "scopes": ",".join(self.scopes), "important": str(self.important).lower(), "include_deprecated": str(self.deprecated),
-            "toolkit_versions": self.everywhere or "", "sort_by": self.sort_by, "order": self.order, "limit": str(self.limit),
+            "toolkit_slug": ",".join(self.toolkits),
+            "auth_config_ids": ",".join(self.configs),
+            "tags": ",".join(self.tags),
+            "scopes": ",".join(self.scopes),
+            "important": str(self.important).lower(),
+            "include_deprecated": str(self.deprecated),
+            "toolkit_versions": self.everywhere or "",
+            "sort_by": self.sort_by,
+            "order": self.order,
+            "limit": str(self.limit),
             **{f"toolkit_versions[{toolkit}]": version for toolkit, version in self.pins.items()},
-        }  # fmt: skip
+        }
         return urlencode(pairs).encode()
 
 
@@ -198,11 +205,19 @@ def questions(draw: st.DrawFn) -> Asked:
     seen = draw(st.sampled_from([None, kits]))
     versions = st.sampled_from([*VERSIONS, "latest"])
     return Asked(
-        seen=seen, toolkits=some(kits), configs=some(tuple(id for id, (kit, _, _) in CONFIGS.items() if kit in kits)), tags=some(TAGS),
-        scopes=some(SCOPES), important=draw(st.booleans()), deprecated=draw(st.booleans()), everywhere=draw(st.none() | versions),
-        pins=draw(st.dictionaries(st.sampled_from(kits), versions, max_size=2)), sort_by=draw(st.sampled_from(["slug", "name", "version"])),
-        order=draw(st.sampled_from(["asc", "desc"])), limit=draw(st.integers(1, 12)),
-    )  # fmt: skip
+        seen=seen,
+        toolkits=some(kits),
+        configs=some(tuple(id for id, (kit, _, _) in CONFIGS.items() if kit in kits)),
+        tags=some(TAGS),
+        scopes=some(SCOPES),
+        important=draw(st.booleans()),
+        deprecated=draw(st.booleans()),
+        everywhere=draw(st.none() | versions),
+        pins=draw(st.dictionaries(st.sampled_from(kits), versions, max_size=2)),
+        sort_by=draw(st.sampled_from(["slug", "name", "version"])),
+        order=draw(st.sampled_from(["asc", "desc"])),
+        limit=draw(st.integers(1, 12)),
+    )
 
 
 def body(operations: Operations, seen: tuple[str, ...] | None, query: bytes) -> dict[str, Any]:
@@ -273,9 +288,12 @@ def test_any_version_of_any_tool(
 
 
 @given(
-    numbers=st.lists(st.integers(0, 31), min_size=1, max_size=8), everywhere=ASKED, pins=st.dictionaries(st.sampled_from(KITS), ASKED, max_size=2),
-    seen=st.none() | st.just(("kit0", "kit1")), limit=st.integers(1, 5),
-)  # fmt: skip
+    numbers=st.lists(st.integers(0, 31), min_size=1, max_size=8),
+    everywhere=ASKED,
+    pins=st.dictionaries(st.sampled_from(KITS), ASKED, max_size=2),
+    seen=st.none() | st.just(("kit0", "kit1")),
+    limit=st.integers(1, 5),
+)
 def test_tools_by_name(
     numbers: list[int],
     everywhere: str | None,

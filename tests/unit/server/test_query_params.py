@@ -1,6 +1,4 @@
-"""The room `server.query_params`: every spelling of a query string and a body is read as the clients
-mean it, and nothing makes it fault.
-"""
+"""Tests of `server.query_params`: parsing of query strings and request bodies."""
 
 import base64
 from typing import Any
@@ -65,7 +63,10 @@ def cursor(text: str) -> str:
         "toolkit_versions=latest",
         "limit=20",
         "sort_by=slug&order=asc",
-        "unknown=1&managed_by=all&LIMIT=5&Tags=a&toolkit_versions_x=1&toolkit_versions%5Bgithub%5D%5B0%5D=nonsense",
+        (
+            "unknown=1&managed_by=all&LIMIT=5&Tags=a&toolkit_versions_x=1&"
+            "toolkit_versions%5Bgithub%5D%5B0%5D=nonsense"
+        ),
         "query=%20%09%0A&search=+",
         "query",
     ],
@@ -102,7 +103,7 @@ def test_what_is_absent_empty_or_unknown_asks_for_nothing(query: str) -> None:
     ],
 )
 def test_a_list_is_read_alike_in_every_spelling(query: str, name: str, field: str) -> None:
-    """Every list takes commas, repetition and brackets, mixed; each word once, in the order given."""
+    """A list may mix commas, repetition and brackets; the result has each word once, in order."""
     question = asked(query.replace("tags", name))
     expected = (
         PLAIN._replace(slugs=("a", "b", "c"))
@@ -163,10 +164,49 @@ def test_a_limit_is_a_whole_number_and_at_most_1000(value: str, size: int) -> No
 
 @pytest.mark.parametrize(
     "value",
-    ["0", "-1", "-0", "0.0", "-1e3", "1.5", "0.5", "50.01", "1e-400", "1e-1", "abc", "nan", "NaN", "inf", "Infinity", "-inf", "1_000",
-     "0x10", "1,2", "10;", "e5", ".", "+", "-", "1e", "1e+", "None", "true", "[]", "\uff11\uff10", "\u0665", "1 0", "1\n", "1\x00", "½",
-     "1" * 50 + "a", "0.99999999999999999999", "1.00000000000000000000000001", "1e-99", "1e1234567890"],
-)  # fmt: skip
+    [
+        "0",
+        "-1",
+        "-0",
+        "0.0",
+        "-1e3",
+        "1.5",
+        "0.5",
+        "50.01",
+        "1e-400",
+        "1e-1",
+        "abc",
+        "nan",
+        "NaN",
+        "inf",
+        "Infinity",
+        "-inf",
+        "1_000",
+        "0x10",
+        "1,2",
+        "10;",
+        "e5",
+        ".",
+        "+",
+        "-",
+        "1e",
+        "1e+",
+        "None",
+        "true",
+        "[]",
+        "\uff11\uff10",
+        "\u0665",
+        "1 0",
+        "1\n",
+        "1\x00",
+        "½",
+        "1" * 50 + "a",
+        "0.99999999999999999999",
+        "1.00000000000000000000000001",
+        "1e-99",
+        "1e1234567890",
+    ],
+)
 def test_any_other_limit_is_refused(value: str) -> None:
     """What is no whole number from 1 is refused in one line that names it, in whatever alphabet."""
     line = wrong(urlencode({"limit": value}))
@@ -475,7 +515,7 @@ def test_the_version_asked_of_get(query: str, version: str | None, pins: Version
     ],
 )
 def test_a_malformed_slug_is_refused_with_an_example(slug: str, fix: str) -> None:
-    """A slug in the wrong case or with blanks is told what it might be; any other gets an example."""
+    """The error suggests a slug if only case or blanks are wrong; otherwise it has an example."""
     refusal = query_params.invalid_slug_error(slug)
     assert (refusal.status, refusal.message.split(":")[0]) == (400, "tool_slug")
     assert fix in refusal.fix
@@ -555,11 +595,22 @@ def test_a_scalar_may_be_repeated_but_not_contradicted() -> None:
 
 def test_every_problem_is_reported_at_once() -> None:
     """Each wrong parameter has its own line; a value is shown shortened."""
-    query = f"limit=0&cursor=x&sort_by=a&order=b&important=c&include_deprecated=d&toolkit_versions=e&toolkit_versions[f]=g&query={'h' * 4001}"
+    query = (
+        f"limit=0&cursor=x&sort_by=a&order=b&important=c&include_deprecated=d&"
+        f"toolkit_versions=e&toolkit_versions[f]=g&query={'h' * 4001}"
+    )
     lines = wrong(query)
     assert sorted(line.split(":")[0] for line in lines) == [
-        "cursor", "important", "include_deprecated", "limit", "order", "query", "sort_by", "toolkit_versions", "toolkit_versions[f]"
-    ]  # fmt: skip
+        "cursor",
+        "important",
+        "include_deprecated",
+        "limit",
+        "order",
+        "query",
+        "sort_by",
+        "toolkit_versions",
+        "toolkit_versions[f]",
+    ]
     assert max(map(len, wrong("limit=" + "x" * 9000))) < 200
 
 
@@ -664,10 +715,30 @@ def test_every_problem_of_a_session_is_reported_at_once() -> None:
 
 
 NAMES = st.sampled_from(
-    ["toolkit_slug", "tool_slugs", "auth_config_ids", "important", "tags", "scopes", "query", "search", "include_deprecated",
-     "toolkit_versions", "toolkit_versions[a]", "toolkit_versions[", "toolkit_versions[]", "limit", "cursor", "sort_by", "order", "version",
-     "tags[]", "tags[", "[]"]
-)  # fmt: skip
+    [
+        "toolkit_slug",
+        "tool_slugs",
+        "auth_config_ids",
+        "important",
+        "tags",
+        "scopes",
+        "query",
+        "search",
+        "include_deprecated",
+        "toolkit_versions",
+        "toolkit_versions[a]",
+        "toolkit_versions[",
+        "toolkit_versions[]",
+        "limit",
+        "cursor",
+        "sort_by",
+        "order",
+        "version",
+        "tags[]",
+        "tags[",
+        "[]",
+    ]
+)
 
 
 @example_settings(100)

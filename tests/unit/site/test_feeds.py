@@ -77,8 +77,10 @@ def test_a_feed_without_a_home() -> None:
     }
     entries = feed.findall(f"{ATOM}entry")
     assert [one(entry, "id") for entry in entries] == [
-        "urn:toolcatalog:MAIL_SEND:20251028_01:deprecated", "urn:toolcatalog:MAIL_SEND:20251028_01", "urn:toolcatalog:MAIL_SEND:20251027_00",
-    ]  # fmt: skip
+        "urn:toolcatalog:MAIL_SEND:20251028_01:deprecated",
+        "urn:toolcatalog:MAIL_SEND:20251028_01",
+        "urn:toolcatalog:MAIL_SEND:20251027_00",
+    ]
     assert [one(entry, "title") for entry in entries] == [
         "Send: deprecated",
         "Send: new version 20251028_01",

@@ -13,10 +13,14 @@ from toolcatalog.site import highlight
 from toolcatalog.textutils import escape_hidden
 
 JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**60), 2**60)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
-)  # fmt: skip
+)
 
 
 def text_of(html: str) -> str:

@@ -6,9 +6,16 @@ from toolcatalog.site import logos
 from toolcatalog.snapshot.format import Toolkit
 
 TOOLKIT = Toolkit(
-    slug="mail", name="(my) <Mail>", logo="", description="", categories=(), no_auth=False,
-    homepage="", owners=(), versions=(),
-)  # fmt: skip
+    slug="mail",
+    name="(my) <Mail>",
+    logo="",
+    description="",
+    categories=(),
+    no_auth=False,
+    homepage="",
+    owners=(),
+    versions=(),
+)
 
 
 def test_a_tile_has_the_first_letter() -> None:

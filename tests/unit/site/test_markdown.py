@@ -22,21 +22,91 @@ HOSTILE = [
 VOID = {"br"}
 MARKED = "*_`[]()!<>&#-+~=|\\\n\r\t \"':;/.0123 xaZé\xa0\u202e\u200d\ufe0f👩"
 PIECES = [
-    "word", "snake_case", " ", "\n", "\n\n", "  \n", "\t", "    ", "# ", "- ", "1. ", "> ", "```", "~~~", "***", "---", "===", "[a]", "](", ")", "![", "<",
-    "</p>", "<script>", "javascript:", "JaVaScRiPt&#58;", "https://a.example/x?y=1&z=2", "mailto:a@b.example", "data:text/html,x", "<https://a.example>",
-    '"', "'", "onerror=x", "&", "&amp;", "&#x202e;", "&#0;", "&nbsp;", "\\", "*", "_", "`", "\u202e", "\u200b", "\ud800", "\0", "\x85", "\u2028", "\xa0",
-    "\U000e0041", "👩\u200d👧", "[x]: https://a.example 'said'\n", "<!-- -->", "]]>", "<?x", "é",
-]  # fmt: skip
+    "word",
+    "snake_case",
+    " ",
+    "\n",
+    "\n\n",
+    "  \n",
+    "\t",
+    "    ",
+    "# ",
+    "- ",
+    "1. ",
+    "> ",
+    "```",
+    "~~~",
+    "***",
+    "---",
+    "===",
+    "[a]",
+    "](",
+    ")",
+    "![",
+    "<",
+    "</p>",
+    "<script>",
+    "javascript:",
+    "JaVaScRiPt&#58;",
+    "https://a.example/x?y=1&z=2",
+    "mailto:a@b.example",
+    "data:text/html,x",
+    "<https://a.example>",
+    '"',
+    "'",
+    "onerror=x",
+    "&",
+    "&amp;",
+    "&#x202e;",
+    "&#0;",
+    "&nbsp;",
+    "\\",
+    "*",
+    "_",
+    "`",
+    "\u202e",
+    "\u200b",
+    "\ud800",
+    "\0",
+    "\x85",
+    "\u2028",
+    "\xa0",
+    "\U000e0041",
+    "👩\u200d👧",
+    "[x]: https://a.example 'said'\n",
+    "<!-- -->",
+    "]]>",
+    "<?x",
+    "é",
+]
 TEXTS = st.one_of(
     st.lists(st.sampled_from(PIECES), max_size=14).map("".join),
     st.text(MARKED, max_size=60),
     st.text(st.characters(), max_size=60),
 )
 LONG = [
-    "*" * 10_000, "[" * 5_000, ">" * 2_000, "![" * 5_000, "*" * 5_000 + "a" + "*" * 5_000, "[a](" * 5_000, "`a`` " * 6_000, "<a@" * 20_000, "[a]: b\n" * 9_000,
-    "[" * 1_000 + ":" * 99_000, "![" * 200 + "{" * 99_600, "*a_b" * 1_500 + "\n" * 2_500, "- " * 40_000, "\n> {" * 25_000, "&amp;" * 20_000, "\t" * 100_000,
-    "word and word, " * 7_000, "A *word*, `code`, [x](https://a.example).\n\n- b\n- c\n\n" * 1_800, "👩‍👩‍👧 " * 16_000, "\u202e" * 20_000, "".join("  " * i + "- a\n" for i in range(300)),
-]  # fmt: skip
+    "*" * 10_000,
+    "[" * 5_000,
+    ">" * 2_000,
+    "![" * 5_000,
+    "*" * 5_000 + "a" + "*" * 5_000,
+    "[a](" * 5_000,
+    "`a`` " * 6_000,
+    "<a@" * 20_000,
+    "[a]: b\n" * 9_000,
+    "[" * 1_000 + ":" * 99_000,
+    "![" * 200 + "{" * 99_600,
+    "*a_b" * 1_500 + "\n" * 2_500,
+    "- " * 40_000,
+    "\n> {" * 25_000,
+    "&amp;" * 20_000,
+    "\t" * 100_000,
+    "word and word, " * 7_000,
+    "A *word*, `code`, [x](https://a.example).\n\n- b\n- c\n\n" * 1_800,
+    "👩‍👩‍👧 " * 16_000,
+    "\u202e" * 20_000,
+    "".join("  " * i + "- a\n" for i in range(300)),
+]
 
 
 class Parts(HTMLParser):
@@ -89,7 +159,10 @@ def seen_to_be_safe(html: str, elements: frozenset[str]) -> Parts:
             assert attributes["rel"] == "nofollow noreferrer"
     assert not any(
         hidden in html
-        for hidden in "\0\x0b\x85\xad\u200b\u200e\u200f\u2028\u202a\u202d\u202e\u2066\u2069\ufeff\ud800\udfff\U000e0041"
+        for hidden in (
+            "\0\x0b\x85\xad\u200b\u200e\u200f\u2028\u202a\u202d\u202e\u2066\u2069\ufeff\ud800"
+            "\udfff\U000e0041"
+        )
     )
     html.encode()  # has no halves of pairs
     return parts
@@ -98,7 +171,8 @@ def seen_to_be_safe(html: str, elements: frozenset[str]) -> Parts:
 @example_settings(133)
 @given(TEXTS)
 @example(
-    "[a](javascript:alert(1)) ![a](javascript:1) <javascript:1> [b](//x) [c](data:text/html,x) [d](http&#58;//x)"
+    "[a](javascript:alert(1)) ![a](javascript:1) <javascript:1> [b](//x) "
+    "[c](data:text/html,x) [d](http&#58;//x)"
 )
 @example("<a href=x onclick=y>![<b>](x)")
 @example("[a](https://x.example/\u202e\u2066 'title')<https://a.example/\u202e>")

@@ -41,16 +41,33 @@ def described(text: str) -> dict[str, Any]:
 
 def toolkit(text: str = "Mail") -> Toolkit:
     return Toolkit(
-        slug="mail", name=text, logo="", description=text, categories=(text,), no_auth=True, homepage=text, owners=(), versions=("20250101_00",)
-    )  # fmt: skip
+        slug="mail",
+        name=text,
+        logo="",
+        description=text,
+        categories=(text,),
+        no_auth=True,
+        homepage=text,
+        owners=(),
+        versions=("20250101_00",),
+    )
 
 
 def tool(text: str = "word", **fields: Any) -> Tool:
     values: dict[str, Any] = {
-        "slug": "MAIL_SEND", "toolkit": "mail", "version": "20250101_00", "available_versions": ("20250101_00",), "name": text, "description": text,
-        "scopes": (text,), "tags": (text,), "no_auth": False, "deprecation": {"reason": text, "since": text, "sunset": text, "replaced_by": "MAIL_POST"},
-        "input_parameters": {text: described(text), "last": LEAF}, "output_parameters": {text: described(text), "last": LEAF},
-    }  # fmt: skip
+        "slug": "MAIL_SEND",
+        "toolkit": "mail",
+        "version": "20250101_00",
+        "available_versions": ("20250101_00",),
+        "name": text,
+        "description": text,
+        "scopes": (text,),
+        "tags": (text,),
+        "no_auth": False,
+        "deprecation": {"reason": text, "since": text, "sunset": text, "replaced_by": "MAIL_POST"},
+        "input_parameters": {text: described(text), "last": LEAF},
+        "output_parameters": {text: described(text), "last": LEAF},
+    }
     return Tool(**{**values, **fields})
 
 
@@ -119,15 +136,41 @@ def test_nothing_hidden_passes(text: str) -> None:
 def test_a_twin() -> None:
     """All of one, to the letter."""
     body = {
-        "type": "object", "description": "What to send.\n\n# Not a heading\n```\nx", "required": True, "nullable": True, "minLength": 0, "format": "date", "default": None,
-        "enum": ["x", 1.5], "examples": [{"a": "`"}, "\u202e"], "additionalProperties": False,
-        "properties": {"to_id": {"type": "string", "description": "Who <gets> it.", "required": False}, "a`b": {"type": "array", "description": "", "items": {"type": "string", "description": "One."}}},
+        "type": "object",
+        "description": "What to send.\n\n# Not a heading\n```\nx",
+        "required": True,
+        "nullable": True,
+        "minLength": 0,
+        "format": "date",
+        "default": None,
+        "enum": ["x", 1.5],
+        "examples": [{"a": "`"}, "\u202e"],
+        "additionalProperties": False,
+        "properties": {
+            "to_id": {"type": "string", "description": "Who <gets> it.", "required": False},
+            "a`b": {
+                "type": "array",
+                "description": "",
+                "items": {"type": "string", "description": "One."},
+            },
+        },
         "anyOf": [{"type": "string", "description": "Text."}],
-    }  # fmt: skip
+    }
     one = tool(
-        name="Send_it *now* #", description="Sends `x` to **all**.", scopes=("a.b", "c"), tags=(), input_parameters={"body": body}, output_parameters={},
-        deprecation={"reason": "It is old.", "since": "2025-01-01", "sunset": "", "replaced_by": "MAIL_POST"}, available_versions=("20240101_00", "20250101_00"),
-    )  # fmt: skip
+        name="Send_it *now* #",
+        description="Sends `x` to **all**.",
+        scopes=("a.b", "c"),
+        tags=(),
+        input_parameters={"body": body},
+        output_parameters={},
+        deprecation={
+            "reason": "It is old.",
+            "since": "2025-01-01",
+            "sunset": "",
+            "replaced_by": "MAIL_POST",
+        },
+        available_versions=("20240101_00", "20250101_00"),
+    )
     assert markdown_pages.render_tool_markdown(one, toolkit()).decode() == (
         r"""# Send_it \*now\* \#
 
@@ -217,9 +260,9 @@ def test_llms() -> None:
     said = markdown_pages.render_llms_txt(about, [first, second], {"mail": 1_200, "x": 1}).decode()
     assert said.startswith("# Tools\n\n> What agents call. 1,201 tools in 2 toolkits.\n\n")
     assert (
-        "## Toolkits\n\n- [Mail](toolkits/mail/llms-full.txt): 1,200 tools ([page](toolkits/mail/index.html)). Mail\n"
-        in said
-    )
+        "## Toolkits\n\n- [Mail](toolkits/mail/llms-full.txt): 1,200 tools "
+        "([page](toolkits/mail/index.html)). Mail\n"
+    ) in said
     assert (
         "- [X](toolkits/x/llms-full.txt): 1 tool ([page](toolkits/x/index.html)).\n\n## API\n"
         in said

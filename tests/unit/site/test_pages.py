@@ -119,13 +119,30 @@ def shown(text: str) -> Shown:
     names, the schema sees to that.
     """
     toolkit = Toolkit(
-        slug="mail", name=text, logo=text, description=text, categories=(text, text), no_auth=True, homepage=f"https://{text}", owners=(text,), versions=(text,)
-    )  # fmt: skip
+        slug="mail",
+        name=text,
+        logo=text,
+        description=text,
+        categories=(text, text),
+        no_auth=True,
+        homepage=f"https://{text}",
+        owners=(text,),
+        versions=(text,),
+    )
     tool = Tool(
-        slug="MAIL_SEND", toolkit="mail", version=text, available_versions=(text, text), name=text, description=text, scopes=(text,), tags=(text, "important"),
-        no_auth=False, deprecation={"reason": text, "since": text, "sunset": text, "replaced_by": text},
-        input_parameters={text: told(text)}, output_parameters={text: told(text)},
-    )  # fmt: skip
+        slug="MAIL_SEND",
+        toolkit="mail",
+        version=text,
+        available_versions=(text, text),
+        name=text,
+        description=text,
+        scopes=(text,),
+        tags=(text, "important"),
+        no_auth=False,
+        deprecation={"reason": text, "since": text, "sunset": text, "replaced_by": text},
+        input_parameters={text: told(text)},
+        output_parameters={text: told(text)},
+    )
     about = {"title": text, "description": text, "home": text, "repository": f"https://{text}"}
     return Shown(about, toolkit, tool)
 
@@ -210,7 +227,7 @@ def test_no_label_takes_the_place_of_a_page_or_of_another_label() -> None:
 
 @given(st.lists(st.text(max_size=30) | st.from_regex("[a-z0-9._-]{1,90}"), unique=True))
 def test_labels_never_share_a_folder(labels: list[str]) -> None:
-    """Whatever labels there are, each has a folder that no other has, also where case is ignored."""
+    """Each label has its own folder, also on file systems that ignore case."""
     names = [pages.label_path("scopes", label).split("/")[1] for label in labels]
     assert len({*names}) == len(labels)
     assert all(re.fullmatch("[a-z0-9][a-z0-9_-]{0,79}", name) for name in names)

@@ -42,11 +42,11 @@ def test_required_parameters_come_first() -> None:
         ({"minimum": 0, "exclusiveMaximum": 9}, "at least 0 · less than [9]"),
         ({"format": "date", "pattern": "^<a>$"}, "format [date] · pattern [^&lt;a&gt;$]"),
         ({"uniqueItems": True, "nullable": False}, "no duplicates"),
-        ({"default": None, "examples": ["a", " b"]}, "default [null] · e.g. [a] [\" b\"]"),
-        ({"enum": ["x", 1.5, ""]}, "one of [x] [1.5] [\"\"]"),
+        ({"default": None, "examples": ["a", " b"]}, 'default [null] · e.g. [a] [" b"]'),
+        ({"enum": ["x", 1.5, ""]}, 'one of [x] [1.5] [""]'),
         ({}, ""),
     ],
-)  # fmt: skip
+)
 def test_limits_are_one_line(more: dict[str, Any], expected: str) -> None:
     """In a few words each; values are plain texts or JSON."""
     assert limits(**more) == expected
@@ -72,7 +72,8 @@ def test_nested_parameters_are_folded_into_their_parent() -> None:
     }
     html = render_parameters({"p": value}, "input-")
     assert html == (
-        '<ul class="params">\n<li id="input-p"><p class="param"><a href="#input-p"><code>p</code></a> '
+        '<ul class="params">\n<li id="input-p"><p class="param"><a '
+        'href="#input-p"><code>p</code></a> '
         "<span>string</span></p>"
         '<details><summary>1 field</summary><ul class="params">\n'
         '<li id="input-p.a%2Eb"><p class="param"><a href="#input-p.a%252Eb"><code>a.b</code></a> '

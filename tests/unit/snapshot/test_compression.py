@@ -1,4 +1,4 @@
-"""The file of compressed documents: made once, copied where documents stay, and compared."""
+"""Tests of `snapshot.compression`: written once, copied for unchanged documents, verified."""
 
 import hashlib
 import shutil
@@ -62,19 +62,19 @@ def write_stored(
     (folder / FILE).write_bytes(data + seal)
 
 
-def test_a_build_makes_it_and_it_has_the_documents(good: Path) -> None:
+def test_build_writes_compressed_documents(good: Path) -> None:
     assert compression.verify_compressed_documents(good) == []
     assert verify.verify_snapshot(good) == []
     assert (good / FILE).stat().st_size < (good / "tools.json").stat().st_size
 
 
-def test_it_is_no_part_of_the_digest(copy: Path) -> None:
+def test_compressed_documents_are_not_in_the_digest(copy: Path) -> None:
     (copy / FILE).unlink()
     assert verify.verify_snapshot(copy) == []
     assert compression.verify_compressed_documents(copy) == []
 
 
-def test_it_is_made_again_with_the_same_bytes(copy: Path) -> None:
+def test_compression_is_reproducible(copy: Path) -> None:
     previous = (copy / FILE).read_bytes()
     (copy / FILE).unlink()
     compression.write_compressed_documents(copy, documents_digest(copy), copy / "missing")
@@ -82,11 +82,11 @@ def test_it_is_made_again_with_the_same_bytes(copy: Path) -> None:
     assert [path.name for path in copy.parent.iterdir()] == [copy.name]
 
 
-def test_fragments_of_documents_that_stay_are_copied(
+def test_fragments_of_unchanged_documents_are_copied(
     good: Path, copy: Path, tmp_path: Path
 ) -> None:
-    """Those of the previous snapshot are stored without compression, so copies can be told apart
-    from new ones.
+    """Those of the previous snapshot are stored uncompressed here, so that copies differ from new
+    ones.
     """
     documents = split_documents(copy)
     write_stored(copy, documents, documents, sealed=True)
@@ -134,7 +134,7 @@ def test_damaged_fragments_are_not_copied(copy: Path, tmp_path: Path) -> None:
         assert (other / FILE).read_bytes() == intact
 
 
-def test_a_damaged_document_is_not_compressed(copy: Path) -> None:
+def test_damaged_document_is_not_compressed(copy: Path) -> None:
     data = bytearray((copy / "tools.json").read_bytes())
     data[200] ^= 1
     (copy / "tools.json").write_bytes(data)
@@ -145,7 +145,7 @@ def test_a_damaged_document_is_not_compressed(copy: Path) -> None:
     assert [path.name for path in copy.parent.iterdir()] == [copy.name]
 
 
-def test_a_forged_fragment_with_right_checksums_is_found(copy: Path) -> None:
+def test_forged_fragment_with_valid_checksums_is_found(copy: Path) -> None:
     """Whoever writes the file can write its checksums, too."""
     documents = split_documents(copy)
     forged = [documents[0].replace(b"a", b"b"), *documents[1:]]
@@ -159,7 +159,7 @@ def test_a_forged_fragment_with_right_checksums_is_found(copy: Path) -> None:
     assert len(compression.verify_compressed_documents(copy)) == 1
 
 
-def test_a_missing_or_damaged_file_is_made_again(copy: Path, tmp_path: Path) -> None:
+def test_missing_or_damaged_file_is_rebuilt(copy: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     (out / "snapshots").mkdir(parents=True)
     folder = copy.rename(out / "snapshots" / copy.name)
@@ -172,10 +172,10 @@ def test_a_missing_or_damaged_file_is_made_again(copy: Path, tmp_path: Path) -> 
         assert (folder / FILE).read_bytes() == intact
 
 
-def test_a_file_of_another_user_is_replaced(good: Path, tmp_path: Path) -> None:
-    """A pull request may add a build folder whose snapshot is honest and whose fragments are not.
+def test_file_of_another_user_is_replaced(good: Path, tmp_path: Path) -> None:
+    """A pull request may add a build folder with forged fragments.
 
-    Neither the same build nor one with a change may keep them. A follower's folder is its own.
+    Neither the same build nor one with a change keeps them. The folder of a follower is its own.
     """
     top = tmp_path / "top"
     shutil.copytree(good.parents[2], top, symlinks=True)

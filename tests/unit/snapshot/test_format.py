@@ -1,4 +1,4 @@
-"""The room `snapshot`: what a document, an index, a fact and a manifest say."""
+"""Tests of `snapshot.format`: documents, indexes, facts and manifests."""
 
 import hashlib
 import json
@@ -84,8 +84,8 @@ KEYS = (
 
 @pytest.mark.parametrize("text", KEYS)
 @pytest.mark.parametrize("tool", [OLD, NEW])
-def test_a_summary_is_part_of_the_document(tool: Tool, text: str) -> None:
-    """Whatever texts, names and values look like the keys of a document: they are none."""
+def test_summary_is_a_part_of_the_document(tool: Tool, text: str) -> None:
+    """Even if texts, names and values look like keys of a document."""
     parameters = {
         "deprecated": {"type": "object", "properties": {"input_parameters": {"deprecated": {}}}},
         "input_parameters": {"default": {text: text, "deprecated": {"input_parameters": text}}},
@@ -106,7 +106,7 @@ def test_a_summary_is_part_of_the_document(tool: Tool, text: str) -> None:
     assert summary == {name: document[name] for name in names}
 
 
-def test_a_summary_does_not_parse_parameters() -> None:
+def test_summary_does_not_parse_parameters() -> None:
     """A list of fifty tools of half a megabyte would take long."""
     document = document_of(OLD).replace(b'"type":"string"', b"[" * 1_000_000)
     assert snapshot_format.parse_document_summary(document)["slug"] == "KIT_A"
@@ -116,8 +116,8 @@ def document_of(tool: Tool) -> bytes:
     return encoding.dump_json(snapshot_format.tool_to_document(tool, KIT.name, KIT.logo))
 
 
-def test_what_is_held_takes_no_more_than_it_says() -> None:
-    """JSON in a block of its own length."""
+def test_json_has_no_spare_memory() -> None:
+    """Its block has exactly its length."""
     values = [[number, "a"] for number in range(1000)]
     tracemalloc.start()
     stored = [*map(encoding.dump_json_compact, values)]
@@ -127,10 +127,8 @@ def test_what_is_held_takes_no_more_than_it_says() -> None:
     assert used < 2 * sum(map(sys.getsizeof, stored))
 
 
-def test_the_document_of_a_tool() -> None:
-    """Exactly the thirteen fields of the interface, in its order, the details of the deprecation
-    left out.
-    """
+def test_document_of_a_tool() -> None:
+    """The thirteen fields of the interface in order, without details of the deprecation."""
     document = json.loads(document_of(NEW))
     assert [*document] == [*EXPECTED]
     assert document == EXPECTED
@@ -163,10 +161,8 @@ SOURCED = replace(OLD, source={"method": "GET", "path": "/a"})
 
 
 @pytest.mark.parametrize("tool", [OLD, NEW, OTHER, SOURCED])
-def test_a_document_and_its_row_give_the_tool_again(tool: Tool) -> None:
-    """Nothing of a tool is lost: what the document does not tell stands in the index of its
-    toolkit.
-    """
+def test_document_and_index_row_round_trip(tool: Tool) -> None:
+    """They have all fields of a tool."""
     document = document_of(tool)
     row = json.loads(encoding.dump_json(snapshot_format.make_toolkit_index_row(tool, document)))
     assert row["digest"] == hashlib.sha256(document).hexdigest()
@@ -186,8 +182,8 @@ def test_a_document_and_its_row_give_the_tool_again(tool: Tool) -> None:
 
 
 @pytest.mark.parametrize("tools", [[], [OLD], [NEW, OTHER]])
-def test_the_index_of_a_toolkit_version(tools: list[Tool]) -> None:
-    """The toolkit, the version, and the rows of its tools as they were given."""
+def test_index_of_a_toolkit_version(tools: list[Tool]) -> None:
+    """Toolkit, version, and the rows of its tools."""
     rows = [
         encoding.dump_json(snapshot_format.make_toolkit_index_row(tool, document_of(tool)))
         for tool in tools
@@ -206,8 +202,8 @@ def test_the_index_of_a_toolkit_version(tools: list[Tool]) -> None:
 
 
 def test_small_files_and_facts() -> None:
-    """A file for each session and auth config; the facts are these again, the versions of each
-    toolkit and those of all.
+    """A file for each session and auth config; the facts also have the versions of each toolkit and
+    of all.
     """
     tree, facts = (
         snapshot_format.render_small_files(CONTENTS),
@@ -234,10 +230,8 @@ def test_small_files_and_facts() -> None:
     }
 
 
-def test_the_digest_is_of_the_contents_alone() -> None:
-    """Equal files have one digest whatever their order; one byte, one name or one fact more or less
-    has another.
-    """
+def test_digest_depends_only_on_the_content() -> None:
+    """Not on the order of files; on each byte, name and fact."""
     digest, manifest = snapshot_format.seal_manifest(CONTENTS.about, COUNTS, FILES)
     assert snapshot_format.seal_manifest(CONTENTS.about, COUNTS, dict(reversed(FILES.items()))) == (
         digest,
@@ -267,8 +261,7 @@ def test_the_digest_is_of_the_contents_alone() -> None:
     assert hashlib.sha256(b"{" + manifest.partition(b",")[2]).hexdigest() == digest
 
 
-def test_an_edited_manifest_is_not_sealed() -> None:
-    """A manifest is as it was written, or any fact of it has been changed, added or removed."""
+def test_edited_manifest_has_no_valid_seal() -> None:
     manifest = json.loads(snapshot_format.seal_manifest(CONTENTS.about, COUNTS, FILES)[1])
     assert snapshot_format.is_manifest_valid(manifest)
     edited: list[dict[str, Any]] = [
@@ -283,16 +276,14 @@ def test_an_edited_manifest_is_not_sealed() -> None:
     assert not any(snapshot_format.is_manifest_valid(item) for item in edited)
 
 
-def test_the_listing_is_sorted() -> None:
-    """`files.json` has size and SHA-256 of each file by path, in one order."""
+def test_file_list_is_sorted() -> None:
+    """`files.json` has size and SHA-256 of each path."""
     listing = snapshot_format.render_file_list({"b/x": FileInfo(1, "01"), "a/y": FileInfo(2, "02")})
     assert listing == b'{"a/y":{"size":2,"sha256":"02"},"b/x":{"size":1,"sha256":"01"}}'
 
 
-def test_json_is_written_as_it_is() -> None:
-    """UTF-8 without escapes for letters, in the order given, without spaces: what the API hands
-    out.
-    """
+def test_json_is_compact_utf8() -> None:
+    """Without escapes for letters, with keys in the given order."""
     assert (
         encoding.dump_json({"b": ["ü", "日本", "\u2028", 1, 1.5, None, True], "a": {}})
         == '{"b":["ü","日本","\u2028",1,1.5,null,true],"a":{}}'.encode()

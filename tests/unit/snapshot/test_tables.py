@@ -1,6 +1,4 @@
-"""The room `table`: what is packed is found again, and what is damaged is refused, never
-mistaken.
-"""
+"""Tests of `snapshot.tables`: names are found, and damage is refused."""
 
 import mmap
 import tracemalloc
@@ -23,7 +21,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 SMALL = {"": b"nothing", "a": b"", "ab": b"\0\1\2", "b": b"x" * 40, "größe 日本": b"last"}
 
 
-def packed(values: dict[str, bytes]) -> bytes:
+def write_table(values: dict[str, bytes]) -> bytes:
     names = sorted(values)
     return b"".join(
         tables.pack_table(
@@ -34,11 +32,9 @@ def packed(values: dict[str, bytes]) -> bytes:
 
 @example_settings(50)
 @given(st.dictionaries(NAMES, st.binary(max_size=30), max_size=40), st.lists(NAMES, max_size=20))
-def test_what_is_packed_is_found(values: dict[str, bytes], others: list[str]) -> None:
-    """Every name has its value and its place, and no other name has any, whatever the names and
-    values are.
-    """
-    opened, names = Table(packed(values)), sorted(values)
+def test_packed_names_are_found(values: dict[str, bytes], others: list[str]) -> None:
+    """With their value and place; other names are not."""
+    opened, names = Table(write_table(values)), sorted(values)
     assert len(opened) == len(names)
     for position, name in enumerate(names):
         assert opened.find(name) == (position, values[name])
@@ -52,7 +48,7 @@ def test_what_is_packed_is_found(values: dict[str, bytes], others: list[str]) ->
 def test_places_in_a_long_table() -> None:
     """A name has its place also where only some of the names are looked at first."""
     names = [f"{number:05}" for number in range(0, 4000, 2)]
-    opened = Table(packed(dict.fromkeys(names, b"")))
+    opened = Table(write_table(dict.fromkeys(names, b"")))
     for request in ("", *(f"{number:05}" for number in range(4001)), "x"):
         assert opened.bisect(request) == bisect_left(names, request)
 
@@ -62,7 +58,9 @@ def test_places_in_a_long_table() -> None:
 )
 def test_names_from_place_to_place(start: int, stop: int) -> None:
     """As far as there are names; nothing counts from the end."""
-    assert Table(packed(SMALL)).names(start, stop) == sorted(SMALL)[max(0, start) : max(0, stop)]
+    assert (
+        Table(write_table(SMALL)).names(start, stop) == sorted(SMALL)[max(0, start) : max(0, stop)]
+    )
 
 
 def test_many_names_and_long_ones() -> None:
@@ -71,7 +69,7 @@ def test_many_names_and_long_ones() -> None:
     """
     values = {f"name {number}": str(number).encode() for number in range(5000)}
     values |= {"x" * 100_000: b"long", "value": bytes(2 << 20)}
-    opened = Table(packed(values))
+    opened = Table(write_table(values))
     assert {name: opened.get(name) for name in values} == values
     assert [opened.get(f"name {number}") for number in range(5000, 9000)] == [None] * 4000
     assert opened.get("x" * 99_999) is None
@@ -80,11 +78,11 @@ def test_many_names_and_long_ones() -> None:
 @pytest.mark.parametrize("name", ["\udcff", "a\udc80b"])
 def test_a_name_that_is_no_text_is_not_there(name: str) -> None:
     """What a URL can hold and a catalog cannot is looked up as any other name."""
-    assert Table(packed(SMALL)).get(name) is None
+    assert Table(write_table(SMALL)).get(name) is None
 
 
-def asked(data: bytes, question: str) -> bytes | list[str] | int | str | None:
-    """What a table of these bytes says; "refused" where it does not."""
+def query_table(data: bytes, question: str) -> bytes | list[str] | int | str | None:
+    """Return the content of a table of these bytes; "refused" if it is damaged."""
     try:
         opened = Table(data)
         match question.partition(" "):
@@ -106,20 +104,20 @@ def test_no_flipped_bit_is_mistaken() -> None:
     """Whichever bit is flipped, each question has its right answer or none, and each bit but those
     of no meaning is found out.
     """
-    data = packed(SMALL)
-    good = {question: asked(data, question) for question in QUESTIONS}
+    data = write_table(SMALL)
+    good = {question: query_table(data, question) for question in QUESTIONS}
     assert "refused" not in good.values()
     for bit in range(8 * len(data)):
         damaged = bytearray(data)
         damaged[bit // 8] ^= 1 << bit % 8
-        fields = {question: asked(bytes(damaged), question) for question in QUESTIONS}
+        fields = {question: query_table(bytes(damaged), question) for question in QUESTIONS}
         assert all(fields[question] in (good[question], "refused") for question in QUESTIONS), bit
         assert "refused" in fields.values() or bit // 8 in range(28, 32), bit
 
 
 def test_no_other_length_is_taken() -> None:
     """A table that was cut off or has grown is refused when it is opened."""
-    data = packed(SMALL)
+    data = write_table(SMALL)
     for other in [*(data[:length] for length in range(len(data))), data + b"\0", data + data]:
         with pytest.raises(SnapshotError):
             Table(other)
@@ -131,7 +129,7 @@ def test_opening_copies_nothing(tmp_path: Path) -> None:
     """
     entries = 100_000
     file = tmp_path / "table"
-    file.write_bytes(packed({f"{number:06}": b"" for number in range(entries)}))
+    file.write_bytes(write_table({f"{number:06}": b"" for number in range(entries)}))
     with file.open("rb") as source:
         data = mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ)
     tracemalloc.start()
@@ -164,7 +162,7 @@ def test_slots_and_offsets_that_make_lookups_slow_are_refused() -> None:
     """In a nearly full table, an unknown name would be compared with all others; with an entry in
     many slots, again and again with the same one. Entries that overlap could have any size.
     """
-    data = packed({f"{number:03}": b"" for number in range(200)})
+    data = write_table({f"{number:03}": b"" for number in range(200)})
     slots, offsets = index_of(data)
     Table(repacked(data, slots, offsets))
     full = [*range(1, 201), *[0] * 56]
@@ -178,7 +176,7 @@ def test_slots_and_offsets_that_make_lookups_slow_are_refused() -> None:
 def test_names_that_collide(monkeypatch: pytest.MonkeyPatch) -> None:
     """Names with the same CRC-32 would make each lookup walk over all of them."""
     names = colliding_names(400)
-    data = packed(dict.fromkeys(names, b"x"))
+    data = write_table(dict.fromkeys(names, b"x"))
     table = Table(data)
     assert [table.find(name) for name in sorted(names)] == [(n, b"x") for n in range(len(names))]
     position = sorted(names).index(names[5])
@@ -187,7 +185,7 @@ def test_names_that_collide(monkeypatch: pytest.MonkeyPatch) -> None:
     assert data[:8] == tables._SEEDED_MAGIC
     # a table with CRC-32 is refused
     monkeypatch.setattr(tables, "_max_steps", lambda _: 1 << 62)
-    slow = packed(dict.fromkeys(names, b"x"))
+    slow = write_table(dict.fromkeys(names, b"x"))
     assert slow[:8] == tables._MAGIC
     monkeypatch.undo()
     with pytest.raises(SnapshotError, match="a table is damaged"):

@@ -1,6 +1,4 @@
-"""The room `snapshot.verify`: every damage to a snapshot is told in words, a whole one has nothing
-wrong, and no path leads out of its folder.
-"""
+"""Tests of `snapshot.verify`: all damage is reported, and no path leads out of the folder."""
 
 import hashlib
 import json
@@ -35,8 +33,8 @@ def copy(good: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(good, tmp_path / "copy"))
 
 
-def every_file(folder: Path) -> list[str]:
-    """The files that a digest covers, and the manifest."""
+def list_files(folder: Path) -> list[str]:
+    """Return the files that a digest covers, and the manifest."""
     paths = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     return sorted(paths - {"tools.deflate"})
 
@@ -52,20 +50,18 @@ def sealed(folder: Path, **changes: Any) -> None:
     (folder / "manifest.json").write_bytes(encoding.dump_json(manifest))
 
 
-def test_a_whole_snapshot_has_nothing_wrong(good: Path) -> None:
-    """Nothing is told, and the bytes gone through are all those of its files, counted
-    beforehand.
-    """
+def test_complete_snapshot_has_no_problems(good: Path) -> None:
+    """And the number of verified bytes is the sum of its files."""
     steps: list[int] = []
     assert verify.verify_snapshot(good, steps.append) == []
-    sizes = [(good / path).stat().st_size for path in every_file(good) if path != "manifest.json"]
+    sizes = [(good / path).stat().st_size for path in list_files(good) if path != "manifest.json"]
     assert sum(steps) == sum(sizes) == verify.count_bytes(good)
     assert verify.read_manifest(good).digest == good.name
 
 
-def test_one_changed_bit_anywhere_is_found(good: Path, copy: Path) -> None:
-    """Whichever file it is in, and wherever in that, the one file is told and no other."""
-    paths = [path for path in every_file(copy) if path not in ("manifest.json", "files.json")]
+def test_flipped_bit_is_found(good: Path, copy: Path) -> None:
+    """In any file and place; exactly that file is reported."""
+    paths = [path for path in list_files(copy) if path not in ("manifest.json", "files.json")]
     assert any("/" in path for path in paths)
     for path in paths:
         data = (good / path).read_bytes()
@@ -78,10 +74,8 @@ def test_one_changed_bit_anywhere_is_found(good: Path, copy: Path) -> None:
     assert verify.verify_snapshot(copy) == []
 
 
-def test_all_that_is_wrong_is_reported_at_once(copy: Path) -> None:
-    """Missing, cut off, longer, a folder, a pipe, not listed: each in words, and a pipe is not
-    waited for.
-    """
+def test_all_problems_are_reported(copy: Path) -> None:
+    """Missing, truncated, longer, a folder, a pipe, an unlisted file; a pipe does not block."""
     (copy / "query.words").unlink()
     (copy / "query.sets").write_bytes((copy / "query.sets").read_bytes()[:-1])
     (copy / "tools.json").write_bytes((copy / "tools.json").read_bytes() + b" ")
@@ -112,10 +106,8 @@ def test_all_that_is_wrong_is_reported_at_once(copy: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["gone", "changed", "of something else"])
-def test_a_listing_that_is_not_the_one(damage: str, copy: Path) -> None:
-    """Without its listing nothing can be told of the folders, and that is told; the files beside it
-    are verified all the same.
-    """
+def test_wrong_file_list_is_reported(damage: str, copy: Path) -> None:
+    """Files next to it are still verified."""
     file = copy / "files.json"
     if damage == "gone":
         file.unlink()
@@ -143,10 +135,8 @@ def test_a_listing_that_is_not_the_one(damage: str, copy: Path) -> None:
         ),
     ],
 )
-def test_half_a_snapshot_is_one_sentence(manifest: bytes | None, text: str, copy: Path) -> None:
-    """Where there is no manifest to go by, nothing can be verified, and one sentence says so and
-    what to do.
-    """
+def test_incomplete_snapshot_is_one_sentence(manifest: bytes | None, text: str, copy: Path) -> None:
+    """Without a manifest; with a hint."""
     (copy / "manifest.json").unlink()
     if manifest is not None:
         (copy / "manifest.json").write_bytes(manifest)
@@ -165,8 +155,8 @@ def test_half_a_snapshot_is_one_sentence(manifest: bytes | None, text: str, copy
         (snapshot_format.FORMAT - 1, ": run"),
     ],
 )
-def test_another_format_is_one_sentence(format: int, advice: str, copy: Path) -> None:
-    """A newer one says that an upgrade helps, an older one that a build does."""
+def test_other_format_is_one_sentence(format: int, advice: str, copy: Path) -> None:
+    """A newer one needs an upgrade, an older one a build."""
     sealed(copy, format=format)
     with pytest.raises(
         UnsupportedFormat,
@@ -183,10 +173,8 @@ def test_another_format_is_one_sentence(format: int, advice: str, copy: Path) ->
 @pytest.mark.parametrize(
     "path", ["../outside", "/outside", "a/../../outside", "a//b", "./a", "a\\..\\b", ""]
 )
-def test_no_path_leads_elsewhere(path: str, copy: Path) -> None:
-    """A manifest sealed by somebody else can name whatever it likes: what lies outside is not even
-    looked at.
-    """
+def test_paths_outside_are_not_read(path: str, copy: Path) -> None:
+    """A sealed manifest may contain any name."""
     (copy.parent / "outside").write_bytes(b"")
     files = json.loads((copy / "manifest.json").read_bytes())["files"]
     sealed(copy, files={**files, path: {"size": 0, "sha256": hashlib.sha256(b"").hexdigest()}})
@@ -197,8 +185,7 @@ def test_no_path_leads_elsewhere(path: str, copy: Path) -> None:
 @pytest.mark.parametrize(
     "files", [[], {"a": 1}, {"a": {"size": "x", "sha256": ""}}, {"a": {"size": 1}}, None]
 )
-def test_a_sealed_manifest_without_sense_is_refused(files: Any, copy: Path) -> None:
-    """A seal says who wrote it, not that it has a meaning."""
+def test_sealed_manifest_without_meaning_is_refused(files: Any, copy: Path) -> None:
     sealed(copy, files=files)
     with pytest.raises(SnapshotError, match=r"The manifest of the build in .* is damaged"):
         verify.verify_snapshot(copy)
@@ -243,8 +230,8 @@ ODD = [
 
 
 @pytest.mark.parametrize("change", ODD)
-def test_a_manifest_of_an_odd_shape_is_one_sentence(change: str, copy: Path) -> None:
-    """Types, numbers and names that no build writes are refused wherever a manifest is read."""
+def test_manifest_with_wrong_types_is_refused(change: str, copy: Path) -> None:
+    """Types, numbers and names that no build writes."""
     manifest = json.loads((copy / "manifest.json").read_bytes())
     odd(change, manifest)
     sealed(copy, **{name: value for name, value in manifest.items() if name != "digest"})
@@ -256,8 +243,7 @@ def test_a_manifest_of_an_odd_shape_is_one_sentence(change: str, copy: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "files.json", "tools.json", "query.sets"])
-def test_a_pipe_stops_nothing(name: str, copy: Path) -> None:
-    """A pipe that nobody writes to would hold up who opens it."""
+def test_pipe_does_not_block(name: str, copy: Path) -> None:
     (copy / name).unlink()
     os.mkfifo(copy / name)
     if name == "manifest.json":
@@ -267,8 +253,8 @@ def test_a_pipe_stops_nothing(name: str, copy: Path) -> None:
         assert any(problem.startswith(name) for problem in verify.verify_snapshot(copy))
 
 
-def test_a_name_that_stands_twice_in_a_manifest_is_refused(copy: Path) -> None:
-    """The seal goes by the last of two equal names; no other reader should go by the first."""
+def test_duplicate_names_in_a_manifest_are_refused(copy: Path) -> None:
+    """Readers could disagree about which one counts."""
     manifest = copy / "manifest.json"
     manifest.write_bytes(manifest.read_bytes().replace(b'"files":', b'"files":{},"files":'))
     with pytest.raises(SnapshotError, match=r"The manifest of the build in .* is damaged"):
@@ -310,15 +296,15 @@ ENTRY = b'{"size":1,"sha256":"%b"}' % (b"0" * 64)
         b'{"a/b":{"size":1,"sha256":"0"}}',
     ],
 )
-def test_a_listing_of_an_odd_shape_is_refused(listing: bytes, copy: Path) -> None:
-    """What no build writes into a listing makes no file, even where a manifest vouches for it."""
+def test_file_list_with_wrong_types_is_refused(listing: bytes, copy: Path) -> None:
+    """Even if the manifest has its digest."""
     listed(copy, listing)
     with pytest.raises(SnapshotError, match=r"files.json is not the one that was written"):
         verify.list_files(copy, verify.read_manifest(copy))
 
 
-def test_a_listing_is_read_as_it_is_written() -> None:
-    """What `support.mcp_server` writes comes back, and nothing is lost on the way."""
+def test_file_list_round_trips() -> None:
+    """Of `support.mcp_server`."""
     files = {
         "toolkits/a/20250101_00.json": snapshot_format.FileInfo(0, "0" * 64),
         "sessions/trs_A-b_c.json": snapshot_format.FileInfo(12_345, "f" * 64),
@@ -327,16 +313,15 @@ def test_a_listing_is_read_as_it_is_written() -> None:
     assert snapshot_format.parse_file_list(b"{}") == {}
 
 
-def test_a_folder_with_the_name_of_another(good: Path, tmp_path: Path) -> None:
-    """A whole snapshot under another's digest is not that."""
+def test_snapshot_under_another_digest_is_refused(good: Path, tmp_path: Path) -> None:
     other = shutil.copytree(good, tmp_path / ("0" * 64))
     assert verify.verify_snapshot(other) == [f"manifest.json is that of {good.name}"]
 
 
-def test_what_can_be_seen_without_reading(good: Path, copy: Path) -> None:
-    """Sizes alone find what is missing or cut off, and nothing else."""
+def test_quick_check_compares_sizes(good: Path, copy: Path) -> None:
+    """It finds missing and truncated files, and nothing else."""
     files = verify.list_files(copy, verify.read_manifest(copy))
-    assert sorted(files) == [path for path in every_file(good) if path != "manifest.json"]
+    assert sorted(files) == [path for path in list_files(good) if path != "manifest.json"]
     assert [*verify.check_file_sizes(copy, files)] == []
     (copy / "query.sets").unlink()
     data = (copy / "tools.json").read_bytes()

@@ -76,27 +76,47 @@ CHANGES: list[tuple[str, str, Callable[[Entries], Any]]] = [
     ("tool: empty", TOOLS, lambda entries: set_first(entries, b"")),
     ("tool: numbers", TOOLS, lambda entries: set_first(entries, b"\0\0\0\0[5,7]")),
     ("tool: no versions", TOOLS, lambda entries: set_first(entries, b'\0\0\0\0["alpha",[]]')),
-    ("tool: other number", TOOLS, lambda entries: set_first(
-        entries, b'\7\0\0\0["alpha",["20250101_00"]]')),
-    ("tool: unsafe slug", TOOLS, lambda entries: entries.update(
-        {"../X": entries.pop(min(entries))})),
-    ("tool: unsafe toolkit", TOOLS, lambda entries: replace_in_first(
-        entries, b'["alpha"', b'["../../a"')),
-    ("tool: unsafe version", TOOLS, lambda entries: replace_in_first(
-        entries, b"_00", b"_/.")),
+    (
+        "tool: other number",
+        TOOLS,
+        lambda entries: set_first(entries, b'\7\0\0\0["alpha",["20250101_00"]]'),
+    ),
+    (
+        "tool: unsafe slug",
+        TOOLS,
+        lambda entries: entries.update({"../X": entries.pop(min(entries))}),
+    ),
+    (
+        "tool: unsafe toolkit",
+        TOOLS,
+        lambda entries: replace_in_first(entries, b'["alpha"', b'["../../a"'),
+    ),
+    ("tool: unsafe version", TOOLS, lambda entries: replace_in_first(entries, b"_00", b"_/.")),
     ("tool: 64 KiB", TOOLS, lambda entries: set_first(entries, b" " * (1 << 16))),
     ("fact: no JSON", FACTS, lambda entries: entries.update({"toolkit alpha": b"["})),
     ("fact: no list", FACTS, lambda entries: entries.update({"toolkit alpha": b"7"})),
     ("fact: no versions", FACTS, lambda entries: entries.update({"versions": b'["1"]'})),
     ("fact: unsafe toolkit", FACTS, lambda entries: entries.update({"toolkit ../a": b"[]"})),
-    ("fact: unsafe session", FACTS, lambda entries: entries.update(
-        {"session trs_/../a": b'["p",[]]\n{"items":[]}'})),
-    ("fact: no response", FACTS, lambda entries: entries.update(
-        {"session trs_a": b'["p",[]]\nno JSON'})),
-    ("fact: unsafe server", FACTS, lambda entries: entries.update(
-        {"mcp_server alpha": b'{"name":"a/../../b","version":"1"}'})),
-    ("fact: 5 MiB of lists", FACTS, lambda entries: entries.update(
-        {"toolkit alpha": b"[" + b"[]," * (5 << 18) + b"[]]"})),
+    (
+        "fact: unsafe session",
+        FACTS,
+        lambda entries: entries.update({"session trs_/../a": b'["p",[]]\n{"items":[]}'}),
+    ),
+    (
+        "fact: no response",
+        FACTS,
+        lambda entries: entries.update({"session trs_a": b'["p",[]]\nno JSON'}),
+    ),
+    (
+        "fact: unsafe server",
+        FACTS,
+        lambda entries: entries.update({"mcp_server alpha": b'{"name":"a/../../b","version":"1"}'}),
+    ),
+    (
+        "fact: 5 MiB of lists",
+        FACTS,
+        lambda entries: entries.update({"toolkit alpha": b"[" + b"[]," * (5 << 18) + b"[]]"}),
+    ),
     ("set: no bitmap", SETS, lambda entries: set_first(entries, b"junk")),
     ("set: id out of range", SETS, lambda entries: set_first(entries, BitMap([9999]).serialize())),
     ("term: empty", WORDS, lambda entries: set_first(entries, b"")),
@@ -109,10 +129,17 @@ CHANGES: list[tuple[str, str, Callable[[Entries], Any]]] = [
     ("term: number of its word", WORDS, change_term(word=9)),
     ("term: bad UTF-8", WORDS, lambda entries: set_first(entries, entries[min(entries)] + b"\xff")),
     ("vocabulary: junk", VOCABULARIES, lambda entries: set_first(entries, b"\4\0\0\0junk")),
-    ("vocabulary: terms out of range", VOCABULARIES, lambda entries: set_first(
-        entries, struct.pack("<I", len(BitMap([9999]).serialize())) + BitMap([9999]).serialize()
-        + BitMap([1]).serialize())),
-]  # fmt: skip
+    (
+        "vocabulary: terms out of range",
+        VOCABULARIES,
+        lambda entries: set_first(
+            entries,
+            struct.pack("<I", len(BitMap([9999]).serialize()))
+            + BitMap([9999]).serialize()
+            + BitMap([1]).serialize(),
+        ),
+    ),
+]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,4 @@
-"""The room `signatures`: two states of a file that differ have different signatures, or none to
-rely on.
-"""
+"""Tests of `system.file_state`: different states differ, or are unknown."""
 
 import os
 import time
@@ -26,24 +24,21 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_fresh_file_has_none(file: Path) -> None:
-    """What changed just before could change again within the same tick of the clock; so could what
-    claims to come from the future.
-    """
+def test_recently_changed_file_has_no_state(file: Path) -> None:
+    """It may change again within the same clock tick; nor has one from the future."""
     assert file_state.compute_signature(str(file), time.time_ns()) == 0
     assert file_state.compute_signature(str(file), soon()) != 0
     os.utime(file, ns=(0, time.time_ns() + 2 * LATER))
     assert file_state.compute_signature(str(file), soon()) == 0
 
 
-def test_an_old_time_makes_no_file_old(file: Path) -> None:
-    """A file whose times were set back is as fresh as its change of them."""
+def test_old_mtime_does_not_make_a_file_old(file: Path) -> None:
+    """The ctime counts."""
     os.utime(file, (0, 0))
     assert file_state.compute_signature(str(file), time.time_ns()) == 0
 
 
-def test_a_link_and_nothing_have_none(file: Path) -> None:
-    """What a link leads to has times of its own."""
+def test_symlinks_and_missing_files_have_no_state(file: Path) -> None:
     link = file.with_name("link")
     link.symlink_to(file)
     assert file_state.compute_signature(str(link), soon()) == 0
@@ -83,8 +78,7 @@ def closed(file: Path) -> None:
 @pytest.mark.parametrize(
     "change", [touched, written, written_with_its_old_times, replaced, longer, closed]
 )
-def test_every_change_shows(change: Callable[[Path], None], file: Path) -> None:
-    """Whatever way a file changes, its signature is another one."""
+def test_every_change_changes_the_state(change: Callable[[Path], None], file: Path) -> None:
     before = file_state.compute_signature(str(file), soon())
     time.sleep(0.02)  # a tick of the clock by which the system tells times of change
     assert file_state.compute_signature(str(file), soon()) == before
@@ -92,8 +86,8 @@ def test_every_change_shows(change: Callable[[Path], None], file: Path) -> None:
     assert file_state.compute_signature(str(file), soon()) != before
 
 
-def test_a_folder_changes_with_its_entries(tmp_path: Path) -> None:
-    """An entry added, renamed or taken shows on the folder; what an entry holds does not."""
+def test_folder_state_depends_on_its_entries(tmp_path: Path) -> None:
+    """Added, renamed or removed ones, not their content."""
     (tmp_path / "a").write_text("")
     seen = [file_state.compute_signature(str(tmp_path), soon())]
     for change in (
@@ -110,16 +104,16 @@ def test_a_folder_changes_with_its_entries(tmp_path: Path) -> None:
     assert file_state.compute_signature(str(tmp_path), soon()) == seen[-1]
 
 
-def test_the_same_for_every_process(file: Path) -> None:
-    """A signature is a plain number that another run of Python gives too."""
+def test_state_is_the_same_in_every_process(file: Path) -> None:
     status = file.stat()
     expected = hash((status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino))
     assert file_state.settled_signature(str(file)) == expected
 
 
-def test_what_a_build_has_left(tmp_path: Path) -> None:
-    """Files that are as they were left are; a changed one, or a missing one, is not. Fresh ones
-    count: they are ours.
+def test_recorded_build_files(tmp_path: Path) -> None:
+    """Unchanged files match; changed or missing ones do not.
+
+    Recent files count, because the build wrote them.
     """
     for name in ("a", "b"):
         (tmp_path / name).write_text(name)
@@ -136,10 +130,7 @@ def test_what_a_build_has_left(tmp_path: Path) -> None:
     assert not file_state.are_unchanged(tmp_path, state)
 
 
-def test_a_noted_signature_holds_until_a_change(file: Path) -> None:
-    """What was noted of an old file holds for it, also right after something else; none, or of a
-    file that is gone, never does.
-    """
+def test_recorded_state_is_valid_until_a_change(file: Path) -> None:
     noted = file_state.compute_signature(str(file), soon())
     assert file_state.has_signature(str(file), noted)
     assert not file_state.has_signature(str(file), 0)

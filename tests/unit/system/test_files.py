@@ -1,4 +1,4 @@
-"""The room `files`: what it writes is there whole or not at all, and a lock is one process's."""
+"""Tests of `system.files`: atomic writes, cleanup and locks."""
 
 import os
 import subprocess
@@ -24,10 +24,8 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_write_replaces_in_one_step(tmp_path: Path) -> None:
-    """A reader that had the old file open goes on reading the old bytes; the name stands for the
-    new ones; nothing else is left.
-    """
+def test_write_replaces_atomically(tmp_path: Path) -> None:
+    """Open readers keep the old bytes, and no other file remains."""
     path = tmp_path / "file"
     files.write_synced(path, b"old")
     with path.open("rb") as old:
@@ -37,10 +35,8 @@ def test_write_replaces_in_one_step(tmp_path: Path) -> None:
     assert names(tmp_path) == ["file"]
 
 
-def test_write_gives_the_mode_asked_for(tmp_path: Path) -> None:
-    """A secret file is its owner's alone from its first byte, also where one of another mode stood
-    before.
-    """
+def test_write_sets_the_mode_first(tmp_path: Path) -> None:
+    """A private file is never readable by others, even if the old one was."""
     path = tmp_path / "keys"
     path.write_bytes(b"")
     path.chmod(0o644)
@@ -49,8 +45,9 @@ def test_write_gives_the_mode_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("write", WRITERS, ids=["write", "write_changed", "fill", "point"])
-def test_what_fails_leaves_nothing(write: Callable[[Path, bytes], object], tmp_path: Path) -> None:
-    """Where the place is a folder the writer fails, the folder stays and no temporary file does."""
+def test_failed_write_leaves_no_file(
+    write: Callable[[Path, bytes], object], tmp_path: Path
+) -> None:
     (tmp_path / "place/inside").mkdir(parents=True)
     with pytest.raises(OSError, match="place"):
         write(tmp_path / "place", b"data")
@@ -59,44 +56,40 @@ def test_what_fails_leaves_nothing(write: Callable[[Path, bytes], object], tmp_p
 
 
 @pytest.mark.parametrize("filled", [files.write_pieces, files.write_sealed, files.write_new])
-def test_what_is_refused_elsewhere_names_that(
+def test_error_names_the_failing_file(
     filled: Callable[[Path, Iterable[bytes]], object], tmp_path: Path
 ) -> None:
-    """The pieces of a file may come from others, and what is wrong with one of those is not wrong
-    with this.
-    """
+    """Pieces of a file may come from another one that cannot be read."""
     with pytest.raises(FileNotFoundError) as refused:
         filled(tmp_path / "file", ((tmp_path / name).read_bytes() for name in ["elsewhere"]))
     assert refused.value.filename == str(tmp_path / "elsewhere")
 
 
 @pytest.mark.parametrize("write", WRITERS[:3], ids=["write", "write_changed", "fill"])
-def test_readers_never_see_half(write: Callable[[Path, bytes], object], tmp_path: Path) -> None:
-    """While one thread writes two long contents in turn, every read of the file gives one of them
-    whole.
-    """
+def test_readers_never_see_partial_content(
+    write: Callable[[Path, bytes], object], tmp_path: Path
+) -> None:
+    """While a thread writes two long contents in turn."""
     path, contents = tmp_path / "file", [b"a" * 300_000, b"b" * 200_000]
     write(path, contents[0])
-    done = threading.Event()
+    result = threading.Event()
 
     def alternate() -> None:
         for number in range(150):
             write(path, contents[number % 2])
-        done.set()
+        result.set()
 
     writer = threading.Thread(target=alternate)
     writer.start()
     seen = set()
-    while not done.is_set():
+    while not result.is_set():
         seen.add(path.read_bytes())
     writer.join()
     assert seen <= {*contents}
 
 
-def test_write_changed_leaves_equal_files_untouched(tmp_path: Path) -> None:
-    """Folders are made where they are missing, equal bytes are not written again, and the answer
-    says which it was.
-    """
+def test_write_changed_keeps_equal_files(tmp_path: Path) -> None:
+    """It creates folders, and returns whether it wrote."""
     path = tmp_path / "a/b/file"
     assert files.write_if_changed(path, b"x")
     before = path.stat()
@@ -106,35 +99,31 @@ def test_write_changed_leaves_equal_files_untouched(tmp_path: Path) -> None:
     assert path.read_bytes() == b"y"
 
 
-def test_point_moves_a_link_in_one_step(tmp_path: Path) -> None:
-    """While a link is moved a thousand times between two folders, it names one of them at every
-    look.
-    """
+def test_symlink_is_moved_atomically(tmp_path: Path) -> None:
+    """Moved a thousand times between two folders, it always exists."""
     link = tmp_path / "current"
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     files.replace_symlink(link, "one")
-    done = threading.Event()
+    result = threading.Event()
 
     def alternate() -> None:
         for number in range(1000):
             files.replace_symlink(link, ("one", "two")[number % 2])
-        done.set()
+        result.set()
 
     mover = threading.Thread(target=alternate)
     mover.start()
     seen = set()
-    while not done.is_set():
+    while not result.is_set():
         seen.add(link.resolve(strict=True).name)
     mover.join()
     assert seen <= {"one", "two"}
     assert names(tmp_path) == ["current", "one", "two"]
 
 
-def test_clean_knows_its_own_names(tmp_path: Path) -> None:
-    """What the writers would leave when killed goes, whatever it is; names that only look like it
-    stay, and folders below too.
-    """
+def test_clean_removes_only_temporary_names(tmp_path: Path) -> None:
+    """Of any kind; similar names and subfolders stay."""
     ours = [".keys.json.0123abcd.part", ".current.ffffffff.part", ".a b.part.00000000.part"]
     theirs = [
         "keys.json.0123abcd.part",
@@ -165,10 +154,8 @@ while True:
 """
 
 
-def test_clean_removes_what_a_killed_writer_leaves(tmp_path: Path) -> None:
-    """A process killed while it writes leaves at most one file beside the whole one, and `clean`
-    removes it.
-    """
+def test_clean_removes_files_of_a_killed_writer(tmp_path: Path) -> None:
+    """At most one file next to the complete one."""
     for _ in range(20):
         with subprocess.Popen([sys.executable, "-c", WRITE, tmp_path / "file"]) as writer:
             while not any(name.endswith(".part") for name in names(tmp_path)):
@@ -185,10 +172,8 @@ def test_clean_removes_what_a_killed_writer_leaves(tmp_path: Path) -> None:
     raise AssertionError("no kill hit a write")
 
 
-def test_remove_takes_files_links_and_folders(tmp_path: Path) -> None:
-    """A file, a folder with all in it, and a link but not what it names; where nothing is, nothing
-    happens.
-    """
+def test_remove_files_symlinks_and_folders(tmp_path: Path) -> None:
+    """But not the target of a symlink; missing paths are no error."""
     (tmp_path / "folder/below").mkdir(parents=True)
     (tmp_path / "kept").mkdir()
     (tmp_path / "link").symlink_to("kept")
@@ -208,10 +193,8 @@ with files.lock(Path(sys.argv[1])):
 """
 
 
-def test_a_lock_is_one_process_s_and_ends_with_it(tmp_path: Path) -> None:
-    """While another process holds the lock it is refused at once, or after the wait; when that
-    process is killed it is free again.
-    """
+def test_lock_belongs_to_one_process(tmp_path: Path) -> None:
+    """Another process is refused at once or after a timeout; a killed process releases it."""
     lock = tmp_path / "lock"
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE

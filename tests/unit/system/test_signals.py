@@ -1,4 +1,4 @@
-"""Interrupts that are deferred, with threads that receive them."""
+"""Tests of `system.signals`: deferred interrupts, with threads."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ def other_thread() -> Iterator[threading.Thread]:
 
 
 @pytest.mark.usefixtures("other_thread")
-def test_an_interrupt_that_another_thread_receives_is_deferred() -> None:
+def test_interrupt_of_another_thread_is_deferred() -> None:
     """Python raises it in the main thread, whichever thread the system gives it to."""
     steps: list[int] = []
 
@@ -38,8 +38,8 @@ def test_an_interrupt_that_another_thread_receives_is_deferred() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_interrupts_of_nested_blocks_wait_for_the_outer_one() -> None:
-    """Both kinds: raised in this thread, and blocked."""
+def test_nested_blocks_defer_to_the_outer_one() -> None:
+    """Interrupts that are raised, and that are blocked."""
     steps: list[str] = []
 
     def interrupt_and_work() -> None:
@@ -53,7 +53,7 @@ def test_interrupts_of_nested_blocks_wait_for_the_outer_one() -> None:
     assert steps == ["after the inner block"]
 
 
-def test_handlers_of_others_stay() -> None:
+def test_handlers_of_callers_are_kept() -> None:
     """An interrupt reaches them after the block."""
     calls: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, _: calls.append(number))

@@ -1,6 +1,4 @@
-"""A folder to a catalog or to all that is wrong with it, whatever the files hold, in reasonable
-time.
-"""
+"""Tests of `validation.checker`: any folder gives a catalog or problems, in bounded time."""
 
 import json
 import shutil
@@ -41,8 +39,8 @@ def base(tmp_path: Path) -> Path:
     return Path(shutil.copytree(BASE, tmp_path / "catalog"))
 
 
-def test_a_sound_catalog(base: Path) -> None:
-    """Its records, sorted, and how many files were read."""
+def test_valid_catalog(base: Path) -> None:
+    """Its records, sorted, and the number of files."""
     (base / TOOL).write_text(HEAD)
     checked = check_folder(base)
     assert only_errors(checked.problems) == []
@@ -61,9 +59,7 @@ def test_a_sound_catalog(base: Path) -> None:
 
 
 def test_all_files_are_reported_in_order(base: Path) -> None:
-    """Six broken files of six kinds, in three ways of being broken: all are told, sorted by path,
-    line and column.
-    """
+    """Six invalid files of six kinds, sorted by path, line and column."""
     (base / PLACES["catalog"]).write_text("{title: 1, x: 2}")
     (base / PLACES["toolkit"]).write_bytes(b"\xff")
     (base / PLACES["tool"]).write_text("- a\n")
@@ -88,10 +84,8 @@ def test_all_files_are_reported_in_order(base: Path) -> None:
 
 @pytest.mark.parametrize("spoil", ["name: [", "name: 5", "", "- x", "name: x\x00"])
 @pytest.mark.parametrize("kind", PLACES)
-def test_a_broken_file_has_no_follow_ups(kind: str, spoil: str, base: Path) -> None:
-    """Whatever is wrong with one file, nothing is told of those that refer to it: it is there, only
-    not yet sound.
-    """
+def test_invalid_file_causes_no_other_problems(kind: str, spoil: str, base: Path) -> None:
+    """References to it are not reported."""
     (base / PLACES["tool"]).write_text(HEAD)
     (base / PLACES["meta_tool"]).write_text(HEAD)
     if kind != "auth_config":
@@ -99,7 +93,8 @@ def test_a_broken_file_has_no_follow_ups(kind: str, spoil: str, base: Path) -> N
     if kind != "session":
         pins = "toolkit_versions: {mail: 20250202_00}"
         (base / PLACES["session"]).write_text(
-            f"toolkits: {{enable: [mail]}}\nauth_configs: {{mail: ac_mail}}\n{pins}\nmeta_tools: [FIND_TOOLS]\n"
+            f"toolkits: {{enable: [mail]}}\nauth_configs: {{mail: ac_mail}}\n{pins}\n"
+            f"meta_tools: [FIND_TOOLS]\n"
         )
     (base / PLACES[kind]).write_text(spoil)
     assert {problem.path for problem in only_errors(check_folder(base).problems)} == {
@@ -107,14 +102,12 @@ def test_a_broken_file_has_no_follow_ups(kind: str, spoil: str, base: Path) -> N
     }
 
 
-def test_the_command_reports_the_same_as_json() -> None:
-    """`check --format json` is one array of the problems with the fields that are promised, alone
-    on standard output; exit code 1.
-    """
+def test_json_format_has_all_problems() -> None:
+    """With the documented fields, and nothing else on standard output; exit code 1."""
     case = CASES / "several" / "broken-toolkit-has-no-follow-ups" / "catalog"
-    done = run_toolcatalog("check", "--catalog", case, "--format", "json")
-    assert done.returncode == 1
-    rows = json.loads(done.stdout)
+    result = run_toolcatalog("check", "--catalog", case, "--format", "json")
+    assert result.returncode == 1
+    rows = json.loads(result.stdout)
     assert {frozenset(row) for row in rows} == {
         frozenset({"path", "line", "column", "rule", "severity", "message", "help"})
     }
@@ -144,27 +137,57 @@ HEAVY: dict[str, tuple[Callable[[], str], str]] = {
     "unknown keys": (fill(HEAD, "kN: 1\n"), TOOL),
     "broken parameters": (fill(INPUTS, " kN: {typ: 1}\n"), TOOL),
     "sound parameters": (fill(INPUTS, " kN: {type: string, examples: [a]}\n"), TOOL),
-    "lists that cannot be sorted": (fill(f"{INPUTS} a:\n  type: string\n  typ: x\n  enum:\n", "  - N\n  - [aN]\n"), TOOL),
-    "examples against a long enum": (fill(f"{INPUTS} a:\n  type: string\n  enum: [{CHOICES}]\n  examples:\n", "  - xN\n"), TOOL),
-    "defaults within defaults": (fill(f"{INPUTS} a:\n  type: object\n  default: {{}}\n  properties:\n", "   kN: {type: string, default: 1}\n"), TOOL),
-    "unknown names in a session": (lambda: f"tools: {{mail: {{enable: [{CHOICES.upper()}]}}}}", PLACES["session"]),
-    "a pattern that backtracks": (lambda: f"{INPUTS} a: {{type: string, pattern: '^(?=(a+)+$)(a+)+b', examples: [{'a' * 5000}]}}\n", TOOL),
-    "a pattern too large": (lambda: f"{INPUTS} a: {{type: string, pattern: '{'(a|b?)*' * 20000}', examples: [{'a' * 5000}]}}\n", TOOL),
+    "lists that cannot be sorted": (
+        fill(f"{INPUTS} a:\n  type: string\n  typ: x\n  enum:\n", "  - N\n  - [aN]\n"),
+        TOOL,
+    ),
+    "examples against a long enum": (
+        fill(f"{INPUTS} a:\n  type: string\n  enum: [{CHOICES}]\n  examples:\n", "  - xN\n"),
+        TOOL,
+    ),
+    "defaults within defaults": (
+        fill(
+            f"{INPUTS} a:\n  type: object\n  default: {{}}\n  properties:\n",
+            "   kN: {type: string, default: 1}\n",
+        ),
+        TOOL,
+    ),
+    "unknown names in a session": (
+        lambda: f"tools: {{mail: {{enable: [{CHOICES.upper()}]}}}}",
+        PLACES["session"],
+    ),
+    "a pattern that backtracks": (
+        lambda: (
+            f"{INPUTS} a: {{type: string, pattern: '^(?=(a+)+$)(a+)+b', examples: "
+            f"[{'a' * 5000}]}}\n"
+        ),
+        TOOL,
+    ),
+    "a pattern too large": (
+        lambda: (
+            f"{INPUTS} a: {{type: string, pattern: '{'(a|b?)*' * 20000}', examples: "
+            f"[{'a' * 5000}]}}\n"
+        ),
+        TOOL,
+    ),
     "a long key": (lambda: f"{HEAD}? {'k' * 250_000}\n: 1\n", TOOL),
     "a long number": (lambda: f"{HEAD}no_auth: {'9' * 250_000}\n", TOOL),
     "open brackets": (lambda: "[" * 250_000, TOOL),
     "open mappings": (lambda: "{a: " * 60_000, TOOL),
     "dashes": (lambda: "- " * 120_000, TOOL),
     "an open quote": (lambda: '"' + "\n" * 250_000, TOOL),
-    "laughs": (lambda: "a: &a [x]\n" + "".join(f"k{n}: &k{n} [{', '.join(['*a'] * 9)}]\n" for n in range(6000)), TOOL),
-}  # fmt: skip
+    "laughs": (
+        lambda: (
+            "a: &a [x]\n" + "".join(f"k{n}: &k{n} [{', '.join(['*a'] * 9)}]\n" for n in range(6000))
+        ),
+        TOOL,
+    ),
+}
 
 
 @pytest.mark.parametrize(("text", "path"), HEAVY.values(), ids=HEAVY)
 def test_no_file_takes_long(text: Callable[[], str], path: str, base: Path) -> None:
-    """An eighth of the largest file takes a second or so of computing, not minutes, and what is
-    told of it can be read.
-    """
+    """An eighth of the largest file takes about a second of CPU time, and the report is short."""
     (base / path).write_text(text())
     started = time.process_time()
     problems = check_folder(base).problems
@@ -259,9 +282,7 @@ def checked_with(root: Path, kind: str, data: bytes) -> None:
 @example_settings(50, HealthCheck.too_slow)
 @given(kind=st.sampled_from([*PLACES]), value=values | tools)
 def test_any_value_gives_problems_or_a_catalog(fuzzed: Path, kind: str, value: Any) -> None:
-    """Whatever JSON value a file of any kind holds, there is an answer and no exception; a catalog
-    without problems resolves.
-    """
+    """No exception; a catalog without problems resolves."""
     checked_with(fuzzed, kind, json.dumps(value).encode())
 
 
@@ -272,5 +293,5 @@ def test_any_value_gives_problems_or_a_catalog(fuzzed: Path, kind: str, value: A
     | st.text("namedscriptogyu: -?[]{}&*!|>'\"#%@\n\t 0é", max_size=90).map(str.encode),
 )
 def test_any_bytes_give_problems_or_a_catalog(fuzzed: Path, kind: str, data: bytes) -> None:
-    """The same for bytes that may not even be YAML."""
+    """Even if they are not YAML."""
     checked_with(fuzzed, kind, data)

@@ -1,6 +1,4 @@
-"""What must hold between files. What each rule finds in a file is shown in tests/data/rejects; here is
-what the rules see of each other.
-"""
+"""Tests of `validation.cross_references` with several files; tests/data/rejects has the rules."""
 
 from dataclasses import replace
 from typing import Any
@@ -46,17 +44,17 @@ SOUND = make_catalog(
 )
 
 
-def test_a_sound_catalog() -> None:
-    """Several versions of a tool are one tool; everything that is named is there."""
+def test_valid_catalog() -> None:
+    """Several versions are one tool, and all references exist."""
     assert check_all(SOUND, set()) == []
 
 
-def told(checked: Catalog, *broken: str) -> list[str]:
+def check(checked: Catalog, *broken: str) -> list[str]:
     return [f"{finding.path} {finding.rule}" for finding in check_all(checked, broken)]
 
 
-def test_nothing_more_is_said_of_a_broken_file() -> None:
-    """A stub stands for a broken file, and what the stub lacks is not told."""
+def test_invalid_file_has_no_other_problems() -> None:
+    """A stub replaces it."""
     broken = make_catalog(
         make_tool("MAIL_SEND"),
         auth_configs=(
@@ -64,8 +62,8 @@ def test_nothing_more_is_said_of_a_broken_file() -> None:
         ),
         sessions=(make_session(auth_configs={"mail": "ac_1"}),),
     )
-    assert told(broken, "auth_configs/ac_1.yaml") == []
-    assert told(broken) == ["auth_configs/ac_1.yaml reference"]
+    assert check(broken, "auth_configs/ac_1.yaml") == []
+    assert check(broken) == ["auth_configs/ac_1.yaml reference"]
 
 
 @pytest.mark.parametrize(
@@ -81,8 +79,8 @@ def test_nothing_more_is_said_of_a_broken_file() -> None:
         "https://bücher.example/%C3%BC/a=1&b=2/@team;v=1",
     ],
 )
-def test_addresses_of_folders(url: str) -> None:
-    """These are, and links may start with them."""
+def test_valid_base_addresses(url: str) -> None:
+    """Links may start with them."""
     assert check_all(replace(SOUND, about=About(title="T", home=url, repository=url)), set()) == []
 
 
@@ -132,9 +130,9 @@ def test_addresses_of_folders(url: str) -> None:
         ".",
     ],
 )
-def test_addresses_that_lead_elsewhere(rest: str) -> None:
-    """No `home`, `repository` or `api` has a path that is a host to browsers, nor what hides its
-    host.
+def test_ambiguous_base_addresses_are_refused(rest: str) -> None:
+    """`home`, `repository` or `api` with a path that browsers read as a host, or with a
+    hidden host.
     """
     for key in ("home", "repository", "api"):
         fields: dict[str, Any] = {key: f"https://{rest}"}
@@ -147,8 +145,8 @@ def test_addresses_that_lead_elsewhere(rest: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["logo", "homepage"])
-def test_links_of_toolkits_name_their_host(key: str) -> None:
-    """A path may be anything, for nothing is appended to it; the host stands openly."""
+def test_toolkit_links_show_their_host(key: str) -> None:
+    """Their paths may be anything."""
     fine, hidden = "https://a.example/x//y?z=1#a@b", "https://a.example\\@b.example/"
     for url, rules in ((fine, []), (hidden, ["wrong-value"])):
         fields: dict[str, Any] = {"logo": "https://a.example/", key: url}
@@ -159,16 +157,16 @@ def test_links_of_toolkits_name_their_host(key: str) -> None:
         assert [finding.rule for finding in check_all(routed, set())] == rules
 
 
-def test_a_host_in_punycode_is_a_warning() -> None:
-    """Nobody sees which letters it has; in its own letters it is fine."""
+def test_punycode_host_is_a_warning() -> None:
+    """Unicode is fine."""
     kit = Toolkit(slug="mail", name="Mail", logo="https://XN--bcher-kva.example/l.svg")
     catalog = replace(
         SOUND,
         about=About(title="T", home="https://a.xn--pypal-4ve.example:80/xn--"),
         toolkits={**SOUND.toolkits, "mail": kit},
     )
-    found = severity.iter_catalog_findings(catalog, {"lookalike-letters"})
-    assert {(finding.path, finding.pointer) for finding in found} == {
+    result = severity.iter_catalog_findings(catalog, {"lookalike-letters"})
+    assert {(finding.path, finding.pointer) for finding in result} == {
         ("catalog.yaml", ("home",)),
         ("toolkits/mail/toolkit.yaml", ("logo",)),
     }
@@ -178,7 +176,7 @@ def test_a_host_in_punycode_is_a_warning() -> None:
 
 
 def test_ids_differ_in_more_than_case() -> None:
-    """Of sessions, and of auth configs; a session and an auth config are two things."""
+    """Of sessions and of auth configs; a session and an auth config may be equal."""
     session_of = SOUND.sessions[0]
     twins = replace(
         SOUND,
@@ -191,29 +189,29 @@ def test_ids_differ_in_more_than_case() -> None:
             ),
         ),
     )
-    assert told(twins) == ["sessions/trs_one.yaml slug-taken", "auth_configs/ac_x.yaml slug-taken"]
+    assert check(twins) == ["sessions/trs_one.yaml slug-taken", "auth_configs/ac_x.yaml slug-taken"]
 
 
-def test_totals_wait_until_every_file_is_read() -> None:
-    """Whether a session is left without tools is not known while some file is broken."""
+def test_counting_rules_need_valid_files() -> None:
+    """A session may look empty because a file is invalid."""
     empty = make_catalog(
         make_tool("MAIL_SEND"), sessions=(make_session(tags=Selection(enable=("none",))),)
     )
-    assert told(empty) == ["sessions/trs_one.yaml session-empty"]
-    assert told(empty, "toolkits/mail/MAIL_SEND/20250101_00.yaml") == []
+    assert check(empty) == ["sessions/trs_one.yaml session-empty"]
+    assert check(empty, "toolkits/mail/MAIL_SEND/20250101_00.yaml") == []
 
 
-def test_a_tool_has_at_most_500_versions() -> None:
-    """Each lists all, so a small catalog could make a huge snapshot."""
+def test_tool_has_at_most_500_versions() -> None:
+    """Each lists all, so that a small catalog could make a huge snapshot."""
     versions = [f"{20200101 + number}_00" for number in range(501)]
     tools = [make_tool("MAIL_SEND", version) for version in versions]
-    assert told(make_catalog(*tools[:500], make_tool("MAIL_READ"))) == []
+    assert check(make_catalog(*tools[:500], make_tool("MAIL_READ"))) == []
     path = f"toolkits/mail/MAIL_SEND/{versions[-1]}.yaml"
-    assert told(make_catalog(*tools)) == [f"{path} too-many"]
+    assert check(make_catalog(*tools)) == [f"{path} too-many"]
 
 
-def test_the_meta_tools_of_all_sessions_have_a_limit() -> None:
-    """Also those whose text is the list of tools."""
+def test_meta_tools_of_all_sessions_are_limited() -> None:
+    """Also those whose text contains the list of tools."""
     tools = [make_tool(f"MAIL_SEND_{number}") for number in range(100)]
     catalog_sessions = tuple(make_session(f"trs_{number}") for number in range(1000))
     choices = {f"p{number}": {"enum": {"$session": "tools"}} for number in range(800)}
@@ -226,43 +224,42 @@ def test_the_meta_tools_of_all_sessions_have_a_limit() -> None:
         assert [*check_session_contents(few)] == []
 
 
-def test_a_session_that_names_what_is_not_there_is_not_also_empty() -> None:
-    """One mistake, one problem; another session's is told beside it."""
+def test_session_with_unknown_names_is_not_also_empty() -> None:
+    """One problem for one mistake."""
     sessions = (
         make_session(toolkits=Selection(enable=("mial",))),
         make_session("trs_two", toolkits=Selection(enable=())),
     )
-    assert told(make_catalog(make_tool("MAIL_SEND"), sessions=sessions)) == [
+    assert check(make_catalog(make_tool("MAIL_SEND"), sessions=sessions)) == [
         "sessions/trs_one.yaml reference",
         "sessions/trs_two.yaml session-empty",
     ]
 
 
-def test_each_further_folder_of_a_taken_slug_is_reported_once() -> None:
-    """However many versions it has; the first folder by name keeps the slug."""
+def test_duplicate_slug_is_reported_per_folder() -> None:
+    """For any number of versions; the first folder by name keeps the slug."""
     taken = make_catalog(
         make_tool("X", toolkit="b"),
         make_tool("X", "20250601_00", toolkit="b"),
         make_tool("X", toolkit="a"),
         make_tool("X", toolkit="c"),
     )
-    assert told(taken) == [
+    assert check(taken) == [
         "toolkits/b/X/20250101_00.yaml slug-taken",
         "toolkits/c/X/20250101_00.yaml slug-taken",
     ]
 
 
 @pytest.mark.parametrize("toolkit", ["router", "mail"])
-def test_router(toolkit: str) -> None:
-    """The meta tools' toolkit has its slug for itself, also in a catalog without meta tools."""
+def test_router_slug_is_reserved(toolkit: str) -> None:
+    """Also without meta tools."""
     described = Toolkit(slug=toolkit, name="X", logo="https://x.example")
-    assert told(make_catalog(toolkits=(described,))) == (
+    assert check(make_catalog(toolkits=(described,))) == (
         ["toolkits/router/toolkit.yaml slug-taken"] if toolkit == "router" else []
     )
 
 
-def test_a_message_lists_few_names_and_counts_many() -> None:
-    """What was expected is written out where that helps."""
+def test_message_lists_few_names_and_counts_many() -> None:
 
     def expected(number: int) -> str:
         tools = [make_tool(f"MAIL_{index}") for index in range(number)]
@@ -274,12 +271,10 @@ def test_a_message_lists_few_names_and_counts_many() -> None:
     assert expected(1234) == "one of the 1,234 that are there"
 
 
-def test_looking_up_near_names_stops_where_no_one_would_read_on() -> None:
-    """A session file with thousands of unknown names is told of as far as anybody reads, in
-    moments.
-    """
+def test_suggestions_are_limited() -> None:
+    """A session file with thousands of unknown names is checked quickly."""
     unknown = tuple(f"MAIL_{number}" for number in range(20_000))
-    found: list[Finding] = check_all(
+    result: list[Finding] = check_all(
         make_catalog(make_tool("MAIL_SEND"), sessions=(make_session(meta_tools=unknown),)), set()
     )
-    assert len(found) == MAX_FINDINGS_PER_FILE + 1
+    assert len(result) == MAX_FINDINGS_PER_FILE + 1

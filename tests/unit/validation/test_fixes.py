@@ -1,6 +1,4 @@
-"""The room `validation.fixes`: what has one right answer is mended where it stands, and nothing else is
-touched.
-"""
+"""Tests of `validation.fixes`: problems with one right answer are fixed; nothing else changes."""
 
 import json
 import shutil
@@ -27,8 +25,14 @@ CASES = {
         f"{HEAD}no_auth:   true  # keep\n",
     ),
     "two in a line": (
-        f"{HEAD}input_parameters: {{a: {{type: string, description: 1, title: 2, examples: [x]}}}}\n",
-        f'{HEAD}input_parameters: {{a: {{type: string, description: "1", title: "2", examples: [x]}}}}\n',
+        (
+            f"{HEAD}input_parameters: {{a: {{type: string, description: 1, title: 2, examples: "
+            f"[x]}}}}\n"
+        ),
+        (
+            f'{HEAD}input_parameters: {{a: {{type: string, description: "1", title: "2", '
+            f"examples: [x]}}}}\n"
+        ),
     ),
     "a number in quotes": (
         f"{HEAD}input_parameters:\r\n  a: {{type: array, items: {{type: string}}, minItems: '3'}}",
@@ -53,19 +57,19 @@ def problems(root: Path, text: str) -> list[Problem]:
 
 @pytest.mark.parametrize(("text", "expected"), CASES.values(), ids=CASES)
 def test_fixed(text: str, expected: str, tmp_path: Path) -> None:
-    """Comments, order, line ends and whatever else stays; mending once more changes nothing."""
-    found = fixes.fix_once(text.encode(), problems(tmp_path, text))
-    assert found.data.decode() == expected
-    assert found.fix_count == sum(problem.fix is not None for problem in problems(tmp_path, text))
+    """Comments, order and line ends stay; a second run changes nothing."""
+    result = fixes.fix_once(text.encode(), problems(tmp_path, text))
+    assert result.data.decode() == expected
+    assert result.fix_count == sum(problem.fix is not None for problem in problems(tmp_path, text))
     again = problems(tmp_path, expected)
     assert not any(problem.fix is not None for problem in again)
-    assert fixes.fix_once(found.data, again) == fixes.FixResult(found.data, 0, 0)
+    assert fixes.fix_once(result.data, again) == fixes.FixResult(result.data, 0, 0)
 
 
-def test_a_line_that_has_changed_is_left_alone(tmp_path: Path) -> None:
-    """Between checking and mending an editor may have written."""
-    found = problems(tmp_path, "name: 5\ndescription: x\n")
-    assert fixes.fix_once(b"name: 50\ndescription: x\n", found) == fixes.FixResult(
+def test_line_that_changed_is_not_fixed(tmp_path: Path) -> None:
+    """An editor may write between check and fix."""
+    result = problems(tmp_path, "name: 5\ndescription: x\n")
+    assert fixes.fix_once(b"name: 50\ndescription: x\n", result) == fixes.FixResult(
         b"name: 50\ndescription: x\n", 0, 0
     )
 
@@ -96,8 +100,7 @@ UNSAFE_CASES = {
 
 
 @pytest.mark.parametrize(("text", "expected"), UNSAFE_CASES.values(), ids=UNSAFE_CASES)
-def test_unsafe_fixes(text: str, expected: str, tmp_path: Path) -> None:
-    """What is probably meant is applied only if the user allows it."""
+def test_unsafe_fixes_need_an_option(text: str, expected: str, tmp_path: Path) -> None:
 
     def find(data: bytes) -> list[Problem]:
         return problems(tmp_path, data.decode())
@@ -122,7 +125,7 @@ def test_unsafe_fixes(text: str, expected: str, tmp_path: Path) -> None:
     ],
 )
 def test_suggested_paths(path: str, suggested: str | None) -> None:
-    """Endings and case only, and only if the result is a path of the catalog."""
+    """Suffix and case only, and only valid paths of the catalog."""
     assert fixes.suggest_path(path) == suggested
 
 
@@ -134,15 +137,13 @@ HIDDEN = (
 )
 
 
-def test_what_hides_behind_another_fault_is_fixed_too(tmp_path: Path) -> None:
-    """Whether a default fits is not asked while its description is no sound one: one run of `--fix`
-    is enough all the same.
-    """
+def test_hidden_problems_are_fixed_in_the_same_run(tmp_path: Path) -> None:
+    """A default is checked only after its description is valid."""
     problems(tmp_path, HIDDEN)
     (tmp_path / "catalog.yaml").write_text("title: Test\n")
     out = tmp_path.parent / f"{tmp_path.name}-build"
-    done = run_toolcatalog("check", "--fix", "--catalog", tmp_path, "--cache-dir", out)
-    assert "Fixed 2 problems in 1 file" in done.stderr
+    result = run_toolcatalog("check", "--fix", "--catalog", tmp_path, "--cache-dir", out)
+    assert "Fixed 2 problems in 1 file" in result.stderr
     assert (tmp_path / TOOL).read_text() == HIDDEN.replace("pattern: 0", 'pattern: "0"').replace(
         "default: 0", 'default: "0"'
     )
@@ -152,7 +153,7 @@ FIXABLE = [case for case in ALL if (case / "catalog").exists()]
 
 
 def mended(root: Path, path: str) -> bytes:
-    """A file of a catalog with all mended that can be, as one run of `check --fix` does it."""
+    """Return a file of a catalog after one run of `check --fix`."""
 
     def look(data: bytes) -> list[Problem]:
         (root / path).write_bytes(data)
@@ -163,7 +164,7 @@ def mended(root: Path, path: str) -> bytes:
 
 
 def twice(root: Path, path: str) -> tuple[bytes, bytes]:
-    """A file of a catalog mended once, and twice."""
+    """Return a file of a catalog after one and after two runs."""
     once = mended(root, path)
     (root / path).write_bytes(once)
     return once, mended(root, path)
@@ -171,7 +172,7 @@ def twice(root: Path, path: str) -> tuple[bytes, bytes]:
 
 @pytest.mark.parametrize("rule", sorted({case.parent.name for case in FIXABLE}))
 def test_fixing_twice_is_fixing_once(rule: str, tmp_path: Path) -> None:
-    """Of every file that shows what a rule finds: what was mended is left alone by the next run."""
+    """For every file of the reject cases."""
     for case in FIXABLE:
         if case.parent.name == rule:
             root = Path(shutil.copytree(case / "catalog", tmp_path / case.name))
@@ -203,7 +204,7 @@ def odd_parameter(draw: st.DrawFn) -> dict[str, Any]:
     """A parameter with values of the wrong kind here and there."""
     kind = draw(st.sampled_from([*KEYS]))
     keys = [*KEYS[kind], "description", "title", "required", "nullable", "default"]
-    said = draw(st.dictionaries(st.sampled_from(keys), ODD, max_size=4))
+    output = draw(st.dictionaries(st.sampled_from(keys), ODD, max_size=4))
     lists = draw(
         st.dictionaries(
             st.sampled_from(["enum", "examples"]), st.lists(ODD, min_size=1, max_size=2), max_size=2
@@ -212,7 +213,7 @@ def odd_parameter(draw: st.DrawFn) -> dict[str, Any]:
     return {
         "type": kind,
         **({"items": {"type": "string"}} if kind == "array" else {}),
-        **said,
+        **output,
         **lists,
     }
 
@@ -244,7 +245,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_fixing_any_file_twice_is_fixing_it_once(
     value: dict[str, Any], indent: int | None, root: Path
 ) -> None:
-    """Whatever is of the wrong kind in a file, on one line or on many."""
+    """With values of wrong types, on one line or several."""
     (root / TOOL).write_text(json.dumps(value, indent=indent))
     once, again = twice(root, TOOL)
     assert again == once

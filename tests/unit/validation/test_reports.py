@@ -1,6 +1,4 @@
-"""Problems as others read them: what GitHub, code scanning and CI systems are given, and that
-nothing of a catalog can forge it.
-"""
+"""Tests of `validation.reports`: annotations, summaries, SARIF and JUnit."""
 
 import json
 import re
@@ -29,7 +27,7 @@ def problem(
     message: str = "there is no tool `X`",
     **more: Any,
 ) -> Problem:
-    told = {
+    output = {
         "expected": "one of A, B",
         "help": "did you mean `A`?",
         "rule": "reference",
@@ -37,7 +35,7 @@ def problem(
         **more,
     }
     return Problem(
-        path=path, line=number, column=9, message=message, severity=severity, length=3, **told
+        path=path, line=number, column=9, message=message, severity=severity, length=3, **output
     )
 
 
@@ -45,10 +43,10 @@ def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
     """The workflow commands of a log as the runner reads them: kind, properties and message,
     unescaped.
     """
-    found = [match.groups() for line in text.splitlines() if (match := COMMAND.fullmatch(line))]
+    result = [match.groups() for line in text.splitlines() if (match := COMMAND.fullmatch(line))]
     return [
         (kind, dict(map(_pair, rest.split(","))), _unescaped(message))
-        for kind, rest, message in found
+        for kind, rest, message in result
     ]
 
 
@@ -79,7 +77,7 @@ def cases(text: str) -> list[ET.Element]:
 # --- GitHub's annotations
 
 
-def test_an_annotation_has_the_place_the_rule_and_what_to_do() -> None:
+def test_annotation_has_place_rule_and_help() -> None:
     [(kind, properties, message)] = commands(reports.render_github([problem(7)], 3))
     assert kind == "error"
     assert properties == {
@@ -91,44 +89,47 @@ def test_an_annotation_has_the_place_the_rule_and_what_to_do() -> None:
         "title": "reference",
     }
     assert message.splitlines() == [
-        "there is no tool `X`", "expected: one of A, B", "help: did you mean `A`?", "why: toolcatalog explain reference",
-    ]  # fmt: skip
+        "there is no tool `X`",
+        "expected: one of A, B",
+        "help: did you mean `A`?",
+        "why: toolcatalog explain reference",
+    ]
 
 
-def test_each_severity_has_its_kind() -> None:
-    found = [problem(severity=severity) for severity in ("note", "warning", "error")]
-    assert [kind for kind, *_ in commands(reports.render_github(found, 1))] == [
+def test_severities_map_to_annotation_kinds() -> None:
+    result = [problem(severity=severity) for severity in ("note", "warning", "error")]
+    assert [kind for kind, *_ in commands(reports.render_github(result, 1))] == [
         "error",
         "warning",
         "notice",
     ]
 
 
-def test_no_more_than_github_shows_and_how_many_more_there_are() -> None:
-    found = [
+def test_annotations_are_limited_with_a_count() -> None:
+    result = [
         problem(line, severity)
         for severity, many in (("error", 23), ("warning", 11), ("note", 2))
         for line in range(1, many + 1)
     ]
-    text = reports.render_github(found, 5)
+    text = reports.render_github(result, 5)
     kinds = [kind for kind, *_ in commands(text)]
     assert [kinds.count(kind) for kind in ("error", "warning", "notice")] == [10, 10, 2]
     assert "13 errors, 1 warning more than GitHub shows" in text
     assert text.splitlines()[-1] == "23 errors, 11 warnings, 2 notes, 5 files read."
 
 
-def test_of_the_same_kind_changed_files_come_first() -> None:
-    found = [problem(1, path=f"catalog/sessions/trs_{number:02}.yaml") for number in range(30)]
+def test_changed_files_come_first_within_a_severity() -> None:
+    result = [problem(1, path=f"catalog/sessions/trs_{number:02}.yaml") for number in range(30)]
     shown = [
         properties["file"]
         for _, properties, _ in commands(
-            reports.render_github(found, 30, {found[29].path, found[20].path})
+            reports.render_github(result, 30, {result[29].path, result[20].path})
         )
     ]
-    assert shown[:3] == [found[20].path, found[29].path, found[0].path]
+    assert shown[:3] == [result[20].path, result[29].path, result[0].path]
 
 
-def test_what_a_catalog_says_cannot_start_a_command_of_its_own() -> None:
+def test_catalog_texts_cannot_start_workflow_commands() -> None:
     hostile = problem(
         path="catalog/a,line=1::b\n::error::c.yaml",
         message="100% of\n::stop-commands::x\r::set-env name=a::b",
@@ -144,7 +145,7 @@ def test_what_a_catalog_says_cannot_start_a_command_of_its_own() -> None:
 # --- the summary of a step
 
 
-def test_a_summary_starts_with_counts_and_says_who_acts_next() -> None:
+def test_summary_starts_with_counts_and_the_next_step() -> None:
     first, _, second, *_ = reports.render_summary(
         [problem(1), problem(2, "warning")], 12
     ).splitlines()
@@ -169,18 +170,20 @@ def test_a_summary_starts_with_counts_and_says_who_acts_next() -> None:
         ),
     ],
 )
-def test_who_acts_next(found: list[Problem], changed: Collection[str], said: str) -> None:
+def test_next_step_of_a_pull_request(
+    found: list[Problem], changed: Collection[str], said: str
+) -> None:
     assert said in reports.render_summary(found, 4, changed)
 
 
-def test_a_summary_lists_changed_files_first_and_then_those_with_the_worst() -> None:
-    found = [
+def test_summary_lists_changed_and_worst_files_first() -> None:
+    result = [
         problem(severity="note", path="catalog/a"),
         problem(path="catalog/b"),
         problem(severity="warning", path="catalog/c"),
     ]
     headings = re.findall(
-        "^#### (.*)", reports.render_summary(found, 3, {"catalog/c"}), re.MULTILINE
+        "^#### (.*)", reports.render_summary(result, 3, {"catalog/c"}), re.MULTILINE
     )
     assert headings == [
         "`catalog/c`, changed here: 1 warning",
@@ -189,23 +192,23 @@ def test_a_summary_lists_changed_files_first_and_then_those_with_the_worst() -> 
     ]
 
 
-def test_a_summary_fits_where_github_takes_a_mebibyte() -> None:
-    found = [
+def test_summary_size_is_limited() -> None:
+    result = [
         problem(line % 300, path=f"catalog/{line // 300:03}.yaml", message="m" * 480)
         for line in range(30_000)
     ]
-    text = reports.render_summary(found, 20_000)
+    text = reports.render_summary(result, 20_000)
     assert 900_000 < len(text.encode()) <= 1024 * 1024
     listed = len(re.findall(r"^\d+:9 error", text, re.MULTILINE))
     assert f"There are {30_000 - listed:,} more than are listed here" in text
 
 
-def test_one_file_with_very_many_problems_leaves_room_for_others() -> None:
-    found = [
+def test_file_with_many_problems_leaves_room_for_others() -> None:
+    result = [
         *(problem(line, path="catalog/a", message="m" * 500) for line in range(1, 1001)),
         problem(path="catalog/b"),
     ]
-    text = reports.render_summary(found, 2)
+    text = reports.render_summary(result, 2)
     assert "#### `catalog/a`: 1,000 errors" in text
     assert "#### `catalog/b`: 1 error" in text
     assert "There are 900 more" in text
@@ -218,8 +221,8 @@ def test_one_file_with_very_many_problems_leaves_room_for_others() -> None:
         max_size=4,
     )
 )
-def test_nothing_of_a_catalog_is_markdown_in_a_summary(texts: list[str]) -> None:
-    """CommonMark sees two headings, a paragraph and one fence, whatever a message or a path says."""
+def test_catalog_texts_add_no_markdown(texts: list[str]) -> None:
+    """The report has two headings, a paragraph and a fence, as CommonMark reads it."""
     path, message, expected, help = texts
     text = reports.render_summary(
         [problem(path=f"catalog/{path}", message=message, expected=expected, help=help)], 1
@@ -236,7 +239,7 @@ def test_nothing_of_a_catalog_is_markdown_in_a_summary(texts: list[str]) -> None
 # --- SARIF
 
 
-def test_a_result_has_its_rule_its_place_and_its_level() -> None:
+def test_sarif_result_has_rule_place_and_level() -> None:
     run = sarif_run(
         [problem(4, "note", rule="a-rule"), problem(2)],
         rules={"reference": reports.RuleDescription("in a line", "# in full", "warning")},
@@ -265,7 +268,7 @@ def test_a_result_has_its_rule_its_place_and_its_level() -> None:
     assert run["columnKind"] == "unicodeCodePoints"
 
 
-def test_a_path_is_a_uri() -> None:
+def test_sarif_path_is_a_uri() -> None:
     run = sarif_run([problem(path="catalog/a b%\u00e9.yaml")])
     assert (
         run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
@@ -273,7 +276,7 @@ def test_a_path_is_a_uri() -> None:
     )
 
 
-def test_a_fingerprint_outlives_a_change_of_lines_and_reports_twins_apart() -> None:
+def test_sarif_fingerprints_ignore_line_numbers_and_are_unique() -> None:
     before, after = (
         [problem(line), problem(line + 1), problem(3, message="another")] for line in (1, 50)
     )
@@ -288,7 +291,7 @@ def test_a_fingerprint_outlives_a_change_of_lines_and_reports_twins_apart() -> N
     assert len({*prints[0]}) == 3
 
 
-def test_code_scanning_is_given_no_more_than_it_takes() -> None:
+def test_sarif_results_are_limited() -> None:
     run = sarif_run(
         [problem(line, path=f"catalog/{line % 7}", severity="warning") for line in range(1, 25_002)]
         + [problem()]
@@ -303,7 +306,7 @@ def test_code_scanning_is_given_no_more_than_it_takes() -> None:
 # --- JUnit
 
 
-def test_a_file_with_an_error_is_a_test_that_fails() -> None:
+def test_junit_file_with_an_error_is_a_failed_test() -> None:
     text = reports.render_junit(
         [problem(5, "warning"), problem(9), problem(1, "note", path="catalog/catalog.yaml")], 10
     )
@@ -320,7 +323,7 @@ def test_a_file_with_an_error_is_a_test_that_fails() -> None:
     assert {**suites.attrib} == {"tests": "3", "failures": "1", "errors": "0", "skipped": "0"}
 
 
-def test_a_catalog_without_problems_is_one_test_that_passes() -> None:
+def test_junit_valid_catalog_is_one_passed_test() -> None:
     [only] = cases(reports.render_junit([], 3))
     assert (only.get("name"), [*only]) == ("3 files without problems", [])
 
@@ -329,9 +332,9 @@ def test_a_catalog_without_problems_is_one_test_that_passes() -> None:
 
 
 @given(st.lists(st.text(max_size=30), min_size=4, max_size=4))
-def test_every_form_can_be_read_whatever_a_catalog_says(texts: list[str]) -> None:
+def test_reports_are_well_formed_for_any_text(texts: list[str]) -> None:
     path, message, expected, help = texts
-    found = [
+    result = [
         problem(
             path=f"catalog/{path.encode(errors='replace').decode()}",
             message=message,
@@ -341,31 +344,31 @@ def test_every_form_can_be_read_whatever_a_catalog_says(texts: list[str]) -> Non
         )
     ]
     assert (
-        len(commands(reports.render_github(found, 1).replace("\x0b", " ").replace("\x0c", " ")))
+        len(commands(reports.render_github(result, 1).replace("\x0b", " ").replace("\x0c", " ")))
         == 1
     )
-    assert reports.render_summary(found, 1).encode()
-    assert len(sarif_run(found)["results"]) == 1
-    assert len(cases(reports.render_junit(found, 1))) == 2
+    assert reports.render_summary(result, 1).encode()
+    assert len(sarif_run(result)["results"]) == 1
+    assert len(cases(reports.render_junit(result, 1))) == 2
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_order_in_which_problems_come_does_not_matter(form: Any) -> None:
-    found = [
+def test_order_of_problems_does_not_matter(form: Any) -> None:
+    result = [
         problem(line, severity, path=f"catalog/{line % 3}")
         for line in range(1, 30)
         for severity in ("error", "warning", "note")
     ]
-    assert form(found, 9, {"catalog/1"}) == form(found[::-1], 9, {"catalog/1"})
+    assert form(result, 9, {"catalog/1"}) == form(result[::-1], 9, {"catalog/1"})
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_ten_thousand_problems_are_reported_quickly(form: Any) -> None:
-    found = [
+    result = [
         problem(line % 50 + 1, path=f"catalog/toolkits/t/T_{line // 5}/20250101_00.yaml")
         for line in range(10_000)
     ]
     start = time.process_time()
-    form(found, 20_000, {found[5].path})
+    form(result, 20_000, {result[5].path})
     # a tenth of it on a quiet machine: what is not linear takes minutes
     assert time.process_time() - start < 5

@@ -26,7 +26,7 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def test_comments_are_selected_in_the_newest_version_only(root: Path) -> None:
+def test_comments_of_the_newest_version_count(root: Path) -> None:
     """Older versions are published, and nobody can change a comment there."""
     checked_files = [*checker.check_files(root, [OLDER, NEWEST])]
     assert [file.has_suppressions for file in checked_files] == [True, True]
@@ -37,8 +37,8 @@ def test_comments_are_selected_in_the_newest_version_only(root: Path) -> None:
     assert selected.with_rules(["secret"]) == LintFindings([], ())
 
 
-def test_comments_are_selected_in_every_file_without_versions(root: Path) -> None:
-    """Sessions lie in one folder, and none is a version of another."""
+def test_comments_count_in_files_without_versions(root: Path) -> None:
+    """All sessions are in one folder."""
     paths = [f"sessions/trs_{name}.yaml" for name in "ab"]
     (root / "sessions").mkdir(exist_ok=True)
     for path in paths:
@@ -49,7 +49,7 @@ def test_comments_are_selected_in_every_file_without_versions(root: Path) -> Non
 
 @pytest.mark.parametrize("rule", ["description-brief", "secret"])
 @pytest.mark.parametrize("commented_paths", [[], [NEWEST]])
-def test_a_comment_suppresses_its_rules_or_is_unused(
+def test_comment_suppresses_its_rules_or_is_unused(
     root: Path, rule: str, commented_paths: list[str]
 ) -> None:
     """A file without findings is read only for its comments."""

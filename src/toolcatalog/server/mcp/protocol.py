@@ -46,8 +46,9 @@ def create_server(
 
     With `session`, it lists the meta tools of that session, too. If the session does not exist, it
     lists only the catalog's own tools and logs a warning. `check_limit` counts a search or a list
-    of toolkits as a list request, and returns an error if the key has reached its limit. With `changes`, clients can
-    subscribe to changes of the list. `cache_scope` is `public` if all clients see the same.
+    of toolkits as a list request, and returns an error if the key has reached its limit. With
+    `changes`, clients can subscribe to changes of the list. `cache_scope` is `public` if all
+    clients see the same.
     """
 
     async def list_tools(

@@ -56,8 +56,8 @@ class WorkerStatus:
     """The current status of a process.
 
     `process` is its process id, `snapshot` the digest that it serves (empty if none), `opened` the
-    monotonic time in seconds when it opened that snapshot, and `cached_answers` the number of cached
-    responses.
+    monotonic time in seconds when it opened that snapshot, and `cached_answers` the number of
+    cached responses.
     """
 
     process: int

@@ -1,7 +1,7 @@
-"""Texts of a tool with their location, and a quick prefilter for the rules that read them.
+"""Tool views: the parameters and texts of a tool with their locations, as lint rules read them.
 
-Nearly no tool contains what the security rules search for. So each rule first searches all texts of
-a tool, joined into one, for a few keywords, and visits single texts only if one occurs.
+Nearly no tool contains what the security rules search for. So each of them first searches all texts
+of a tool, joined into one, for a few keywords, and visits single texts only if one occurs.
 """
 
 import re
@@ -14,7 +14,7 @@ import orjson
 
 from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.errors import Finding, Pointer
-from toolcatalog.lint.parameter_nodes import Description, ParameterNode, collect_nodes
+from toolcatalog.parameters import children
 
 _PRINTABLE_ASCII = bytes(range(0x20, 0x7F))
 _TEXT_KEYS = ("description", "title")
@@ -39,6 +39,22 @@ class KeywordMatcher:
     def matches(self, text: str) -> bool:
         """Return whether the text contains one of the keywords."""
         return self._validator.is_valid(text)
+
+
+Description = Mapping[str, Any]
+
+
+class ParameterNode(NamedTuple):
+    """One parameter description and its pointer from the file's root.
+
+    `name` is empty for a value without a name: items, additional properties, a branch. `depth`
+    counts the objects that contain the value; the arguments object is the first.
+    """
+
+    pointer: Pointer
+    name: str
+    description: Description
+    depth: int
 
 
 class LocatedText(NamedTuple):
@@ -147,6 +163,22 @@ class FileView(ToolView):
     @cached_property
     def _json(self) -> bytes:
         return orjson.dumps(self._value)
+
+
+def collect_nodes(parameters: Mapping[str, Description], root: str) -> Sequence[ParameterNode]:
+    """Return the nodes of all descriptions in a map of parameters, parents before children."""
+    nodes: list[ParameterNode] = []
+    for name, description in parameters.items():
+        _add_nodes(nodes, ParameterNode((root, name), name, description, 1))
+    return nodes
+
+
+def _add_nodes(nodes: list[ParameterNode], node: ParameterNode) -> None:
+    """Append a node and all nodes below it. Only properties of an object are one level deeper."""
+    nodes.append(node)
+    for steps, name, description in children(node.description):
+        level = node.depth + (steps[0] == "properties")
+        _add_nodes(nodes, ParameterNode((*node.pointer, *steps), name, description, level))
 
 
 def _iter_texts(view: ToolView) -> Iterator[LocatedText]:
