@@ -3,8 +3,8 @@
 A token is one of three elements, because a page has many of them: `b` is a keyword, `i` a string,
 and `u` a number, a literal or a variable. Without the tags, the HTML is the escaped text.
 
-JSON is rendered from values, and its keys are plain text: every second string of a schema is one. The definitions of a tool contain the same texts and schemas, which
-are highlighted once.
+JSON is rendered from values, and its keys are plain text: every second string of a schema is one.
+The definitions of a tool contain the same texts and schemas, which are highlighted once.
 """
 
 import re
