@@ -277,9 +277,16 @@ def test_traces(shipped_build: Path, tmp_path: Path) -> None:
     spans: list[Any] = []
     with HTTPServer(("127.0.0.1", 0), type("Handler", (Collector,), {"spans": spans})) as collector:
         threading.Thread(target=collector.serve_forever, daemon=True).start()
-        environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{collector.server_port}"}
+        environment = {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{collector.server_port}",
+            "OTEL_INSTRUMENTATION_HTTP_CAPTURE_HEADERS_SERVER_REQUEST": ".*",
+            "OTEL_INSTRUMENTATION_HTTP_CAPTURE_HEADERS_SERVER_RESPONSE": ".*",
+        }
         with start_server(shipped_build, tmp_path, "--otel", env=environment) as server:
             headers = {
+                "authorization": f"Bearer {server.key}",
+                "referer": f"http://localhost/{server.key}",
+                "x-request-id": server.key,
                 "x-api-key": server.key,
                 "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
             }

@@ -34,6 +34,7 @@ from toolcatalog.keys.redis import (
     merge_keys,
 )
 from toolcatalog.keys.redis_connection import RedisAddress
+from toolcatalog.server import redis_rate_limit
 from toolcatalog.server.rate_limit import LimitStatus, LocalRateLimiter, Rate
 from toolcatalog.server.redis_rate_limit import RedisRateLimiter
 
@@ -428,6 +429,25 @@ def pooled(server: RedisServer, rate: Rate = RATE, own: int = 10) -> RedisRateLi
     return RedisRateLimiter(
         RedisAddress(server.url), rate, LocalRateLimiter(Rate(own, rate.period))
     )
+
+
+def test_request_waits_a_second_for_earlier_ones() -> None:
+    """It is then counted by this process; Redis is not taken to be unavailable."""
+
+    async def ask() -> tuple[int, float, object]:
+        address = RedisAddress("redis://127.0.0.1:1")
+        async with aclosing(
+            RedisRateLimiter(address, RATE, LocalRateLimiter(Rate(7, 60)))
+        ) as limits:
+            for _ in range(redis_rate_limit._MAX_CONCURRENT):
+                await limits._semaphore.acquire()
+            began = time.monotonic()
+            status = await asyncio.wait_for(limits.hit("key_a"), 30)
+            return status.remaining, time.monotonic() - began, limits._probe_task
+
+    remaining, seconds, probe = asyncio.run(ask())
+    assert (remaining, probe) == (6, None)
+    assert seconds >= redis_rate_limit._MAX_WAIT
 
 
 def test_servers_share_one_rate(redis_server: RedisServer) -> None:

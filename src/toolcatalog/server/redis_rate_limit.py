@@ -2,7 +2,8 @@
 
 Each server asks Redis for each list request and waits half a second at most. If Redis does not
 answer, this process counts alone at once and logs it once. It probes Redis in the background every
-second; no request waits for that.
+second; no request waits for that. A request that has waited a second for earlier ones is counted by
+this process, so clients with many requests do not hold up others while Redis is slow.
 
 Redis measures the time, so the clocks of the servers do not matter. If the clock of Redis is set
 back by less than a window, the slice that was reached stays the current one until the clock reaches
@@ -20,6 +21,7 @@ from toolcatalog.server.rate_limit import SLICES, LimitStatus, LocalRateLimiter,
 # machine
 _TIMEOUT = 0.5
 _PROBE_INTERVAL = 1.0  # second between two probes while Redis is unavailable
+_MAX_WAIT = 1.0  # seconds that a request waits for earlier ones
 # Redis calls of a process at once; the others wait before their timeout begins, or a busy process
 # would conclude that Redis is unavailable
 _MAX_CONCURRENT = 4
@@ -86,12 +88,18 @@ class RedisRateLimiter:
 
     async def hit(self, key_id: str) -> LimitStatus:
         """Count a request; see `server.rate_limit.RateLimiter.hit`."""
-        async with self._semaphore:
+        try:
+            async with asyncio.timeout(_MAX_WAIT if self._semaphore.locked() else None):
+                await self._semaphore.acquire()
+        except TimeoutError:
+            return self._fallback.count(key_id)
+        try:
             if self._probe_task is None:
-                try:
-                    return await self._hit_redis(key_id)
-                except Exception as error:  # noqa: BLE001 - a Redis fault must not fail a request
-                    self._switch_to_fallback(error)
+                return await self._hit_redis(key_id)
+        except Exception as error:  # noqa: BLE001 - a Redis fault must not fail a request
+            self._switch_to_fallback(error)
+        finally:
+            self._semaphore.release()
         return self._fallback.count(key_id)
 
     async def aclose(self) -> None:

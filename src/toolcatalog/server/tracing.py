@@ -2,8 +2,12 @@
 
 The standard variables configure it: `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_SERVICE_NAME`,
 `OTEL_TRACES_SAMPLER` and others. A trace that the client started with `traceparent` is continued.
+
+If an operator lets headers be captured, those that can contain an API key are not.
 """
 
+import os
+from collections.abc import Sequence
 from typing import Any
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -18,6 +22,9 @@ from toolcatalog.keys.api_keys import redact
 from toolcatalog.server.dispatcher import match_route
 from toolcatalog.server.request_context import path_below_root
 
+_SANITIZE_VARIABLE = "OTEL_INSTRUMENTATION_HTTP_CAPTURE_HEADERS_SANITIZE_FIELDS"
+_SECRET_HEADERS = ("x-api-key", "authorization", "x-request-id")  # patterns of names
+
 
 def trace_requests(app: ASGIApp) -> ASGIApp:
     """Return an application that records a span of each request and exports it with OTLP."""
@@ -29,6 +36,10 @@ def trace_requests(app: ASGIApp) -> ASGIApp:
         default_span_details=_describe_request,
         server_request_hook=_redact_attributes,
         tracer_provider=provider,
+        http_capture_headers_sanitize_fields=[
+            *_SECRET_HEADERS,
+            *filter(None, os.environ.get(_SANITIZE_VARIABLE, "").split(",")),
+        ],
         exclude_spans=["receive", "send"],
     )
     return traced
@@ -48,5 +59,8 @@ def _redact_attributes(span: Span, scope: dict[str, Any]) -> None:  # noqa: ARG0
     """Redact API keys that a client wrote into the URL or a header."""
     attributes = getattr(span, "attributes", None) or {}
     for name, value in [*attributes.items()]:
-        if isinstance(value, str) and (redacted := redact(value)) != value:
+        redacted = redact(value) if isinstance(value, str) else value
+        if isinstance(value, Sequence) and not isinstance(value, str):  # of a captured header
+            redacted = [redact(item) if isinstance(item, str) else item for item in value]
+        if redacted != value:
             span.set_attribute(name, redacted)
