@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -593,6 +594,30 @@ def test_running_server_keeps_keys_of_a_damaged_file(
     assert wait_for_key(ring, second)
     assert wait_for_key(ring, first)
     assert first not in caplog.text
+
+
+def test_a_file_that_could_not_be_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A revocation takes effect as soon as the file can be read, even if it does not change again;
+    the failure is logged once.
+    """
+    file = tmp_path / "keys.json"
+    secret, key = api_keys.create(file, "p", None, None)
+    ring = api_keys.KeyRing(file)
+    api_keys.revoke(file, key.id)
+
+    def fail(*_: object) -> NoReturn:
+        raise KeyFileError("Too many open files.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(api_keys, "load_keys", fail)
+        for _ in range(3):
+            time.sleep(0.55)
+            assert ring.find(secret.encode()) is not None
+    assert caplog.messages == ["keeping the current keys: Too many open files."]
+    time.sleep(0.55)
+    assert ring.find(secret.encode()) is None
 
 
 def test_folder_in_place_of_the_key_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,5 +1,6 @@
 """Metrics: counts over several processes, and who may read them."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -8,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import httpx
@@ -87,6 +88,47 @@ def send(server: Server, key: str, rounds: int) -> dict[tuple[str, str], int]:
     return {name: rounds * number for name, number in each.items()}
 
 
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    """A socket on which this process serves metrics."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        prometheus.serve_metrics(list, listener)
+        yield listener
+
+
+def test_idle_connections_do_not_use_up_descriptors(listener: socket.socket) -> None:
+    """One beyond the maximum is closed at once, and scrapes work when others have ended."""
+    address = listener.getsockname()
+    idle = [socket.create_connection(address) for _ in range(prometheus.MAX_CONNECTIONS)]
+    with socket.create_connection(address, timeout=10) as connection:
+        assert connection.recv(1) == b""
+    for connection in idle:
+        connection.close()
+
+    def scrape() -> bool:
+        with contextlib.suppress(httpx.TransportError):
+            return httpx.get(f"http://127.0.0.1:{address[1]}/metrics").status_code == 200
+        return False
+
+    wait_until(scrape)
+
+
+def test_a_slow_scrape_is_ended(listener: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The timeout is that of the whole request: a byte now and then does not extend it."""
+    monkeypatch.setattr(prometheus, "_TIMEOUT", 0.5)
+
+    def send_slowly(connection: socket.socket) -> None:
+        for _ in range(100):
+            connection.sendall(b"G")
+            time.sleep(0.1)
+
+    with (
+        socket.create_connection(listener.getsockname(), timeout=10) as connection,
+        pytest.raises(OSError, match=r"reset|pipe"),
+    ):
+        send_slowly(connection)
+
+
 def test_requests_are_counted(shipped_build: Path, tmp_path: Path) -> None:
     """By route, status and key, in the histogram; routes are templates, so that paths add none."""
     with start_server(
@@ -138,9 +180,10 @@ def test_requests_are_counted(shipped_build: Path, tmp_path: Path) -> None:
                 == number
             )
             assert 0 < result[metrics.sample("request_duration_seconds_sum", route=route)] < TIMEOUT
-        assert result[metrics.sample("answer_cache_misses_total")] == 2  # a list and a session
-        assert result[metrics.sample("answer_cache_hits_total")] == 2 * (3 - 1)
-        assert result[metrics.sample("answer_cache_entries")] == 2
+        # a list, a tool and a session; in each round seven gets of that tool are answered
+        assert result[metrics.sample("answer_cache_misses_total")] == 3
+        assert result[metrics.sample("answer_cache_hits_total")] == 3 * (7 + 1 + 1) - 3
+        assert result[metrics.sample("answer_cache_entries")] == 3
         assert result[metrics.sample("processes")] == 1
         assert result[metrics.sample("resident_memory_bytes")] > 10e6
         digest = httpx.get(f"{server.url}/readyz").json()["snapshot"]

@@ -470,8 +470,11 @@ def test_hard_links_are_read_as_files(tmp_path: Path) -> None:
 ROUNDS = 4000
 
 
-def test_key_lookup_takes_constant_time(tmp_path: Path) -> None:
-    """Unknown, revoked and almost right keys; the difference of medians is below the noise."""
+def test_wrong_keys_take_the_same_time(tmp_path: Path) -> None:
+    """Unknown, revoked and almost right keys; the difference of medians is below the noise.
+
+    A right key may take less: its answer tells that it is right.
+    """
     file = tmp_path / "keys.json"
     right, key = api_keys.create(file, "default", None, None)
     revoked, gone = api_keys.create(file, "default", None, None)
@@ -479,25 +482,26 @@ def test_key_lookup_takes_constant_time(tmp_path: Path) -> None:
     for _ in range(50):
         api_keys.create(file, "default", None, None)
     ring = api_keys.KeyRing(file)
-    tried = {
-        "right": right,
+    assert ring.find(right.encode()) is not None
+    wrong = {
         "revoked": revoked,
         "unknown": create_key(tmp_path / "other.json"),
         "one letter": right[:-1] + ("a" if right[-1] != "a" else "b"),
         "half": right[: len(right) // 2] + "x" * (len(right) - len(right) // 2),
     }
-    secrets = {name: secret.encode() for name, secret in tried.items()}
-    assert [name for name, secret in secrets.items() if ring.find(secret)] == ["right"]
+    secrets = {name: secret.encode() for name, secret in wrong.items()}
+    assert not any(ring.find(secret) for secret in secrets.values())
     times: dict[str, list[int]] = {name: [] for name in secrets}
     names = [*secrets]
     for round_ in range(ROUNDS):
-        for name in names[round_ % 5 :] + names[: round_ % 5]:  # each in each place
+        first = round_ % len(names)
+        for name in names[first:] + names[:first]:  # each in each place
             began = time.perf_counter_ns()
             ring.find(secrets[name])
             times[name].append(time.perf_counter_ns() - began)
-    medians = {name: statistics.median(some) for name, some in times.items()}
-    spread = statistics.quantiles(times["right"], n=10)
-    noise = max(spread[-1] - spread[0], medians["right"] * 0.25)
+    medians = {name: statistics.median(values) for name, values in times.items()}
+    spread = statistics.quantiles(times["unknown"], n=10)
+    noise = max(spread[-1] - spread[0], medians["unknown"] * 0.25)
     assert max(medians.values()) - min(medians.values()) < noise, (medians, noise)
     assert key.id in file.read_text()
 

@@ -279,9 +279,11 @@ def _render_full_text(toolkit: Toolkit, tools: Sequence[ToolMarkdown]) -> bytes:
 
 
 def latest_tools(tools: Iterable[ListedTool], limit: int = _FEED_LENGTH) -> list[ListedTool]:
-    """Return the tools that changed last, newest first, at most `limit`."""
-    # fast, because the input is nearly sorted
-    return sorted(tools, key=attrgetter("tool.version", "tool.slug"), reverse=True)[:limit]
+    """Return the tools that changed last, newest first, at most `limit`.
+
+    Tools that changed on the same day keep their order.
+    """
+    return sorted(tools, key=attrgetter("tool.version"), reverse=True)[:limit]
 
 
 def recent_changes(tools: Iterable[ListedTool], versions: MultiVersionTools) -> list[ToolChange]:
@@ -295,7 +297,7 @@ def recent_changes(tools: Iterable[ListedTool], versions: MultiVersionTools) -> 
         for toolkit, tool in latest_tools(tools)
         for change in _tool_changes(toolkit, tool, versions[toolkit.slug].get(tool.slug, ()))
     ]
-    changes.sort(key=attrgetter("version", "slug"), reverse=True)
+    changes.sort(key=attrgetter("version"), reverse=True)
     return [
         change._replace(summary=first_sentence(change.summary)) for change in changes[:_FEED_LENGTH]
     ]

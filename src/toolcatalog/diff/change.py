@@ -115,6 +115,8 @@ def _is_json(text: str) -> bool:
 
 def format_name(name: str) -> str:
     """Return a name as it is written in a place, quoted if it contains the syntax of places."""
+    if name.isascii() and name.isidentifier():  # the fast path for nearly all
+        return name
     is_plain = bool(name) and name.isprintable() and not any(char in ' ."[]*`' for char in name)
     return name if is_plain else orjson.dumps(name).decode().replace("`", "\\u0060")
 

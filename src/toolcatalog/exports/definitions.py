@@ -36,6 +36,8 @@ ServedParameter = Mapping[str, Any]
 
 _NESTED_KEYS = frozenset((*BRANCHES, "items", "additionalProperties"))
 _OMITTED_KEYS = frozenset(("required", "nullable"))
+# of a parameter that needs more than the removal of `required`
+_CONVERTED_KEYS = _NESTED_KEYS.union(("properties", "nullable"))
 _ANNOTATIONS = ("title", "description", "examples", "default")
 
 
@@ -86,7 +88,13 @@ def _properties_schema(parameters: Mapping[str, ServedParameter]) -> Schema:
 
 
 def _parameter_schema(description: ServedParameter) -> Schema:
-    schema: Schema = {}
+    if _CONVERTED_KEYS.isdisjoint(description) and description.get("description"):
+        # most parameters are the same in JSON Schema
+        schema = {key: value for key, value in description.items() if key != "required"}
+        if schema.get("type") == "array":
+            schema["items"] = {}
+        return schema
+    schema = {}
     for key, value in description.items():
         if key == "properties":
             schema |= _properties_schema(value)

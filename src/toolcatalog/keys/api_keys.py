@@ -331,7 +331,8 @@ class KeyRing:
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
-        self._last_stamp = _file_stamp(file) if file else None
+        self._last_stamp = _file_stamp(file) if file else None  # of the document that was read
+        self._last_failure: object = None  # the document and the error that were last logged
         self._last_check = time.monotonic()
         self._keys = _index_by_hash(_load_if_present(FileKeyStorage(file)) if file else ())
         self._used: dict[bytes, tuple[ApiKey, float]] = {}  # keys with their expiry, by secret
@@ -361,15 +362,20 @@ class KeyRing:
         return key if hmac.compare_digest(digest, key.sha256) and time.time() < expiry else None
 
     def _reload_if_changed(self) -> None:
+        """Read a changed document; one that cannot be read now is tried again at the next check."""
         self._last_check = time.monotonic()
-        if self._file and (stamp := _file_stamp(self._file)) != self._last_stamp:
-            self._last_stamp = stamp
-            try:
-                self._keys = _index_by_hash(load_keys(self._file))
-                self._used = {}
-                _log.info("keys reloaded: %d", len(self._keys))
-            except KeyFileError as error:
+        if not self._file or (stamp := _file_stamp(self._file)) == self._last_stamp:
+            return
+        try:
+            self._keys = _index_by_hash(load_keys(self._file))
+        except KeyFileError as error:
+            if self._last_failure != (stamp, str(error)):
                 _log.error("keeping the current keys: %s", error)
+            self._last_failure = stamp, str(error)
+            return
+        self._used = {}
+        self._last_stamp, self._last_failure = stamp, None
+        _log.info("keys reloaded: %d", len(self._keys))
 
 
 def _load_if_present(storage: KeyStorage) -> tuple[ApiKey, ...]:
@@ -393,9 +399,10 @@ def compute_expiry(key: ApiKey) -> float:
     return math.inf if key.expires is None else datetime.fromisoformat(key.expires).timestamp()
 
 
-def _file_stamp(file: Path) -> tuple[int, int, int] | None:
+def _file_stamp(file: Path) -> tuple[int, ...] | None:
     try:
         status = file.stat()
     except OSError:
         return None
-    return status.st_ino, status.st_size, status.st_mtime_ns
+    # the last is also that of a change of owner or permissions
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

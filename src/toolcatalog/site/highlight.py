@@ -1,14 +1,14 @@
 """Syntax highlighting: code to HTML with colored tokens.
 
-A token is one of three elements, because a page has many of them: `b` is a key or a keyword, `i` a
-string, and `u` a number, a literal or a variable. Without the tags, the HTML is the escaped text.
+A token is one of three elements, because a page has many of them: `b` is a keyword, `i` a string,
+and `u` a number, a literal or a variable. Without the tags, the HTML is the escaped text.
 
-JSON is rendered from values. The definitions of a tool contain the same texts and schemas, which
-are highlighted once.
+JSON is rendered from values, and its keys are plain text: every second string of a schema is one.
+The definitions of a tool contain the same texts and schemas, which are highlighted once.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from toolcatalog.textutils import escape_hidden
 
 _STRING = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'
 _LITERAL = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
+_SEPARATOR = "\n\n"  # an empty line, which indented JSON does not have
 _KEYWORDS = "import|from|const|await|new|curl|print"
 _CODE_TOKEN = re.compile(rf"({_STRING}|'[^'\n]*')|\b({_KEYWORDS})\b(?!\.)|\$?\b[A-Z][A-Z_]{{3,}}\b")
 # the address of the API in snippets, which the script replaces if the page's server has the API
@@ -47,44 +48,47 @@ def highlight_json(value: Any) -> str:
     return _mark_json(_escape(text))
 
 
-def highlight_with_parts(value: Any, parts: Mapping[int, str]) -> str:
-    """Return a value as `highlight_json` does, with the HTML of values that are in `parts`.
-
-    `parts` contains HTML by the `id` of a value. The rest of the value must contain no number.
-    """
-    used: list[str] = []
-    frame = _replace_parts(value, parts, used)
-    first, *others = _render_frame(orjson.dumps(frame, option=orjson.OPT_INDENT_2))
-    html = [first.text]
-    for part, before, after in zip(used, (first, *others), others, strict=False):
-        html += part.replace("\n", before.line_break), after.text
-    return "".join(html)
-
-
-def _replace_parts(value: Any, parts: Mapping[int, str], used: list[str]) -> Any:
-    """Return a value with 0 in the place of each part, and append the HTML of these to `used`."""
-    if id(value) in parts:
-        used.append(parts[id(value)])
-        return 0
-    if isinstance(value, dict):
-        return {key: _replace_parts(inner, parts, used) for key, inner in value.items()}
-    return value
+def highlight_values(values: Iterable[Any]) -> list[str]:
+    """Return the HTML of several values, as `highlight_json` does for one."""
+    texts = [orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() for value in values]
+    return _mark_json(_escape(_SEPARATOR.join(texts))).split(_SEPARATOR)
 
 
 class FramePiece(NamedTuple):
-    """The HTML before a part or at the end, and a line break with the indentation of its line."""
+    """The HTML before a part, the part's name, and a line break with the indentation of its line.
+
+    The last piece of a frame has no part, and an empty name.
+    """
 
     text: str
+    part: str
     line_break: str
 
 
-@lru_cache(maxsize=256)
-def _render_frame(data: bytes) -> list[FramePiece]:
-    """Return the HTML around the parts of a value; few values differ in more than the parts."""
-    pieces = _mark_json(_escape(data.decode())).split("<u>0</u>")
+def make_frame(value: Any, names: Iterable[str]) -> list[FramePiece]:
+    """Return the HTML of a value around its parts.
+
+    The value has a 0 in the place of each part, and no other number; `names` are those of the
+    parts.
+    """
+    pieces = highlight_json(value).split("<u>0</u>")
     lines = [piece[piece.rfind("\n") + 1 :] for piece in pieces]
-    indents = [" " * (len(line) - len(line.lstrip())) for line in lines]
-    return [*map(FramePiece, pieces, ("\n" + indent for indent in indents))]
+    breaks = ["\n" + " " * (len(line) - len(line.lstrip())) for line in lines]
+    return [*map(FramePiece, pieces, [*names, ""], breaks)]
+
+
+def fill_frame(frame: Iterable[FramePiece], parts: Mapping[str, str]) -> str:
+    """Return the HTML of a frame with its parts, of which `parts` has the HTML by name."""
+    html: list[str] = []
+    indented: dict[tuple[str, str], str] = {}  # most parts occur several times
+    for text, name, line_break in frame:
+        html.append(text)
+        if name:
+            key = name, line_break
+            if key not in indented:
+                indented[key] = parts[name].replace("\n", line_break)
+            html.append(indented[key])
+    return "".join(html)
 
 
 def _escape(text: str) -> str:
@@ -99,14 +103,15 @@ def _mark_json(text: str) -> str:
     Between two quotes there is either a string or none, once escaped quotes are out of the way.
     This takes a third of the time of a regular expression for tokens.
     """
-    parts = text.replace("\\\\", "\1").replace('\\"', "\2").split('"')
-    outside = [*map(_mark_literals, parts[::2])]
-    tags = ["b" if after[:1] == ":" else "i" for after in outside[1:]]
+    masked = text.replace("\\\\", "\1").replace('\\"', "\2") if "\\" in text else text
+    parts = masked.split('"')
+    first, *outside = map(_mark_literals, parts[::2])
     tokens = [
-        f'{before}<{tag}>"{string}"</{tag}>'
-        for before, tag, string in zip(outside, tags, parts[1::2], strict=False)
+        f'"{string}"{after}' if after[:1] == ":" else f'<i>"{string}"</i>{after}'
+        for string, after in zip(parts[1::2], outside, strict=True)
     ]
-    return "".join([*tokens, outside[-1]]).replace("\2", '\\"').replace("\1", "\\\\")
+    html = first + "".join(tokens)
+    return html.replace("\2", '\\"').replace("\1", "\\\\") if masked is not text else html
 
 
 @lru_cache(maxsize=1 << 14)

@@ -1,7 +1,7 @@
 """The history of a tool: pairs of versions, their changes, and the texts that changed."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -13,7 +13,7 @@ from markupsafe import Markup
 from toolcatalog.diff import tool_changes
 from toolcatalog.diff.change import KINDS, Change, Kind, format_name
 from toolcatalog.exports import definitions
-from toolcatalog.parameters import children
+from toolcatalog.parameters import NESTING, children
 from toolcatalog.site import text_diff
 from toolcatalog.site.markdown import render_inline
 from toolcatalog.snapshot.format import Tool
@@ -29,24 +29,19 @@ _ALL_PAIRS = 8  # versions, at most, that are all compared with each other
 
 
 class ComparedVersion:
-    """A version of a tool with the texts that are compared, each made once."""
+    """A version of a tool with its schemas as text, made once."""
 
     def __init__(self, tool: Tool) -> None:
         self.tool = tool
 
     @cached_property
-    def texts(self) -> Mapping[str, str]:
-        """The descriptions, by the places that changes name."""
-        return dict(_list_texts(self.tool))
-
-    @cached_property
     def schema(self) -> str:
         """The schemas of the inputs and outputs, as indented JSON without descriptions."""
         schemas = {
-            "input": definitions.input_schema(self.tool.input_parameters),
-            "output": definitions.output_schema(self.tool.output_parameters),
+            "input": _without_texts(definitions.input_schema(self.tool.input_parameters)),
+            "output": _without_texts(definitions.output_schema(self.tool.output_parameters)),
         }
-        return orjson.dumps(_without_texts(schemas), option=orjson.OPT_INDENT_2).decode()
+        return orjson.dumps(schemas, option=orjson.OPT_INDENT_2).decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +74,8 @@ def _compare(
     older: ComparedVersion, newer: ComparedVersion, budget: text_diff.Budget
 ) -> Comparison:
     changes = tool_changes.compare_tools(older.tool, newer.tool)
-    items = "".join(_render_change(change, older, newer, budget) for change in changes)
+    texts = _changed_texts(older.tool, newer.tool), _changed_texts(newer.tool, older.tool)
+    items = "".join([_render_change(change, *texts, budget) for change in changes])
     schema = text_diff.diff_lines(older.schema, newer.schema, budget)
     return Comparison(
         older=older.tool.version,
@@ -97,13 +93,16 @@ def _render_counts(changes: Sequence[Change]) -> Markup:
 
 
 def _render_change(
-    change: Change, older: ComparedVersion, newer: ComparedVersion, budget: text_diff.Budget
+    change: Change,
+    old_texts: Mapping[str, str],
+    new_texts: Mapping[str, str],
+    budget: text_diff.Budget,
 ) -> str:
     """Render a change; if a description was reworded, with the difference of the texts."""
     place = escape(escape_hidden(change.location))
     text = f"{_badge(change.kind, change.kind)} <code>{place}</code> {render_inline(change.text)}"
     if change.kind == "text" and change.text.endswith("was reworded"):
-        old, new = older.texts.get(change.location, ""), newer.texts.get(change.location, "")
+        old, new = old_texts.get(change.location, ""), new_texts.get(change.location, "")
         if old != new:
             text += f'<p class="diff">{text_diff.diff_words(old, new, budget)}</p>'
     return f"<li>{text}</li>\n"
@@ -113,20 +112,26 @@ def _badge(kind: Kind, text: str) -> str:
     return f'<span class="badge {_BADGES[kind]}">{text}</span>'
 
 
-def _list_texts(tool: Tool) -> Iterator[tuple[str, str]]:
-    yield "description", tool.description
-    for prefix, parameters in (
-        ("input ", tool.input_parameters),
-        ("output ", tool.output_parameters),
+def _changed_texts(tool: Tool, other: Tool) -> dict[str, str]:
+    """Return the descriptions of a version, by the places that changes name.
+
+    Parameters that are equal in the other version are left out.
+    """
+    texts = {"description": tool.description}
+    for prefix, parameters, others in (
+        ("input ", tool.input_parameters, other.input_parameters),
+        ("output ", tool.output_parameters, other.output_parameters),
     ):
         for name, parameter in parameters.items():
-            yield from _list_parameter_texts(prefix + format_name(name), parameter)
+            if parameter != others.get(name):
+                _add_texts(texts, prefix + format_name(name), parameter)
+    return texts
 
 
-def _list_parameter_texts(place: str, parameter: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield place, parameter["description"]
+def _add_texts(texts: dict[str, str], place: str, parameter: Mapping[str, Any]) -> None:
+    texts[place] = parameter["description"]
     for steps, name, inner in children(parameter):
-        yield from _list_parameter_texts(place + _format_step(steps, name), inner)
+        _add_texts(texts, place + _format_step(steps, name), inner)
 
 
 def _format_step(steps: Sequence[Any], name: str) -> str:
@@ -141,17 +146,21 @@ def _format_step(steps: Sequence[Any], name: str) -> str:
             return f".{steps[0]}[{steps[1]}]"
 
 
-def _without_texts(value: Any) -> Any:
+def _without_texts(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema without descriptions, titles and examples, which have differences by word."""
+    return {
+        key: value if key not in NESTING else _without_inner_texts(key, value)
+        for key, value in schema.items()
+        if key not in _TEXT_KEYS
+    }
+
+
+def _without_inner_texts(key: str, value: Any) -> Any:
+    if key == "properties":
+        return {name: _without_texts(inner) for name, inner in value.items()}
     if isinstance(value, list):
         return [*map(_without_texts, value)]
-    if not isinstance(value, dict):
-        return value
-    if isinstance(value.get("properties"), dict):
-        inner = {name: _without_texts(one) for name, one in value["properties"].items()}
-        rest = {key: one for key, one in value.items() if key != "properties"}
-        return {**_without_texts(rest), "properties": inner}
-    return {key: _without_texts(one) for key, one in value.items() if key not in _TEXT_KEYS}
+    return _without_texts(value) if isinstance(value, Mapping) else value
 
 
 _TEXT_KEYS = frozenset(("description", "title", "examples"))

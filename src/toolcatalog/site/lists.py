@@ -176,7 +176,7 @@ def _render_cached_body(
 
 @lru_cache(maxsize=1 << 15)
 def _render_summary(description: str) -> str:
-    return str(markdown.render_inline(textutils.first_sentence(description)))
+    return markdown.render_inline(textutils.first_sentence(description))
 
 
 def _escape(text: str) -> str:

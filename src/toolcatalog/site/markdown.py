@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 
 import nh3
 from markdown_it import MarkdownIt
-from markupsafe import Markup
 
 from toolcatalog.textutils import ALWAYS_HIDDEN, escape_hidden
 
@@ -51,14 +50,13 @@ _PARAGRAPH_BREAK = re.compile(r"\n\n+")
 _MARKS = re.compile(r"[\n\r!$%&*+:<=>@\[\\\]^_`{}~#-]")  # characters where the parser stops
 
 
-def render_inline(text: str) -> Markup:
-    """Render a text within a line, such as the description of a parameter.
+def render_inline(text: str) -> str:
+    """Render a text within a line, such as the description of a parameter, to safe HTML.
 
     Paragraphs, lists and headings stay as written.
     """
     text = text.strip()
-    html = _escape(text) if _PLAIN.fullmatch(text) else _render_cached(_render_inline, text)
-    return Markup(html)  # noqa: S704 - escaped or sanitized
+    return _escape(text) if _PLAIN.fullmatch(text) else _render_cached(_render_inline, text)
 
 
 # names after the fence of a code block; other texts there are shown, because a model reads them
@@ -102,16 +100,18 @@ _LANGUAGES = frozenset(
 )
 
 
-def render_block(text: str) -> Markup:
-    """Render a block of text, such as the description of a tool, with the elements of `BLOCK_TAGS`.
+def render_block(text: str) -> str:
+    """Render a block of text, such as the description of a tool, to safe HTML with `BLOCK_TAGS`.
 
     An empty text gives an empty result.
     """
     text = text.rstrip()
     if not _PLAIN_BLOCK.fullmatch(text):
-        return Markup(_render_cached(_render_block, text))  # noqa: S704 - sanitized
-    paragraphs = _PARAGRAPH_BREAK.sub("</p>\n<p>", _escape(text))
-    return Markup(f"<p>{paragraphs}</p>")  # noqa: S704 - escaped
+        return _render_cached(_render_block, text)
+    html = _escape(text)
+    if "\n" in html:
+        html = _PARAGRAPH_BREAK.sub("</p>\n<p>", html)
+    return f"<p>{html}</p>"
 
 
 def preload() -> None:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -244,23 +244,23 @@ def render_tool(about: SiteInfo, toolkit: Toolkit, tool: Tool) -> bytes:
     The tool that replaces it always has a page too: the rules of the catalog require that.
     """
     root, old = tool_page.SITE_ROOT, tool.version != tool.available_versions[-1]
-    places = {
+    fields = {
         **tool_page.render_tool_fields(tool, toolkit, about.get("api", "")),
         "scopes": _label_links(root, "scopes", tool.scopes, old),
         "tags": _label_links(root, "tags", tool.tags, old),
     }
-    pieces = [*_split_tool_template(tuple(about.items()), old, tuple(places))]
-    pieces[1::2] = [places[name] for name in pieces[1::2]]
-    return "".join(pieces).encode()
+    encoded = {"": b""} | {name: html.encode() for name, html in fields.items()}
+    fixed, names = _split_tool_template(tuple(about.items()), old, tuple(fields))
+    return b"".join(chain.from_iterable(zip(fixed, map(encoded.__getitem__, names), strict=True)))
 
 
 @lru_cache(maxsize=8)
 def _split_tool_template(
     about: tuple[tuple[str, str], ...], old: bool, placeholders: tuple[str, ...]
-) -> Sequence[str]:
-    """Return the rendered tool template in pieces: HTML and placeholder names, alternating.
+) -> tuple[Sequence[bytes], Sequence[str]]:
+    """Return the rendered tool template in pieces, and the placeholders after each of them.
 
-    The HTML is the same on all tool pages of a site.
+    The pieces are the same on all tool pages of a site. The last placeholder is empty.
     """
     marks = {name: f"\0{name}\0" for name in placeholders}
     html = (
@@ -268,7 +268,8 @@ def _split_tool_template(
         .get_template("tool.html")
         .render(root=tool_page.SITE_ROOT, about=dict(about), old=old, **marks)
     )
-    return re.split(f"\0({'|'.join(placeholders)})\0", html)
+    pieces = [*re.split(f"\0({'|'.join(placeholders)})\0", html), ""]
+    return [piece.encode() for piece in pieces[::2]], pieces[1::2]
 
 
 def render_history(about: SiteInfo, toolkit: Toolkit, versions: Sequence[Tool]) -> bytes:
@@ -381,8 +382,8 @@ def _load_environment() -> "jinja2.Environment":
     made.filters |= {
         "day": lists.format_day,
         "summary": first_sentence,
-        "inline": markdown.render_inline,
-        "block": markdown.render_block,
+        "inline": _inline_markup,
+        "block": _block_markup,
         "host": _host,
         "links": _parse_links,
     }
@@ -420,6 +421,14 @@ def _render_logo(toolkit: Toolkit, root: str) -> Markup:
 
 def _render_identifier(name: str, attributes: str = "") -> Markup:
     return Markup(lists.render_identifier(name, attributes))  # noqa: S704 - the name is escaped
+
+
+def _inline_markup(text: str) -> Markup:
+    return Markup(markdown.render_inline(text))  # noqa: S704 - escaped or sanitized
+
+
+def _block_markup(text: str) -> Markup:
+    return Markup(markdown.render_block(text))  # noqa: S704 - escaped or sanitized
 
 
 def _host(url: str) -> str:

@@ -12,10 +12,8 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
-from markupsafe import Markup
-
 from toolcatalog.encoding import dump_json
-from toolcatalog.parameters import children
+from toolcatalog.parameters import NESTING, children
 from toolcatalog.site import lists, markdown
 from toolcatalog.textutils import escape_hidden
 
@@ -35,26 +33,22 @@ _WORDS = {  # other limits
     "default": "default",
 }
 _FLAGS = {"uniqueItems": "no duplicates", "nullable": "may be null"}
-LIMIT_KEYS = frozenset(
-    (*(key for low, high, _ in _RANGES for key in (low, high)), *_WORDS, *_FLAGS)
-)
+_RANGE_KEYS = frozenset(key for low, high, _ in _RANGES for key in (low, high))
+LIMIT_KEYS = _RANGE_KEYS.union(_WORDS, _FLAGS)
+_FACT_KEYS = LIMIT_KEYS.union(("enum", "examples"))
 _MAX_ANCHOR_LENGTH = 500  # characters; a longer one becomes a digest, or pages could be huge
 _MAX_VALUES = 12  # values of an enum that are shown at once
 
 
-def render_parameters(parameters: Mapping[str, ServedParameter], anchor: str) -> Markup:
+def render_parameters(parameters: Mapping[str, ServedParameter], anchor: str) -> str:
     """Render parameters in their served form as a list, required ones first.
 
     Catalog texts are escaped. No parameters give an empty result.
     """
-    return Markup(_render_list(parameters, anchor))  # noqa: S704 - all parts are escaped
-
-
-def _render_list(parameters: Mapping[str, ServedParameter], anchor: str) -> str:
     if not parameters:
         return ""
     items = sorted(parameters.items(), key=lambda item: not item[1].get("required"))
-    body = "".join(_render_item(name, it, _join_anchor(anchor, name)) for name, it in items)
+    body = "".join([_render_item(name, it, _join_anchor(anchor, name)) for name, it in items])
     return f'<ul class="params">\n{body}</ul>'
 
 
@@ -77,34 +71,38 @@ def _render_item(name: str, parameter: ServedParameter, anchor: str) -> str:
     required = " <strong>required</strong>" if parameter.get("required") else ""
     target = anchor.replace("%", "%25")
     code = lists.render_identifier(name)
-    head = f'<a href="#{target}">{code}</a> <span>{escape(_format_type(parameter))}</span>'
+    head = f'<a href="#{target}">{code}</a> <span>{_render_type(parameter)}</span>'
     body = _render_description(parameter, anchor)
     return f'<li id="{anchor}"><p class="param">{head}{required}</p>{body}</li>\n'
 
 
-def _format_type(parameter: ServedParameter) -> str:
-    items = parameter.get("items")
-    return (
-        f"{parameter['type']} of {items['type']}"
-        if parameter["type"] == "array" and isinstance(items, Mapping)
-        else str(parameter["type"])
-    )
+def _render_type(parameter: ServedParameter) -> str:
+    kind, items = str(parameter["type"]), parameter.get("items")
+    if kind == "array" and isinstance(items, Mapping):
+        kind = f"array of {items['type']}"
+    return kind if kind.isalpha() else escape(kind)
 
 
 def _render_description(parameter: ServedParameter, anchor: str) -> str:
-    return "".join(
-        (
-            markdown.render_block(parameter["description"]),
-            _render_limits(parameter),
-            *_render_nested(parameter, anchor),
-        )
-    )
+    """Render everything about a parameter but its name and type.
+
+    Most parameters are not nested, and many have no limits.
+    """
+    html = markdown.render_block(parameter["description"])
+    if not _FACT_KEYS.isdisjoint(parameter):
+        html += _render_limits(parameter)
+    return html if NESTING.isdisjoint(parameter) else html + _render_nested(parameter, anchor)
 
 
-def _render_nested(parameter: ServedParameter, anchor: str) -> Iterator[str]:
+def _render_nested(parameter: ServedParameter, anchor: str) -> str:
+    return "".join(_list_nested(parameter, anchor))
+
+
+def _list_nested(parameter: ServedParameter, anchor: str) -> Iterator[str]:
     """Yield the folded HTML of each nested description of a parameter."""
     if properties := parameter.get("properties"):
-        yield _render_details(_count_fields(properties), _render_list(properties, f"{anchor}."))
+        fields = render_parameters(properties, f"{anchor}.")
+        yield _render_details(_count_fields(properties), fields)
     branch = 0
     for steps, _, description in children(parameter):
         match steps[0]:
@@ -145,9 +143,10 @@ def _list_limits(parameter: ServedParameter) -> Iterator[str]:
 
 
 def _list_constraints(parameter: ServedParameter) -> Iterator[str]:
-    for low, high, unit in _RANGES:
-        if low in parameter or high in parameter:
-            yield _format_range(parameter.get(low), parameter.get(high), unit)
+    if not _RANGE_KEYS.isdisjoint(parameter):
+        for low, high, unit in _RANGES:
+            if low in parameter or high in parameter:
+                yield _format_range(parameter.get(low), parameter.get(high), unit)
     for key, words in _WORDS.items():
         if key in parameter:
             yield f"{words} {_render_value(parameter[key])}"

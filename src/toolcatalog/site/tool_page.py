@@ -5,7 +5,8 @@ rendered once per site. The rest is rendered here by plain functions, because a 
 several times as long.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
@@ -16,6 +17,7 @@ from toolcatalog import textutils
 from toolcatalog.exports import definitions
 from toolcatalog.exports.definitions import Definition
 from toolcatalog.site import highlight, lists, logos, markdown
+from toolcatalog.site.highlight import FramePiece
 from toolcatalog.site.parameter_list import render_parameters
 from toolcatalog.snapshot.format import Tool, Toolkit
 
@@ -35,6 +37,9 @@ _ANY_TOOL = Tool(
     input_parameters={},
     output_parameters={},
 )
+
+_TEXT_PARTS = ("name", "title", "description")  # keys of definitions
+_SCHEMA_PARTS = ("properties", "required")
 
 _EFFECTS = {  # by tag
     "destructiveHint": '<span class="badge danger">destructive</span>',
@@ -70,7 +75,7 @@ def render_tool_fields(tool: Tool, toolkit: Toolkit, api: str) -> dict[str, str]
         "inputs": render_parameters(tool.input_parameters, "input-") or "<p>None.</p>",
         "outputs": render_parameters(tool.output_parameters, "output-") or "<p>Not described.</p>",
         "requests": _render_requests(tool, api),
-        "definitions": "".join(_render_definitions(forms)),
+        "definitions": _render_definitions(forms),
     }
 
 
@@ -141,22 +146,67 @@ def _render_request_template(api: str) -> str:
     return "".join(panels)
 
 
-def _render_definitions(forms: Sequence[Definition]) -> Iterator[str]:
-    parts = {id(value): highlight.highlight_json(value) for value in _shared_values(forms)}
-    for form in forms:
-        yield _render_panel(
-            form.name, form.title, highlight.highlight_with_parts(form.value, parts)
-        )
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What the definitions of a tool look like around its texts and schemas.
+
+    `parts` has the names of these. Tools with equal parts and annotations differ in nothing else,
+    so the definitions themselves are not compared.
+    """
+
+    parts: tuple[str, ...]
+    annotations: tuple[tuple[str, bool], ...]
+    forms: Sequence[Definition] = field(compare=False)
 
 
-def _shared_values(forms: Sequence[Definition]) -> list[Any]:
-    """Return the texts and parts of schemas that several definitions contain."""
-    mcp = next(form.value for form in forms if form.name == "mcp")
-    schemas = [mcp[name] for name in ("inputSchema", "outputSchema") if name in mcp]
-    parts = [
-        schema[key] for schema in schemas for key in ("properties", "required") if key in schema
-    ]
-    return [mcp["name"], mcp["title"], mcp["description"], *parts]
+def _render_definitions(forms: Sequence[Definition]) -> str:
+    parts, mcp = _shared_parts(forms), _mcp_form(forms)
+    html = dict(zip(parts, highlight.highlight_values(parts.values()), strict=True))
+    shape = _Shape(tuple(parts), tuple(mcp.get("annotations", {}).items()), forms)
+    return highlight.fill_frame(_make_frame(shape), html)
+
+
+@lru_cache(maxsize=256)
+def _make_frame(shape: _Shape) -> list[FramePiece]:
+    """Return the HTML of all definitions around their parts."""
+    pieces: list[FramePiece] = []
+    for form in shape.forms:
+        head, tail = _render_panel(form.name, form.title, "\0").split("\0")
+        names: list[str] = []
+        value = _replace_parts(form.value, "inputSchema", names)
+        first, *others = highlight.make_frame(value, names)
+        pieces += [first._replace(text=head + first.text), *others, FramePiece(tail, "", "")]
+    return pieces
+
+
+def _replace_parts(value: Mapping[str, Any], schema: str, names: list[str]) -> dict[str, Any]:
+    """Return a definition with 0 in the place of each part, and append their names to `names`."""
+    frame: dict[str, Any] = {}
+    for key, inner in value.items():
+        if key in _TEXT_PARTS or key in _SCHEMA_PARTS:
+            names.append(key if key in _TEXT_PARTS else f"{schema}.{key}")
+            frame[key] = 0
+        elif isinstance(inner, Mapping):
+            inner_schema = key if key == "outputSchema" else schema
+            frame[key] = _replace_parts(inner, inner_schema, names)
+        else:
+            frame[key] = inner
+    return frame
+
+
+def _mcp_form(forms: Sequence[Definition]) -> Mapping[str, Any]:
+    return next(form.value for form in forms if form.name == "mcp")
+
+
+def _shared_parts(forms: Sequence[Definition]) -> dict[str, Any]:
+    """Return the texts and parts of schemas that several definitions contain, by name."""
+    mcp = _mcp_form(forms)
+    parts = {name: mcp[name] for name in _TEXT_PARTS}
+    for schema in ("inputSchema", "outputSchema"):
+        for key in _SCHEMA_PARTS:
+            if key in mcp.get(schema, ()):
+                parts[f"{schema}.{key}"] = mcp[schema][key]
+    return parts
 
 
 def _render_panel(name: str, title: str, html: str) -> str:

@@ -34,10 +34,10 @@ def indented(value: Any) -> str:
 
 
 def test_tokens_of_json() -> None:
-    """Keys, strings, and numbers with literals."""
+    """Strings, and numbers with literals; keys are plain."""
     value = {"a": "b", "list": [1, -2.5, True, None, "true 1"]}
     assert highlight.highlight_json(value) == (
-        '{\n  <b>"a"</b>: <i>"b"</i>,\n  <b>"list"</b>: [\n    <u>1</u>,\n    <u>-2.5</u>,\n'
+        '{\n  "a": <i>"b"</i>,\n  "list": [\n    <u>1</u>,\n    <u>-2.5</u>,\n'
         '    <u>true</u>,\n    <u>null</u>,\n    <i>"true 1"</i>\n  ]\n}'
     )
 
@@ -53,17 +53,27 @@ def test_strings_with_quotes_and_markup(text: str) -> None:
     """A quote in a string does not end it, and markup stays text."""
     html = highlight.highlight_json({text: text})
     assert text_of(html) == indented({text: text})
-    assert len(re.findall("<[biu]>", html)) == 2
+    assert len(re.findall("<[biu]>", html)) == 1
+
+
+@given(st.lists(JSON_VALUES, min_size=1, max_size=4))
+def test_values_that_are_highlighted_together(values: list[Any]) -> None:
+    """Each looks as it does alone."""
+    assert highlight.highlight_values(values) == [*map(highlight.highlight_json, values)]
 
 
 @given(st.dictionaries(st.text(), JSON_VALUES, min_size=1, max_size=4), st.text())
-def test_parts_that_are_highlighted_before(properties: dict[str, Any], name: str) -> None:
-    """The result is the same as without parts, wherever they are."""
-    required = ["a"]
-    parts = {id(value): highlight.highlight_json(value) for value in (name, properties, required)}
-    schema = {"properties": properties, "required": required}
-    for value in ({"name": name, "strict": True, "function": {"parameters": schema}}, schema):
-        assert highlight.highlight_with_parts(value, parts) == highlight.highlight_json(value)
+def test_a_frame_with_its_parts(properties: dict[str, Any], name: str) -> None:
+    """The result is the same as without a frame, wherever the parts are."""
+    values = {"name": name, "properties": properties, "required": ["a"]}
+    parts = {part: highlight.highlight_json(value) for part, value in values.items()}
+
+    def make_value(part_values: dict[str, Any]) -> dict[str, Any]:
+        schema = {key: part_values[key] for key in ("properties", "required")}
+        return {"function": {"name": part_values["name"], "parameters": schema}, "strict": True}
+
+    frame = highlight.make_frame(make_value(dict.fromkeys(values, 0)), values)
+    assert highlight.fill_frame(frame, parts) == highlight.highlight_json(make_value(values))
 
 
 def test_code() -> None:

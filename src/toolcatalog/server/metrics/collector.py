@@ -46,7 +46,7 @@ _EVENT_METRICS = {
         "toolcatalog_snapshot_refused",
         "Incomplete new snapshots, by each process; the previous one stayed.",
     ),
-    CACHE_HITS: ("toolcatalog_answer_cache_hits", "List and session answers from the cache."),
+    CACHE_HITS: ("toolcatalog_answer_cache_hits", "API answers from the cache."),
     CACHE_MISSES: (
         "toolcatalog_answer_cache_misses",
         "List and session answers that were computed.",

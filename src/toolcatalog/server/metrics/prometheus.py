@@ -14,6 +14,7 @@ A browser on this machine must not fetch the metrics for a page of another origi
 response here has a CORS header.
 """
 
+import contextlib
 import ipaddress
 import re
 import socket
@@ -21,7 +22,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from socketserver import ThreadingMixIn
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from starlette.concurrency import run_in_threadpool
@@ -41,7 +42,9 @@ if TYPE_CHECKING:
 
 # top-level domains that are reserved, or private by use, and those of a cluster
 _PRIVATE_SUFFIXES = (".localhost", ".local", ".internal", ".svc", ".test", ".home.arpa")
-_TIMEOUT = 10.0  # seconds for a scrape to send its request
+_TIMEOUT = 10.0  # seconds for a scrape to send its request and read the response
+# at once: each takes a thread, and a file descriptor of those reserved for the server
+MAX_CONNECTIONS = 16
 ReadAllCounts = Callable[[], Sequence[CounterValues]]  # the current counts of all processes
 ReadCounts = Callable[[], CounterValues]  # the current counts of one process
 
@@ -114,14 +117,15 @@ def serve_metrics(read_all: ReadAllCounts, listener: socket.socket) -> None:
 
 
 class _MetricsHandler(WSGIRequestHandler):
-    timeout = _TIMEOUT
-
     def log_message(self, *args: object) -> None:
         """Log nothing: a scrape every few seconds is not worth a line."""
 
 
 class _MetricsServer(ThreadingMixIn, WSGIServer):
-    """The standard library's WSGI server, on a socket that is already listening."""
+    """The standard library's WSGI server, on a socket that is already listening.
+
+    A connection beyond the maximum is closed at once, and every other one after the timeout.
+    """
 
     daemon_threads = True
 
@@ -132,6 +136,40 @@ class _MetricsServer(ThreadingMixIn, WSGIServer):
         # the base class would look up a host name in the DNS
         self.server_name, self.server_port = listener.getsockname()[:2]
         self.setup_environ()
+        self._free = threading.Semaphore(MAX_CONNECTIONS)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer a request in a thread, if one is free."""
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # no more threads may be started
+            self._free.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer a request, and end its connection after the timeout."""
+        timer = threading.Timer(_TIMEOUT, _shut_down, [request])
+        timer.daemon = True
+        try:
+            timer.start()
+            super().process_request_thread(request, client_address)
+        except RuntimeError:  # no more threads may be started
+            self.shutdown_request(request)
+        finally:
+            timer.cancel()
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Report nothing: a client that goes away is no error of the server."""
+
+
+def _shut_down(connection: socket.socket) -> None:
+    """End a connection; a thread that waits for it goes on."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 PATH = "/metrics"

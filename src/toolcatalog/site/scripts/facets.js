@@ -233,6 +233,10 @@ function startFacets() {
     show();
   };
   form.addEventListener("submit", (event) => event.preventDefault());
+  const more = form.querySelector(".facets-more"); // shown on small screens
+  more.addEventListener("click", () =>
+    more.setAttribute("aria-expanded", String(more.getAttribute("aria-expanded") !== "true"))
+  );
   form.addEventListener("input", (event) => {
     state = readForm(form);
     keep(state, event.target.name === "q");

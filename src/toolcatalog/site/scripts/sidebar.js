@@ -21,12 +21,15 @@ function sideItem(tool, current) {
   return make("li", {}, make("a", attributes, tool.name));
 }
 
-/** The tools by subject, those without one last. */
+/** The tools by subject, large groups first; then those without one, then deprecated ones. */
 function sideGroups(tools) {
   const groups = new Map();
-  for (const tool of tools) groups.set(tool.group, [...(groups.get(tool.group) || []), tool]);
+  for (const tool of tools.filter((one) => !(one.flags & DEPRECATED)))
+    groups.set(tool.group, [...(groups.get(tool.group) || []), tool]);
   const size = ([name, members]) => (name ? members.length : 0);
-  return [...groups].sort((one, other) => size(other) - size(one));
+  const sorted = [...groups].sort((one, other) => size(other) - size(one));
+  const deprecated = tools.filter((one) => one.flags & DEPRECATED);
+  return deprecated.length ? [...sorted, ["deprecated", deprecated]] : sorted;
 }
 
 function fillSide(nav, tools) {
