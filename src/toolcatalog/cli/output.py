@@ -111,13 +111,13 @@ def format_problems(
         yield "\n", ""
     severities = Counter(problem.severity for problem in problems)
     counts = ", ".join(
-        _pluralize(severities[severity], severity)
+        pluralize(severities[severity], severity)
         for severity in _SEVERITY_COLORS
         if severities[severity]
     )
     path_count = len({problem.path for problem in problems})
     yield (
-        f"{counts} in {_pluralize(path_count, 'file')}, of {_pluralize(file_count, 'file')} read."
+        f"{counts} in {pluralize(path_count, 'file')}, of {pluralize(file_count, 'file')} read."
         f" {note}".rstrip()
         + "\n",
         "bold",
@@ -197,7 +197,3 @@ def _cell_width(text: str) -> int:
 
 def _load_rich_cells() -> ModuleType:
     return importlib.import_module("rich.cells")
-
-
-def _pluralize(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -8,7 +8,7 @@ because a failed comparison is not the same as no change.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from toolcatalog.diff import tool_changes
 from toolcatalog.diff.change import KINDS, Change, Kind, describe_value_change
@@ -24,16 +24,7 @@ Status = Literal[
     "deprecated",
     "deprecation",
 ]
-STATUSES: tuple[Status, ...] = (
-    "not compared",
-    "removed",
-    "version removed",
-    "changed",
-    "new version",
-    "added",
-    "deprecated",
-    "deprecation",
-)
+STATUSES: tuple[Status, ...] = get_args(Status)
 
 
 class ToolVersionKey(NamedTuple):

@@ -20,7 +20,7 @@ from xml.etree import ElementTree as ET
 from toolcatalog import __version__
 from toolcatalog.encoding import dump_json
 from toolcatalog.errors import Problem
-from toolcatalog.textutils import escape_hidden
+from toolcatalog.textutils import escape_hidden, pluralize
 
 # worst first, with GitHub's name for each
 _SEVERITIES = {"error": "error", "warning": "warning", "note": "notice"}
@@ -49,7 +49,7 @@ def format_counts(problems: Iterable[Problem]) -> str:
     For example `2 errors, 1 warning`, or `no problems`.
     """
     counts = Counter(problem.severity for problem in problems)
-    parts = [_format_count(counts[level], level) for level in _SEVERITIES if counts[level]]
+    parts = [pluralize(counts[level], level) for level in _SEVERITIES if counts[level]]
     return ", ".join(parts) or "no problems"
 
 
@@ -74,7 +74,7 @@ def render_github(
             f"{format_counts(hidden)} more than GitHub shows next to the files: all of them are in "
             "the summary of this step."
         )
-    lines.append(f"{format_counts(ordered)}, {_format_count(file_count, 'file')} read.")
+    lines.append(f"{format_counts(ordered)}, {pluralize(file_count, 'file')} read.")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -85,7 +85,7 @@ def render_summary(
 
     The list is cut, with a note, at the size that GitHub accepts.
     """
-    counts = f"{format_counts(problems)}, {_format_count(file_count, 'file')} read"
+    counts = f"{format_counts(problems)}, {pluralize(file_count, 'file')} read"
     next_step = _next_step(problems, changed_paths)
     parts = [f"### `toolcatalog check`: {counts}\n\n{next_step}\n"]
     size, listed_count = len(parts[0].encode()) + _SUMMARY_RESERVE, 0
@@ -137,7 +137,7 @@ def render_sarif(
 def _sarif_notes(hidden_count: int) -> list[dict[str, Any]]:
     if not hidden_count:
         return []
-    count = _format_count(hidden_count, "problem")
+    count = pluralize(hidden_count, "problem")
     text = f"{count} more than code scanning takes: run `toolcatalog check`"
     return [{"level": "warning", "message": {"text": text}}]
 
@@ -156,14 +156,10 @@ def render_junit(
     suite = ET.SubElement(root, "testsuite", {"name": "toolcatalog check", **totals})
     for group in groups:
         _add_problem_case(suite, group)
-    others = _format_count(max(0, file_count - len(groups)), "file")
+    others = pluralize(max(0, file_count - len(groups)), "file")
     _add_testcase(suite, f"{others} without problems")
     ET.indent(root, space="")
     return f"{_XML_DECLARATION}{ET.tostring(root, encoding='unicode')}\n"
-
-
-def _format_count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _rank(problem: Problem) -> int:
