@@ -549,6 +549,30 @@ def test_servers_share_a_cache(follower: Follower, publish: Publish, small_build
     assert named(follower.cache) == first
 
 
+def test_locked_cache_is_reported(
+    follower: Follower, publish: Publish, small_build: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A poll without the lock is no success, and many of them in a row are an error."""
+    caplog.set_level(logging.INFO)
+    publish(small_build)
+    follower.cache.mkdir()
+    with files.lock(follower.cache / ".lock"):
+        follower.poll()
+        assert (follower.last_success, follower.failed_polls, follower.last_error) == (0, 0, "")
+        for _ in range(60):
+            follower.poll()
+        assert follower.last_success == 0
+        assert follower.failed_polls > 10
+        assert "has been locked for" in follower.last_error
+    follower.poll()
+    assert follower.last_success > 0
+    assert (
+        len([record for record in caplog.records if "has been locked for" in record.getMessage()])
+        == 1
+    )
+    assert "again." in caplog.text
+
+
 def test_default_cache_depends_on_the_address(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -35,6 +35,7 @@ from toolcatalog.system import files, threads
 
 # approximate seconds between two polls, so that a new pointer is noticed within two seconds
 POLL_INTERVAL = 1.5
+_LOCK_FILE = ".lock"
 KEPT_SNAPSHOTS = 3  # number of snapshots in a cache
 _JOBS = 16  # parallel downloads
 MAX_SNAPSHOT_SIZE = 8 << 30  # default limit in bytes of a snapshot to download
@@ -42,6 +43,7 @@ MAX_SNAPSHOT_SIZE = 8 << 30  # default limit in bytes of a snapshot to download
 # not be fetched or written.
 _MAX_REJECTION_DELAY, _MAX_RETRY_DELAY = 3600.0, 60.0
 _MAX_REMEMBERED_FAILURES = 16  # remembered failures; with this many, new snapshots are delayed too
+_MAX_BLOCKED_POLLS = 40  # polls without the lock until it is an error: about a minute
 _MAX_POLL_DELAY = 10.0  # maximum seconds between two polls while the store is unreachable
 # Maximum share by which a delay is shortened, so that replicas that were started together do
 # not poll together.
@@ -165,6 +167,7 @@ class Follower:
         self._pointer_tag: ObjectTag | None = None
         self._failures = _FailedDownloads(interval)
         self._poll_backoff = _Backoff(interval, _MAX_POLL_DELAY)
+        self._blocked_polls = 0  # polls since the cache could be locked
         self._stopped = threading.Event()
 
     def has_snapshot(self) -> bool:
@@ -202,19 +205,33 @@ class Follower:
     def poll(self) -> None:
         """Poll the store once and follow it.
 
-        Never raises: an error is logged once, and the local snapshot stays in service.
+        Never raises: an error is logged once, and the local snapshot stays in service. A poll while
+        another server on this machine updates the cache has no outcome, unless that takes long.
         """
         try:
             self.cache.mkdir(parents=True, exist_ok=True)
-            with files.lock(self.cache / ".lock") as is_ours:
-                if is_ours:  # otherwise another server on this machine updates this folder
+            with files.lock(self.cache / _LOCK_FILE) as is_locked:
+                if is_locked:
+                    self._blocked_polls = 0
                     self._check_pointer()
-            self._record_outcome("")
+                else:
+                    self._record_blocked()
+            if is_locked:
+                self._record_outcome("")
         except (ToolcatalogError, OSError) as error:
             self._record_outcome(_format_error(error, self.cache))
         except Exception:  # noqa: BLE001 - keep serving; the next poll may succeed
             _log.exception("Following %s failed", self._storage.url)
             self._record_outcome("This is a bug in toolcatalog.")
+
+    def _record_blocked(self) -> None:
+        """Count a poll without the lock. Raises StoreError if there were too many in a row."""
+        self._blocked_polls += 1
+        if self._blocked_polls >= _MAX_BLOCKED_POLLS:
+            raise StoreError(
+                f"{self.cache / _LOCK_FILE} has been locked for {_MAX_BLOCKED_POLLS} polls: find "
+                "the process that has it open, such as another server that fetches a snapshot."
+            )
 
     def _record_outcome(self, error: str) -> None:
         """Record the outcome of a poll; log it if it is new."""

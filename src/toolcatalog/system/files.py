@@ -26,6 +26,7 @@ except ImportError:  # pragma: no cover - there are no advisory locks to take on
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _NEW_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_LOCK_MODE = 0o600
 _POLL_INTERVAL = 0.02  # seconds between two attempts to lock
 SEAL_LINE_SIZE = 2 * seals.SEAL_SIZE + 1  # bytes of the seal line
 _TEMPORARY_NAME = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
@@ -343,16 +344,25 @@ def replace_symlink(link: Path, target: str) -> None:
 def lock(path: Path, timeout: float = 0.0) -> Iterator[bool]:
     """Lock a file; yield False if another process still has the lock after `timeout` seconds.
 
-    The lock ends with the process. Raises OSError if the path is a symbolic link.
+    The lock ends with the process. Only the owner may open the file, because whoever may read
+    a file may lock it. Raises OSError if the path is a symbolic link.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC | _NO_LINK
-    with open(os.open(path, flags, 0o666), "a") as file:
+    with open(os.open(path, flags, _LOCK_MODE), "a") as file:
+        _narrow_lock_mode(file.fileno())
         deadline = time.monotonic() + timeout
         is_locked = _try_lock(file.fileno())
         while not is_locked and time.monotonic() < deadline:
             time.sleep(_POLL_INTERVAL)
             is_locked = _try_lock(file.fileno())
         yield is_locked
+
+
+def _narrow_lock_mode(handle: int) -> None:
+    """Set the mode of a lock file of this account, which older versions left to the umask."""
+    status = os.fstat(handle)
+    if fcntl and stat.S_IMODE(status.st_mode) != _LOCK_MODE and status.st_uid == os.geteuid():
+        os.fchmod(handle, _LOCK_MODE)
 
 
 def _try_lock(handle: int) -> bool:

@@ -211,3 +211,19 @@ def test_lock_belongs_to_one_process(tmp_path: Path) -> None:
     with files.lock(lock) as got_it:
         assert got_it
     assert os.access(lock, os.R_OK)
+
+
+@pytest.mark.parametrize("mode", [None, 0o644, 0o666])
+def test_lock_files_are_only_for_their_owner(mode: int | None, tmp_path: Path) -> None:
+    """Another account that may read the file could lock it; an older file is narrowed."""
+    lock = tmp_path / "lock"
+    if mode:
+        lock.touch()
+        lock.chmod(mode)
+    previous = os.umask(0)
+    try:
+        with files.lock(lock) as is_locked:
+            assert is_locked
+            assert lock.stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(previous)
