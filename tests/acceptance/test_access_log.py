@@ -4,6 +4,7 @@ import asyncio
 import errno
 import json
 import os
+import re
 import resource
 import socket
 import subprocess
@@ -182,6 +183,27 @@ def test_server_log_never_contains_a_key() -> None:
     )
     assert result.stderr.count("tc_[redacted]") == 2
     assert key[3:12] not in result.stderr
+
+
+def test_no_message_forges_a_line_of_the_server_log() -> None:
+    """Names in a snapshot and messages of Redis are logged, in either format."""
+    forged = "x\n2026-01-01 00:00:00,000 INFO toolcatalog.server: forged\x1b[2J\x9b"
+    program = (
+        "import logging, sys\n"
+        "from toolcatalog.server.server_log import LogSettings, configure_logging\n"
+        "configure_logging(LogSettings(format=sys.argv[2]))\n"
+        "log = logging.getLogger('toolcatalog.following')\n"
+        "log.warning('%s', sys.argv[1])\n"
+        "try:\n"
+        "    raise ValueError(sys.argv[1])\n"
+        "except ValueError:\n"
+        "    log.exception('failed')\n"
+    )
+    for output_format in ("text", "json"):
+        command = [sys.executable, "-c", program, forged, output_format]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]|^2026-01-01", done.stderr, re.MULTILINE)
+        assert "forged" in done.stderr
 
 
 def test_each_request_has_exactly_one_line(shipped_build: Path, tmp_path: Path) -> None:
@@ -383,6 +405,14 @@ def test_line_length_is_at_most_one_pipe_write() -> None:
         assert (
             json.loads(result)["path"].encode("latin-1") == path[: len(json.loads(result)["path"])]
         )
+
+
+def test_line_has_no_control_characters() -> None:
+    """A terminal that shows the log may interpret those above ASCII too."""
+    path = bytes(range(256))
+    line = format_line(ENTRY._replace(path=path))
+    assert not re.search("[\x00-\x1f\x7f-\x9f]", line.decode().removesuffix("\n"))
+    assert json.loads(line)["path"].encode("latin-1") == path
 
 
 @pytest.mark.parametrize("client", ["", "A" * 50_000, "unknown", "127.0.0.1:80", "tc_key"])

@@ -11,6 +11,7 @@ import click
 
 from toolcatalog import names
 from toolcatalog.cli import output
+from toolcatalog.system.log_format import TextFormatter
 
 _MAX_COMPLETIONS = 1000  # slugs offered at once: more than anyone reads
 _LOG_FORMAT = "%(levelname)s %(name)s: %(message)s"
@@ -156,7 +157,9 @@ def _set_verbose(
 ) -> None:
     if value and "toolcatalog.verbose" not in context.meta:
         context.meta["toolcatalog.verbose"] = True
-        logging.basicConfig(format=_LOG_FORMAT)
+        handler = logging.StreamHandler()
+        handler.setFormatter(TextFormatter(_LOG_FORMAT))
+        logging.basicConfig(handlers=[handler])
         logging.getLogger("toolcatalog").setLevel(logging.DEBUG)
 
 

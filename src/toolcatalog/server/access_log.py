@@ -12,6 +12,7 @@ import contextlib
 import ipaddress
 import logging
 import os
+import re
 import select
 import stat
 import threading
@@ -38,6 +39,7 @@ _MAX_PATH_LENGTH = 2048  # bytes of a path with its query
 _PIPE_WRITE_SIZE = select.PIPE_BUF if hasattr(select, "PIPE_BUF") else 512
 _SHORT_PATH_LENGTH = 256  # bytes of a path if the line would be larger than that
 _CLOSE_TIMEOUT = 2.0  # seconds that `close` waits for the last lines
+_CONTROL = re.compile(rb"\x7f|\xc2[\x80-\x9f]")  # control characters that orjson does not escape
 _log = logging.getLogger("toolcatalog.server")
 
 
@@ -66,7 +68,7 @@ class AccessLogEntry(NamedTuple):
 def format_line(entry: AccessLogEntry) -> bytes:
     """Return the line of a request, with its line break.
 
-    JSON strings escape whatever a client sent that could end a line.
+    JSON strings escape whatever a client sent that could end a line or control a terminal.
     """
     whole = _format_json(entry, _MAX_PATH_LENGTH)
     return whole if len(whole) <= _PIPE_WRITE_SIZE else _format_json(entry, _SHORT_PATH_LENGTH)
@@ -90,7 +92,8 @@ def _format_json(entry: AccessLogEntry, max_path_length: int) -> bytes:
     }
     if entry.traceparent is not None:
         fields["traceparent"] = entry.traceparent.decode("latin-1")
-    return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
+    line = orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
+    return _CONTROL.sub(lambda match: b"\\u%04x" % ord(match[0].decode()), line)
 
 
 def _valid_address(text: str) -> str | None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Literal, NamedTuple, get_args
 
 from toolcatalog.keys.api_keys import redact
+from toolcatalog.system.log_format import TextFormatter
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["text", "json"]
@@ -36,8 +37,8 @@ def configure_logging(settings: LogSettings = LogSettings()) -> None:  # noqa: B
     logging.basicConfig(level=level, handlers=[handler], force=True)
 
 
-class _TextFormatter(logging.Formatter):
-    """A formatter that redacts API keys, whichever library logs them."""
+class _TextFormatter(TextFormatter):
+    """A formatter of text that redacts API keys, whichever library logs them."""
 
     def format(self, record: logging.LogRecord) -> str:
         return redact(super().format(record))
