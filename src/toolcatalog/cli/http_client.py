@@ -4,11 +4,13 @@ Every response other than a tool or a clear "not found" is a UsageError.
 """
 
 import ipaddress
+import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
+from concurrent.futures import Future, wait
 from http.client import HTTPException, HTTPMessage
 from typing import IO, Any
 
@@ -18,6 +20,7 @@ from toolcatalog import __version__
 from toolcatalog.errors import UsageError
 from toolcatalog.exports.definitions import KEY_VARIABLE
 from toolcatalog.lockfile import FIELDS, Document, DocumentSource, MissingReason
+from toolcatalog.system import threads
 
 _TIMEOUT = 30.0  # for one answer, from the first byte sent to the last one read
 _MAX_BODY_SIZE = 8 << 20  # bytes of an answer: a tool's file has at most 1 MiB
@@ -52,7 +55,7 @@ def open_server_source(base_url: str, key: str) -> DocumentSource:
     "not found" of the server.
     """
     base_url = _validate_base_url(base_url.rstrip("/"), key)
-    opener = urllib.request.build_opener(_NoRedirect)
+    opener = _build_opener(base_url)
     headers = {
         "Accept": "application/json",
         "User-Agent": f"toolcatalog/{__version__}",
@@ -80,7 +83,7 @@ def download(url: str, max_size: int) -> bytes:
         raise UsageError(f"{url} is not an https URL: give one, or download the document first.")
     headers = {"User-Agent": f"toolcatalog/{__version__}"}
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - checked above
-    opener = urllib.request.build_opener(_NoRedirect)
+    opener = _build_opener(url)
     status, body, location = _fetch(opener, request, max_size, "nothing was imported")
     if location:
         raise UsageError(f"{url} redirects to {location[:200]}: give that address.")
@@ -121,6 +124,16 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
+def _build_opener(url: str) -> urllib.request.OpenerDirector:
+    """Return an opener that follows no redirect, and uses no proxy for a server on this machine.
+
+    A proxy would get the key unencrypted.
+    """
+    if _is_loopback(urllib.parse.urlsplit(url).hostname or ""):
+        return urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
+    return urllib.request.build_opener(_NoRedirect)
+
+
 def _fetch(
     opener: urllib.request.OpenerDirector,
     request: urllib.request.Request,
@@ -129,8 +142,35 @@ def _fetch(
 ) -> tuple[int, bytes, str]:
     """Return the status, the body and the redirect target of a response.
 
-    `failure` ends the message if there is no response.
+    `failure` ends the message if there is no response in time.
     """
+    response: Future[tuple[int, bytes, str]] = Future()
+
+    def run() -> None:
+        try:
+            response.set_result(_exchange(opener, request, max_size, failure))
+        except BaseException as error:  # noqa: BLE001 - raised again by result()
+            response.set_exception(error)
+
+    # In a thread, because urllib limits only the time of each read: a server may send its head
+    # byte by byte. The thread is a daemon, so that the program need not wait for it.
+    threads.start(threading.Thread(target=run, name="http-client", daemon=True))
+    if not wait([response], _TIMEOUT).done:
+        raise _refuse_answer(request, failure)
+    return response.result()
+
+
+def _refuse_answer(request: urllib.request.Request, failure: str) -> UsageError:
+    return UsageError(f"{request.full_url} answers with too much, or too slowly: {failure}.")
+
+
+def _exchange(
+    opener: urllib.request.OpenerDirector,
+    request: urllib.request.Request,
+    max_size: int,
+    failure: str,
+) -> tuple[int, bytes, str]:
+    """Send a request and read the response; see `_fetch`."""
     end = time.monotonic() + _TIMEOUT
     try:
         try:
@@ -142,9 +182,7 @@ def _fetch(
             while piece := answer.read1(_READ_SIZE):
                 body += piece
                 if len(body) > max_size or time.monotonic() > end:
-                    raise UsageError(
-                        f"{request.full_url} answers with too much, or too slowly: {failure}."
-                    )
+                    raise _refuse_answer(request, failure)
             return answer.status, bytes(body), answer.headers.get("Location") or ""
     except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", None) or error
