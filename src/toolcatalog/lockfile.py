@@ -84,11 +84,20 @@ Lock = Mapping[str, LockedTool]
 
 
 def lock_tool(document: Document, is_sorted: bool = False) -> LockedTool:
-    """Return the entry of a tool from its API document; `is_sorted`: with a digest of format 1."""
+    """Return the entry of a tool from its API document; `is_sorted`: with a digest of format 1.
+
+    Raises UsageError if the document has hundreds of nested levels, which no catalog allows.
+    """
     definition = {field: document[field] for field in FIELDS} | {
         "toolkit": document["toolkit"]["slug"]
     }
-    data = orjson.dumps(definition, option=orjson.OPT_SORT_KEYS if is_sorted else None)
+    try:
+        data = orjson.dumps(definition, option=orjson.OPT_SORT_KEYS if is_sorted else None)
+    except orjson.JSONEncodeError:
+        raise UsageError(
+            f"{document['slug']} {document['version']} is nested more deeply than any tool of a "
+            "catalog, so it has no digest: find out who changed it."
+        ) from None
     return LockedTool(document["version"], _ALGORITHM + sha256_hex(data), is_sorted)
 
 

@@ -624,6 +624,17 @@ def test_unexpected_server_responses_are_refused(
     assert request == ["/api/v3/tools/A_DO?version=20250101_00"]
 
 
+def test_deeply_nested_document_is_refused(place: Place) -> None:
+    """It can be read, and not be written again for its digest."""
+    (place.folder / "one.lock").write_bytes(lockfile.dump({"A_DO": ANY}))
+    nested = b'{"a":' * 500 + b"1" + b"}" * 500
+    body = GOOD.replace(b'"output_parameters": {}', b'"output_parameters": ' + nested)
+    with answering(200, body) as (url, _):
+        arguments = ("lock", "--check", "--lock", "one.lock", "--url", url)
+        result, _, text = place.run(*arguments, env={"TOOLCATALOG_KEY": "k"})
+    assert (result, "A_DO 20250101_00 is nested more deeply" in text) == (2, True), text
+
+
 @contextmanager
 def stub_server(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
     """Run a server that always responds like this (status 0: closes the connection)."""
