@@ -10,6 +10,7 @@ from pathlib import Path
 
 from toolcatalog.errors import UsageError
 
+_SOCKET_MODE = 0o666
 _BACKLOG = 2048  # connections that may wait to be taken
 
 
@@ -47,16 +48,21 @@ def parse_address(text: str) -> tuple[str, int]:
 def open_unix_listener(path: Path) -> socket.socket:
     """Return a listening Unix domain socket; a socket that no process listens on is replaced.
 
-    Every user may connect, as far as the permissions of the folder allow it. Raises UsageError if
-    the socket cannot be opened.
+    Every user may connect, as far as the permissions of the folder allow it. No other thread may
+    create files meanwhile, because the socket gets its mode from the umask: the owner of the folder
+    could put a link in its place before a `chmod`. Raises UsageError if the socket cannot be
+    opened.
     """
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         if path.exists() and not _is_unused(path):
             raise OSError(errno.EADDRINUSE, "a server uses it, or it is not a socket")
         path.unlink(missing_ok=True)
-        listener.bind(str(path))
-        path.chmod(0o666)
+        umask = os.umask(0o777 & ~_SOCKET_MODE)
+        try:
+            listener.bind(str(path))
+        finally:
+            os.umask(umask)
         listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()

@@ -1,6 +1,7 @@
 """`toolcatalog serve`: start the server of the API and the site."""
 
 import socket
+from functools import partial
 from pathlib import Path
 
 import click
@@ -113,6 +114,10 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
     verify_keys = serve_options.load_verify_keys(
         url, max_size, key_file, allow_rollback=allow_rollback
     )
+    # before any thread starts, see `open_unix_listener`
+    listener = serve_options.open_listener(host, port, uds, fd)
+    if uds:
+        click.get_current_context().call_on_close(partial(uds.unlink, missing_ok=True))
     follower_counts = None
     if url:
         server_log.configure_logging(log)
@@ -121,7 +126,6 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
         )
     store = process.open_or_wait(build, verify_keys, wait_for_build=url is not None)
     file = _resolve_key_file(keys_file, redis)
-    listener = serve_options.open_listener(host, port, uds, fd)
     metrics_listener = (
         listeners.open_listener(*listeners.parse_address(metrics), "--metrics") if metrics else None
     )
@@ -151,11 +155,7 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
         log=log,
         tracing=otel,
     )
-    try:
-        supervisor.run_server(settings, listener, metrics_listener, follower_counts)
-    finally:
-        if uds:
-            uds.unlink(missing_ok=True)
+    supervisor.run_server(settings, listener, metrics_listener, follower_counts)
 
 
 def _resolve_key_file(keys_file: Path | None, redis: str | None) -> Path:
