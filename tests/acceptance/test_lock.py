@@ -624,14 +624,14 @@ def test_unexpected_server_responses_are_refused(
     assert request == ["/api/v3/tools/A_DO?version=20250101_00"]
 
 
-def test_deeply_nested_document_is_refused(place: Place) -> None:
+def test_deeply_nested_document_is_refused(workspace: Workspace) -> None:
     """It can be read, and not be written again for its digest."""
-    (place.folder / "one.lock").write_bytes(lockfile.dump({"A_DO": ANY}))
+    (workspace.folder / "one.lock").write_bytes(lockfile.dump({"A_DO": ANY}))
     nested = b'{"a":' * 500 + b"1" + b"}" * 500
     body = GOOD.replace(b'"output_parameters": {}', b'"output_parameters": ' + nested)
-    with answering(200, body) as (url, _):
+    with stub_server(200, body) as (url, _):
         arguments = ("lock", "--check", "--lock", "one.lock", "--url", url)
-        result, _, text = place.run(*arguments, env={"TOOLCATALOG_KEY": "k"})
+        result, _, text = workspace.run(*arguments, env={"TOOLCATALOG_KEY": "k"})
     assert (result, "A_DO 20250101_00 is nested more deeply" in text) == (2, True), text
 
 
