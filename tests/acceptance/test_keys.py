@@ -766,3 +766,19 @@ def test_default_path_follows_xdg(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         assert api_keys.default_key_file() == folder / "toolcatalog" / "keys.json"
     monkeypatch.delenv("XDG_CONFIG_HOME")
     assert api_keys.default_key_file() == tmp_path / ".config" / "toolcatalog" / "keys.json"
+
+
+def test_list_shows_control_characters_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who can write to Redis or the file chooses ids and projects."""
+    file = tmp_path / "keys.json"
+    api_keys.create(file, "default", None, None)
+    document = json.loads(file.read_bytes())
+    document["keys"][0] |= {"project": "p\x1b[2J\n::error::x", "id": "key_\x1b[8m"}
+    del document["sha256"]
+    file.write_text(json.dumps(document))
+    assert main(["keys", "list", "--keys", str(file)]) == 0
+    _, line = capsys.readouterr().out.splitlines()
+    assert line.isprintable()
+    assert "pU+001B[2J\\n::error::x" in line

@@ -376,6 +376,15 @@ def test_verify_reports_all_damage(out: Path, digests: list[str]) -> None:
     )
 
 
+def test_verify_escapes_names_of_unlisted_files(out: Path) -> None:
+    (out / "current" / "\x1b[31mx\n::error::y").touch()
+    done = run_toolcatalog("snapshots", "verify", "--build", out)
+    assert done.returncode == 1
+    assert "\\x1b[31mx\\n::error::y" in done.stderr
+    assert "\x1b" not in done.stderr
+    assert "\n::error::" not in done.stderr
+
+
 @pytest.mark.parametrize("arguments", [["list"], ["use", "ab"], ["prune"], ["verify"]])
 def test_missing_build_is_reported(
     arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -164,10 +164,10 @@ def list_(keys_file: Path | None, redis: str | None, output_format: str) -> None
             )
         )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        click.echo(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        )
+    output.print_lines(
+        [("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)), "")]
+        for row in rows
+    )
 
 
 def _to_values(key: api_keys.ApiKey, now: datetime) -> dict[str, Any]:

@@ -94,15 +94,10 @@ def _update_lock_file(
     changes = {slug: entry for slug, entry in requested.items() if isinstance(entry, LockedTool)}
     upgraded = _upgrade_entries(store, previous, requested)
     faults = [*_find_differences(store, previous, {**requested, **upgraded})]
-    output.print_message(
-        "\n".join(
-            faults
-            or [
-                _describe_change(slug, previous.get(slug), entry)
-                for slug, entry in sorted(changes.items())
-            ]
-        )
-    )
+    for message in faults or (
+        _describe_change(slug, previous.get(slug), entry) for slug, entry in sorted(changes.items())
+    ):
+        output.print_message(message)
     if faults:
         output.print_error(
             f"{lock_file} was not written: fix the problems above, or remove those entries from it."

@@ -213,7 +213,7 @@ def _report_thread_limit() -> int:
 
 
 def _report_bug(bug: Exception) -> int:
-    sys.excepthook(type(bug), bug, bug.__traceback__)
+    output.print_traceback(bug)
     output.print_error(
         "This is a bug in toolcatalog, not your mistake. Please report it with the lines "
         "above and what you ran."

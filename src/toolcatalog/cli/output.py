@@ -8,8 +8,10 @@ beyond ASCII.
 import importlib
 import logging
 import os
+import re
 import sys
 import time
+import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,9 +19,11 @@ from types import ModuleType
 
 from toolcatalog.errors import Problem
 from toolcatalog.progress import Advance
-from toolcatalog.textutils import escape_unprintable, pluralize
+from toolcatalog.textutils import escape_hidden, escape_unprintable, pluralize
 
 _log = logging.getLogger("toolcatalog.cli")
+_LINE_BREAKS = str.maketrans({"\n": "\\n", "\r": "\\r"})
+_BEFORE_COMMAND = re.compile(r"\n(?=\s*::)")  # GitHub Actions runs a line such as ::add-mask::x
 _state = {"quiet": False}
 
 
@@ -29,18 +33,30 @@ def set_quiet(*, quiet: bool) -> None:
 
 
 def print_message(text: str) -> None:
-    """Print a plain line to standard error, unless messages are switched off."""
+    """Print a plain line to standard error, unless messages are switched off.
+
+    Parts of it may come from files and servers, so it is made printable.
+    """
     if not _state["quiet"]:
-        print(text, file=sys.stderr, flush=True)
+        print(escape_unprintable(text), file=sys.stderr, flush=True)
 
 
 def print_lines(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
-    """Print lines of styled text to standard output, with colors on a terminal."""
+    """Print lines of styled text to standard output, with colors on a terminal.
+
+    Line breaks and hidden characters within a text are escaped.
+    """
+    visible = ([(_escape_text(text), style) for text, style in line] for line in lines)
     if sys.stdout.isatty():
-        _load_rich_output().print_rich_lines(lines)
+        _load_rich_output().print_rich_lines(visible)
     else:
-        for line in lines:
+        for line in visible:
             print("".join(text for text, _ in line).rstrip())
+
+
+def _escape_text(text: str) -> str:
+    """Return a text as part of a line; unlike in messages, joiners of scripts and emoji stay."""
+    return escape_hidden(text).translate(_LINE_BREAKS)
 
 
 def print_error(text: str) -> None:
@@ -48,8 +64,7 @@ def print_error(text: str) -> None:
 
     Parts of it may come from files and servers, so it is made printable.
     """
-    lines = map(escape_unprintable, text.split("\n"))
-    _load_rich_output().print_rich_error("\n".join(lines))
+    _load_rich_output().print_rich_error(_escape_lines(text))
 
 
 def print_problems(
@@ -71,7 +86,19 @@ def print_problems(
 
 def print_warning(text: str) -> None:
     """Print a warning: one sentence about something that may be a mistake."""
-    print(f"warning: {text}", file=sys.stderr, flush=True)
+    print(f"warning: {escape_unprintable(text)}", file=sys.stderr, flush=True)
+
+
+def print_traceback(error: BaseException) -> None:
+    """Print the traceback of a bug, whose message may come from files and servers."""
+    text = "".join(traceback.format_exception(error)).rstrip("\n")
+    print(_escape_lines(text), file=sys.stderr, flush=True)
+
+
+def _escape_lines(text: str) -> str:
+    """Return printable lines, none of which is a command of GitHub Actions."""
+    lines = _BEFORE_COMMAND.sub(r"\\n", text).split("\n")
+    return "\n".join(map(escape_unprintable, lines))
 
 
 @contextmanager

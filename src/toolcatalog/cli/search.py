@@ -64,9 +64,11 @@ def command(
         )
     else:
         for document, explanation in rows:
-            click.echo(f"{document['slug']}  {click.style(document['name'], dim=True)}")
+            lines = [[(document["slug"], ""), ("  ", ""), (document["name"], "dim")]]
             if explain:
-                click.echo("".join(f"    {line}\n" for line in _format_explanation(explanation)))
+                lines += [[(f"    {line}", "")] for line in _format_explanation(explanation)]
+                lines.append([])
+            output.print_lines(lines)
         _print_summary(store, text, len(result.tool_ids), len(rows))
     return 0 if rows else 1
 

@@ -34,7 +34,8 @@ def format_tool(
     tool: Tool, toolkit: Toolkit, links: Sequence[str] = (), width: int | None = None
 ) -> Lines:
     """Yield the lines for a version of a tool; `links` lead to more information."""
-    yield [(tool.slug, "bold cyan"), ("  ", ""), (tool.version, "dim")]
+    slug, version = _single_line(tool.slug), _single_line(tool.version)
+    yield [(slug, "bold cyan"), ("  ", ""), (version, "dim")]
     yield [(_single_line(tool.name), "bold"), (f"  {_single_line(toolkit.name)}", "dim")]
     if badges := _format_badges(tool):
         yield badges
@@ -60,7 +61,7 @@ def format_toolkit(
 ) -> Lines:
     """Yield the lines for a toolkit at a version; `tools` are the rows of its index."""
     rows = [*tools]
-    yield [(toolkit.slug, "bold cyan"), ("  ", ""), (version, "dim")]
+    yield [(_single_line(toolkit.slug), "bold cyan"), ("  ", ""), (_single_line(version), "dim")]
     yield [
         (_single_line(toolkit.name), "bold"),
         *([("  no auth", "green")] if toolkit.no_auth else []),
@@ -78,11 +79,12 @@ def format_toolkit(
     yield _format_fact("Versions", _format_versions(toolkit.versions))
     yield _format_fact("Tools", f"{len(rows):,}")
     yield []
-    longest = max((len(row["slug"]) for row in rows), default=0)
-    for row in rows:
+    slugs = [_single_line(row["slug"]) for row in rows]
+    longest = max(map(len, slugs), default=0)
+    for slug, row in zip(slugs, rows, strict=True):
         suffix = [("  deprecated", "yellow")] if row["deprecation"] is not None else []
         yield [
-            (f"{row['slug']:{longest}}", "cyan"),
+            (f"{slug:{longest}}", "cyan"),
             ("  ", ""),
             (_single_line(row["name"]), ""),
             *suffix,
@@ -100,7 +102,7 @@ def _format_deprecation(deprecation: Mapping[str, str], width: int | None) -> Li
     since = f" since {_single_line(deprecation['since'])}" if deprecation.get("since") else ""
     sunset = f", until {_single_line(deprecation['sunset'])}" if deprecation.get("sunset") else ""
     instead: Line = (
-        [(" Use ", ""), (deprecation["replaced_by"], "cyan"), (" instead.", "")]
+        [(" Use ", ""), (_single_line(deprecation["replaced_by"]), "cyan"), (" instead.", "")]
         if deprecation.get("replaced_by")
         else []
     )
@@ -130,7 +132,8 @@ def _format_fact(label: str, text: str) -> Line:
 def _format_versions(versions: Sequence[str]) -> str:
     """Return the newest versions, newest first, and how many there are if some are left out."""
     suffix = f", ... ({len(versions):,} in all)" if len(versions) > _MAX_VERSIONS else ""
-    return (", ".join(versions[: -_MAX_VERSIONS - 1 : -1]) or "none") + suffix
+    newest = map(_single_line, versions[: -_MAX_VERSIONS - 1 : -1])
+    return (", ".join(newest) or "none") + suffix
 
 
 # Parameters, as a tree
@@ -173,7 +176,7 @@ def _format_name(name: str) -> StyledText:
 def _format_type(parameter: Mapping[str, Any]) -> Lines | list[StyledText]:
     nullable = " or null" if parameter.get("nullable") else ""
     return [
-        (f"{parameter['type']}{nullable}", "green"),
+        (f"{_single_line(parameter['type'])}{nullable}", "green"),
         *([(", required", "yellow")] if parameter.get("required") is True else []),
     ]
 

@@ -209,3 +209,12 @@ def test_many_values_are_counted() -> None:
     )
     assert len(line) < 400
     assert line.endswith(f", ... ({1000 - line.count(','):,} more)")
+
+
+def test_slugs_and_versions_of_a_damaged_build_are_printable() -> None:
+    """Their forms are checked when a build writes them, and not when it is shown."""
+    hostile = "\x1b[31m\n::error::x"
+    toolkit = replace(KIT, slug=hostile, versions=(hostile,))
+    row = {"slug": hostile, "name": hostile, "deprecation": None}
+    lines = [*tool_view.format_toolkit(toolkit, hostile, [row])]
+    assert all(text.isprintable() for line in lines for text, _ in line)
