@@ -7,6 +7,7 @@ import pytest
 
 KB = 1024
 PAGE, SCRIPTS, STYLE, FIRST_LOAD = 30 * KB, 20 * KB, 20 * KB, 60 * KB
+SEARCH_DATA = 40 * KB  # of the shipped catalog, not compressed
 
 
 def size(file: Path) -> int:
@@ -33,3 +34,10 @@ def test_page_sizes_are_within_budget(build: str, request: pytest.FixtureRequest
     assert pages[largest] <= PAGE, largest
     navigation = max(map(size, site.glob("toolkits/*/tools.js")))
     assert pages[largest] + navigation + scripts + style <= FIRST_LOAD
+
+
+def test_the_data_of_the_search_is_small(shipped_build: Path) -> None:
+    """Names, words and facets of all tools together."""
+    site = shipped_build.parent / "site"
+    files = ("search-data.js", "search-words.js", "facets.js")
+    assert sum((site / file).stat().st_size for file in files) <= SEARCH_DATA

@@ -134,7 +134,11 @@ def test_slash_is_a_letter_where_one_types_and_can_be_switched_off(
     [
         ("bug report", "GITHUB_CREATE_ISSUE"),
         ("money back", "STRIPE_CREATE_REFUND"),
-        ("meeting", "GOOGLECALENDAR_CREATE_EVENT"),
+        ("give money back to customer", "STRIPE_CREATE_REFUND"),
+        ("book a meeting", "GOOGLECALENDAR_CREATE_EVENT"),
+        ("invite people", "GOOGLECALENDAR_CREATE_EVENT"),
+        ("open a bug report", "GITHUB_CREATE_ISSUE"),
+        ("post to slack", "SLACK_SEND_MESSAGE"),
         ("chat:write", "SLACK_SEND_MESSAGE"),
         ("remove a file", "GOOGLEDRIVE_DELETE_FILE"),
     ],

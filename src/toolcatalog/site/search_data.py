@@ -13,6 +13,7 @@ from operator import attrgetter
 import orjson
 
 from toolcatalog.encoding import dump_json, dump_json_compact
+from toolcatalog.search import synonyms
 from toolcatalog.site.lists import ToolRow, subject_tag
 from toolcatalog.site.pages import TOOLS_PER_PAGE
 from toolcatalog.snapshot.format import Toolkit
@@ -79,6 +80,7 @@ class SearchDataBuilder:
             "flags": "".join(self._flags),
             "shard": SHARD_SIZE,
             "recent": recent,
+            "synonyms": [*map(_list_synonyms, (synonyms.ACTIONS, synonyms.THINGS))],
         }
         return _render_call("toolcatalogData", dump_json(found))
 
@@ -93,6 +95,12 @@ class SearchDataBuilder:
             found[kind] = labels
             found[f"tool_{kind}"] = orjson.Fragment(b"[%b]" % b",".join(self._label_rows[kind]))
         return _render_call("toolcatalogFacets", dump_json(found))
+
+
+def _list_synonyms(table: str) -> str:
+    """Return lines of the words that tools use, a colon, and the words that users say."""
+    lines = synonyms.parse_table(table)
+    return "\n".join(f"{' '.join(used)}:{' '.join(said)}" for used, said in lines)
 
 
 def _encode_label_numbers(positions: Mapping[str, int], labels: tuple[str, ...]) -> bytes:

@@ -229,7 +229,7 @@ function describe(ui) {
 }
 
 function countText(query, { all, some }, shown) {
-  if (!queryWords(query).length) return `${counted(index.slugs.length)} to search`;
+  if (!words(query).length) return `${counted(index.slugs.length)} to search`;
   if (!shown) return "No tool found";
   if (!all)
     return `${some > shown ? `Best ${shown} of ` : ""}${counted(some)} with some of the words`;
@@ -250,7 +250,7 @@ function offerAll(ui, query, found, shown) {
 function showResults(ui) {
   const query = ui.input.value;
   const found = find(index, query, MAX_RESULTS);
-  const typed = queryWords(query);
+  const typed = queryWords(query, index.synonyms).map(({ word }) => word);
   const groups = typed.length
     ? makeGroups(found.tools.map((tool) => makeOption(tool, typed)))
     : startGroups();
@@ -265,7 +265,8 @@ function showResults(ui) {
   offerAll(ui, query, found, ui.options.length);
   activate(ui, ui.options[0], false);
   describe(ui);
-  if (!found.all && typed.length && !tools.texts.length)
+  // the best tool for a sentence may have some of its words in the text only
+  if (!tools.texts.length && (typed.length > 1 || (typed.length && !found.all)))
     loadWords().then(
       () => showResults(ui),
       () => {}

@@ -9,27 +9,13 @@ const IN_TOOLKIT = 4;
 const IN_TEXT = 8; // description, tags and scopes
 const FIELDS = 16; // number of sets of fields
 const FIELD_WEIGHT = [0, 3, 2, 3, 1, 3, 2, 3]; // by set of fields: that of the best field
-const TEXT_PENALTY = 7; // for words that are in the text only
+const TEXT_PENALTY = 8; // for words that are in the text only
 const EXACT = 4;
 const PREFIX = 3;
+const SYNONYM = [3, 2]; // for actions and for things
 const TYPO = 2;
 const TYPO_IN_PREFIX = 1;
-// words that people use for each other; the first ones are common in names of tools
-const SYNONYMS = [
-  "create add open make file",
-  "delete remove trash erase cancel",
-  "send post write",
-  "get fetch read show retrieve",
-  "list find search browse",
-  "update edit change modify rename",
-  "event meeting appointment",
-  "issue ticket bug",
-  "refund money",
-  "payment pay charge money",
-  "repository repo",
-  "email mail",
-  "user person people member",
-].map((words) => words.split(" "));
+const MAX_GAP = 3; // words between the two of a pair
 const STOP_WORDS = new Set(
   (
     "a an and any at be by can do for from get give how i in into is it me my need of on or our please " +
@@ -77,6 +63,7 @@ function readTools(data) {
     texts: [], // the words of descriptions, tags and scopes, once they are loaded
     shard: data.shard,
     recent: data.recent,
+    synonyms: readSynonyms(data.synonyms),
   };
 }
 
@@ -162,17 +149,45 @@ function typos(vocabulary, typed, beginning) {
   );
 }
 
-/** Other words of the vocabulary for the same thing. They count less than the word itself. */
-function synonyms(vocabulary, typed) {
-  const words = SYNONYMS.filter((group) => group.includes(typed)).flat();
-  return words
-    .filter((word) => word !== typed && vocabulary[lowerBound(vocabulary, word)] === word)
-    .map((word) => [word, TYPO]);
+const singular = (word) => (/[^s]s$/.test(word) && word.length > 3 ? word.slice(0, -1) : word);
+
+/** The words that tools use, each with how well it stands for a word that people say, or for a pair
+    of them with `_`. The tables are those of the API (see `search/synonyms.py`), for actions and
+    for things: lines of "used by tools:said by people". */
+function readSynonyms(tables) {
+  const targets = new Map();
+  tables.forEach((table, place) => {
+    for (const line of table.split("\n")) {
+      const [used, said] = line.split(":").map((part) => part.split(" "));
+      for (const word of [...used, ...said]) {
+        const others = used.filter((one) => one !== word).map((one) => [one, SYNONYM[place]]);
+        targets.set(word, [...(targets.get(word) || []), ...others]);
+      }
+    }
+  });
+  return targets;
 }
 
-/** Words of the vocabulary that a typed word stands for, with how well: typos only where nothing
-    else is found. */
-function standsFor(vocabulary, typed) {
+/** The words of a query in order, each with its synonyms. Of a pair such as "give … back", only the
+    first word is left, with the synonyms of the pair. */
+function withSynonyms(synonyms, all) {
+  const used = new Set();
+  return all.flatMap((word, place) => {
+    if (used.has(place)) return [];
+    for (let other = place + 1; other <= place + 1 + MAX_GAP && other < all.length; other += 1) {
+      const targets = synonyms.get(`${word}_${all[other]}`);
+      if (!targets) continue;
+      used.add(other);
+      return [{ word, place, targets, isPair: true }];
+    }
+    const targets = synonyms.get(word) || synonyms.get(singular(word)) || [];
+    return [{ word, place, targets, isPair: false }];
+  });
+}
+
+/** Words of the vocabulary that a word of a query stands for, with how well: typos only where
+    nothing else is found, and the word is not one of the synonyms. */
+function standsFor(vocabulary, { word: typed, targets }) {
   const found = [];
   for (
     let place = lowerBound(vocabulary, typed);
@@ -181,12 +196,12 @@ function standsFor(vocabulary, typed) {
   ) {
     found.push([vocabulary[place], vocabulary[place] === typed ? EXACT : PREFIX]);
   }
-  if (typed.length > 3 && typed.endsWith("s") && !typed.endsWith("ss")) {
-    const singular = typed.slice(0, -1);
-    if (vocabulary[lowerBound(vocabulary, singular)] === singular) found.push([singular, EXACT]);
-  }
-  found.push(...synonyms(vocabulary, typed));
-  if (found.length || typed.length < 4) return found;
+  const has = (word) => vocabulary[lowerBound(vocabulary, word)] === word;
+  const single = singular(typed);
+  if (single !== typed && has(single)) found.push([single, EXACT]);
+  for (const [target, quality] of targets)
+    found.push(...[target, `${target}s`].filter(has).map((word) => [word, quality]));
+  if (found.length || targets.length || typed.length < 4) return found;
   const whole = typos(vocabulary, typed, false);
   return whole.length
     ? whole.map((word) => [word, TYPO])
@@ -195,11 +210,15 @@ function standsFor(vocabulary, typed) {
 
 /** Words to look for: stop words are left out, but not where there is no other, nor while the last
     is still being typed. */
-function queryWords(query) {
+function queryWords(query, synonyms) {
   const all = words(query);
   const open = /[\p{L}\p{N}]$/u.test(query) ? all.length - 1 : -1;
-  const searched = all.filter((word, place) => place === open || !STOP_WORDS.has(word));
-  return [...new Set(searched.length ? searched : all)].slice(0, MAX_QUERY_WORDS);
+  const terms = withSynonyms(synonyms, all);
+  const searched = terms.filter(
+    ({ word, place, isPair }) => isPair || place === open || !STOP_WORDS.has(word)
+  );
+  const byWord = new Map((searched.length ? searched : terms).map((term) => [term.word, term]));
+  return [...byWord.values()].slice(0, MAX_QUERY_WORDS);
 }
 
 /** For each tool the weight of the best word that a typed one stands for in it, 0 where there is
@@ -249,7 +268,7 @@ function slugFit(slug, slugKey, query, key, several) {
 /** Tools for a query, best first, at most `most`; `all` of them all have every word, `some` further
     ones not every. */
 function find(index, query, most) {
-  const typed = queryWords(query);
+  const typed = queryWords(query, index.synonyms);
   const inQuery = words(query);
   const slug = query.trim().toUpperCase();
   const slugKey = inQuery.join("_");
