@@ -55,7 +55,7 @@ def test_slow_server_is_left_after_the_timeout(
             lambda: http_client.download(url, 1 << 20),
             lambda: http_client.open_server_source(url, "")("A_DO", "20250101_00"),
         ):
-            with pytest.raises(UsageError, match="too slowly|timed out"):
+            with pytest.raises(UsageError, match=r"too slowly|timed out"):
                 fetch()
         assert time.monotonic() - begin < 20
 
