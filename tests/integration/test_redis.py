@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import re
+import socketserver
 import stat
 import subprocess
 import sys
@@ -414,6 +415,36 @@ def test_unreadable_key_file_is_not_overwritten(
     follower(redis_server, file)
     assert "Is a directory" in log_messages(caplog)[-1]
     assert file.is_dir()
+
+
+@contextmanager
+def malformed_redis(reply: bytes) -> Iterator[int]:
+    """A server that answers everything with these bytes; yields its port."""
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            while self.request.recv(65536):
+                self.request.sendall(reply)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+@pytest.mark.parametrize("reply", [b"$x\r\n", b"*0\r\n"])
+def test_a_malformed_reply_is_logged_once(
+    reply: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The thread that follows Redis does not end: the next revocation must arrive."""
+    with malformed_redis(reply) as port:
+        following = KeySync(
+            RedisKeyStorage(RedisAddress(f"redis://127.0.0.1:{port}")), tmp_path / "keys.json"
+        )
+        following.sync_once()
+        following.sync_once()
+    assert len(told(caplog)) == 1
+    assert f"keeping the current keys: Redis at 127.0.0.1:{port} failed" in told(caplog)[0]
 
 
 # Limits

@@ -145,6 +145,8 @@ class KeySync(threading.Thread):
             self._log_outcome("")
         except ToolcatalogError as error:
             self._log_outcome(str(error))
+        except Exception as error:  # noqa: BLE001 - the library raises any error for a bad reply
+            self._log_outcome(f"{self._remote.location} failed ({error!r})")
 
     def _apply(self) -> None:
         version, document = self._remote.read_versioned()
