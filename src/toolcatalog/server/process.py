@@ -77,8 +77,8 @@ def create_worker_app(
     live = AppState(
         api_keys.KeyRing(settings.keys), store, draining, _create_rate_limiter(settings)
     )
-    if store is None and settings.verify_keys:
-        seen = None  # the current snapshot may still get its signature
+    if store is None:
+        seen = None  # the current snapshot may still get its signature, or become readable
     SnapshotReloader(live, settings.build, seen, settings.verify_keys).start()
     every = _create_counts_reader(live, settings, read_extra_counts)
     if metrics_listener:

@@ -84,12 +84,12 @@ class SnapshotReloader:
             or not self._is_accepted(found)
         ):
             return
-        self._last_seen, self._rejected_at = found, 0.0
+        self._last_seen, self._rejected_at = found, now  # any error leaves it rejected
         try:
             self._switch(_open_verified(Path(found[0]), self.build))
+            self._rejected_at = 0.0
         except SnapshotError as error:
             self.state.observer.counters.count_reload(ok=False)
-            self._rejected_at = now
             _log.error(
                 "new snapshot %s is refused, %s stays: %s",
                 _short_digest(Path(found[0]).name),
