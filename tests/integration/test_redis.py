@@ -443,8 +443,8 @@ def test_a_malformed_reply_is_logged_once(
         )
         following.sync_once()
         following.sync_once()
-    assert len(told(caplog)) == 1
-    assert f"keeping the current keys: Redis at 127.0.0.1:{port} failed" in told(caplog)[0]
+    (message,) = log_messages(caplog)
+    assert f"keeping the current keys: Redis at 127.0.0.1:{port} failed" in message
 
 
 # Limits
