@@ -178,7 +178,7 @@ def _shipped_table(folder: Path) -> str:
     _run("-m", "toolcatalog", "build", "--out", folder / "shipped", "--no-site")
     store, queries = open_build(folder / "shipped"), relevance.load_queries()
     rows = []
-    for parts in (*((part,) for part in relevance.PARTS), relevance.PARTS):
+    for parts in (*((part,) for part in relevance.PARTS), relevance.TARGET_PARTS):
         chosen = [query for query in queries if query.part in parts]
         result = relevance.measure_relevance(store, chosen)
         ndcg, first = map(relevance.bootstrap_mean, (result.ndcg, result.is_first_right))

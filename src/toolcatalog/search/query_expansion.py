@@ -21,7 +21,8 @@ _REDUCED_WEIGHT = 0.5
 _RELATED_WEIGHT = 0.3  # weight of a related term, times the length ratio
 # weight of a synonym: of a pair of words, of an action in a short query, and of a thing
 _PAIR_WEIGHT, _ACTION_WEIGHT, _THING_WEIGHT = 0.9, 0.8, 0.6
-_SHORT_QUERY = 5  # terms; in a longer query, an action counts less
+_SHORT_QUERY = 5  # terms; an action counts less in a longer query, a thing more in a shorter one
+_THING_BONUS = 0.15  # added to the weight of a thing, as far as the query is shorter
 MAX_TERMS = 100  # terms per query
 _MAX_SENTENCES = 20  # sentences of a query that are scored apart; the last one has all others
 _MAX_UNKNOWN_TERMS = 5  # unknown terms per query that are corrected or completed
@@ -175,9 +176,10 @@ def _expand_synonyms(lookup: Lookup, parsed: _ParsedQuery) -> Iterator[QueryTerm
     A rarer synonym of an action gets no more weight than the word that it stands for.
     """
     brevity = min(1.0, _SHORT_QUERY / max(1, len(parsed.terms)))
+    thing_weight = _THING_WEIGHT + _THING_BONUS * max(0.0, 1 - len(parsed.terms) / _SHORT_QUERY)
     for text, (source, is_action, is_pair, parts, actions) in parsed.synonyms.items():
         if term := lookup.term(text):
-            weight = _PAIR_WEIGHT if is_pair else _THING_WEIGHT
+            weight = _PAIR_WEIGHT if is_pair else thing_weight
             if is_action and not is_pair:
                 known = lookup.term(source)
                 weight = _ACTION_WEIGHT * brevity * (min(1.0, known.idf / term.idf) if known else 1)

@@ -17,49 +17,65 @@ _MAX_GAP = 3  # words between the two of a pair
 ACTIONS = """
 create add insert: new make open start raise register file book compose enter log write generate
     build draft prepare submit launch initiate begin establish produce form save schedule arrange
-    plan organize set_up put_in put_on sign_up kick_off fill_in write_down spin_up
-delete remove trash: erase drop destroy discard clear wipe purge eliminate cut get_rid throw_away
-    throw_out take_down take_out take_off clean_up
-cancel: stop end terminate quit abort delete call_off unsubscribe
+    plan organize report introduce set_up put_in put_on sign_up kick_off fill_in write_down
+    write_up spin_up come_up jot_down
+delete remove trash: erase drop destroy discard clear wipe purge eliminate cut kick kill scrap bin
+    get_rid throw_away throw_out throw_in take_down take_out take_off take_away clean_up kick_out
+cancel: stop end terminate quit abort delete finish call_off unsubscribe back_out opt_out
 send post publish: write drop tell notify message announce ping deliver inform remind share contact
-    let_know reach_out
+    text dm say forward broadcast let_know reach_out get_word
 reply respond answer: write_back get_back react
-get fetch retrieve read: show view open see display look check details inspect load pull info
-    tell_about
-list browse: show all see view which what display every available enumerate overview
+get fetch retrieve read: show view open see display look check details inspect load pull info grab
+    access examine tell_about look_at catch_up bring_up pull_up
+list browse: show all see view which what display every available enumerate overview any each
+    do_have have_got are_there
 search find query: look_up look_for look_something where who locate seek discover filter browse
+    hunt where_put
 update edit change modify patch: set fix correct adjust rename alter assign mark move rewrite
-    replace switch star mute revise amend improve reschedule postpone toggle move_to put_off
-    put_into put_another
-move transfer: put_into put_another shift relocate
-upload attach: add put save import
-download: fetch save pull
+    replace switch star mute revise amend improve reschedule postpone toggle reword rephrase tweak
+    redo move_to put_off put_into put_another bring_forward push_back
+rename: change_name
+move transfer: put_into put_another shift relocate hand_over hand_off
+upload attach: add put save import share
+download: fetch save pull grab
 export convert: transform turn_into
-share permission: give_access let_see let_access grant allow collaborate
+share permission: give_access let_see let_access grant allow collaborate let_edit let_read
 invite: add ask bring
+add: put put_into put_in let_in
 copy duplicate clone: replicate
-merge join combine: unite bring_together
+merge join combine: unite bring_together land
 transition move: finish complete close resolve done
 close: finish complete resolve done
+restore: recover undo undelete bring_back get_back take_back put_back
+archive: put_away
 draft: prepare
 schedule: later remind reminder
 cancel: stop
 refund: give_back money_back pay_back return reimburse
-pay payment charge: buy purchase
+pay payment charge: buy purchase collect
 reaction react: like thumb emoji
 comment note: remark discuss
+note: write_down jot_down
 review: approve reject feedback
+subscribe: sign_up follow
+star: bookmark favorite
+run execute trigger: launch start
+enable activate: turn_on switch_on
+disable deactivate suspend: turn_off switch_off block
 summary summarize: introduction overview short brief
 suggest complete: autocomplete recommend propose
 calculate compute: determine estimate work_out figure_out
-nearby near: around here close
+nearby near: around close
 """
 
 THINGS = """
 forecast weather: rain snow sunny temperature wind warm cold hot storm climate degree outside
-history historical past: last previous yesterday ago earlier
+    umbrella cloudy humid freeze
+history historical past: last previous yesterday ago earlier archive
+history: log
+version revision: older earlier previous history
 title name subject: heading caption
-status state stage: progress
+status state stage: progress step phase
 label tag category: topic
 team group: crew squad
 permission access: right
@@ -70,33 +86,50 @@ block paragraph section: text
 attachment file:
 sea marine ocean: wave beach surf coast
 elevation altitude height: high tall
-email mail message:
-issue ticket bug task:
-event meeting appointment: agenda
-file document:
+email mail message: inbox
+message: announcement dm pm sms note text
+issue ticket bug task: defect todo problem
+event meeting appointment: agenda schedule session call meet standup
+attendee: guest participant
+file document: doc pdf picture photo spreadsheet screenshot attachment contract
+document: doc
 document page:
+page: note wiki
 folder directory:
-customer client:
+customer client: buyer shopper
 contact person: lead
+contact: client people
 deal opportunity:
-company business organization firm:
+company business organization firm: employer
 invoice bill:
-repository repo:
+repository repo: codebase
+pull request: pr
 commit: code
-user member account: profile person people
-photo picture image:
-price cost:
+code: source
+content: source
+release: version
+user member account: profile person people employee coworker colleague teammate staff guy
+member: who
+owner: own
+photo picture image: screenshot
+price cost: expensive
 message post:
+story: post
 conversation discussion thread chat:
-channel conversation:
-subscription plan:
-payment money:
-place location city:
-article: encyclopedia
-comment: answer reply
+conversation channel: room
+channel conversation: room
+subscription plan: membership
+payment money: paid
+place location city: address latitude longitude town
+coordinate geocode: latitude longitude address position
+article: encyclopedia wiki entry
+comment: answer reply feedback
+reply: answer
 air: smog pollution
 busy free: available
-story news: post headline
+list: mailing
+story news: headline
+news: headline
 movie film: cinema
 show series: episode television
 music song track: artist album playlist
@@ -115,7 +148,11 @@ home house property: apartment estate rent
 law legal: lawyer court contract
 health medical: doctor disease symptom medicine
 course lesson tutorial: learn study class education
+course classroom: class
+coursework assignment: homework
+student: pupil
 language translate: translation translator speak
+language: german french spanish english chinese italian japanese
 route directions: navigate drive way
 map location: near nearby
 video: clip youtube
@@ -147,6 +184,8 @@ log event: trace
 container: docker
 server machine instance: host
 storage: bucket disk
+collaborator: developer
+limit: quota
 average mean:
 sum total add:
 maximum largest: highest biggest
