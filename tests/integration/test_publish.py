@@ -138,6 +138,43 @@ def test_object_of_the_wrong_size_is_sent_again(
     assert {request.path for request in proxy.requests_of("PUT")} == {missing, short}
 
 
+@pytest.mark.parametrize("name", ["manifest.json", "chunks.json", "object"])
+def test_publish_repairs_damage_of_the_same_size(
+    name: str, small_build: Path, tmp_path: Path
+) -> None:
+    """Metadata is always compared, an object only with --verify."""
+    store, url = tmp_path / "store", f"file://{tmp_path}/store"
+    digest = run_successfully("publish", url, "--build", small_build).strip()
+    folder = store / "snapshots" / digest
+    file = folder / name
+    if name == "object":
+        listed = json.loads((folder / "chunks.json").read_bytes())["files"]
+        file = store / "objects" / listed["tools.json"][0][0]
+    before = file.read_bytes()
+    file.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
+    if name == "object":
+        done = run_toolcatalog("publish", url, "--build", small_build)
+        assert "Nothing to send" in done.stderr
+    done = run_toolcatalog("publish", url, "--build", small_build, "--verify")
+    assert (done.returncode, done.stdout) == (0, f"{digest}\n")
+    assert f"Sent 1 objects, {len(before):,} bytes." in done.stderr
+    assert file.read_bytes() == before
+    done = run_toolcatalog("publish", url, "--build", small_build, "--verify")
+    assert "Nothing to send" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "chunks.json"])
+def test_publish_compares_metadata(name: str, small_build: Path, tmp_path: Path) -> None:
+    url = f"file://{tmp_path}/store"
+    digest = run_successfully("publish", url, "--build", small_build).strip()
+    file = tmp_path / "store/snapshots" / digest / name
+    before = file.read_bytes()
+    for damaged in (before[:-1] + b"?", before + b"?", before[:-1]):
+        file.write_bytes(damaged)
+        run_successfully("publish", url, "--build", small_build)
+        assert file.read_bytes() == before
+
+
 def test_store_errors_are_retried(small_build: Path, proxy: FaultyProxy, bucket: str) -> None:
     """A few 503 responses."""
     proxy.faults = ProxyFaults(503, method="PUT", times=3)

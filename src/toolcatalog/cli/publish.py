@@ -16,6 +16,7 @@ Examples:
   toolcatalog publish s3://tools/catalog --build /srv/build
   toolcatalog publish s3://tools/catalog --keep 10         also remove old snapshots
   AWS_ENDPOINT_URL=https://minio.example.com toolcatalog publish s3://tools/catalog
+  toolcatalog publish s3://tools/catalog --verify          also repair damaged objects
   toolcatalog publish file:///mnt/shared/catalog           a shared disk
   toolcatalog publish s3://tools/catalog --sign sign.pem   for servers with --verify-key
 
@@ -51,17 +52,34 @@ Servers read it with `serve --from s3://tools/catalog`.
     metavar="KEYFILE",
     help="Sign the snapshot with this Ed25519 private key (PEM).",
 )
-def command(url: str, build: Path, jobs: int, keep: int | None, key_file: Path | None) -> None:
+@click.option(
+    "--verify",
+    "verify_objects",
+    is_flag=True,
+    help="Also read the objects in the store, and send damaged ones again.",
+)
+def command(
+    url: str,
+    build: Path,
+    jobs: int,
+    keep: int | None,
+    key_file: Path | None,
+    *,
+    verify_objects: bool,
+) -> None:
     """Upload the current snapshot of a build to an object store.
 
     Only missing objects are sent, and the pointer to the snapshot last. Run it again to resume an
-    interrupted upload. With --keep, objects that no kept snapshot needs are removed, unless they
-    were written within a day. The digest is printed to standard output.
+    interrupted upload, and with --verify to repair a snapshot that servers refuse. With --keep,
+    objects that no kept snapshot needs are removed, unless they were written within a day. The
+    digest is printed to standard output.
     """
 
     key = SigningKey(key_file) if key_file else None
     objects = ObjectStorage(url)
-    result = upload.upload_snapshot(objects, build, jobs, output.show_progress, key)
+    result = upload.upload_snapshot(
+        objects, build, jobs, output.show_progress, key, verify_objects=verify_objects
+    )
     if result.object_count:
         output.print_message(f"Sent {result.object_count:,} objects, {result.bytes_sent:,} bytes.")
     elif result.pointer_moved:

@@ -29,6 +29,7 @@ from toolcatalog.publish.object_store import (
     ObjectNotFound,
     ObjectStorage,
     ObjectTag,
+    TooLarge,
     run_parallel,
 )
 from toolcatalog.publish.signatures import SigningKey, SnapshotStatement
@@ -140,7 +141,8 @@ class UploadResult(NamedTuple):
 class _ChunkData(NamedTuple):
     path: str
     chunk: Chunk
-    data: bytes  # empty if the store has the chunk
+    data: bytes  # empty if it is not to be sent
+    is_present: bool  # whether the store has an object of this name and size
 
 
 def upload_snapshot(
@@ -149,12 +151,16 @@ def upload_snapshot(
     jobs: int,
     progress: Progress,
     key: SigningKey | None = None,
+    *,
+    verify_objects: bool = False,
 ) -> UploadResult:
     """Verify and publish the snapshot that `build/current` names, signed if there is a key.
 
-    Progress is reported in bytes. Raises InvalidRemoteSnapshot if the snapshot has too many chunks
-    for followers, SnapshotError if it is invalid, StoreError if the store cannot be used, and
-    ObjectConflict if somebody else moved the pointer meanwhile; that pointer stays.
+    The manifest and the chunk list are compared with those in the store, and objects by their
+    sizes. With `verify_objects` the objects of the snapshot are read and compared too. What differs
+    is sent again. Progress is reported in bytes. Raises InvalidRemoteSnapshot if the snapshot has
+    too many chunks for followers, SnapshotError if it is invalid, StoreError if the store cannot be
+    used, and ObjectConflict if somebody else moved the pointer meanwhile; that pointer stays.
     """
     folder = Path(os.path.realpath(build / "current"))
     manifest = verify.read_manifest(folder, build)
@@ -167,19 +173,28 @@ def upload_snapshot(
         _list_reusable_chunks(storage, previous),
         jobs,
         progress,
+        verify_objects=verify_objects,
     )
     metadata = {
         layout.manifest_path(manifest.digest): (folder / snapshot_format.MANIFEST).read_bytes(),
         layout.chunk_list_path(manifest.digest): _render_chunk_list(manifest.digest, files),
     }
-    existing = storage.list_folder(f"{layout.SNAPSHOTS_FOLDER}/{manifest.digest}")
     for path, data in metadata.items():
-        if path not in existing or existing[path].size != len(data):
+        if not _has_content(storage, path, data):
             storage.write(path, data, layout.CACHE_FOREVER)
             objects_sent, size = objects_sent + 1, size + len(data)
     pointer_moved = _move_pointer(storage, manifest.digest, previous, key)
     was_signed = pointer_moved and key is None and previous is not None and _is_signed(previous[0])
     return UploadResult(manifest.digest, objects_sent, size, pointer_moved, was_signed)
+
+
+def _has_content(storage: ObjectStorage, path: str, data: bytes) -> bool:
+    """Return whether an object has exactly these bytes."""
+    try:
+        content = storage.read(path, len(data))
+    except (ObjectNotFound, TooLarge):
+        return False
+    return content is not None and content.data == data
 
 
 def _render_chunk_list(digest: str, files: Mapping[str, Sequence[Chunk]]) -> bytes:
@@ -291,11 +306,13 @@ def _upload_chunks(
     storage: ObjectStorage,
     folder: Path,
     paths: list[str],
-    existing: dict[str, int],
+    existing: Mapping[str, int],
     jobs: int,
     progress: Progress,
+    *,
+    verify_objects: bool,
 ) -> tuple[Mapping[str, list[Chunk]], int, int]:
-    """Send the missing chunks.
+    """Send the missing chunks, and with `verify_objects` those with other bytes.
 
     Returns the chunks of all files, and the number and bytes of the sent ones.
     """
@@ -303,14 +320,17 @@ def _upload_chunks(
     objects_sent = size = 0
 
     def put(piece: _ChunkData) -> _ChunkData:
+        path = layout.object_path(piece.chunk.sha256)
+        if piece.data and piece.is_present and _has_content(storage, path, piece.data):
+            return piece._replace(data=b"")
         if piece.data:
-            storage.write(layout.object_path(piece.chunk.sha256), piece.data, layout.CACHE_FOREVER)
+            storage.write(path, piece.data, layout.CACHE_FOREVER)
         return piece
 
     with progress(
         "Publishing bytes", sum((folder / path).stat().st_size for path in paths)
     ) as advance:
-        pieces = _read_chunks(folder, paths, existing)
+        pieces = _read_chunks(folder, paths, existing, verify_objects=verify_objects)
         for piece in run_parallel(put, pieces, jobs, lambda piece: len(piece.data)):
             files[piece.path].append(piece.chunk)
             objects_sent, size = objects_sent + bool(piece.data), size + len(piece.data)
@@ -318,16 +338,23 @@ def _upload_chunks(
     return files, objects_sent, size
 
 
-def _read_chunks(folder: Path, paths: list[str], existing: dict[str, int]) -> Iterator[_ChunkData]:
-    """Yield all chunks of all files, with data only for the first occurrence of a missing chunk."""
+def _read_chunks(
+    folder: Path, paths: list[str], existing: Mapping[str, int], *, verify_objects: bool
+) -> Iterator[_ChunkData]:
+    """Yield all chunks of all files, with data only for the first occurrence of a missing chunk.
+
+    With `verify_objects`, the first occurrence of each other chunk has data too.
+    """
+    seen: set[str] = set()
     for path in paths:
         with _map_file(folder / path) as data:
             for start, end in chunks.split_chunks(data):
                 content = data[start:end]
                 chunk = Chunk(encoding.sha256_hex(content), len(content))
                 is_present = existing.get(layout.object_path(chunk.sha256)) == chunk.size
-                existing[layout.object_path(chunk.sha256)] = chunk.size
-                yield _ChunkData(path, chunk, b"" if is_present else content)
+                needs_data = chunk.sha256 not in seen and (verify_objects or not is_present)
+                seen.add(chunk.sha256)
+                yield _ChunkData(path, chunk, content if needs_data else b"", is_present)
 
 
 @contextlib.contextmanager
