@@ -19,7 +19,7 @@ from pyroaring import BitMap
 
 from toolcatalog import encoding
 from toolcatalog.build.cache import CompiledBatch, ToolColumns
-from toolcatalog.catalog.sessions import is_usable
+from toolcatalog.catalog.sessions import make_usability_check
 from toolcatalog.errors import UsageError
 from toolcatalog.progress import Advance
 from toolcatalog.search import vectors
@@ -170,9 +170,11 @@ class _ToolTables:
     """The query tables: what the snapshot stores of each tool version, by number."""
 
     def __init__(self, contents: SnapshotContents) -> None:
-        self.auth_configs = defaultdict(list)
+        self.auth_configs = defaultdict(list)  # name of the set, and its check, by toolkit
         for config in contents.auth_configs:
-            self.auth_configs[config.toolkit].append(config)
+            self.auth_configs[config.toolkit].append(
+                (f"auth_config {config.id}", make_usability_check(config))
+            )
         self.sizes, self.checksums, self.newest, self.digests = (
             array("I"),
             array("I"),
@@ -211,9 +213,9 @@ class _ToolTables:
         for number, (toolkit, slug, scopes) in enumerate(
             zip(columns.toolkits, columns.slugs, columns.scopes, strict=True), first_number
         ):
-            for config in self.auth_configs.get(toolkit, ()):
-                if is_usable(config, slug, scopes):
-                    self.members[f"auth_config {config.id}"].append(number)
+            for name, is_usable in self.auth_configs.get(toolkit, ()):
+                if is_usable(slug, scopes):
+                    self.members[name].append(number)
 
     def pack_numbers(self) -> bytes:
         """Return the columns of NUMBERS."""

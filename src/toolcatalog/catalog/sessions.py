@@ -1,6 +1,6 @@
 """Sessions: which tools a session may use, and the `{$session: ...}` placeholders of meta tools."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from toolcatalog import encoding
@@ -94,7 +94,8 @@ _ALL_TOOLS = ToolSelection()
 
 def select_toolkits(catalog: Catalog, session: Session) -> list[str]:
     """Return the sorted slugs of the session's toolkits."""
-    return [slug for slug in sorted(catalog.toolkits) if _is_selected(session.toolkits, (slug,))]
+    allows = _make_selector(session.toolkits)
+    return [slug for slug in sorted(catalog.toolkits) if allows((slug,))]
 
 
 def select_tools(catalog: Catalog, session: Session) -> list[ToolSummary]:
@@ -102,19 +103,18 @@ def select_tools(catalog: Catalog, session: Session) -> list[ToolSummary]:
 
     There is one version of each tool, the effective one.
     """
-    toolkits = {*select_toolkits(catalog, session)}
+    toolkits = select_toolkits(catalog, session)
     configs = {config.id: config for config in catalog.auth_configs}
-    allowed = []
-    for tool in select_versions(
-        (tool for tool in catalog.tools if tool.toolkit in toolkits), session
-    ):
-        config = configs.get(session.auth_configs.get(tool.toolkit, ""))
-        selection = session.tools.get(tool.toolkit, _ALL_TOOLS)
-        if _allows(selection, session.tags, tool) and (
-            config is None or is_usable(config, tool.slug, tool.scopes)
-        ):
-            allowed.append(tool)
-    return allowed
+    allows = {
+        toolkit: _make_tool_selector(
+            session.tools.get(toolkit, _ALL_TOOLS),
+            session.tags,
+            configs.get(session.auth_configs.get(toolkit, "")),
+        )
+        for toolkit in toolkits
+    }
+    candidates = (tool for tool in catalog.tools if tool.toolkit in allows)
+    return [tool for tool in select_versions(candidates, session) if allows[tool.toolkit](tool)]
 
 
 def select_versions(tools: Iterable[ToolSummary], session: Session) -> Iterable[ToolSummary]:
@@ -130,25 +130,43 @@ def select_versions(tools: Iterable[ToolSummary], session: Session) -> Iterable[
     }.values()
 
 
-def is_usable(
-    config: AuthConfig | snapshot_format.AuthConfig, slug: str, scopes: Iterable[str]
-) -> bool:
-    """Return whether a tool of the config's toolkit can be used with the config.
+def make_usability_check(
+    config: AuthConfig | snapshot_format.AuthConfig,
+) -> Callable[[str, Iterable[str]], bool]:
+    """Return a function that returns whether a tool of the config's toolkit can use the config.
 
-    The config must list the tool, if it lists tools, and grant all of its scopes, if it limits
-    scopes.
+    It takes the slug and the scopes of the tool. The config must list the tool, if it lists tools,
+    and grant all of its scopes, if it limits scopes.
     """
-    return (config.tools is None or slug in config.tools) and (
-        config.scopes is None or {*scopes} <= {*config.scopes}
+    tools = None if config.tools is None else frozenset(config.tools)
+    granted = None if config.scopes is None else frozenset(config.scopes)
+    return lambda slug, scopes: (
+        (tools is None or slug in tools) and (granted is None or granted.issuperset(scopes))
     )
 
 
-def _allows(selection: ToolSelection, tags: Selection, tool: ToolSummary) -> bool:
-    return _is_selected(selection.tools, (tool.slug,)) and _is_selected(
-        selection.tags or tags, tool.tags
+def _make_tool_selector(
+    selection: ToolSelection, tags: Selection, config: AuthConfig | None
+) -> Callable[[ToolSummary], bool]:
+    allows_slug, allows_tags = (
+        _make_selector(selection.tools),
+        _make_selector(selection.tags or tags),
+    )
+    is_usable = make_usability_check(config) if config else None
+    return lambda tool: (
+        allows_slug((tool.slug,))
+        and allows_tags(tool.tags)
+        and (is_usable is None or is_usable(tool.slug, tool.scopes))
     )
 
 
-def _is_selected(selection: Selection, names: Sequence[str]) -> bool:
-    enabled = selection.enable is None or any(name in selection.enable for name in names)
-    return enabled and not any(name in selection.disable for name in names)
+def _make_selector(selection: Selection) -> Callable[[Iterable[str]], bool]:
+    """Return a function that returns whether the selection allows something with these names.
+
+    A selection may name thousands, and a catalog has very many tools.
+    """
+    enabled = None if selection.enable is None else frozenset(selection.enable)
+    disabled = frozenset(selection.disable)
+    return lambda names: (
+        (enabled is None or not enabled.isdisjoint(names)) and disabled.isdisjoint(names)
+    )

@@ -20,10 +20,10 @@ def check_accepted_rules(rules: Collection[str], revision: str | None) -> None:
         return
     if revision is None:
         raise UsageError("--accept goes with --against REV: without it all comments count.")
-    if unknown := sorted({*rules} - base_suppressions.PROTECTED_RULES):
+    if unknown := sorted({*rules} - base_suppressions.PROTECTABLE_RULES):
         raise UsageError(
             f"--accept {unknown[0]} is for rules that a change cannot silence itself only: "
-            f"{', '.join(sorted(base_suppressions.PROTECTED_RULES))}."
+            f"{', '.join(sorted(base_suppressions.PROTECTABLE_RULES))}."
         )
 
 

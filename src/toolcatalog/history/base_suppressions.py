@@ -1,7 +1,7 @@
 """Suppressions and severities of the base revision, which a change cannot weaken.
 
 A change must not silence the rules that protect against it. For the security rules, and for the
-history rules that are errors, both therefore come from the base revision:
+history rules that are errors by default or in the base, both therefore come from the base revision:
 
 - The severity that `catalog.yaml` has there; a stricter one in the change applies at once.
 - A comment that suppresses the rule there, at the same place of the same file (its keys, not its
@@ -28,6 +28,8 @@ SECURITY_RULES = frozenset(rule_pages.GROUPS["Security"])
 PROTECTED_RULES = SECURITY_RULES | {
     rule for rule in rule_pages.GROUPS["History"] if severity.DEFAULT_SEVERITIES[rule] == "error"
 }
+_HISTORY_RULES = frozenset(rule_pages.GROUPS["History"])
+PROTECTABLE_RULES = SECURITY_RULES | _HISTORY_RULES  # history rules if the base makes them errors
 _LEVELS = (*severity.SEVERITIES, "off")  # the strictest first
 
 
@@ -70,8 +72,16 @@ def protect_severities(
             severity.effective_severity(rule, overrides),
             key=_LEVELS.index,
         )
-        for rule in PROTECTED_RULES.difference(accepted_rules)
+        for rule in _protected_rules(base_overrides).difference(accepted_rules)
     }
+
+
+def _protected_rules(base_overrides: Mapping[str, str]) -> frozenset[str]:
+    return PROTECTED_RULES.union(
+        rule
+        for rule in _HISTORY_RULES
+        if severity.effective_severity(rule, base_overrides) == "error"
+    )
 
 
 def _read_overrides(root: Path, base: FileSet) -> Mapping[str, str]:
@@ -88,7 +98,7 @@ def find_lowered_rules(
     """Return the protected rules that `catalog.yaml` sets below their effective severity."""
     return {
         rule
-        for rule in PROTECTED_RULES & overrides.keys()
+        for rule in PROTECTABLE_RULES & overrides.keys()
         if overrides[rule] != severity.effective_severity(rule, effective_overrides)
     }
 
@@ -134,6 +144,7 @@ def locate_unsuppressed(
 
     A new comment does not suppress a protected rule, unless the rule is in `accepted_rules`.
     """
+    protected = _protected_rules(_read_overrides(root, base)).difference(accepted_rules)
     problems: list[Problem] = []
     suppressed: list[tuple[Finding, Problem]] = []
     for path, file_findings in suppressions.group_by_path(findings).items():
@@ -142,7 +153,7 @@ def locate_unsuppressed(
         for finding, problem in zip(file_findings, located, strict=True):
             if (problem.rule, problem.line) not in suppressed_lines:
                 problems.append(problem)
-            elif finding.rule in PROTECTED_RULES and finding.rule not in accepted_rules:
+            elif finding.rule in protected:
                 suppressed.append((finding, problem))
     return problems + _reject_new_suppressions(root, base, suppressed)
 

@@ -6,7 +6,12 @@ import pytest
 
 from support.models import make_catalog, make_session, make_tool
 from toolcatalog.catalog.model import AuthConfig, Selection, Session, Toolkit, ToolSelection
-from toolcatalog.catalog.sessions import is_usable, select_toolkits, select_tools, select_versions
+from toolcatalog.catalog.sessions import (
+    make_usability_check,
+    select_toolkits,
+    select_tools,
+    select_versions,
+)
 
 TOOLS = (
     make_tool("MAIL_LIST", tags=["read"]),
@@ -156,4 +161,4 @@ def test_usable_tools_of_an_auth_config(
     config: AuthConfig, slug: str, scopes: list[str], expected: bool
 ) -> None:
     """Listed tools, if there is a list, and granted scopes, if there are any."""
-    assert is_usable(config, slug, scopes) is expected
+    assert make_usability_check(config)(slug, scopes) is expected
