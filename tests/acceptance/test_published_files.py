@@ -98,6 +98,12 @@ def test_logo_files_are_expected_files(catalog: Path) -> None:
     assert "MAIL_SEND/logo.svg:1:1: file-unexpected" in checked.stdout
 
 
+# draws a thousand rectangles; with eleven levels, a browser would not come to an end
+NESTED_USES = '<rect id="a0"/>' + "".join(
+    f'<g id="a{level}">' + f'<use href="#a{level - 1}"/>' * 10 + "</g>" for level in range(1, 5)
+)
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -115,6 +121,9 @@ def test_logo_files_are_expected_files(catalog: Path) -> None:
         "<rect style=\"background: image-set('https://other.example/x.png' 1x)\"/>",
         '<rect fill="url(https://other.example/x.svg#y)"/>',
         '<rect style="fill: \\75rl(https://other.example)"/>',
+        NESTED_USES,
+        '<g id="a"><use href="#b"/></g><g id="b"><use href="#a"/></g>',
+        '<rect id="a"/>' + '<use href="#a"/>' * 201,
     ],
 )
 def test_active_logo_is_refused(content: str, catalog: Path) -> None:

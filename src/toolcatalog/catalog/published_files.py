@@ -26,6 +26,9 @@ _HARMLESS = """
 """
 _HARMLESS_FUNCTIONS = frozenset(_HARMLESS.split())
 _RASTER_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,")
+# references of a logo, and how many lead from one to the next: a browser draws what they multiply
+_MAX_REFERENCES, _MAX_REFERENCE_DEPTH = 200, 2
+_REFERENCE = re.compile(r"url\(\s*[\"']?#([^\"')\s]*)")
 # only from the start of a name on, or long names would take quadratic time
 _FUNCTION = re.compile(r"(?<![\w-])([\w-]*)\(\s*[\"']?(#?)")
 _ENCODING = re.compile(r"\A\s*<\?xml[^>]*\bencoding\s*=\s*[\"']([^\"']*)[\"']")
@@ -59,7 +62,43 @@ def _find_svg_fault(text: str) -> str:
         return "this is not well-formed XML"
     if root.tag != f"{_SVG_NAMESPACE}svg":
         return "the root element is not `svg`"
-    return next(_active_content(root), "")
+    return next(_active_content(root), "") or _find_expansion_fault(root)
+
+
+def _find_expansion_fault(root: ET.Element) -> str:
+    """Return why a browser would have to draw very much, or an empty string.
+
+    A `use` draws another element, which can contain ten more of them, and so on.
+    """
+    references = {element: [*_list_references(element)] for element in root.iter()}
+    targets = {target for names in references.values() for target in names}
+    if sum(map(len, references.values())) > _MAX_REFERENCES:
+        return f"more than {_MAX_REFERENCES} references are not allowed in a logo"
+    following: dict[str, set[str]] = {target: set() for target in targets}
+    remaining: list[tuple[ET.Element, tuple[str, ...]]] = [(root, ())]
+    while remaining:
+        element, parents = remaining.pop()
+        name = element.get("id", "")
+        parents = (*parents, name) if name in targets and name not in parents else parents
+        for parent in parents:
+            following[parent].update(references[element])
+        remaining.extend((child, parents) for child in element)
+    reached = targets
+    for _ in range(_MAX_REFERENCE_DEPTH):
+        reached = {target for name in reached for target in following[name]}
+    most = _MAX_REFERENCE_DEPTH
+    return f"references over more than {most} elements are not allowed in a logo" if reached else ""
+
+
+def _list_references(element: ET.Element) -> Iterator[str]:
+    """Yield the ids of elements that an element draws; gradients only color it."""
+    name = _split_name(str(element.tag))[1]
+    for key, value in element.attrib.items():
+        if name == "use" and _split_name(key)[1] == "href" and value.startswith("#"):
+            yield value[1:]
+        yield from _REFERENCE.findall(value)
+    if name == "style":
+        yield from _REFERENCE.findall(element.text or "")
 
 
 def _active_content(root: ET.Element) -> Iterator[str]:
