@@ -231,8 +231,8 @@ class _ChunkSource:
             content = None
         if content is None or encoding.sha256_hex(content.data) != chunk.sha256:
             raise InvalidRemoteSnapshot(
-                f"{path} in {self.storage.url} has other bytes than its name says: remove that "
-                "object, then publish again."
+                f"{path} in {self.storage.url} has other bytes than its name says: run "
+                "`toolcatalog publish --verify`."
             )
         return content.data
 
