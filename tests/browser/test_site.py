@@ -213,6 +213,27 @@ def test_facets_are_in_the_address(site: str, open_page: Open) -> None:
     expect(found).to_have_count(narrow)
 
 
+def test_facets_are_folded_on_a_phone(file_site: str, open_page: Open) -> None:
+    """The search is there at once, and the other fields after a press on a button."""
+    page = open_page(file_site, "tools/index.html", viewport={"width": 390, "height": 844})
+    form = page.locator("form.facets")
+    expect(form.get_by_role("searchbox")).to_be_visible()
+    expect(form.get_by_label("Toolkit")).to_be_hidden()
+    button = form.get_by_role("button", name="Filters")
+    expect(button).to_have_attribute("aria-expanded", "false")
+    button.click()
+    expect(button).to_have_attribute("aria-expanded", "true")
+    form.get_by_label("Toolkit").select_option("github")
+    expect(page.get_by_role("button", name="Remove filter Toolkit: GitHub")).to_be_visible()
+
+
+def test_the_bar_has_room_for_all_links(file_site: str, open_page: Open) -> None:
+    """On a tablet neither the title nor a link is cut off."""
+    page = open_page(file_site, viewport={"width": 768, "height": 1024})
+    for link in (page.locator(".top .home"), page.locator(".top nav")):
+        assert link.evaluate("at => at.scrollWidth <= at.clientWidth")
+
+
 def test_facets_of_words_deprecation_and_auth(file_site: str, open_page: Open) -> None:
     """Words, deprecated ones and whether auth is needed narrow the list too."""
     page = open_page(file_site, "tools/index.html?q=charge&toolkit=stripe")
@@ -401,6 +422,8 @@ def test_the_side_navigation(site: str, open_page: Open) -> None:
     links = side.get_by_role("listitem").get_by_role("link")
     expect(links).to_have_count(len([*(SHIPPED_CATALOG / "toolkits" / "github").glob("*/")]))
     expect(side.locator("[aria-current=page]")).to_have_text("Create an issue")
+    expect(side.locator(".side-title").last).to_have_text("deprecated")
+    expect(links.last).to_have_class("gone")
     side.get_by_role("searchbox").fill("comment")
     expect(links.filter(visible=True)).to_have_count(1)
     links.filter(visible=True).click()

@@ -59,6 +59,7 @@ _TEMPLATES = (
     "toolkit",
     "tool",
     "history",
+    "comparisons",
     "labels",
     "label",
     "sessions",
@@ -249,23 +250,28 @@ def render_tool(about: SiteInfo, toolkit: Toolkit, tool: Tool) -> bytes:
         "scopes": _label_links(root, "scopes", tool.scopes, old),
         "tags": _label_links(root, "tags", tool.tags, old),
     }
+    return _fill_template("tool", about, old, fields)
+
+
+def _fill_template(template: str, about: SiteInfo, old: bool, fields: Mapping[str, str]) -> bytes:
+    """Return a page of a tool, from the HTML of each placeholder of its template."""
     encoded = {"": b""} | {name: html.encode() for name, html in fields.items()}
-    fixed, names = _split_tool_template(tuple(about.items()), old, tuple(fields))
+    fixed, names = _split_template(template, tuple(about.items()), old, tuple(fields))
     return b"".join(chain.from_iterable(zip(fixed, map(encoded.__getitem__, names), strict=True)))
 
 
 @lru_cache(maxsize=8)
-def _split_tool_template(
-    about: tuple[tuple[str, str], ...], old: bool, placeholders: tuple[str, ...]
+def _split_template(
+    template: str, about: tuple[tuple[str, str], ...], old: bool, placeholders: tuple[str, ...]
 ) -> tuple[Sequence[bytes], Sequence[str]]:
-    """Return the rendered tool template in pieces, and the placeholders after each of them.
+    """Return a rendered template in pieces, and the placeholders after each of them.
 
-    The pieces are the same on all tool pages of a site. The last placeholder is empty.
+    The pieces are the same on all such pages of a site. The last placeholder is empty.
     """
     marks = {name: f"\0{name}\0" for name in placeholders}
     html = (
         _load_environment()
-        .get_template("tool.html")
+        .get_template(f"{template}.html")
         .render(root=tool_page.SITE_ROOT, about=dict(about), old=old, **marks)
     )
     pieces = [*re.split(f"\0({'|'.join(placeholders)})\0", html), ""]
@@ -274,15 +280,15 @@ def _split_tool_template(
 
 def render_history(about: SiteInfo, toolkit: Toolkit, versions: Sequence[Tool]) -> bytes:
     """Render the changes between the versions of a tool, given oldest first."""
-    return _render(
-        "history",
-        "../../",
-        about=about,
-        toolkit=toolkit,
-        tool=versions[-1],
-        versions=[tool.version for tool in versions],
-        pairs=history_page.compare_versions(versions),
-    )
+    comparisons = _load_environment().get_template("comparisons.html")
+    fields = {
+        **tool_page.render_name_fields(versions[-1], toolkit),
+        "comparisons": comparisons.render(
+            versions=[tool.version for tool in versions],
+            pairs=history_page.compare_versions(versions),
+        ),
+    }
+    return _fill_template("history", about, False, fields)
 
 
 def render_labels(

@@ -128,31 +128,28 @@ def _render_details(summary: str, html: str) -> str:
 
 
 def _render_limits(parameter: ServedParameter) -> str:
-    facts = " · ".join(_list_limits(parameter))
-    return f'<p class="limits">{facts}</p>' if facts else ""
-
-
-def _list_limits(parameter: ServedParameter) -> Iterator[str]:
-    """Yield each limit of a parameter in a few words, then its values and examples."""
+    """Render each limit of a parameter in a few words, then its values and examples."""
+    facts: list[str] = []
     if not LIMIT_KEYS.isdisjoint(parameter):
-        yield from _list_constraints(parameter)
+        _add_constraints(facts, parameter)
     if values := parameter.get("enum"):
-        yield _render_enum(values)
+        facts.append(_render_enum(values))
     if values := parameter.get("examples"):
-        yield f"e.g. {' '.join(map(_render_value, values))}"
+        facts.append(f"e.g. {' '.join(map(_render_value, values))}")
+    return f'<p class="limits">{" · ".join(facts)}</p>' if facts else ""
 
 
-def _list_constraints(parameter: ServedParameter) -> Iterator[str]:
+def _add_constraints(facts: list[str], parameter: ServedParameter) -> None:
     if not _RANGE_KEYS.isdisjoint(parameter):
         for low, high, unit in _RANGES:
             if low in parameter or high in parameter:
-                yield _format_range(parameter.get(low), parameter.get(high), unit)
+                facts.append(_format_range(parameter.get(low), parameter.get(high), unit))
     for key, words in _WORDS.items():
         if key in parameter:
-            yield f"{words} {_render_value(parameter[key])}"
+            facts.append(f"{words} {_render_value(parameter[key])}")
     for key, words in _FLAGS.items():
         if parameter.get(key):
-            yield words
+            facts.append(words)
 
 
 def _format_range(low: Any, high: Any, unit: str) -> str:
@@ -177,13 +174,16 @@ def _render_enum(values: list[Any]) -> str:
 
 
 def _render_value(value: Any) -> str:
-    return f"<code>{_escape_text(_format_value(value))}</code>"
+    if type(value) is str:
+        return _render_text(value)
+    return f"<code>{_escape_text(dump_json(value).decode())}</code>"
 
 
-def _format_value(value: Any) -> str:
-    """Return a value as JSON, or a text without quotes if it has no special characters."""
-    is_plain = isinstance(value, str) and value.isprintable() and value == value.strip() != ""
-    return str(value) if is_plain else dump_json(value).decode()
+@lru_cache(maxsize=1 << 14)
+def _render_text(text: str) -> str:
+    """Render a text without quotes if it has no special characters, and else as JSON."""
+    is_plain = text.isprintable() and text == text.strip() != ""
+    return f"<code>{_escape_text(text if is_plain else dump_json(text).decode())}</code>"
 
 
 def _escape_text(text: str) -> str:

@@ -57,13 +57,8 @@ def render_tool_fields(tool: Tool, toolkit: Toolkit, api: str) -> dict[str, str]
     forms = definitions.list_definitions(tool)
     tokens = definitions.estimate_definition_tokens(forms[0].value)
     return {
-        "slug": _escape_markup(tool.slug),
-        "slug_code": lists.render_identifier(tool.slug, 'class="slug" id="slug"'),
-        "name": _escape_markup(tool.name),
+        **render_name_fields(tool, toolkit),
         "summary": _escape_markup(textutils.first_sentence(tool.description)),
-        "toolkit": _escape_markup(toolkit.slug),
-        "toolkit_name": _escape_markup(toolkit.name),
-        "logo": _render_logo(toolkit),
         "version": _escape_markup(tool.version),
         "newest": _escape_markup(newest),
         "deprecation": "" if tool.deprecation is None else _render_deprecation(tool.deprecation),
@@ -76,6 +71,18 @@ def render_tool_fields(tool: Tool, toolkit: Toolkit, api: str) -> dict[str, str]
         "outputs": render_parameters(tool.output_parameters, "output-") or "<p>Not described.</p>",
         "requests": _render_requests(tool, api),
         "definitions": _render_definitions(forms),
+    }
+
+
+def render_name_fields(tool: Tool, toolkit: Toolkit) -> dict[str, str]:
+    """Return the HTML of the placeholders that the pages of a tool and its history share."""
+    return {
+        "slug": _escape_markup(tool.slug),
+        "slug_code": lists.render_identifier(tool.slug, 'class="slug" id="slug"'),
+        "name": _escape_markup(tool.name),
+        "toolkit": _escape_markup(toolkit.slug),
+        "toolkit_name": _escape_markup(toolkit.name),
+        "logo": _render_logo(toolkit),
     }
 
 
