@@ -122,10 +122,9 @@ function lowerBound(vocabulary, word) {
   return low;
 }
 
-/** Returns whether one letter put in, left out, changed, or swapped makes `typed`
-    into `word`, or into its beginning. */
+/** Returns whether, after the same first letter, one letter put in, left out, changed, or swapped
+    makes `typed` into `word`, or into its beginning. */
 function oneTypo(typed, word, beginning) {
-  if (typed[0] !== word[0]) return false; // people get the first letter right
   let at = 0;
   while (at < typed.length && typed[at] === word[at]) at += 1;
   const same = (fromTyped, fromWord) => {
@@ -141,12 +140,21 @@ function oneTypo(typed, word, beginning) {
   );
 }
 
+/** The words that a typed one may be. People get the first letter right. */
 function typos(vocabulary, typed, beginning) {
   const least = typed.length - 1;
   const most = beginning ? Infinity : typed.length + 1;
-  return vocabulary.filter(
-    (word) => word.length >= least && word.length <= most && oneTypo(typed, word, beginning)
-  );
+  const found = [];
+  for (
+    let place = lowerBound(vocabulary, typed[0]);
+    place < vocabulary.length && vocabulary[place][0] === typed[0];
+    place += 1
+  ) {
+    const word = vocabulary[place];
+    if (word.length >= least && word.length <= most && oneTypo(typed, word, beginning))
+      found.push(word);
+  }
+  return found;
 }
 
 const singular = (word) => (/[^s]s$/.test(word) && word.length > 3 ? word.slice(0, -1) : word);
