@@ -330,7 +330,7 @@ def test_internal_error_shows_only_its_request_id(
     assert not re.search(r"SnapshotError|snapshot|Traceback|\.py|\.json|GITHUB|/", response.text)
     assert response.headers["access-control-allow-origin"] == "*"
     log = logged(
-        broken, f"request fault-{len(path)}: GET '{path.partition('?')[0]}' failed\nTraceback"
+        broken, f"request fault-{len(path)}: GET '{path.partition('?')[0]}' failed\n  Traceback"
     )
     assert "SnapshotError: The document of tool version" in log[log.index(f"fault-{len(path)}") :]
     assert broken.key not in log

@@ -115,9 +115,10 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
         url, max_size, key_file, allow_rollback=allow_rollback
     )
     # before any thread starts, see `open_unix_listener`
-    listener = serve_options.open_listener(host, port, uds, fd)
+    context = click.get_current_context()
+    listener = context.with_resource(serve_options.open_listener(host, port, uds, fd))
     if uds:
-        click.get_current_context().call_on_close(partial(uds.unlink, missing_ok=True))
+        context.call_on_close(partial(uds.unlink, missing_ok=True))
     follower_counts = None
     if url:
         server_log.configure_logging(log)
