@@ -52,6 +52,7 @@ def print_lines(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
     else:
         for line in visible:
             print("".join(text for text, _ in line).rstrip())
+        sys.stdout.flush()  # a full disk is reported before any message that follows
 
 
 def _escape_text(text: str) -> str:
