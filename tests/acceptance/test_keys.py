@@ -572,6 +572,20 @@ def wait_for_key(ring: api_keys.KeyRing, secret: str, within: float = 1.0) -> bo
     return existing is not None
 
 
+def test_used_key_ends_when_revoked_or_expired(tmp_path: Path) -> None:
+    """The server remembers a key that it has found only while the key is valid."""
+    file = tmp_path / "keys.json"
+    revoked, record = api_keys.create(file, "p", None, None)
+    expiring, _ = api_keys.create(file, "p", None, timedelta(seconds=2))
+    ring = api_keys.KeyRing(file)
+    assert [ring.find(secret.encode()) is None for secret in (revoked, expiring)] == [False] * 2
+    api_keys.revoke(file, record.id)
+    time.sleep(0.55)
+    assert ring.find(revoked.encode()) is None
+    time.sleep(2)
+    assert [ring.find(secret.encode()) for secret in (revoked, expiring)] == [None] * 2
+
+
 def test_running_server_keeps_keys_of_a_damaged_file(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

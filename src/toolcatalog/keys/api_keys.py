@@ -341,16 +341,17 @@ class KeyRing:
         """Return the active key with this secret; None if it is unknown, expired or revoked.
 
         A secret that was found is not hashed again until the keys change. The time to look it up
-        tells nothing about other secrets: a dictionary compares only secrets of the same seeded
+        shows nothing of other secrets: a dictionary compares only secrets of the same seeded
         64-bit hash.
         """
         if time.monotonic() - self._last_check >= _CHECK_INTERVAL:
             self._reload_if_changed()
-        entry = self._used.get(secret)
+        used = self._used  # a reload replaces it, so that no old key gets into the new one
+        entry = used.get(secret)
         if entry is None:
             key = self.find_by_digest(hash_secret(secret))
             if key is not None:
-                self._used[secret] = self._keys[key.sha256]
+                used[secret] = (key, compute_expiry(key))
             return key
         return entry[0] if time.time() < entry[1] else None
 

@@ -4,6 +4,7 @@ A snapshot never changes and has a cache of its own, so an answer stays valid. A
 from a mapped file whenever it is sent, and takes little memory; small pages are copies.
 """
 
+from collections import OrderedDict
 from collections.abc import Hashable
 
 from toolcatalog.server.metrics.counters import CacheCounts
@@ -27,7 +28,7 @@ class AnswerCache:
         self._counts = CacheCounts() if counts is None else counts
         self._max_size = max_size
         self._size = 0
-        self._entries: dict[CacheKey, Answer] = {}
+        self._entries: OrderedDict[CacheKey, Answer] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -48,8 +49,7 @@ class AnswerCache:
         self._entries[key] = answer
         self._size += size
         while self._size > self._max_size:
-            oldest = next(iter(self._entries))
-            self._size -= _entry_size(oldest, self._entries.pop(oldest))
+            self._size -= _entry_size(*self._entries.popitem(last=False))
 
 
 def _entry_size(key: CacheKey, answer: Answer) -> int:

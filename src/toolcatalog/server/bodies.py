@@ -50,7 +50,9 @@ def make_body(start: bytes, slices: FileSlices, separator: bytes, end: bytes) ->
     """Return a body from a start, slices with a separator between them, and an end."""
     if slices.size > _MAX_JOINED:
         return SlicedBody(start, slices, separator, end)
-    return b"".join((start, separator.join(slices), end))
+    if separator:
+        return b"".join((start, separator.join(slices), end))
+    return b"".join((start, *slices, end))
 
 
 def join_body(body: Body) -> bytes:

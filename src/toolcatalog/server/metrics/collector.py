@@ -47,10 +47,7 @@ _EVENT_METRICS = {
         "Incomplete new snapshots, by each process; the previous one stayed.",
     ),
     CACHE_HITS: ("toolcatalog_answer_cache_hits", "API answers from the cache."),
-    CACHE_MISSES: (
-        "toolcatalog_answer_cache_misses",
-        "List and session answers that were computed.",
-    ),
+    CACHE_MISSES: ("toolcatalog_answer_cache_misses", "API answers that were computed."),
     LOG_LINES_DROPPED: (
         "toolcatalog_access_log_dropped",
         "Lines of the access log that could not be written.",

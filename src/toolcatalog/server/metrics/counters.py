@@ -81,7 +81,7 @@ class CounterValues:
 
 
 class CacheCounts:
-    """The lookups in the answer cache: those that found an answer, and the others."""
+    """The answers that came from the answer cache, and those that were computed."""
 
     def __init__(self) -> None:
         self.hits = 0
