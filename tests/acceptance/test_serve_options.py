@@ -1,5 +1,6 @@
 """Options of `serve`: sockets, proxies, the server log and traces."""
 
+import base64
 import gzip
 import json
 import os
@@ -302,3 +303,47 @@ def test_traces(shipped_build: Path, tmp_path: Path) -> None:
     assert search.name == "GET /api/v3/tools"
     assert secret not in str(spans)
     assert headers["x-api-key"][:12] not in str(search)
+
+
+def test_traces_with_captured_headers_have_no_key(shipped_build: Path, tmp_path: Path) -> None:
+    """Wherever the client wrote it: in headers of any name, in the name of a header, in the trace
+    state, or in a header that the server repeats. Other values stay.
+    """
+    spans: list[Any] = []
+    with HTTPServer(("127.0.0.1", 0), type("Handler", (Collector,), {"spans": spans})) as collector:
+        threading.Thread(target=collector.serve_forever, daemon=True).start()
+        environment = {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{collector.server_port}",
+            "OTEL_INSTRUMENTATION_HTTP_CAPTURE_HEADERS_SERVER_REQUEST": ".*",
+            "OTEL_INSTRUMENTATION_HTTP_CAPTURE_HEADERS_SERVER_RESPONSE": ".*",
+            "OTEL_INSTRUMENTATION_HTTP_CAPTURE_HEADERS_SANITIZE_FIELDS": "x-own",
+        }
+        with start_server(shipped_build, tmp_path, "--otel", env=environment) as server:
+            encoded = base64.b64encode(f"user:{server.key}".encode()).decode()
+            headers = [
+                ("x-api-key", server.key),
+                ("authorization", f"Basic {encoded}"),
+                ("x-more", "plain"),
+                ("x-more", f"key {server.key}"),
+                ("x-own", "hidden"),
+                ("x-request-id", server.key),
+                (server.key, "1"),
+                ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+                ("tracestate", f"a={server.key},b=kept"),
+            ]
+            httpx.get(f"{server.url}{TOOLS}/GITHUB_CREATE_ISSUE", headers=headers)
+            secret = server.key
+        wait_until(lambda: len(spans) == 1)
+        collector.shutdown()
+    text = str(spans[0])
+    for part in (secret, secret.lower(), encoded, "hidden"):
+        assert part not in text
+    assert spans[0].trace_state == "b=kept"
+    attributes = {one.key: one.value for one in spans[0].attributes}
+    assert [
+        one.string_value for one in attributes["http.request.header.x_more"].array_value.values
+    ] == [
+        "plain",
+        "key tc_[redacted]",
+    ]
+    assert "http.response.header.x_catalog_snapshot" in attributes

@@ -3,44 +3,45 @@
 The standard variables configure it: `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_SERVICE_NAME`,
 `OTEL_TRACES_SAMPLER` and others. A trace that the client started with `traceparent` is continued.
 
-If an operator lets headers be captured, those that can contain an API key are not.
+API keys are redacted when spans are exported, because only then is a span complete. The values of
+the headers that should have keys are hidden as a whole, since a key in them may be encoded.
 """
 
-import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.instrumentation.asgi import OpenTelemetryMiddleware
 from opentelemetry.sdk.resources import SERVICE_NAME, OTELResourceDetector, Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.trace import Span
+from opentelemetry.sdk.trace import Event, ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
+from opentelemetry.trace import SpanContext, Status, TraceState
+from opentelemetry.util.http import (
+    OTEL_INSTRUMENTATION_HTTP_CAPTURE_HEADERS_SANITIZE_FIELDS,
+    get_custom_headers,
+)
+from opentelemetry.util.types import AttributeValue
 from starlette.types import ASGIApp
 
 from toolcatalog.keys.api_keys import redact
 from toolcatalog.server.dispatcher import match_route
 from toolcatalog.server.request_context import path_below_root
 
-_SANITIZE_VARIABLE = "OTEL_INSTRUMENTATION_HTTP_CAPTURE_HEADERS_SANITIZE_FIELDS"
-_SECRET_HEADERS = ("x-api-key", "authorization", "x-request-id")  # patterns of names
+_SECRET_HEADERS = ("x-api-key", "authorization")
 
 
 def trace_requests(app: ASGIApp) -> ASGIApp:
     """Return an application that records a span of each request and exports it with OTLP."""
     default = Resource.create({SERVICE_NAME: "toolcatalog"})
     provider = TracerProvider(resource=default.merge(OTELResourceDetector().detect()))
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    provider.add_span_processor(BatchSpanProcessor(_RedactingExporter()))
+    configured = get_custom_headers(OTEL_INSTRUMENTATION_HTTP_CAPTURE_HEADERS_SANITIZE_FIELDS)
     traced: ASGIApp = OpenTelemetryMiddleware(
         app,
         default_span_details=_describe_request,
-        server_request_hook=_redact_attributes,
         tracer_provider=provider,
-        http_capture_headers_sanitize_fields=[
-            *_SECRET_HEADERS,
-            *filter(None, os.environ.get(_SANITIZE_VARIABLE, "").split(",")),
-        ],
         exclude_spans=["receive", "send"],
+        http_capture_headers_sanitize_fields=[*configured, *_SECRET_HEADERS],
     )
     return traced
 
@@ -55,12 +56,61 @@ def _describe_request(scope: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return f"{method} {template}", {"http.route": template}
 
 
-def _redact_attributes(span: Span, scope: dict[str, Any]) -> None:  # noqa: ARG001 - required
-    """Redact API keys that a client wrote into the URL or a header."""
-    attributes = getattr(span, "attributes", None) or {}
-    for name, value in [*attributes.items()]:
-        redacted = redact(value) if isinstance(value, str) else value
-        if isinstance(value, Sequence) and not isinstance(value, str):  # of a captured header
-            redacted = [redact(item) if isinstance(item, str) else item for item in value]
-        if redacted != value:
-            span.set_attribute(name, redacted)
+class _RedactingExporter(OTLPSpanExporter):
+    """An exporter that redacts API keys wherever a client wrote them."""
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Export spans; see `SpanExporter.export`."""
+        return super().export([_redact_span(span) for span in spans])
+
+
+def _redact_span(span: ReadableSpan) -> ReadableSpan:
+    """Return a copy of a span without API keys."""
+    return ReadableSpan(
+        name=redact(span.name),
+        context=_redact_context(span.context),
+        parent=span.parent,
+        resource=span.resource,
+        attributes=_redact_attributes(span.attributes),
+        events=[
+            Event(redact(event.name), _redact_attributes(event.attributes), event.timestamp)
+            for event in span.events
+        ],
+        links=span.links,
+        kind=span.kind,
+        status=Status(span.status.status_code, redact(span.status.description or "") or None),
+        start_time=span.start_time,
+        end_time=span.end_time,
+        instrumentation_scope=span.instrumentation_scope,
+    )
+
+
+def _redact_context(context: SpanContext) -> SpanContext:
+    """Drop entries with a key from the trace state, which the client sends in `tracestate`."""
+    entries = [
+        (name, value)
+        for name, value in context.trace_state.items()
+        if redact(f"{name} {value}") == f"{name} {value}"
+    ]
+    return SpanContext(
+        context.trace_id,
+        context.span_id,
+        context.is_remote,
+        context.trace_flags,
+        TraceState(entries),
+    )
+
+
+def _redact_attributes(
+    attributes: Mapping[str, AttributeValue] | None,
+) -> dict[str, AttributeValue]:
+    """Redact names and values; the name of a captured header is a part of its attribute's name."""
+    return {redact(name): _redact_value(value) for name, value in (attributes or {}).items()}
+
+
+def _redact_value(value: AttributeValue) -> AttributeValue:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Sequence):
+        return [redact(item) if isinstance(item, str) else item for item in value]
+    return value
