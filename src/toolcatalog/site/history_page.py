@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from itertools import takewhile
 from typing import Any
 
 import orjson
@@ -17,7 +18,7 @@ from toolcatalog.parameters import NESTING, children
 from toolcatalog.site import text_diff
 from toolcatalog.site.markdown import render_inline
 from toolcatalog.snapshot.format import Tool
-from toolcatalog.textutils import escape_hidden
+from toolcatalog.textutils import escape_hidden, pluralize
 
 _BADGES: dict[Kind, str] = {
     "breaking": "breaking",
@@ -58,7 +59,8 @@ class Comparison:
 def compare_versions(versions: Sequence[Tool]) -> list[Comparison]:
     """Return the comparisons of a tool's history, the newest first, from versions oldest first.
 
-    With more than 8 versions, only neighbors are compared, and each version with the newest.
+    With more than 8 versions, only neighbors are compared, and each version with the newest. The
+    size of all comparisons is bounded: of those that no longer fit, the number of changes is shown.
     """
     last = len(versions) - 1
     compared, budget = [*map(ComparedVersion, versions)], text_diff.Budget()
@@ -74,9 +76,8 @@ def _compare(
     older: ComparedVersion, newer: ComparedVersion, budget: text_diff.Budget
 ) -> Comparison:
     changes = tool_changes.compare_tools(older.tool, newer.tool)
-    texts = _changed_texts(older.tool, newer.tool), _changed_texts(newer.tool, older.tool)
-    items = "".join([_render_change(change, *texts, budget) for change in changes])
-    schema = text_diff.diff_lines(older.schema, newer.schema, budget)
+    items = _render_changes(changes, older.tool, newer.tool, budget)
+    schema = _render_schemas(older, newer, budget) if budget.has_space else ""
     return Comparison(
         older=older.tool.version,
         newer=newer.tool.version,
@@ -84,6 +85,33 @@ def _compare(
         changes=Markup(items),  # noqa: S704 - all parts are escaped
         schema=Markup(schema),  # noqa: S704 - all parts are escaped
     )
+
+
+def _render_changes(
+    changes: Sequence[Change], older: Tool, newer: Tool, budget: text_diff.Budget
+) -> str:
+    """Render the changes as list items, and the number of those that do not fit into the page."""
+    items: list[str] = []
+    if budget.has_space:
+        texts = _changed_texts(older, newer), _changed_texts(newer, older)
+        rendered = (_render_change(change, *texts, budget) for change in changes)
+        items += takewhile(budget.fits, rendered)
+    omitted = len(changes) - len(items)
+    if omitted:
+        budget.size = 0
+        command = f"toolcatalog diff {older.slug}@{older.version} {newer.slug}@{newer.version}"
+        items.append(
+            f"<li>{pluralize(omitted, 'change')} not shown, as this page would be too large: "
+            f"<code>{escape(command)}</code> shows them.</li>\n"
+        )
+    return "".join(items)
+
+
+def _render_schemas(
+    older: ComparedVersion, newer: ComparedVersion, budget: text_diff.Budget
+) -> str:
+    html = text_diff.diff_lines(older.schema, newer.schema, budget)
+    return html if budget.fits(html) else "Not shown, as this page would be too large."
 
 
 def _render_counts(changes: Sequence[Change]) -> Markup:

@@ -1,8 +1,8 @@
 """Text differences as HTML: by word for descriptions, by line for schemas.
 
 Removed parts are `del` elements and added ones `ins`. The work is bounded: texts beyond
-`_MAX_PARTS`, and what is left when the budget of a page is spent, are shown as removed and added as
-a whole.
+`_MAX_PARTS`, and what is left when the comparisons of a page are spent, are shown as removed and
+added as a whole. What no longer fits into the page is left out: see `Budget.fits`.
 """
 
 import re
@@ -17,16 +17,30 @@ from toolcatalog.textutils import escape_hidden
 _WORD = re.compile(r"\s+|[\w'-]+|[^\w\s]")
 _MAX_PARTS = 2_000  # words or lines of a text
 _MAX_COMPARISONS = 5_000_000  # of equal parts on a page, which take some tenths of a second
+_MAX_SIZE = 4 << 20  # characters of all differences on a page
 _CONTEXT = 2  # equal lines around a difference
 
 Operation = tuple[str, int, int, int, int]
 
 
 class Budget:
-    """The number of comparisons that are left for the differences of a page."""
+    """The numbers of comparisons and characters that are left for the differences of a page."""
 
     def __init__(self) -> None:
         self.comparisons = _MAX_COMPARISONS
+        self.size = _MAX_SIZE
+
+    @property
+    def has_space(self) -> bool:
+        """Whether there is space for more HTML."""
+        return self.size > 0
+
+    def fits(self, html: str) -> bool:
+        """Return whether this HTML fits into the page; if it does, count its characters."""
+        if len(html) > self.size:
+            return False
+        self.size -= len(html)
+        return True
 
 
 def diff_words(old: str, new: str, budget: Budget) -> str:

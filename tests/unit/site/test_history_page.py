@@ -9,6 +9,8 @@ from toolcatalog.snapshot.format import Tool
 TEXT = {"type": "string", "description": "A text.", "required": False}
 ADDRESS = {"type": "object", "description": "Where.", "properties": {"a.b": TEXT}, "items": TEXT}
 
+OLDEST_AND_NEWEST = ("20250100_00", "20250109_00")
+
 
 def version(number: int, **more: object) -> Tool:
     """A version of a tool."""
@@ -47,3 +49,19 @@ def test_which_versions_are_compared() -> None:
     assert len(pairs) == 28
     assert (pairs[0].older, pairs[0].newer) == ("20250107_00", "20250108_00")
     assert len(history_page.compare_versions([version(n) for n in range(9)])) == 15
+
+
+def test_the_size_of_a_page_is_bounded() -> None:
+    """Each version is compared with the newest, which has 1 MB and must not be shown for each."""
+    inputs = {f"parameter_{n}": {**TEXT, "description": "A text. " * 12} for n in range(7_000)}
+    versions = [version(n, input_parameters={}) for n in range(9)]
+    versions.append(version(9, input_parameters=inputs))
+    pairs = history_page.compare_versions(versions)
+    assert sum(len(pair.changes) + len(pair.schema) for pair in pairs) < 5_000_000
+    assert pairs[0].changes.count("is new and optional") == 7_000
+    last = next(pair for pair in pairs if (pair.older, pair.newer) == OLDEST_AND_NEWEST)
+    command = "toolcatalog diff MAIL_SEND@20250100_00 MAIL_SEND@20250109_00"
+    assert last.changes.startswith("<li>7,000 changes not shown")
+    assert f"<code>{command}</code> shows them." in last.changes
+    assert last.counts == pairs[0].counts
+    assert last.schema == ""
