@@ -7,7 +7,7 @@ writer renders only the lists whose input changed.
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
@@ -77,7 +77,7 @@ class CatalogPages:
     about: Mapping[str, str]
     indexes: Sequence[ToolkitIndex]
     meta_tools: Sequence[MetaToolSummary]
-    sessions: Sequence[Session]
+    sessions: Collection[Session]
     multi_version_tools: MultiVersionTools
     tool_counts: Mapping[str, int]
     labels: Mapping[str, Sequence[str]]
@@ -164,9 +164,9 @@ class CatalogPages:
         except json.JSONDecodeError:  # the first tool is too large for an example
             return {}
         responses = {
-            session.id: json.loads((folder / f"sessions/{session.id}.json").read_bytes())
-            for session in self.sessions[:1]
-            if (folder / f"sessions/{session.id}.json").is_file()
+            session.id: json.loads((folder / path).read_bytes())
+            for session in islice(self.sessions, 1)
+            if (folder / (path := snapshot_format.session_path(session.id))).is_file()
         }
         return reference_page.example_calls(tool, responses)
 

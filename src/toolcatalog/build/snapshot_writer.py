@@ -91,9 +91,33 @@ class SnapshotWriter:
 
     def write_other_files(self) -> None:
         """Write the files that are not about tools."""
-        for path, data in snapshot_format.render_small_files(self.contents).items():
+        for path, data in snapshot_format.render_auth_configs(self.contents).items():
             self.write(path, [data])
-        self.write(snapshot_format.FACTS, _pack_table(snapshot_format.render_facts(self.contents)))
+        facts = snapshot_format.render_facts(self.contents)
+        responses = {}  # paths by the name of the fact that ends with the response
+        if self.contents.router:
+            for session in self.contents.sessions:  # one at a time: they may be large
+                path, name = snapshot_format.session_path(session.id), f"session {session.id}"
+                response = snapshot_format.render_session_response(session, self.contents.router)
+                self.write(path, [response])
+                facts[name], responses[name] = snapshot_format.render_session_head(session), path
+        self.write(snapshot_format.FACTS, self._pack_facts(facts, responses))
+
+    def _pack_facts(
+        self, facts: Mapping[str, bytes], responses: Mapping[str, str]
+    ) -> Iterator[bytes]:
+        """Yield the pieces of the table of facts; responses are read from their files."""
+        names = sorted(facts)
+        sizes = [
+            len(facts[name]) + (self.written[responses[name]].size if name in responses else 0)
+            for name in names
+        ]
+        values = (
+            facts[name]
+            + ((self.folder / responses[name]).read_bytes() if name in responses else b"")
+            for name in names
+        )
+        return tables.pack_table(names, sizes, values)
 
     def finish(self, counts: Mapping[str, int]) -> str:
         """Write the file list and the manifest, and return the digest that names the snapshot.

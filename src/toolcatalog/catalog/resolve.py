@@ -4,7 +4,8 @@ This is the only module that converts `catalog.model` records to `snapshot.forma
 """
 
 from collections import defaultdict
-from dataclasses import asdict, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from toolcatalog import parameters
@@ -15,7 +16,7 @@ from toolcatalog.snapshot import format as snapshot_format
 def resolve_catalog(catalog: model.Catalog) -> snapshot_format.SnapshotContents:
     """Return the snapshot contents of a catalog without problems, except for its tools.
 
-    Tools are resolved one at a time by `resolve_tool`.
+    Tools are resolved one at a time by `resolve_tool`, and sessions when they are iterated.
     """
     toolkit_versions: defaultdict[str, set[str]] = defaultdict(set)
     for tool in catalog.tools:
@@ -28,7 +29,7 @@ def resolve_catalog(catalog: model.Catalog) -> snapshot_format.SnapshotContents:
         ),
         router=_resolve_toolkit(catalog.router, set()) if catalog.router else None,
         auth_configs=tuple(_resolve_auth_config(config) for config in catalog.auth_configs),
-        sessions=tuple(_resolve_session(catalog, session) for session in catalog.sessions),
+        sessions=ResolvedSessions(catalog),
     )
 
 
@@ -96,53 +97,83 @@ def _resolve_auth_config(config: model.AuthConfig) -> snapshot_format.AuthConfig
     )
 
 
-def _resolve_session(catalog: model.Catalog, session: model.Session) -> snapshot_format.Session:
-    toolkits = sessions.select_toolkits(catalog, session)
-    values = {
-        "toolkits": toolkits,
-        "tools": [tool.slug for tool in sessions.select_tools(catalog, session)],
-        "session_id": session.id,
-        "user_id": session.user_id,
-        "auth_configs": sorted(
-            {config for toolkit, config in session.auth_configs.items() if toolkit in toolkits}
-        ),
-    }
-    meta_tools = tuple(
-        _resolve_meta_tool(catalog, meta_tool, values)
-        for meta_tool in _offered_meta_tools(catalog, session)
-    )
-    return snapshot_format.Session(
-        id=session.id, project=session.project, toolkits=tuple(toolkits), tools=meta_tools
-    )
+class ResolvedSessions(Collection[snapshot_format.Session]):
+    """The sessions of a catalog, each resolved when it is needed.
 
-
-def _offered_meta_tools(catalog: model.Catalog, session: model.Session) -> list[model.MetaTool]:
-    """Return the newest version of each meta tool that the session offers.
-
-    They are in the session's order if it lists them, else sorted by slug.
+    All sessions together may have hundreds of megabytes of meta tools.
     """
-    newest = {tool.slug: tool for tool in catalog.meta_tools}
-    selected = [
-        newest[slug] for slug in (newest if session.meta_tools is None else session.meta_tools)
-    ]
-    return [tool for tool in selected if tool.when is None or session.manage_connections]
+
+    def __init__(self, catalog: model.Catalog) -> None:
+        self._router = catalog.router
+        self._plans = [_plan_session(catalog, session) for session in catalog.sessions]
+        self._versions: defaultdict[str, list[str]] = defaultdict(list)
+        for meta_tool in catalog.meta_tools:
+            self._versions[meta_tool.slug].append(meta_tool.version)
+
+    def __len__(self) -> int:
+        return len(self._plans)
+
+    def __iter__(self) -> Iterator[snapshot_format.Session]:
+        return map(self._resolve, self._plans)
+
+    def __contains__(self, session: object) -> bool:
+        return any(session == other for other in self)
+
+    def _resolve(self, plan: "_SessionPlan") -> snapshot_format.Session:
+        assert self._router is not None or not plan.meta_tools
+        tools = (
+            resolve_meta_tool(meta_tool, plan.values, self._router, self._versions[meta_tool.slug])
+            for meta_tool in plan.meta_tools
+            if self._router
+        )
+        return snapshot_format.Session(
+            id=plan.id, project=plan.project, toolkits=plan.toolkits, tools=tuple(tools)
+        )
 
 
-def _resolve_meta_tool(
-    catalog: model.Catalog, meta: model.MetaTool, values: dict[str, Any]
+@dataclass(frozen=True, slots=True)
+class _SessionPlan:
+    """What a session is resolved from; `values` are those that its meta tools contain."""
+
+    id: str
+    project: str
+    toolkits: tuple[str, ...]
+    meta_tools: Sequence[model.MetaTool]
+    values: Mapping[str, Any]
+
+
+def _plan_session(catalog: model.Catalog, session: model.Session) -> _SessionPlan:
+    meta_tools = sessions.select_meta_tools(catalog, session)
+    names = {name for tool in meta_tools for name in sessions.iter_placeholders(tool.template)}
+    tools = sessions.select_tools(catalog, session) if "tools" in names else []
+    values = sessions.placeholder_values(catalog, session, tools)
+    return _SessionPlan(
+        id=session.id,
+        project=session.project,
+        toolkits=tuple(values["toolkits"]),
+        meta_tools=meta_tools,
+        values={name: values[name] for name in names},
+    )
+
+
+def resolve_meta_tool(
+    meta_tool: model.MetaTool,
+    values: Mapping[str, Any],
+    router: model.Toolkit,
+    versions: Iterable[str],
 ) -> snapshot_format.Tool:
-    assert catalog.router is not None
-    value = sessions.fill_placeholders(meta.template, values)
+    """Return a meta tool as served to a session with these values for placeholders."""
+    value = sessions.fill_placeholders(meta_tool.template, values)
     for field in ("input_parameters", "output_parameters"):
         value[field] = _remove_empty_choices(value.get(field, {}))
     tool = model.ToolVersion.from_value(
-        value, path=meta.path, slug=meta.slug, toolkit=model.ROUTER, version=meta.version
+        value,
+        path=meta_tool.path,
+        slug=meta_tool.slug,
+        toolkit=model.ROUTER,
+        version=meta_tool.version,
     )
-    return resolve_tool(
-        tool,
-        catalog.router,
-        tuple(sorted(other.version for other in catalog.meta_tools if other.slug == meta.slug)),
-    )
+    return resolve_tool(tool, router, tuple(sorted(versions)))
 
 
 def _remove_empty_choices(descriptions: dict[str, Any]) -> dict[str, Any]:

@@ -1,12 +1,12 @@
 """Sessions: which tools a session may use, and the `{$session: ...}` placeholders of meta tools."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from toolcatalog import encoding
 from toolcatalog.catalog.model import (
     AuthConfig,
     Catalog,
+    MetaTool,
     Selection,
     Session,
     ToolSelection,
@@ -43,10 +43,17 @@ def fill_placeholders(value: Any, values: Mapping[str, Any]) -> Any:
     return value
 
 
-def estimate_size(template: Mapping[str, Any]) -> tuple[int, int]:
-    """Return about how many bytes a meta tool has as JSON, and its number of placeholders."""
-    text = encoding.dump_json(template)
-    return len(text), text.count(encoding.dump_json(PLACEHOLDER_KEY))
+def iter_placeholders(template: Any) -> Iterator[str]:
+    """Yield the name of each placeholder, as often as it occurs."""
+    if isinstance(template, dict):
+        if PLACEHOLDER_KEY in template:
+            yield template[PLACEHOLDER_KEY]
+            return
+        template = template.values()
+    elif not isinstance(template, list):
+        return
+    for inner in template:
+        yield from iter_placeholders(inner)
 
 
 def remove_placeholder_enums(value: Any) -> Any:
@@ -115,6 +122,33 @@ def select_tools(catalog: Catalog, session: Session) -> list[ToolSummary]:
     }
     candidates = (tool for tool in catalog.tools if tool.toolkit in allows)
     return [tool for tool in select_versions(candidates, session) if allows[tool.toolkit](tool)]
+
+
+def select_meta_tools(catalog: Catalog, session: Session) -> list[MetaTool]:
+    """Return the newest version of each meta tool that the session offers.
+
+    They are in the session's order if it lists them, else sorted by slug.
+    """
+    newest = {tool.slug: tool for tool in catalog.meta_tools}
+    selected = [
+        newest[slug] for slug in (newest if session.meta_tools is None else session.meta_tools)
+    ]
+    return [tool for tool in selected if tool.when is None or session.manage_connections]
+
+
+def placeholder_values(
+    catalog: Catalog, session: Session, tools: Sequence[ToolSummary]
+) -> dict[str, Any]:
+    """Return the values for placeholders, by name; `tools` are those that the session may use."""
+    toolkits = select_toolkits(catalog, session)
+    configs = (session.auth_configs[toolkit] for toolkit in session.auth_configs.keys() & toolkits)
+    return {
+        "toolkits": toolkits,
+        "tools": [tool.slug for tool in tools],
+        "session_id": session.id,
+        "user_id": session.user_id,
+        "auth_configs": sorted({*configs}),
+    }
 
 
 def select_versions(tools: Iterable[ToolSummary], session: Session) -> Iterable[ToolSummary]:

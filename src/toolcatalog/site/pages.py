@@ -10,7 +10,7 @@ page loads nothing from other hosts.
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, groupby
@@ -325,7 +325,7 @@ def _group_by_toolkit(tools: Iterable[ListedTool]) -> list[ToolkitTools]:
 
 
 def render_sessions(
-    about: SiteInfo, tools: Sequence[MetaToolSummary], sessions: Sequence[Session]
+    about: SiteInfo, tools: Sequence[MetaToolSummary], sessions: Collection[Session]
 ) -> bytes:
     """Render the page that explains sessions, and lists them and the meta tools."""
     return _render("sessions", "../", about=about, tools=tools, sessions=sessions)

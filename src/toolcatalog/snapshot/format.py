@@ -40,7 +40,7 @@ import re
 import struct
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -162,14 +162,14 @@ class Session:
 class SnapshotContents:
     """The contents of a snapshot except the tools, which are too many to keep in memory.
 
-    All tuples are sorted by slug or id.
+    All are sorted by slug or id. Sessions may be resolved when they are iterated.
     """
 
     about: Mapping[str, str]
     toolkits: tuple[Toolkit, ...]
     router: Toolkit | None
     auth_configs: tuple[AuthConfig, ...]
-    sessions: tuple[Session, ...]
+    sessions: Collection[Session]
 
 
 def tool_to_document(tool: Tool, toolkit_name: str, toolkit_logo: str) -> dict[str, Any]:
@@ -277,22 +277,21 @@ def render_session_response(session: Session, router: Toolkit) -> bytes:
     )
 
 
-def render_small_files(contents: SnapshotContents) -> dict[str, bytes]:
-    """Return the files of sessions and auth configs, by path."""
-    tree = {
+def session_path(id: str) -> str:
+    """Return the path of the response for a session in a snapshot."""
+    return f"sessions/{id}.json"
+
+
+def render_auth_configs(contents: SnapshotContents) -> dict[str, bytes]:
+    """Return the files of auth configs, by path."""
+    return {
         f"auth_configs/{config.id}.json": encoding.dump_json(asdict(config))
         for config in contents.auth_configs
     }
-    if contents.router:
-        tree |= {
-            f"sessions/{session.id}.json": render_session_response(session, contents.router)
-            for session in contents.sessions
-        }
-    return tree
 
 
 def render_facts(contents: SnapshotContents) -> dict[str, bytes]:
-    """Return the entries of the table of facts, by name."""
+    """Return the entries of the table of facts by name, except for those of sessions."""
     all_versions = sorted(
         {version for toolkit in contents.toolkits for version in toolkit.versions}
     )
@@ -320,14 +319,12 @@ def render_facts(contents: SnapshotContents) -> dict[str, bytes]:
     facts |= {
         f"auth_configs {toolkit}": encoding.dump_json(ids) for toolkit, ids in config_ids.items()
     }
-    if contents.router:
-        for session in contents.sessions:
-            facts[f"session {session.id}"] = (
-                encoding.dump_json([session.project, session.toolkits])
-                + b"\n"
-                + render_session_response(session, contents.router)
-            )
     return facts
+
+
+def render_session_head(session: Session) -> bytes:
+    """Return the start of the fact of a session; its response follows."""
+    return encoding.dump_json([session.project, session.toolkits]) + b"\n"
 
 
 def _toolkit_info(toolkit: Toolkit) -> dict[str, Any]:

@@ -6,13 +6,13 @@ and references. Each rule yields all of its findings.
 
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice
 from operator import attrgetter
 
-from toolcatalog import names
-from toolcatalog.catalog import sessions
+from toolcatalog import encoding, names
+from toolcatalog.catalog import resolve, sessions
 from toolcatalog.catalog.model import (
     ROUTER,
     UNKNOWN_TOOLKIT,
@@ -25,6 +25,7 @@ from toolcatalog.catalog.model import (
 )
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Pointer
 from toolcatalog.lint.rule import iter_urls
+from toolcatalog.snapshot import format as snapshot_format
 
 # an https URL: the host and the rest; browsers treat `\` as `/`
 _URL = re.compile(r"https://(?P<host>[^/?#\\@%]+)(?P<rest>[/?#][^\\]*)?")
@@ -441,7 +442,7 @@ def check_session_contents(catalog: Catalog) -> Iterator[Finding]:
 
     All sessions together have at most 512 MiB of meta tools.
     """
-    meta_tools = {tool.slug: sessions.estimate_size(tool.template) for tool in catalog.meta_tools}
+    sizes = {tool.slug: _measure_meta_tool(catalog, tool) for tool in catalog.meta_tools}
     total = 0
     for session in catalog.sessions:
         tools = sessions.select_tools(catalog, session)
@@ -453,10 +454,14 @@ def check_session_contents(catalog: Catalog) -> Iterator[Finding]:
                 message="no tool is left in this session",
                 help=help,
             )
-        selected = meta_tools if session.meta_tools is None else session.meta_tools
-        for slug in selected:
-            size, list_count = meta_tools.get(slug, (0, 0))
-            total += size + list_count * sum(len(tool.slug) for tool in tools)
+        if not {*(session.meta_tools or ())} <= sizes.keys():  # reported elsewhere
+            continue
+        values = sessions.placeholder_values(catalog, session, tools)
+        value_sizes = {name: len(encoding.dump_json(value)) for name, value in values.items()}
+        for meta_tool in sessions.select_meta_tools(catalog, session):
+            size, placeholders = sizes[meta_tool.slug]
+            total += size
+            total += sum(count * value_sizes[name] for name, count in placeholders.items())
         if total > _MAX_SESSION_SIZE:
             yield Finding(
                 path=session.path,
@@ -466,6 +471,16 @@ def check_session_contents(catalog: Catalog) -> Iterator[Finding]:
                 help="shorten the meta tools, or remove sessions",
             )
             return
+
+
+def _measure_meta_tool(catalog: Catalog, tool: MetaTool) -> tuple[int, Counter[str]]:
+    """Return the bytes of a meta tool as served with short values, and its placeholders."""
+    placeholders = Counter(sessions.iter_placeholders(tool.template))
+    if catalog.router is None:
+        return 0, placeholders
+    served = resolve.resolve_meta_tool(tool, sessions.SAMPLE_VALUES, catalog.router, [])
+    document = snapshot_format.tool_to_document(served, catalog.router.name, catalog.router.logo)
+    return len(encoding.dump_json(document)), placeholders
 
 
 def _tools_by_toolkit(catalog: Catalog) -> dict[str, set[str]]:

@@ -1,6 +1,7 @@
 """Tests of `catalog.resolve`: records as written to records as served."""
 
 import json
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +28,7 @@ def tools_in(selected: Session, *metas: Any, **fields: Any) -> tuple[Tool, ...]:
             **fields,
         )
     )
-    return contents.sessions[0].tools
+    return next(iter(contents.sessions)).tools
 
 
 def documents_of(*tools: ToolVersion) -> list[dict[str, Any]]:
@@ -135,6 +136,30 @@ def test_placeholders_are_filled_per_session() -> None:
         "user": {"type": "string", "description": "", "required": False, "default": "ann"},
         "account": {"type": "string", "description": "", "required": False, "enum": ["ac_mail"]},
     }
+
+
+def test_sessions_are_resolved_one_at_a_time() -> None:
+    """All of them with a large meta tool would not fit into memory."""
+    parameters = {f"p{number}": {"type": "string"} for number in range(1000)}
+    selected = tuple(make_session(f"trs_{number}") for number in range(20))
+    catalog = make_catalog(
+        make_tool("MAIL_SEND"),
+        meta_tools=(make_meta_tool("FIND", input_parameters=parameters),),
+        sessions=selected,
+    )
+    tracemalloc.start()
+    try:
+        contents = resolve.resolve_catalog(catalog)
+        before, _ = tracemalloc.get_traced_memory()
+        first = next(iter(contents.sessions))
+        size = tracemalloc.get_traced_memory()[0] - before
+        del first
+        tracemalloc.reset_peak()
+        assert len([session.id for session in contents.sessions]) == len(contents.sessions) == 20
+        peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * size
 
 
 EMPTY = {"type": "string", "enum": {"$session": "auth_configs"}}

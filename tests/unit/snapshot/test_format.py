@@ -201,23 +201,18 @@ def test_index_of_a_toolkit_version(tools: list[Tool]) -> None:
     )
 
 
-def test_small_files_and_facts() -> None:
-    """A file for each session and auth config; the facts also have the versions of each toolkit and
-    of all.
-    """
-    tree, facts = (
-        snapshot_format.render_small_files(CONTENTS),
-        snapshot_format.render_facts(CONTENTS),
-    )
-    assert sorted(tree) == ["auth_configs/ac_a.json", "sessions/trs_a.json"]
-    assert json.loads(tree["auth_configs/ac_a.json"]) == {
-        "id": "ac_a",
-        "toolkit": "kit",
-        "tools": ["KIT_A"],
-        "scopes": None,
+def test_auth_configs_and_facts() -> None:
+    """A file for each auth config; the facts also have the versions of each toolkit and of all."""
+    tree = snapshot_format.render_auth_configs(CONTENTS)
+    assert {path: json.loads(data) for path, data in tree.items()} == {
+        "auth_configs/ac_a.json": {
+            "id": "ac_a",
+            "toolkit": "kit",
+            "tools": ["KIT_A"],
+            "scopes": None,
+        }
     }
-    assert [item["slug"] for item in json.loads(tree["sessions/trs_a.json"])["items"]] == ["KIT_A"]
-    assert facts == {
+    assert snapshot_format.render_facts(CONTENTS) == {
         "versions": b'["20250101_00","20250201_00"]',
         "toolkit kit": b'["20250101_00","20250201_00"]',
         "toolkit_info kit": (
@@ -226,8 +221,17 @@ def test_small_files_and_facts() -> None:
         ),
         "auth_config ac_a": b'"kit"',
         "auth_configs kit": b'["ac_a"]',
-        "session trs_a": b'["p",["kit"]]\n' + tree["sessions/trs_a.json"],
     }
+
+
+def test_sessions() -> None:
+    """A file with the response; the fact has the project and the toolkits before it."""
+    (session,) = CONTENTS.sessions
+    assert CONTENTS.router
+    response = snapshot_format.render_session_response(session, CONTENTS.router)
+    assert snapshot_format.session_path("trs_a") == "sessions/trs_a.json"
+    assert [item["slug"] for item in json.loads(response)["items"]] == ["KIT_A"]
+    assert snapshot_format.render_session_head(session) == b'["p",["kit"]]\n'
 
 
 def test_digest_depends_only_on_the_content() -> None:

@@ -211,11 +211,25 @@ def test_tool_has_at_most_500_versions() -> None:
 
 
 def test_meta_tools_of_all_sessions_are_limited() -> None:
-    """Also those whose text contains the list of tools."""
+    """Also by the values of sessions, and by what is added when they are served."""
     tools = [make_tool(f"MAIL_SEND_{number}") for number in range(100)]
-    catalog_sessions = tuple(make_session(f"trs_{number}") for number in range(1000))
-    choices = {f"p{number}": {"enum": {"$session": "tools"}} for number in range(800)}
-    for template in ({"description": "x" * 600_000}, {"input_parameters": choices}):
+    catalog_sessions = tuple(
+        make_session(f"trs_{number}", user_id="x" * 1000) for number in range(1000)
+    )
+    choices = {
+        f"p{number}": {"type": "string", "enum": {"$session": "tools"}} for number in range(800)
+    }
+    users = {
+        f"p{number}": {"type": "string", "default": {"$session": "user_id"}}
+        for number in range(800)
+    }
+    branches = {"p": {"anyOf": [{"type": "null"}] * 20_000}}
+    for template in (
+        {"description": "x" * 600_000},
+        {"input_parameters": choices},
+        {"input_parameters": users},
+        {"input_parameters": branches},
+    ):
         meta_tool = make_meta_tool("FIND", **template)
         catalog = make_catalog(*tools, meta_tools=(meta_tool,), sessions=catalog_sessions)
         (finding,) = check_session_contents(catalog)
