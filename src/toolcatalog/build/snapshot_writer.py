@@ -43,6 +43,7 @@ class SnapshotWriter:
         self.contents = contents
         self.written: dict[str, FileInfo] = {}
         self.created_folders: set[str] = set()
+        self.replacements: dict[str, str] = {}  # by the slug of a deprecated tool
 
     def write(self, path: str, pieces: Iterable[bytes]) -> None:
         """Write one file, and record its size and SHA-256."""
@@ -63,6 +64,7 @@ class SnapshotWriter:
         def add_batches() -> Iterator[CompiledBatch]:
             for batch in batches:
                 tool_tables.add(batch.facts)
+                self.replacements.update(_find_replacements(batch.facts))
                 indexes.add(batch)
                 yield batch
                 advance(1)
@@ -94,6 +96,8 @@ class SnapshotWriter:
         for path, data in snapshot_format.render_auth_configs(self.contents).items():
             self.write(path, [data])
         facts = snapshot_format.render_facts(self.contents)
+        for slug, replacement in self.replacements.items():
+            facts[f"replacement {slug}"] = encoding.dump_json(replacement)
         responses = {}  # paths by the name of the fact that ends with the response
         if self.contents.router:
             for session in self.contents.sessions:  # one at a time: they may be large
@@ -188,6 +192,15 @@ def _document_pieces(batches: Iterable[CompiledBatch], older_file: IO[bytes]) ->
         end -= len(block)
         yield block
     yield b"]" if separator == b"," else b"[]"
+
+
+def _find_replacements(columns: ToolColumns) -> Iterator[tuple[str, str]]:
+    """Yield the slug of each tool whose newest version is deprecated, and of its replacement."""
+    for slug, is_newest, replacement in zip(
+        columns.slugs, columns.newest, columns.replaced, strict=True
+    ):
+        if is_newest and replacement:
+            yield slug, replacement
 
 
 class _ToolTables:

@@ -95,6 +95,8 @@ def _explanation_to_dict(document: Mapping[str, Any], explanation: Explanation) 
         if explanation.text_score is None or explanation.semantic_score is None
         else {"words": explanation.text_score, "meaning": explanation.semantic_score}
     )
+    if explanation.replaced_score is not None:
+        parts["replaced"] = explanation.replaced_score
     words = [
         {
             "word": contribution.spelling,
@@ -135,6 +137,8 @@ def _format_explanation(explanation: Explanation) -> Iterator[str]:
     if explanation.label_factor != 1:
         label = "deprecated" if explanation.label_factor < 1 else "important"
         parts[-1] += f", times {explanation.label_factor:.2f} ({label})"
+    if explanation.replaced_score is not None:
+        parts[-1] += f"; {explanation.replaced_score:.2f} as it replaces a deprecated tool"
     parts += [f"typed {explanation.slug_bonus:.0f}"] if explanation.slug_bonus else []
     yield f"{'score':16} {explanation.score:6.2f}  {' + '.join(parts)}"
 

@@ -14,7 +14,7 @@ from toolcatalog.search import ranking, scoring, term_counts
 from toolcatalog.search.analysis import terms_in_piece
 from toolcatalog.search.index_reader import TextIndex
 from toolcatalog.search.query_expansion import expand_query
-from toolcatalog.search.ranking import Labels, Ranking, SlugMatch
+from toolcatalog.search.ranking import Labels, Ranking, Replacements, SlugMatch
 from toolcatalog.search.scoring import FIELDS, MAX_IMPACT
 from toolcatalog.search.vocabulary import Lookup
 from toolcatalog.snapshot import format as snapshot_format
@@ -38,7 +38,8 @@ class Explanation(NamedTuple):
     by `action_factor` (if the name has the action of the query), relative to the best tool's.
     `sentence_score` is the boost for the best sentence. Their sum times `label_factor` (of
     deprecated and important tools) and `slug_bonus`, if the query names the tool itself, make the
-    score.
+    score. If a deprecated tool that this one replaces would rank above it, `replaced_score` is a
+    little more than that tool's sum times its factor, and takes the place of this one's.
     With semantic search, `text_score` (that sum on a scale from 0 to 1) and `semantic_score` (the
     similarity of the vectors on the same scale) count one half each.
     """
@@ -53,10 +54,13 @@ class Explanation(NamedTuple):
     label_factor: float
     text_score: float | None = None
     semantic_score: float | None = None
+    replaced_score: float | None = None
 
     @property
     def score(self) -> float:
         """The score by which tools are ordered."""
+        if self.replaced_score is not None:
+            return self.replaced_score + self.slug_bonus
         if self.text_score is None or self.semantic_score is None:
             score = self.query_score + self.sentence_score
         else:
@@ -75,22 +79,33 @@ def explain_result(
     document: Mapping[str, Any],
     slug_matches: Sequence[SlugMatch],
     labels: Labels,
+    replacements: Replacements,
 ) -> Explanation:
-    """Explain the rank of a tool among the reranked ones; `document` is the tool's document."""
+    """Explain the rank of a tool among the reranked ones; `document` is the tool's document.
+
+    `replacements` are those among the reranked tools.
+    """
     terms, best = expand_query(Lookup(index), query), ranking_result.top_ids
     position = int(np.searchsorted(best, tool_id))
     bonus = float(ranking.compute_bonus(index, query, best, slug_matches)[position])
     label_factor = float(labels.factors(best[position : position + 1])[0])
     semantic_score = _semantic_similarity(ranking_result, tool_id)
-    if not terms:
-        words = None if semantic_score is None else 0.0
-        return Explanation((), 0.0, 0.0, 1.0, 0.0, 0.0, bonus, label_factor, words, semantic_score)
-    details, shares = ranking.rerank(index, terms, best), _field_shares(index, document)
+    text_scores = ranking.compute_text_scores(index, terms, best)
+    scores = ranking.combine_scores(text_scores, best, ranking_result.neighbors)
+    scores *= labels.factors(best)
+    raised_score = float(ranking.raise_replacements(scores, replacements)[position])
+    replaced_score = raised_score if raised_score > scores[position] else None
     words = (
-        None
-        if semantic_score is None
-        else float(ranking.normalize_scores(details.scores[0] + details.sentence_boost)[position])
+        None if semantic_score is None else float(ranking.normalize_scores(text_scores)[position])
     )
+    if not terms:
+        return Explanation(
+            *((), 0.0, 0.0, 1.0, 0.0, 0.0, bonus, label_factor),
+            text_score=words,
+            semantic_score=semantic_score,
+            replaced_score=replaced_score,
+        )
+    details, shares = ranking.rerank(index, terms, best), _field_shares(index, document)
     contributions = []
     for query_term, value in zip(terms, details.points[:, position].tolist(), strict=True):
         term, points = query_term.term, value / snapshot_format.MAX_ENCODED_IMPACT * MAX_IMPACT
@@ -122,6 +137,7 @@ def explain_result(
         label_factor,
         words,
         semantic_score,
+        replaced_score,
     )
 
 

@@ -8,10 +8,11 @@ are scored by the impacts of their terms. The best ones are reranked and come fi
 - The score for the one sentence of the query that the tool fits best is added: agents ask for
   several things at once.
 - Semantic similarity counts as much as the words if the snapshot has vectors: see `search.vectors`.
+- A tool that replaces a deprecated one comes before it.
 - A tool whose slug, slug prefix or name is the query comes before all others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ _SENTENCE_BOOST = 0.5  # weight of the best sentence relative to the whole query
 # how much more impacts count if the name has the action of a query of up to three words
 _ACTION_BOOST, _ACTION_WORDS = 0.5, 3
 _DEPRECATED_FACTOR, _IMPORTANT_FACTOR = 0.9, 1.03  # factors of the final score
+_REPLACEMENT_FACTOR = np.float32(1.001)  # how much higher a replacement ranks
 SLUG_BONUS, SLUG_PREFIX_BONUS, _NAME_BONUS = (
     4.0,
     3.0,
@@ -43,6 +45,8 @@ _SLUG_MATCH_SCORE = 1e9  # more than any sum of impacts
 RERANK_LIMIT = 100  # tools that are reranked
 
 FloatColumn = NDArray[np.float32]
+# positions, in an array of tool ids, of a deprecated tool and of the one that replaces it
+Replacements = Sequence[tuple[int, int]]
 
 
 class SlugMatch(NamedTuple):
@@ -71,6 +75,10 @@ class Labels(NamedTuple):
 
 
 NO_LABELS = Labels(BitMap(), BitMap())
+
+
+def _find_none(_: ToolIds) -> Replacements:
+    return ()
 
 
 class Ranking(NamedTuple):
@@ -120,10 +128,11 @@ def rank_tools(
     slug_matches: Sequence[SlugMatch],
     neighbors: Neighbors = NO_NEIGHBORS,
     labels: Labels = NO_LABELS,
+    find_replacements: Callable[[ToolIds], Replacements] = _find_none,
 ) -> Ranking:
     """Rank the tools that match a query; `candidates` is a mask by number.
 
-    `neighbors` must be among the candidates too.
+    `neighbors` must be among the candidates too. `find_replacements` takes the reranked tools.
     """
     terms, postings = expand_query(lookup, query), lookup.postings
     scores = np.zeros(len(candidates), np.float32)
@@ -140,10 +149,10 @@ def rank_tools(
             np.union1d(best, neighbors.tool_ids),
         )
         text_scores = scores.take(numbers)
-    scores_of_best = combine_scores(_rerank_scores(postings, terms, best), best, neighbors)
-    top_scores = scores_of_best * labels.factors(best) + compute_bonus(
-        postings, query, best, slug_matches
-    )
+    scores_of_best = combine_scores(compute_text_scores(postings, terms, best), best, neighbors)
+    top_scores = raise_replacements(
+        scores_of_best * labels.factors(best), find_replacements(best)
+    ) + compute_bonus(postings, query, best, slug_matches)
     return Ranking(numbers, text_scores, best, top_scores, neighbors)
 
 
@@ -166,6 +175,15 @@ def normalize_scores(text_scores: FloatColumn) -> FloatColumn:
     low, high = np.sort(text_scores)[-RERANK_LIMIT:][0], text_scores.max()
     score: FloatColumn = np.clip((text_scores - low) / np.maximum(high - low, _EPSILON), 0, 1)
     return score
+
+
+def raise_replacements(scores: FloatColumn, replacements: Replacements) -> FloatColumn:
+    """Return the scores where each replacement has a higher one than what it replaces."""
+    raised = scores.copy() if replacements else scores
+    for deprecated, replacement in replacements:
+        least = scores[deprecated] * _REPLACEMENT_FACTOR
+        raised[replacement] = max(raised[replacement], least)
+    return raised
 
 
 class RerankDetails(NamedTuple):
@@ -233,7 +251,10 @@ def _keep_best_of_group(points: FloatColumn, groups: Sequence[str]) -> FloatColu
     return result
 
 
-def _rerank_scores(index: TextIndex, terms: Sequence[QueryTerm], tool_ids: ToolIds) -> FloatColumn:
+def compute_text_scores(
+    index: TextIndex, terms: Sequence[QueryTerm], tool_ids: ToolIds
+) -> FloatColumn:
+    """Return the scores by words after reranking, without labels and bonus."""
     if not terms or not len(tool_ids):
         return np.zeros(len(tool_ids), np.float32)
     details = rerank(index, terms, tool_ids)

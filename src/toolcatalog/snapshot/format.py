@@ -20,7 +20,8 @@ minutes to write, copy and remove. They are memory-mapped, so that readers need 
     query.sets                        a table: the filters, each a set of numbers as
                                       a roaring bitmap
     query.facts                       a table: the versions and the description of each toolkit, the
-                                      owner, toolkits and response of each session, the auth configs
+                                      owner, toolkits and response of each session, the auth
+                                      configs, the replacements of deprecated tools
     query.words                       a table: term to its postings, the numbers of its related
                                       terms, and its spellings (words, numbered in this order)
     query.vocabularies                a table: toolkit to the terms and the words of its tools, two

@@ -85,6 +85,7 @@ _FACTS: Mapping[str, tuple[str, Any]] = {
     "auth_config": (names.AUTH_CONFIG_ID, _STRING),
     "auth_configs": (names.TOOLKIT_SLUG, _STRINGS),
     "session": (names.SESSION_ID, _SESSION),
+    "replacement": (names.TOOL_SLUG, _STRING),
 }
 _HEADER_SIZE = snapshot_format.TERM_HEADER.size
 

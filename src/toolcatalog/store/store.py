@@ -126,6 +126,11 @@ class ToolEntry(NamedTuple):
     first_id: int
     versions: list[str]
 
+    @property
+    def id_range(self) -> tuple[int, int]:
+        """The id of the oldest version, and the one after that of the newest."""
+        return self.first_id, self.first_id + len(self.versions)
+
     def version_at(self, toolkit_version: str | None) -> str | None:
         """Return the effective version at a toolkit version (None: the newest).
 
@@ -354,11 +359,28 @@ class Store:
                 self._match_slugs(filters.query),
                 neighbors,
                 self._labels,
+                self._find_replacements,
             )
             return SearchResult(ranked.tool_ids, ranked)
         return SearchResult(
             self._newest_ids if tools is self._load_set(snapshot_format.NEWEST) else tools
         )
+
+    def _find_replacements(self, tool_ids: ToolIds) -> list[tuple[int, int]]:
+        """Return the positions of the deprecated tools whose replacement is among these tools too.
+
+        `tool_ids` are in ascending order.
+        """
+        replacements = []
+        for tool_id in BitMap(tool_ids) & self._load_set(snapshot_format.DEPRECATED):
+            place = int(np.searchsorted(self._newest_ids, tool_id))
+            (slug,) = self._tools.names(place, place + 1)
+            successor = self.get_tool(_read_fact(self._facts, f"replacement {slug}") or "")
+            if successor is not None:
+                start, stop = np.searchsorted(tool_ids, successor.id_range)
+                position = int(np.searchsorted(tool_ids, tool_id))
+                replacements += [(position, replacement) for replacement in range(start, stop)]
+        return replacements
 
     @property
     def _labels(self) -> Labels:
@@ -406,6 +428,7 @@ class Store:
             orjson.loads(self.read_document(tool_id)[0]),
             self._match_slugs(query),
             self._labels,
+            self._find_replacements(result.ranking.top_ids),
         )
 
     def correct_query(self, query: str, visible: Collection[str] | None = None) -> str:

@@ -15,6 +15,7 @@ QUERIES = [
     "Send an email",
     "photographs of the weather",
     "customer",
+    "charge a card",
 ]
 
 

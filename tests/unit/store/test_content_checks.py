@@ -113,6 +113,11 @@ CHANGES: list[tuple[str, str, Callable[[Entries], Any]]] = [
         lambda entries: entries.update({"mcp_server alpha": b'{"name":"a/../../b","version":"1"}'}),
     ),
     (
+        "fact: replacement is no slug",
+        FACTS,
+        lambda entries: entries.update({"replacement ALPHA_READ": b'["ALPHA_WRITE"]'}),
+    ),
+    (
         "fact: 5 MiB of lists",
         FACTS,
         lambda entries: entries.update({"toolkit alpha": b"[" + b"[]," * (5 << 18) + b"[]]"}),

@@ -804,6 +804,37 @@ def test_every_selection_is_joined_as_one_by_one(store: Store) -> None:
         assert b",".join(pieces) == b",".join(store.read_document(number)[0] for number in numbers)
 
 
+@pytest.mark.parametrize("pins", [NEWEST, VersionPins(default="20250101_00")])
+def test_replacement_has_the_score_of_the_deprecated_tool(
+    pins: VersionPins, tmp_path: Path
+) -> None:
+    """At each effective version; only if it matches the query, and if both are deprecated too."""
+    root = generate_catalog(tmp_path / "catalog", 0, 2)
+    for kit, slug, name, replacement in (
+        ("kit0", "KIT0_A", "Pay with a card", "KIT0_B"),
+        ("kit0", "KIT0_B", "Pay", "KIT1_C"),
+        ("kit0", "KIT0_D", "Pay with a card by mail", ""),
+        ("kit1", "KIT1_C", "Refund", ""),
+    ):
+        for version in ("20250101_00", "20250601_00"):
+            add_tool(root, kit, slug, version=version)
+            path = root / "toolkits" / kit / slug / f"{version}.yaml"
+            text = path.read_text().replace("Do 0", name)
+            if replacement:
+                text += f"deprecation: {{reason: Old., replaced_by: {replacement}}}\n"
+            path.write_text(text)
+    build(root, tmp_path / "build", None)
+    store = open_build(tmp_path / "build")
+    result = store.search(Filters(query="pay with a card"), pins)
+    page = store.select_page(result, "relevance", True, 0, 9)
+    slugs = [json.loads(bytes(store.read_document(int(i))[0]))["slug"] for i in page]
+    assert slugs[:3] == ["KIT0_A", "KIT0_B", "KIT0_D"]
+    assert result.ranking is not None
+    scores = dict(zip(result.ranking.top_ids, result.ranking.top_scores, strict=True))
+    # the name of the first is the query, for which it gets 2
+    assert scores[page[1]] == pytest.approx(1.001 * (scores[page[0]] - 2))
+
+
 # Pages and versions against a plain model
 
 
