@@ -138,6 +138,21 @@ def test_comment_of_the_base_counts(
     ]
 
 
+def test_comment_of_the_base_counts_for_one_line_of_comments(
+    catalog: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A finding in a comment is accepted with its line, not with any other line of the file."""
+    name = f"name: Do {HIDDEN}  {IGNORE.format('hidden-character')}\n"
+    accepted = f"# See {HIDDEN}  {IGNORE.format('hidden-character')}\n"
+    value = f"{name}description: Does it.\n{accepted}"
+    write_tool(catalog, "A_DO", text=value)
+    commit(tmp_path)
+    write_tool(catalog, "A_DO", text=f"# One more line.\n{value}")
+    assert ("hidden-character", "error", A_DO) not in problems(catalog, capsys)
+    write_tool(catalog, "A_DO", text=f"{value}{accepted.replace('See', 'Read')}")
+    assert ("hidden-character", "error", A_DO) in problems(catalog, capsys)
+
+
 def test_comment_on_mutable_text_counts_once(
     catalog: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -48,6 +48,11 @@ class SchemaComment(NamedTuple):
     target: str
 
 
+def split_lines(data: bytes) -> list[str]:
+    """Return the lines of a file, without a byte order mark; only `\\n` ends a line."""
+    return data.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
+
+
 def find_schema_comments(data: bytes) -> tuple[SchemaComment, ...]:
     """Return the schema comments at the head of a file.
 
@@ -55,7 +60,7 @@ def find_schema_comments(data: bytes) -> tuple[SchemaComment, ...]:
     """
     if b"$schema" not in data[:_HEAD_SIZE]:
         return ()
-    lines = data[:_HEAD_SIZE].decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
+    lines = split_lines(data[:_HEAD_SIZE])
     matches = (
         (number, _SCHEMA.fullmatch(line.strip()))
         for number, line in enumerate(takewhile(_is_blank_or_comment, lines), 1)
@@ -89,7 +94,7 @@ def find_suppressions(data: bytes) -> tuple[Suppression, ...]:
     """Return the suppression comments in the bytes of a file, in order."""
     if PREFIX not in data:
         return ()
-    lines = data.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
+    lines = split_lines(data)
     matches = ((number, _COMMENT.search(line.rstrip("\r"))) for number, line in enumerate(lines, 1))
     following = _next_code_lines(lines)
     return tuple(

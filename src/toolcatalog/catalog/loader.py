@@ -119,7 +119,7 @@ def _parse_document(
     if location.kind in ("logo", "font"):
         return _parse_published_file(root, path, location, data)
     value, is_readable, faults = _parse_yaml(data)
-    lines = _split_lines(data) if faults else []
+    lines = comments.split_lines(data) if faults else []
     problems = [_fault_problem(root, path, fault, _line_at(lines, fault.line)) for fault in faults]
     document = Document(
         path,
@@ -174,10 +174,6 @@ def _fault_problem(root: Path, path: str, fault: yaml_reader.Fault, excerpt: str
     return folder.make_problem(root, finding, fault.line, fault.column, excerpt, fault.length)
 
 
-def _split_lines(data: bytes) -> list[str]:
-    return data.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
-
-
 def locate_findings(root: Path, findings: Iterable[Finding]) -> list[Problem]:
     """Return the findings with line, column and source line.
 
@@ -200,7 +196,7 @@ def locate_in_file(
     data = folder.read_file(root, path)
     if isinstance(data, Finding):
         return [folder.make_problem(root, finding) for finding in findings], ()
-    mark, lines, problems = yaml_reader.parse(data).root, _split_lines(data), []
+    mark, lines, problems = yaml_reader.parse(data).root, comments.split_lines(data), []
     for finding in findings:
         line, column, length = _span(mark, lines, finding)
         problems.append(

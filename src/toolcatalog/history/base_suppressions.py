@@ -6,8 +6,8 @@ history rules that are errors by default or in the base, both therefore come fro
 - The severity that `catalog.yaml` has there; a stricter one in the change applies at once.
 - A comment that suppresses the rule there, at the same place of the same file (its keys, not its
   line). For a security rule the value at that place must be the same too, because a comment accepts
-  what its reviewers have read. In a new version of a tool the comment may come from another version
-  of the tool.
+  what its reviewers have read; a finding in a comment has no place, so its whole line must be the
+  same. In a new version of a tool the comment may come from another version of the tool.
 """
 
 from collections import defaultdict
@@ -34,11 +34,15 @@ _LEVELS = (*severity.SEVERITIES, "off")  # the strictest first
 
 
 class _ParsedFile(NamedTuple):
-    """A file's syntax tree, value and suppressions; `root` is None if it could not be parsed."""
+    """A file's syntax tree, value, suppressions and lines.
+
+    `root` is None if it could not be parsed.
+    """
 
     root: yaml_reader.Node | None
     value: Any
     suppressed_lines: Collection[tuple[str, int]]
+    lines: Sequence[str] = ()
 
     @classmethod
     def parse(cls, data: bytes | Finding) -> "_ParsedFile":
@@ -46,7 +50,18 @@ class _ParsedFile(NamedTuple):
             return cls(None, None, ())
         reading = yaml_reader.parse(data)
         return cls(
-            reading.root, reading.value, comments.suppressed_lines(comments.find_suppressions(data))
+            reading.root,
+            reading.value,
+            comments.suppressed_lines(comments.find_suppressions(data)),
+            comments.split_lines(data),
+        )
+
+    def has_suppressed_line(self, rule: str, text: str) -> bool:
+        """Return whether a comment suppresses the rule in a line with this text."""
+        return any(
+            self.lines[line - 1] == text
+            for suppressed_rule, line in self.suppressed_lines
+            if suppressed_rule == rule
         )
 
     def has_suppression_for(self, finding: Finding) -> bool:
@@ -204,6 +219,9 @@ def _parent_folder(path: str) -> str:
 def _is_suppressed_in_base(
     finding: Finding, path: str, base_file: _ParsedFile, current_file: _ParsedFile
 ) -> bool:
+    if finding.line:
+        text = current_file.lines[finding.line - 1]
+        return base_file.has_suppressed_line(finding.rule, text)
     if not base_file.has_suppression_for(finding):
         return False
     if finding.rule not in SECURITY_RULES:
