@@ -199,6 +199,15 @@ def test_thousands_of_empty_operations_are_refused() -> None:
     ).slug.endswith("_GET_DO0")
 
 
+def test_path_has_only_characters_of_a_url() -> None:
+    """Others are percent-encoded; the names of path parameters stay."""
+    document = operation()
+    document["paths"] = {"/caf\xe9 <a>/{id}/\u202e\ud800": document["paths"]["/do"]}
+    (path,) = (name for name in import_document(document).files if name.count("/") == 3)
+    value = yaml_reader.parse_fast(import_document(document).files[path])
+    assert value["source"]["path"] == "/caf%C3%A9%20%3Ca%3E/{id}/%E2%80%AE?"
+
+
 def test_toolkit_flags_override_the_document() -> None:
     """--toolkit, --name and --logo; only for a new toolkit."""
     document = operation()

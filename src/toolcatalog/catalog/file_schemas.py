@@ -255,7 +255,12 @@ _TOOL_FIELDS: Schema = {
     "source": _object(
         {
             "method": {"enum": list(HTTP_METHODS), "description": "an HTTP method in capitals"},
-            "path": _string("the path of the operation, which starts with `/`", pattern="^/"),
+            "path": _string(
+                "the path of the operation: `/`, then at most 2,000 characters without white "
+                'space, `"`, `<` and `>`',
+                pattern=r"^/[^\s\"<>]*$",
+                maxLength=_MAX_URL_LENGTH,
+            ),
         },
         "method",
         "path",

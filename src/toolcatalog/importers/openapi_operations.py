@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from toolcatalog.errors import Pointer
 from toolcatalog.exports.definitions import PARTIAL_HINTS
@@ -17,6 +18,7 @@ _METHOD_HINTS = {
     "delete": "destructiveHint",
     "put": "idempotentHint",
 }
+_PATH_CHARACTERS = re.sub('[ "<>]', "", bytes(range(0x20, 0x7F)).decode())
 _FEATURED_TAG = "important"  # has a meaning in the catalog that a source cannot know
 
 
@@ -45,8 +47,14 @@ class Operation(NamedTuple):
 
     @property
     def source(self) -> dict[str, str]:
-        """The `source` field of the tool: what a platform needs to call the operation."""
-        return {"method": self.method.upper(), "path": self.path}
+        """The `source` field of the tool: what a platform needs to call the operation.
+
+        Characters that a URL cannot have are percent-encoded in the path.
+        """
+        return {
+            "method": self.method.upper(),
+            "path": quote(self.path, _PATH_CHARACTERS, errors="replace"),
+        }
 
     @property
     def hints(self) -> list[str]:

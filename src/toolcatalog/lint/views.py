@@ -117,7 +117,7 @@ class ToolView:
         reason = tool.deprecation.reason if tool.deprecation else ""
         parameters = [tool.input_parameters, tool.output_parameters]
         return orjson.dumps(
-            [tool.name, tool.description, reason, tool.scopes, tool.tags, *parameters]
+            [tool.name, tool.description, reason, tool.scopes, tool.tags, tool.source, *parameters]
         )
 
     @cached_property
@@ -189,6 +189,8 @@ def _iter_texts(view: ToolView) -> Iterator[LocatedText]:
         yield LocatedText(("deprecation", "reason"), False, tool.deprecation.reason)
     for key, words in (("scopes", tool.scopes), ("tags", tool.tags)):
         yield from (LocatedText((key, index), False, word) for index, word in enumerate(words))
+    if tool.source:
+        yield LocatedText(("source", "path"), False, tool.source["path"])
     for nodes in (view.inputs, view.outputs):
         for node in nodes:
             if node.name:

@@ -202,6 +202,7 @@ PLACES: list[tuple[Mapping[str, Any], tuple[Any, ...], bool]] = [
     ({"deprecation": {"reason": BAD}}, ("deprecation", "reason"), False),
     ({"tags": ["a", BAD]}, ("tags", 1), False),
     ({"scopes": [BAD]}, ("scopes", 0), False),
+    ({"source": {"method": "GET", "path": f"/{BAD}"}}, ("source", "path"), False),
     ({"input_parameters": {BAD: {"type": "string"}}}, ("input_parameters", BAD), True),
     (
         {"input_parameters": {"a": {"type": "string", "description": BAD}}},

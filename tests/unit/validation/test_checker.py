@@ -3,7 +3,7 @@
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from support.profile import example_settings
 from toolcatalog.catalog.file_schemas import SCHEMAS
 from toolcatalog.catalog.resolve import resolve_catalog
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE
-from toolcatalog.validation.checker import check_folder
+from toolcatalog.validation.checker import check_file, check_folder
 
 CASES = DATA / "rejects"
 BASE = CASES / "_base" / "catalog"
@@ -37,6 +37,117 @@ HEAD = "name: Send\ndescription: Send a message.\n"
 def base(tmp_path: Path) -> Path:
     """The valid catalog of the rejects, to spoil."""
     return Path(shutil.copytree(BASE, tmp_path / "catalog"))
+
+
+DESCRIPTION = {
+    "type": "string",
+    "description": "x",
+    "title": "x",
+    "format": "date",
+    "pattern": "2",
+    "enum": ["2025-01-01"],
+    "default": "2025-01-01",
+    "examples": ["2025-01-01"],
+}
+PARAMETERS = {
+    "p": {
+        "type": "object",
+        "properties": {"q": DESCRIPTION},
+        "additionalProperties": {"type": "array", "items": {"anyOf": [DESCRIPTION]}},
+    },
+    "r": {"oneOf": [DESCRIPTION]},
+}
+TOOL_VALUE = {
+    "name": "x",
+    "description": "x",
+    "scopes": ["x"],
+    "tags": ["x"],
+    "no_auth": True,
+    "deprecation": {
+        "reason": "x",
+        "since": "2025-01-01",
+        "sunset": "2026-01-01",
+        "replaced_by": "MAIL_X",
+    },
+    "source": {"method": "GET", "path": "/x"},
+    "input_parameters": PARAMETERS,
+    "output_parameters": PARAMETERS,
+}
+URL = "https://x.example/x"
+SELECTION = {"enable": ["x"], "disable": ["x"]}
+FULL_VALUES: dict[str, dict[str, Any]] = {
+    "catalog": {
+        "title": "x",
+        "description": "x",
+        "home": URL,
+        "repository": URL,
+        "api": URL,
+        "headline": "x",
+        "accent": "#0a6146",
+        "links": {"x": URL},
+        "rules": {"secret": "error"},
+    },
+    "toolkit": {
+        "name": "x",
+        "logo": URL,
+        "description": "x",
+        "categories": ["x"],
+        "no_auth": True,
+        "homepage": URL,
+        "owners": ["x"],
+        "mcp_server": {
+            "name": "com.x/x",
+            "version": "1",
+            "url": URL,
+            "transport": "sse",
+            "package": {"registry": "npm", "identifier": "x", "version": "1"},
+        },
+    },
+    "tool": TOOL_VALUE,
+    "meta_tool": {**TOOL_VALUE, "when": "manage_connections"},
+    "auth_config": {"toolkit": "mail", "tools": ["MAIL_X"], "scopes": ["x"]},
+    "session": {
+        "project": "x",
+        "user_id": "x",
+        "toolkits": {"enable": ["mail"]},
+        "tools": {"mail": {"enable": ["MAIL_X"]}, "chat": {"tags": SELECTION}},
+        "tags": SELECTION,
+        "auth_configs": {"mail": "ac_mail"},
+        "toolkit_versions": {"mail": "20250101_00"},
+        "manage_connections": {"enable": True},
+        "meta_tools": ["FIND_TOOLS"],
+    },
+}
+
+
+def spoil_each_text(value: Any) -> Iterator[Any]:
+    """The value once for each of its texts and keys, with a hidden character in that one."""
+    if isinstance(value, str):
+        yield f"{value}\u200b"
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from ([*value[:index], bad, *value[index + 1 :]] for bad in spoil_each_text(item))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield {**value, f"{key}\u200b": item}
+            yield from ({**value, key: bad} for bad in spoil_each_text(item))
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_no_text_hides_a_character(base: Path, kind: str) -> None:
+    """In any field of any kind of file: it is refused, or a finding."""
+    value = FULL_VALUES[kind]
+    assert value.keys() == SCHEMAS[kind]["properties"].keys()
+    file = base / PLACES[kind]
+    file.write_text(json.dumps(value))
+    checked = check_file(base, PLACES[kind])
+    assert not checked.problems
+    assert not any(finding.rule == "hidden-character" for finding in checked.findings)
+    for spoiled in spoil_each_text(value):
+        file.write_text(json.dumps(spoiled))
+        checked = check_file(base, PLACES[kind])
+        hidden = [finding for finding in checked.findings if finding.rule == "hidden-character"]
+        assert checked.problems or hidden, spoiled
 
 
 def test_valid_catalog(base: Path) -> None:
