@@ -25,8 +25,8 @@ from support.command import run_toolcatalog
 from support.metrics import TOOL, sample, scrape, where
 from support.server import TIMEOUT, Server, start_server, wait_until, worker_pids
 from toolcatalog.keys.api_keys import KeyRing, generate_secret
-from toolcatalog.server.access_log import AccessLog, AccessLogEntry, format_line
 from toolcatalog.server.dispatcher import Dispatcher
+from toolcatalog.server.logs.access_log import AccessLog, AccessLogEntry, format_line
 from toolcatalog.server.metrics.counters import LOG_LINES_DROPPED, Counters
 from toolcatalog.server.request_context import validate_traceparent
 from toolcatalog.server.state import AppState
@@ -169,7 +169,7 @@ def test_server_log_never_contains_a_key() -> None:
     key = generate_secret()
     program = (
         "import logging, sys\n"
-        "from toolcatalog.server.server_log import configure_logging\n"
+        "from toolcatalog.server.logs.server_log import configure_logging\n"
         "configure_logging()\n"
         "log = logging.getLogger('uvicorn.error')\n"
         "log.error('GET /%s', sys.argv[1])\n"
@@ -190,7 +190,7 @@ def test_no_message_forges_a_line_of_the_server_log() -> None:
     forged = "x\n2026-01-01 00:00:00,000 INFO toolcatalog.server: forged\x1b[2J\x9b"
     program = (
         "import logging, sys\n"
-        "from toolcatalog.server.server_log import LogSettings, configure_logging\n"
+        "from toolcatalog.server.logs.server_log import LogSettings, configure_logging\n"
         "configure_logging(LogSettings(format=sys.argv[2]))\n"
         "log = logging.getLogger('toolcatalog.following')\n"
         "log.warning('%s', sys.argv[1])\n"

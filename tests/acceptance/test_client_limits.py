@@ -1,4 +1,4 @@
-"""Tests of `server.protocol`: limits on slow, idle and large clients, with real sockets."""
+"""Tests of `server.limits.protocol`: limits on slow, idle and large clients, with real sockets."""
 
 import asyncio
 import re
@@ -21,8 +21,8 @@ from support.server import TIMEOUT, Server, create_key, wait_until
 from support.sockets import connected, request
 from toolcatalog.keys.api_keys import KeyRing
 from toolcatalog.server.app import create_app
-from toolcatalog.server.connection_limit import ConnectionLimit
-from toolcatalog.server.protocol import LimitedProtocol
+from toolcatalog.server.limits.connection_limit import ConnectionLimit
+from toolcatalog.server.limits.protocol import LimitedProtocol
 from toolcatalog.server.state import AppState
 from toolcatalog.store.open import open_build
 

@@ -29,9 +29,9 @@ from toolcatalog.build.pipeline import build
 from toolcatalog.keys.api_keys import KeyRing
 from toolcatalog.search import model_files
 from toolcatalog.server.app import create_app
+from toolcatalog.server.limits.rate_limit import LocalRateLimiter, Rate
 from toolcatalog.server.mcp import protocol, route, tools
 from toolcatalog.server.mcp.tools import CallResult, CatalogAccess
-from toolcatalog.server.rate_limit import LocalRateLimiter, Rate
 from toolcatalog.server.state import AppState, LocalFlag
 from toolcatalog.store.open import open_build
 from toolcatalog.system import files

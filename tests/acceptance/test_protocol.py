@@ -7,7 +7,7 @@ import pytest
 
 from support import sockets
 from support.server import Server
-from toolcatalog.server.protocol import LimitedProtocol, select_protocol
+from toolcatalog.server.limits.protocol import LimitedProtocol, select_protocol
 
 HEADERS = [
     (),

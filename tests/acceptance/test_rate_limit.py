@@ -1,4 +1,4 @@
-"""Tests of `server.rate_limit`: the limit, its headers, and changes of the clock."""
+"""Tests of `server.limits.rate_limit`: the limit, its headers, and changes of the clock."""
 
 import asyncio
 import re
@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from support.asgi import sent_by
 from support.command import run_toolcatalog
 from support.server import Server, create_key, start_server
+from toolcatalog.api.error_responses import render_envelope
 from toolcatalog.keys import api_keys
 from toolcatalog.server.app import create_app
-from toolcatalog.server.error_responses import render_envelope
-from toolcatalog.server.rate_limit import LimitStatus, LocalRateLimiter, Rate, parse_rate
+from toolcatalog.server.limits.rate_limit import LimitStatus, LocalRateLimiter, Rate, parse_rate
 from toolcatalog.server.state import AppState
 from toolcatalog.store.open import open_build
 

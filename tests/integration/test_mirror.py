@@ -21,16 +21,16 @@ from support.api_clients import CLIENT_LIBRARIES, ApiClient
 from support.command import run_successfully, run_toolcatalog
 from support.paths import ROOT
 from support.server import Server, create_key
-from toolcatalog.openapi import API_PREFIXES
-from toolcatalog.progress import no_progress
-from toolcatalog.server.static_mirror import (
+from toolcatalog.mirror.folder import update_mirror
+from toolcatalog.mirror.tree import (
     MirrorFile,
     MirrorSelection,
     generate_files,
     make_selection,
     tree_name,
-    update_mirror,
 )
+from toolcatalog.openapi import API_PREFIXES
+from toolcatalog.progress import no_progress
 from toolcatalog.store.open import open_build
 
 NGINX = shutil.which(

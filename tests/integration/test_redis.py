@@ -35,9 +35,9 @@ from toolcatalog.keys.redis import (
     merge_keys,
 )
 from toolcatalog.keys.redis_connection import RedisAddress
-from toolcatalog.server import redis_rate_limit
-from toolcatalog.server.rate_limit import LimitStatus, LocalRateLimiter, Rate
-from toolcatalog.server.redis_rate_limit import RedisRateLimiter
+from toolcatalog.server.limits import redis_rate_limit
+from toolcatalog.server.limits.rate_limit import LimitStatus, LocalRateLimiter, Rate
+from toolcatalog.server.limits.redis_rate_limit import RedisRateLimiter
 
 __all__ = ["redis_server"]
 pytestmark = needs_redis

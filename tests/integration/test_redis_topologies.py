@@ -19,8 +19,8 @@ from toolcatalog.errors import UsageError
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.redis import KeySync, RedisKeyStorage
 from toolcatalog.keys.redis_connection import RedisAddress
-from toolcatalog.server.rate_limit import LocalRateLimiter, Rate
-from toolcatalog.server.redis_rate_limit import RedisRateLimiter
+from toolcatalog.server.limits.rate_limit import LocalRateLimiter, Rate
+from toolcatalog.server.limits.redis_rate_limit import RedisRateLimiter
 
 __all__ = ["redis_server"]
 pytestmark = needs_redis

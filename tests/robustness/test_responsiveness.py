@@ -20,10 +20,10 @@ import pytest
 from support.catalogs import add_auth_config, generate_catalog
 from support.command import run_successfully
 from support.server import Server, create_key, start_server
+from toolcatalog.api.error_responses import RequestError
+from toolcatalog.api.operations import Operations
+from toolcatalog.api.query_params import ToolParams, encode_cursor
 from toolcatalog.keys.api_keys import ApiKey
-from toolcatalog.server.error_responses import RequestError
-from toolcatalog.server.operations import Operations
-from toolcatalog.server.query_params import ToolParams, encode_cursor
 from toolcatalog.store.open import open_build
 from toolcatalog.store.store import Filters, VersionPins
 

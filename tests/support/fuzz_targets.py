@@ -21,6 +21,7 @@ import orjson
 
 from support.paths import DATA
 from toolcatalog import encoding, lockfile
+from toolcatalog.api import query_params
 from toolcatalog.build.pipeline import build
 from toolcatalog.catalog import loader, schema, yaml_reader
 from toolcatalog.cli import import_
@@ -29,7 +30,6 @@ from toolcatalog.importers import documents, mcp, openapi, wire, writer
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.storage import FileKeyStorage
 from toolcatalog.publish import layout, signatures
-from toolcatalog.server import query_params
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import verify
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from support.paths import DATA
 from toolcatalog import lockfile
+from toolcatalog.api.error_responses import RequestError
 from toolcatalog.build.pipeline import build
 from toolcatalog.catalog.yaml_reader import MAX_VALUES
 from toolcatalog.cli.main import cli
@@ -29,7 +30,6 @@ from toolcatalog.errors import ToolcatalogError
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.storage import FileKeyStorage
 from toolcatalog.publish import layout
-from toolcatalog.server.error_responses import RequestError
 from toolcatalog.server.metrics.counters import CacheCounts
 from toolcatalog.server.state import ServedSnapshot
 from toolcatalog.snapshot import verify

@@ -10,7 +10,8 @@ from toolcatalog import names
 from toolcatalog.cli import options
 from toolcatalog.errors import UsageError
 from toolcatalog.keys import api_keys
-from toolcatalog.server import reload, server_log
+from toolcatalog.server import reload
+from toolcatalog.server.logs import server_log
 from toolcatalog.server.mcp.tools import CatalogAccess
 from toolcatalog.server.state import AppState
 from toolcatalog.store.open import open_build

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from toolcatalog.cli import options, output
-from toolcatalog.server import static_mirror
+from toolcatalog.mirror import folder, tree
 from toolcatalog.store.open import open_build
 
 _ALL_NAMES = ("all",)
@@ -35,12 +35,10 @@ stores and CDNs.
 def command(to: Path, build: Path, toolkits: tuple[str, ...], sessions: tuple[str, ...]) -> None:
     """Write a build as files from which any static host answers the read API."""
     store = open_build(build)
-    selection = static_mirror.make_selection(
+    selection = tree.make_selection(
         store, toolkits or None, None if sessions == _ALL_NAMES else sessions
     )
-    result = static_mirror.update_mirror(
-        store, to, selection, int(time.time()), output.show_progress
-    )
+    result = folder.update_mirror(store, to, selection, int(time.time()), output.show_progress)
     subject = (
         f"{'all' if selection.toolkits is None else len(selection.toolkits)} toolkits and"
         f" {len(selection.sessions)} sessions"

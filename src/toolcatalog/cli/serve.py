@@ -10,10 +10,12 @@ from toolcatalog.cli import listeners, options, output, serve_options
 from toolcatalog.cli import mcp as mcp_command
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.storage import FileKeyStorage
-from toolcatalog.server import connection_limit, process, server_log, supervisor
-from toolcatalog.server.access_log import check_writable
+from toolcatalog.server import process, supervisor
+from toolcatalog.server.limits import connection_limit
+from toolcatalog.server.limits.rate_limit import Rate
+from toolcatalog.server.logs import server_log
+from toolcatalog.server.logs.access_log import check_writable
 from toolcatalog.server.process import ServerSettings
-from toolcatalog.server.rate_limit import Rate
 from toolcatalog.store.store import Store
 
 _EPILOG = """\b

@@ -14,7 +14,8 @@ from toolcatalog.errors import UsageError
 from toolcatalog.keys.redis_connection import RedisAddress
 from toolcatalog.publish.follower import MAX_SNAPSHOT_SIZE, Follower, default_cache
 from toolcatalog.publish.signatures import VerifyKeys
-from toolcatalog.server import server_log
+from toolcatalog.server.limits.rate_limit import Rate, parse_rate
+from toolcatalog.server.logs import server_log
 from toolcatalog.server.metrics import prometheus
 from toolcatalog.server.metrics.counters import (
     REFUSED_SNAPSHOTS,
@@ -22,7 +23,6 @@ from toolcatalog.server.metrics.counters import (
     STORE_FAILURES,
     CounterValues,
 )
-from toolcatalog.server.rate_limit import Rate, parse_rate
 
 
 class _RateType(click.ParamType[Rate]):

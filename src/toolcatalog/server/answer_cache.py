@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 
 from toolcatalog.server.metrics.counters import CacheCounts
-from toolcatalog.server.responses import Answer
+from toolcatalog.server.responses import PreparedAnswer
 
 MAX_SIZE = 64 * 1024 * 1024  # bytes of all entries together
 MAX_ENTRY_SIZE = 2 * 1024 * 1024  # bytes of one entry
@@ -28,19 +28,19 @@ class AnswerCache:
         self._counts = CacheCounts() if counts is None else counts
         self._max_size = max_size
         self._size = 0
-        self._entries: OrderedDict[CacheKey, Answer] = OrderedDict()
+        self._entries: OrderedDict[CacheKey, PreparedAnswer] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(self, key: CacheKey) -> Answer | None:
+    def get(self, key: CacheKey) -> PreparedAnswer | None:
         """Return the cached answer for a key, or None."""
         answer = self._entries.get(key)
         if answer is not None:
             self._counts.hits += 1
         return answer
 
-    def add(self, key: CacheKey, answer: Answer) -> None:
+    def add(self, key: CacheKey, answer: PreparedAnswer) -> None:
         """Add an answer unless it is too large."""
         self._counts.misses += 1
         size = _entry_size(key, answer)
@@ -52,7 +52,7 @@ class AnswerCache:
             self._size -= _entry_size(*self._entries.popitem(last=False))
 
 
-def _entry_size(key: CacheKey, answer: Answer) -> int:
+def _entry_size(key: CacheKey, answer: PreparedAnswer) -> int:
     """Return the memory that an entry takes, in bytes.
 
     A character of a text takes up to four bytes.

@@ -17,18 +17,19 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from toolcatalog import openapi
-from toolcatalog.server import responses
-from toolcatalog.server.bodies import join_body
-from toolcatalog.server.content_coding import GZIP_LEVEL, MIN_SIZE
-from toolcatalog.server.dispatcher import Dispatcher, make_failure, make_refusal
-from toolcatalog.server.error_responses import (
+from toolcatalog.api.answers import Answer
+from toolcatalog.api.bodies import join_body
+from toolcatalog.api.content_coding import GZIP_LEVEL, MIN_SIZE
+from toolcatalog.api.error_responses import (
     ErrorDetail,
     RequestError,
     not_ready,
     server_draining,
 )
-from toolcatalog.server.operations import tag_body
-from toolcatalog.server.responses import Answer, Response, ResponseContext
+from toolcatalog.api.operations import tag_body
+from toolcatalog.server import responses
+from toolcatalog.server.dispatcher import Dispatcher, make_failure, make_refusal
+from toolcatalog.server.responses import PreparedAnswer, Response, ResponseContext
 from toolcatalog.server.route_suggestion import suggest_route
 from toolcatalog.server.site import Site
 from toolcatalog.server.state import AppState, ServedSnapshot
@@ -136,7 +137,8 @@ class _Endpoints:
 def _respond(request: Request, answer: Answer) -> StarletteResponse:
     given = request.headers.get("if-none-match")
     if_none_match = None if given is None else given.encode("latin-1")
-    return _to_starlette(responses.make_response(answer, if_none_match, _get_context(request)))
+    prepared, context = PreparedAnswer(answer), _get_context(request)
+    return _to_starlette(responses.make_response(prepared, if_none_match, context))
 
 
 def _to_starlette(response: Response) -> StarletteResponse:

@@ -2,7 +2,7 @@
 
 Every request gets its snapshot and its context here, once, and is counted and logged here. Requests
 for the API operations are answered without Starlette: `match_route` finds the operation, and
-`server.operations` runs it. All other requests go to the Starlette application of `server.app`.
+`api.operations` runs it. All other requests go to the Starlette application of `server.app`.
 """
 
 import logging
@@ -15,6 +15,11 @@ from typing import Any, NamedTuple
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from toolcatalog.api.answers import Answer
+from toolcatalog.api.content_coding import accepts_gzip
+from toolcatalog.api.error_responses import ErrorDetail, RequestError, not_ready
+from toolcatalog.api.operations import Operations, raise_unauthorized
+from toolcatalog.api.query_params import MAX_BODY_SIZE
 from toolcatalog.keys.api_keys import ApiKey
 from toolcatalog.openapi import (
     API_PREFIXES,
@@ -23,18 +28,14 @@ from toolcatalog.openapi import (
     SERVERS_PATH,
 )
 from toolcatalog.server.answer_cache import CacheKey
-from toolcatalog.server.content_coding import accepts_gzip
-from toolcatalog.server.error_responses import ErrorDetail, RequestError, not_ready
 from toolcatalog.server.lifespan import receive_lifespan
 from toolcatalog.server.metrics.prometheus import PATH as METRICS_PATH
-from toolcatalog.server.operations import Operations, raise_unauthorized
-from toolcatalog.server.query_params import MAX_BODY_SIZE
 from toolcatalog.server.request_context import create_context, path_below_root
 from toolcatalog.server.responses import (
     CORS_HEADERS,
     SECURITY_HEADERS,
-    Answer,
     Header,
+    PreparedAnswer,
     Response,
     ResponseContext,
     make_error_response,
@@ -219,7 +220,9 @@ class Dispatcher:
                 call = partial(
                     getattr(snapshot.operations, operation), key, *arguments, gzip=request.gzip
                 )
-                answer = await _run_operation(snapshot.operations, match, query, call)
+                answer = PreparedAnswer(
+                    await _run_operation(snapshot.operations, match, query, call)
+                )
                 snapshot.cache.add(cache_key, answer)
             return make_response(
                 answer,

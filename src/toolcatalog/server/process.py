@@ -13,13 +13,13 @@ from toolcatalog.keys import api_keys
 from toolcatalog.keys.redis_connection import RedisAddress
 from toolcatalog.publish import trusted_pointers
 from toolcatalog.publish.signatures import VerifyKeys
-from toolcatalog.server.access_log import AccessLog
 from toolcatalog.server.app import create_app
+from toolcatalog.server.limits.rate_limit import LocalRateLimiter, Rate, RateLimiter
+from toolcatalog.server.logs.access_log import AccessLog
+from toolcatalog.server.logs.server_log import LogSettings
 from toolcatalog.server.metrics import prometheus
 from toolcatalog.server.metrics.workers import WorkerPage
-from toolcatalog.server.rate_limit import LocalRateLimiter, Rate, RateLimiter
 from toolcatalog.server.reload import SnapshotReloader, read_current_identity
-from toolcatalog.server.server_log import LogSettings
 from toolcatalog.server.state import AppState, Flag
 from toolcatalog.store.store import Store
 
@@ -103,7 +103,7 @@ def _create_rate_limiter(settings: ServerSettings) -> RateLimiter | None:
     own = LocalRateLimiter(settings.rate.divide(settings.workers))
     if settings.redis is None:
         return own
-    from toolcatalog.server.redis_rate_limit import RedisRateLimiter  # noqa: PLC0415 - an optional extra
+    from toolcatalog.server.limits.redis_rate_limit import RedisRateLimiter  # noqa: PLC0415 - an optional extra
 
     return RedisRateLimiter(RedisAddress(settings.redis), settings.rate, own)
 
@@ -124,7 +124,7 @@ def _create_counts_reader(
 
 
 def _trace(app: ASGIApp) -> ASGIApp:
-    from toolcatalog.server import tracing  # noqa: PLC0415 - an optional extra
+    from toolcatalog.server.logs import tracing  # noqa: PLC0415 - an optional extra
 
     return tracing.trace_requests(app)
 

@@ -3,17 +3,16 @@
 This module does not depend on the catalog or on a web framework.
 """
 
-import hashlib
 import string
 from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
-from toolcatalog.server.bodies import Body
-from toolcatalog.server.error_responses import ErrorDetail, primary_error, render_envelope
+from toolcatalog.api.answers import GZIP, Answer
+from toolcatalog.api.bodies import Body
+from toolcatalog.api.error_responses import ErrorDetail, primary_error, render_envelope
 
 Header = tuple[bytes, bytes]
-GZIP = b"gzip"
 
 TRACEPARENT_HEADER = b"traceparent"
 _JSON = (b"content-type", b"application/json")
@@ -53,22 +52,19 @@ class ResponseContext:
             self.headers.append((TRACEPARENT_HEADER, traceparent))
 
 
-class Answer:
-    """A successful result: its body in one coding, and its headers.
+class PreparedAnswer:
+    """An answer with the headers of every response that has its body.
 
-    `tag` is the same in each coding. `encoding` is `gzip` or empty. `suggestion` is a corrected
-    query if a list matched nothing. `headers` are those of every response with this body, and
-    `size` is its number of bytes.
+    `size` is the number of bytes of the body.
     """
 
     __slots__ = ("body", "etag", "headers", "size", "tag")
 
-    def __init__(self, body: Body, tag: bytes, encoding: bytes = b"", suggestion: str = "") -> None:
-        self.body = body
-        self.tag = tag
+    def __init__(self, answer: Answer) -> None:
+        self.body, self.tag, encoding, suggestion = answer
         # each coding has its own
-        self.etag = b'"%b-%b"' % (tag, encoding) if encoding else b'"%b"' % tag
-        self.size = len(body) if isinstance(body, bytes) else body.size
+        self.etag = b'"%b-%b"' % (self.tag, encoding) if encoding else b'"%b"' % self.tag
+        self.size = len(self.body) if isinstance(self.body, bytes) else self.body.size
         self.headers = (
             (b"etag", self.etag),
             (b"content-length", b"%d" % self.size),
@@ -90,7 +86,7 @@ class Response(NamedTuple):
 
 
 def make_response(
-    answer: Answer,
+    answer: PreparedAnswer,
     if_none_match: bytes | None,
     context: ResponseContext,
     extra_headers: Sequence[Header] = (),
@@ -106,7 +102,7 @@ def make_response(
     return Response(200, headers, answer.body, answer.size)
 
 
-def _find_match(if_none_match: bytes, answer: Answer) -> bytes | None:
+def _find_match(if_none_match: bytes, answer: PreparedAnswer) -> bytes | None:
     """Return the ETag of an answer, in any coding, that an `If-None-Match` header names."""
     if if_none_match == answer.etag:
         return if_none_match
@@ -153,11 +149,3 @@ def make_error_response(
         *extra_headers,
     ]
     return Response(primary_error(errors).status, headers, body, len(body))
-
-
-def compute_tag(body: bytes) -> bytes:
-    """Return the tag of a body: 128 bits in hexadecimal.
-
-    `body` may also be a tag and text that together determine the body.
-    """
-    return hashlib.blake2b(body, digest_size=16).hexdigest().encode()

@@ -11,8 +11,8 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Receive, Scope, Send
 
-from toolcatalog.server.connection_limit import CLIENT_LIMIT
-from toolcatalog.server.error_responses import RequestError, too_many_connections
+from toolcatalog.api.error_responses import RequestError, too_many_connections
+from toolcatalog.server.limits.connection_limit import CLIENT_LIMIT
 from toolcatalog.server.request_context import path_below_root
 
 _MAX_PATH_LENGTH = 1024  # characters of a path in the site: those of a page have a few hundred

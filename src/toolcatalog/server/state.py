@@ -9,12 +9,12 @@ import os
 import time
 from typing import Protocol
 
+from toolcatalog.api.operations import Operations
 from toolcatalog.keys.api_keys import KeyRing
 from toolcatalog.server.answer_cache import AnswerCache
+from toolcatalog.server.limits.rate_limit import RateLimiter
 from toolcatalog.server.metrics.counters import CacheCounts, CounterValues, WorkerStatus
 from toolcatalog.server.metrics.requests import RequestObserver
-from toolcatalog.server.operations import Operations
-from toolcatalog.server.rate_limit import RateLimiter
 from toolcatalog.store.store import Store
 
 

@@ -23,11 +23,11 @@ from uvicorn.supervisors import Multiprocess
 from toolcatalog.errors import ToolcatalogError, UsageError
 from toolcatalog.keys.redis import KeySync, RedisKeyStorage
 from toolcatalog.keys.redis_connection import RedisAddress
+from toolcatalog.server.limits.protocol import select_protocol
+from toolcatalog.server.logs.server_log import configure_logging
 from toolcatalog.server.metrics import prometheus, workers
 from toolcatalog.server.metrics.workers import WorkerPage
 from toolcatalog.server.process import ServerSettings, create_worker_app
-from toolcatalog.server.protocol import select_protocol
-from toolcatalog.server.server_log import configure_logging
 from toolcatalog.server.state import Flag, LocalFlag
 from toolcatalog.system import threads
 from toolcatalog.system.processes import protect_module_path

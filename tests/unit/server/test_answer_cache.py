@@ -1,18 +1,19 @@
 """The answer cache returns what was added, stays within its size, and counts lookups."""
 
+from toolcatalog.api.answers import Answer
+from toolcatalog.api.bodies import make_body
 from toolcatalog.server.answer_cache import MAX_ENTRY_SIZE, AnswerCache
-from toolcatalog.server.bodies import make_body
 from toolcatalog.server.metrics.counters import CacheCounts
-from toolcatalog.server.responses import Answer
+from toolcatalog.server.responses import PreparedAnswer
 from toolcatalog.snapshot.mapped_files import FileSlices
 
 
 def test_get_returns_the_answer_that_was_added_first() -> None:
     """Adding another answer under the same key changes nothing."""
     counts = CacheCounts()
-    cache, answer = AnswerCache(counts), Answer(b"a", b"tag")
+    cache, answer = AnswerCache(counts), PreparedAnswer(Answer(b"a", b"tag"))
     cache.add(("key",), answer)
-    cache.add(("key",), Answer(b"b", b"tag"))
+    cache.add(("key",), PreparedAnswer(Answer(b"b", b"tag")))
     assert cache.get(("key",)) is answer
     assert cache.get(("other",)) is None
     assert (len(cache), counts.hits, counts.misses) == (1, 1, 2)
@@ -29,7 +30,7 @@ def test_the_oldest_answers_are_removed_when_the_cache_is_full() -> None:
     ):
         cache = AnswerCache(max_size=max_size)
         for number in range(5 * limit):
-            cache.add((number, bytes(request_size)), Answer(body, b"tag"))
+            cache.add((number, bytes(request_size)), PreparedAnswer(Answer(body, b"tag")))
         assert 0 < len(cache) <= limit
         keys = range(5 * limit)
         assert [number for number in keys if cache.get((number, bytes(request_size)))] == [*keys][
@@ -40,5 +41,5 @@ def test_the_oldest_answers_are_removed_when_the_cache_is_full() -> None:
 def test_a_very_large_answer_is_not_cached() -> None:
     """It would replace many others."""
     cache = AnswerCache()
-    cache.add(("key",), Answer(b"x" * MAX_ENTRY_SIZE, b"tag"))
+    cache.add(("key",), PreparedAnswer(Answer(b"x" * MAX_ENTRY_SIZE, b"tag")))
     assert len(cache) == 0

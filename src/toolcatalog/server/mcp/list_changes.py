@@ -20,7 +20,7 @@ from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from toolcatalog import encoding
-from toolcatalog.server.error_responses import RequestError
+from toolcatalog.api.error_responses import RequestError
 from toolcatalog.server.mcp import tools
 from toolcatalog.server.mcp.tools import CatalogAccess
 from toolcatalog.server.work_threads import run_in_work_thread

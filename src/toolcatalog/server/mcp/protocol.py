@@ -13,7 +13,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
 from toolcatalog import __version__
-from toolcatalog.server.error_responses import ErrorDetail, RequestError
+from toolcatalog.api.error_responses import ErrorDetail, RequestError
 from toolcatalog.server.mcp import tools
 from toolcatalog.server.mcp.list_changes import ListChanges
 from toolcatalog.server.mcp.tools import CallResult, CatalogAccess

@@ -25,8 +25,7 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from toolcatalog import names
-from toolcatalog.keys.api_keys import ApiKey
-from toolcatalog.server.error_responses import (
+from toolcatalog.api.error_responses import (
     ErrorDetail,
     RequestError,
     invalid_request,
@@ -34,6 +33,9 @@ from toolcatalog.server.error_responses import (
     server_draining,
     too_many_connections,
 )
+from toolcatalog.api.operations import raise_unauthorized
+from toolcatalog.api.query_params import MAX_BODY_SIZE
+from toolcatalog.keys.api_keys import ApiKey
 from toolcatalog.server.mcp import protocol
 from toolcatalog.server.mcp.list_changes import (
     LISTEN_METHOD,
@@ -42,8 +44,6 @@ from toolcatalog.server.mcp.list_changes import (
     ListChanges,
 )
 from toolcatalog.server.mcp.tools import CatalogAccess
-from toolcatalog.server.operations import raise_unauthorized
-from toolcatalog.server.query_params import MAX_BODY_SIZE
 from toolcatalog.server.state import AppState, ServedSnapshot
 
 PATH = "/mcp"

@@ -17,10 +17,10 @@ import jsonschema_rs
 import orjson
 
 from toolcatalog import encoding, names, textutils
+from toolcatalog.api.catalog_view import CatalogView
+from toolcatalog.api.error_responses import ErrorDetail, RequestError
+from toolcatalog.api.query_params import MAX_QUERY_LENGTH, ListParams, Page, ToolParams
 from toolcatalog.exports import providers
-from toolcatalog.server.catalog_view import CatalogView
-from toolcatalog.server.error_responses import ErrorDetail, RequestError
-from toolcatalog.server.query_params import MAX_QUERY_LENGTH, ListParams, Page, ToolParams
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.store.store import Filters, Store, VersionPins
 from toolcatalog.textutils import first_sentence, pluralize

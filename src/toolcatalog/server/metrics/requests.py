@@ -5,7 +5,7 @@ from time import perf_counter, time
 from starlette.types import Scope
 
 from toolcatalog.keys.api_keys import ApiKey
-from toolcatalog.server.access_log import AccessLog, AccessLogEntry
+from toolcatalog.server.logs.access_log import AccessLog, AccessLogEntry
 from toolcatalog.server.metrics.counters import NO_KEY, Counters
 from toolcatalog.server.metrics.workers import WorkerPage
 from toolcatalog.server.responses import ResponseContext

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from toolcatalog.server.query_params import ToolkitListParams
+from toolcatalog.api.query_params import ToolkitListParams
 from toolcatalog.store.store import Filters, Store, ToolkitInfo, VersionPins
 
 JsonObject = dict[str, Any]

@@ -1,4 +1,4 @@
-"""Tests of `server.query_params`: parsing of query strings and request bodies."""
+"""Tests of `api.query_params`: parsing of query strings and request bodies."""
 
 import base64
 from typing import Any
@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.profile import example_settings
-from toolcatalog.server import query_params
-from toolcatalog.server.query_params import ListParams, Page, SessionParams, ToolParams
+from toolcatalog.api import query_params
+from toolcatalog.api.query_params import ListParams, Page, SessionParams, ToolParams
 from toolcatalog.store.store import Filters, VersionPins
 
 PLAIN = ListParams(None, Filters(), VersionPins(), Page(1, 20), "slug", False)

@@ -1,7 +1,7 @@
 """The API operations: get and list tools, toolkits and session tools, as answers with a tag.
 
 This module does not depend on HTTP. What a key may see, and the errors for everything else, are
-those of `server.catalog_view`.
+those of `api.catalog_view`.
 """
 
 from collections.abc import Sequence
@@ -11,16 +11,16 @@ from typing import Any, NoReturn
 import orjson
 
 from toolcatalog import names
+from toolcatalog.api import content_coding, mcp_registry, query_params
+from toolcatalog.api.answers import GZIP, Answer, compute_tag
+from toolcatalog.api.bodies import Body, make_body
+from toolcatalog.api.catalog_view import CatalogView
+from toolcatalog.api.content_coding import MIN_SIZE
+from toolcatalog.api.error_responses import ErrorDetail, RequestError, unauthorized
+from toolcatalog.api.mcp_registry import McpRegistry
+from toolcatalog.api.query_params import Page, SessionParams, encode_cursor
+from toolcatalog.api.toolkit_list import ToolkitList
 from toolcatalog.keys.api_keys import ApiKey
-from toolcatalog.server import content_coding, mcp_registry, query_params
-from toolcatalog.server.bodies import Body, make_body
-from toolcatalog.server.catalog_view import CatalogView
-from toolcatalog.server.content_coding import MIN_SIZE
-from toolcatalog.server.error_responses import ErrorDetail, RequestError, unauthorized
-from toolcatalog.server.mcp_registry import McpRegistry
-from toolcatalog.server.query_params import Page, SessionParams, encode_cursor
-from toolcatalog.server.responses import GZIP, Answer, compute_tag
-from toolcatalog.server.toolkit_list import ToolkitList
 from toolcatalog.snapshot.gzip_fragments import Fragments, gzip_ends
 from toolcatalog.snapshot.mapped_files import FileSlices
 from toolcatalog.store.store import Store

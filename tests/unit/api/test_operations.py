@@ -1,4 +1,4 @@
-"""The room `server.operations`: any list question, asked with any key, is answered as a model in
+"""The room `api.operations`: any list question, asked with any key, is answered as a model in
 ten lines says, page by page.
 """
 
@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from support.catalogs import add_toolkit
 from support.paths import DATA
 from support.snapshot_reader import read_documents
+from toolcatalog.api.bodies import join_body
+from toolcatalog.api.error_responses import RequestError
+from toolcatalog.api.operations import Operations, render_list_page
+from toolcatalog.api.query_params import MAX_PAGE_SIZE, Page
 from toolcatalog.build.pipeline import build
 from toolcatalog.keys.api_keys import ApiKey
-from toolcatalog.server.bodies import join_body
-from toolcatalog.server.error_responses import RequestError
-from toolcatalog.server.operations import Operations, render_list_page
-from toolcatalog.server.query_params import MAX_PAGE_SIZE, Page
 from toolcatalog.snapshot.mapped_files import FileSlices
 from toolcatalog.store.open import open_build
 

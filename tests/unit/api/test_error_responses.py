@@ -1,4 +1,4 @@
-"""Tests of `server.error_responses`: error bodies stay small."""
+"""Tests of `api.error_responses`: error bodies stay small."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcatalog.server.error_responses import ErrorDetail, invalid_request, render_envelope
+from toolcatalog.api.error_responses import ErrorDetail, invalid_request, render_envelope
 
 MOST = 16 * 1000  # bytes
 

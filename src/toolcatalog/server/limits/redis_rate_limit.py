@@ -15,7 +15,7 @@ import asyncio
 import logging
 
 from toolcatalog.keys.redis_connection import RedisAddress
-from toolcatalog.server.rate_limit import SLICES, LimitStatus, LocalRateLimiter, Rate
+from toolcatalog.server.limits.rate_limit import SLICES, LimitStatus, LocalRateLimiter, Rate
 
 # seconds for the Redis call of one request, including a first connection: about 30 ms on a busy
 # machine
@@ -87,7 +87,7 @@ class RedisRateLimiter:
         self._probe_task: asyncio.Task[None] | None = None
 
     async def hit(self, key_id: str) -> LimitStatus:
-        """Count a request; see `server.rate_limit.RateLimiter.hit`."""
+        """Count a request; see `server.limits.rate_limit.RateLimiter.hit`."""
         try:
             async with asyncio.timeout(_MAX_WAIT if self._semaphore.locked() else None):
                 await self._semaphore.acquire()

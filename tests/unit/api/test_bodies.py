@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolcatalog.server.bodies import SlicedBody, join_body, make_body
+from toolcatalog.api.bodies import SlicedBody, join_body, make_body
 from toolcatalog.snapshot.mapped_files import FileSlices
 
 SMALL, LARGE = b"small", bytes(100_000)

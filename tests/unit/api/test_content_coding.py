@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcatalog.server.content_coding import accepts_gzip, compress
+from toolcatalog.api.content_coding import accepts_gzip, compress
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from toolcatalog.api.error_responses import ErrorDetail
+from toolcatalog.api.query_params import ServerListParams, encode_cursor
 from toolcatalog.names import MAX_LENGTH, find_nearest
-from toolcatalog.server.error_responses import ErrorDetail
-from toolcatalog.server.query_params import ServerListParams, encode_cursor
 from toolcatalog.store.store import Store, ToolkitInfo
 from toolcatalog.textutils import first_sentence
 from toolcatalog.versions import LATEST

@@ -7,7 +7,7 @@ even if the window covers only a part of them. So the limit is exact, evenly spa
 least 99 hundredths of the rate, and a key needs at most 101 counts whatever the rate.
 
 The clock is monotonic: setting the system clock neither lets a client in nor locks one out.
-`server.redis_rate_limit` keeps the same counts in Redis.
+`server.limits.redis_rate_limit` keeps the same counts in Redis.
 """
 
 import math
@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from toolcatalog.server.error_responses import ErrorDetail
+from toolcatalog.api.error_responses import ErrorDetail
 from toolcatalog.server.responses import Header
 
 SLICES = 100  # slices of a window

@@ -11,8 +11,8 @@ from functools import cached_property
 from itertools import chain
 
 from toolcatalog import names
-from toolcatalog.server.error_responses import ErrorDetail, invalid_request
-from toolcatalog.server.query_params import ListParams, ToolParams, invalid_slug_error
+from toolcatalog.api.error_responses import ErrorDetail, invalid_request
+from toolcatalog.api.query_params import ListParams, ToolParams, invalid_slug_error
 from toolcatalog.snapshot.tables import ToolIds
 from toolcatalog.store.store import Store, ToolEntry, ToolkitInfo, VersionPins
 

@@ -6,7 +6,7 @@ descriptors. `LimitedProtocol` bounds sizes (`MAX_HEAD_SIZE`, `MAX_REQUEST_SIZE`
 connection every `check_interval` seconds, which costs almost nothing per request. It closes a
 connection whose request is still incomplete and unchanged at the second check, and one whose client
 has read nothing of its response for six checks. It rejects a connection for which there is no file
-descriptor (`server.connection_limit`).
+descriptor (`server.limits.connection_limit`).
 
 uvicorn has no settings for these limits, so this class depends on internals of uvicorn's
 HttpToolsProtocol. With a version of uvicorn that was not tested, `select_protocol` returns
@@ -20,9 +20,9 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from toolcatalog.server.bodies import join_body
-from toolcatalog.server.connection_limit import CLIENT_LIMIT
-from toolcatalog.server.error_responses import ErrorDetail, invalid_request, too_many_connections
+from toolcatalog.api.bodies import join_body
+from toolcatalog.api.error_responses import ErrorDetail, invalid_request, too_many_connections
+from toolcatalog.server.limits.connection_limit import CLIENT_LIMIT
 from toolcatalog.server.request_context import assign_request_id
 from toolcatalog.server.responses import (
     Header,

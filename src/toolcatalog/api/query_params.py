@@ -18,7 +18,7 @@ from urllib.parse import unquote_to_bytes
 import orjson
 
 from toolcatalog import names, versions
-from toolcatalog.server.error_responses import ErrorDetail, invalid_request
+from toolcatalog.api.error_responses import ErrorDetail, invalid_request
 from toolcatalog.store.store import Filters, VersionPins
 
 MAX_PAGE_SIZE = 1000  # items of a page

@@ -1,0 +1,1 @@
+"""The read API without HTTP: what clients may ask for, and the answers."""

@@ -1,0 +1,1 @@
+"""Logs of a server, and spans of its requests."""
