@@ -534,6 +534,18 @@ def test_checkout_conversion_is_refused(attribute: str, place: str, tmp_path: Pa
         since(catalog, "HEAD")
 
 
+def test_git_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It matches this pattern with this path in exponential time."""
+    catalog = create_repository(tmp_path)
+    name = f"A_{'A' * 190}"
+    write_tool(catalog, name, text=TOOL)
+    commit(tmp_path)
+    (tmp_path / ".gitattributes").write_text("**/*A*A*A*A*A*A*A*B -foo\n")
+    monkeypatch.setattr(git, "_MAX_SECONDS", 2)
+    with pytest.raises(UsageError, match=r"Git was stopped after 2 seconds: .*gitattributes"):
+        since(catalog, "HEAD")
+
+
 def test_paths_in_errors_are_escaped(tmp_path: Path) -> None:
     """A line break could start a workflow command."""
     catalog = create_repository(tmp_path / "repo")

@@ -36,6 +36,7 @@ _GIT_OPTIONS = (
     "--no-pager",
     "--literal-pathspecs",
 )
+_MAX_SECONDS = 120  # of one command; git matches some patterns in exponential time
 _ENVIRONMENT = {
     # a partial clone would fetch missing objects with a program that its configuration names
     "GIT_ALLOW_PROTOCOL": "none",
@@ -306,15 +307,25 @@ def _run_git_in(
 
 
 def _run_git(*arguments: str, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-    """Run git to completion. Raises UsageError if it cannot be started."""
+    """Run git to completion. Raises UsageError if it cannot be started, or takes too long."""
     environment = {
         name: value for name, value in os.environ.items() if name not in _REMOVED_VARIABLES
     } | _ENVIRONMENT
     command = ["git", *_GIT_OPTIONS, *arguments]
     try:
         return subprocess.run(  # noqa: S603
-            command, input=stdin, capture_output=True, env=environment, check=False
+            command,
+            input=stdin,
+            capture_output=True,
+            env=environment,
+            check=False,
+            timeout=_MAX_SECONDS,
         )
+    except subprocess.TimeoutExpired:
+        raise UsageError(
+            f"Git was stopped after {_MAX_SECONDS} seconds: look for patterns with many `*` in "
+            "`.gitattributes` and `.gitignore`, which take git very long."
+        ) from None
     except FileNotFoundError:
         raise UsageError(
             "git is not installed, and revisions cannot be read without it: install git, or "
