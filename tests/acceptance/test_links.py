@@ -119,3 +119,15 @@ def test_symlinks_below_the_catalog_are_refused(tmp_path: Path) -> None:
             with pytest.raises(UsageError, match="link is a symbolic link"):
                 files.require_no_links(path, top)
         (top / "link").unlink()
+
+
+def test_link_to_a_long_name_is_reported(
+    catalog: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No file system has names of 300 letters."""
+    monkeypatch.chdir(catalog.parent)
+    file = catalog / A_DO
+    file.unlink()
+    file.symlink_to("a" * 300 + ".yaml")
+    assert main(["check"]) == 1
+    assert "error[file-link] a link to a folder, or to nothing" in capsys.readouterr().out

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from toolcatalog import names, versions
 from toolcatalog.errors import Finding, Problem, UsageError
+from toolcatalog.system import files
 from toolcatalog.textutils import escape_unprintable
 
 MAX_FILE_SIZE = 1024 * 1024  # bytes
@@ -203,7 +204,7 @@ def check_link(root: Path, path: str) -> Finding | None:
     target = target_of(path, str((root / path).readlink()))
     if not real.is_relative_to(top):
         message = "a link that leaves the catalog"
-    elif not real.is_file():
+    elif not files.is_file(real):
         message = "a link to a folder, or to nothing"
     elif not is_catalog_file(target) or str(real) != f"{top}/{target}":
         message = "a link that does not name the path of a file of the catalog"

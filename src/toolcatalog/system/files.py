@@ -206,6 +206,14 @@ def read_plain_file(path: Path) -> bytes:
     return path.read_bytes()
 
 
+def is_file(path: Path) -> bool:
+    """Return whether there is a file; unlike `Path.is_file`, False for a name that is too long."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def open_regular(path: Path | str) -> BufferedReader:
     """Open a regular file for reading.
 

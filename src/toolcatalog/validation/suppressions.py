@@ -16,6 +16,7 @@ from toolcatalog.catalog.comments import Suppression
 from toolcatalog.catalog.loader import Document
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Problem
 from toolcatalog.lint import security
+from toolcatalog.system import files
 from toolcatalog.validation import severity
 
 
@@ -71,7 +72,7 @@ def _schema_comment_error(root: Path, path: str, target: str, expected_name: str
     file = Path(os.path.normpath(root.absolute() / Path(path).parent / target))
     if "://" in target or not file.is_relative_to(root.absolute().parent):
         return ""
-    if not file.is_file():
+    if not files.is_file(file):
         return f"there is no schema `{target}`"
     if file.name in file_schemas.SCHEMA_FILES and file.name != expected_name:
         return f"`{target}` is the schema of another kind of file"

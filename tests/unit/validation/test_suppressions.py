@@ -47,6 +47,14 @@ def test_comments_count_in_files_without_versions(root: Path) -> None:
     assert selected.commented_paths == [*paths, NEWEST]
 
 
+def test_schema_comment_with_a_long_name_is_reported(root: Path) -> None:
+    """No file system has names of 300 letters."""
+    text = (root / NEWEST).read_text()
+    (root / NEWEST).write_text(f"# $schema: ../{'a' * 300}/x.json\n{text}")
+    (checked,) = checker.check_files(root, [NEWEST])
+    assert any("there is no schema" in finding.message for finding in checked.findings)
+
+
 @pytest.mark.parametrize("rule", ["description-brief", "secret"])
 @pytest.mark.parametrize("commented_paths", [[], [NEWEST]])
 def test_comment_suppresses_its_rules_or_is_unused(
