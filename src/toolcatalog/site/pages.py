@@ -42,7 +42,7 @@ from toolcatalog.textutils import first_sentence
 SiteInfo = Mapping[str, str]
 TOOLS_PER_PAGE = 1000  # at most
 _SAFE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
-_DIGESTED = re.compile(r".*-[0-9a-f]{16}")  # the form of `label_path` for labels that are not plain
+_DIGESTED = re.compile(r".*-[0-9a-f]{32}")  # the form of `label_path` for labels that are not plain
 # device names, which Windows reserves
 _RESERVED = re.compile(r"con|prn|aux|nul|(?:com|lpt)[0-9]")
 _MCP_CONFIGURATION = """{
@@ -107,15 +107,15 @@ def label_path(kind: str, label: str) -> str:
     """Return the path of the page of a tag or a scope; `kind` is "tags" or "scopes".
 
     Any text becomes a safe and unique folder name, also on file systems that ignore case. A plain
-    label is used as it is; any other gets 64 bits of its SHA-256 appended, and no plain label has
+    label is used as it is; any other gets 128 bits of its SHA-256 appended, and no plain label has
     that form.
     """
     if _SAFE_NAME.fullmatch(label) and not (
         _DIGESTED.fullmatch(label) or _RESERVED.fullmatch(label)
     ):
         return f"{kind}/{label}/index.html"
-    plain = re.sub(r"[^a-z0-9]+", "-", label.casefold())[:60].strip("-") or "label"
-    digest = hashlib.sha256(label.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    plain = re.sub(r"[^a-z0-9]+", "-", label.casefold())[:47].strip("-") or "label"
+    digest = hashlib.sha256(label.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return f"{kind}/{plain}-{digest}/index.html"
 
 

@@ -217,11 +217,13 @@ def test_no_label_takes_the_place_of_a_page_or_of_another_label() -> None:
     folder of another label gets a folder of its own.
     """
     digested = pages.label_path("tags", "A").split("/")[1]
-    assert re.fullmatch("a-[0-9a-f]{16}", digested)
-    for label in ("index.html", "a.b", "con", "com1", digested, "x-" + "0" * 16):
+    assert re.fullmatch("a-[0-9a-f]{32}", digested)
+    for label in ("index.html", "a.b", "con", "com1", digested, "x-" + "0" * 32):
         _, name, _ = pages.label_path("tags", label).split("/")
         assert name != label
-        assert re.fullmatch("[a-z0-9][a-z0-9-]*-[0-9a-f]{16}", name)
+        assert re.fullmatch("[a-z0-9][a-z0-9-]*-[0-9a-f]{32}", name)
+    equal_in_64_bits = "A++<!=!;@:$.=&@/?", "A<!-@*%!=*<->@&<<"
+    assert len({pages.label_path("tags", label) for label in equal_in_64_bits}) == 2
     assert pages.label_path("tags", "a-d3d99e8b") == "tags/a-d3d99e8b/index.html"
 
 
