@@ -30,6 +30,7 @@ from support.paths import DATA, SHIPPED_CATALOG
 from support.profile import DEEP_PROFILE
 from support.snapshot_reader import read_newest_documents
 from toolcatalog import encoding
+from toolcatalog.build import snapshot_writer
 from toolcatalog.build.pipeline import build, check
 from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, SnapshotError, UsageError
 from toolcatalog.snapshot import retention
@@ -852,6 +853,22 @@ def test_parallel_builds_of_one_site_leave_a_complete_site(
         expected.append(read_tree(fresh / "site"))
     assert result in expected
     assert expected[0] != expected[1]
+
+
+def test_size_of_toolkit_indexes_is_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each version of a toolkit has an index of all its tools."""
+    root = generate_catalog(tmp_path / "catalog", 6, 2)
+    build(root, tmp_path / "build", None)
+    current = (tmp_path / "build/current").readlink()
+    for month in range(1, 10):
+        add_tool(root, "kit1", "KIT1_DO_1", version=f"20260{month}01_00")
+    monkeypatch.setattr(snapshot_writer, "_BASE_INDEX_SIZE", 4000)
+    monkeypatch.setattr(snapshot_writer, "_INDEX_SIZE_PER_VERSION", 0)
+    with pytest.raises(UsageError, match="kit1 is the last of them, with 10 versions and 12 tool"):
+        build(root, tmp_path / "build", None)
+    assert (tmp_path / "build/current").readlink() == current
 
 
 def test_unused_site_folder_is_removed(catalog: Path, out: Path, site: Path) -> None:

@@ -30,6 +30,8 @@ from toolcatalog.system import files
 
 _BLOCK_SIZE = 1 << 20  # bytes
 _OLDER_FILE = ".older"
+# the most that the indexes of toolkits have: a small catalog must not fill the disk
+_BASE_INDEX_SIZE, _INDEX_SIZE_PER_VERSION = 1 << 30, 128 << 10  # bytes
 
 
 class SnapshotWriter:
@@ -320,9 +322,16 @@ def _serialize_bitmap(members: Any) -> bytes:
 
 
 class _IndexWriter:
-    """Writes the indexes of each toolkit as soon as its last tool version was added."""
+    """Writes the indexes of each toolkit as soon as its last tool version was added.
+
+    Each version of a toolkit has an index of all its tools. Raises UsageError if all indexes
+    together are too large.
+    """
 
     def __init__(self, writer: SnapshotWriter, versions: Mapping[str, int]) -> None:
+        version_count = sum(versions.values())
+        self.max_size = _BASE_INDEX_SIZE + version_count * _INDEX_SIZE_PER_VERSION
+        self.size = 0
         self.writer = writer
         self.remaining = dict(versions)
         self.toolkits = {toolkit.slug: toolkit for toolkit in writer.contents.toolkits}
@@ -347,8 +356,14 @@ class _IndexWriter:
         toolkit, rows = self.toolkits[slug], self.rows.pop(slug)
         for version in toolkit.versions:
             # rows are sorted by slug and version, so the newest version wins
-            in_force = {tool: row for tool, of, row in rows if of <= version}
-            self.writer.write(
-                snapshot_format.toolkit_index_path(slug, version),
-                [snapshot_format.render_toolkit_index(toolkit, version, in_force.values())],
-            )
+            effective = {tool: row for tool, of, row in rows if of <= version}
+            index = snapshot_format.render_toolkit_index(toolkit, version, effective.values())
+            self.size += len(index)
+            if self.size > self.max_size:
+                raise UsageError(
+                    f"The indexes of toolkits would have more than {self.max_size >> 20:,} MiB: "
+                    f"{slug} is the last of them, with {len(toolkit.versions):,} versions and "
+                    f"{len(rows):,} tool versions. Give tools that change together the same "
+                    "version, or split the toolkit."
+                )
+            self.writer.write(snapshot_format.toolkit_index_path(slug, version), [index])
