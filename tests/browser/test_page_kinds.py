@@ -6,10 +6,9 @@ import json
 import subprocess
 import time
 from pathlib import Path
-from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Route, expect
 
 from support.server import Server
 from support.site_pages import (
@@ -18,6 +17,7 @@ from support.site_pages import (
     NODE_MODULES,
     PAGE_KINDS,
     Open,
+    check_barriers,
     expand_details,
     find_imported_pages,
     read_axe_source,
@@ -31,12 +31,6 @@ WITH_SHIPPED, WITH_IMPORTED = (
     pytest.mark.xdist_group("imported"),
 )
 
-# What axe is asked in each theme. In the dark one only what depends on colours: nothing else
-# differs.
-RULES: dict[Literal["light", "dark"], list[str]] = {
-    "light": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-    "dark": ["color-contrast", "link-in-text-block"],
-}
 ISSUE = "tools/GITHUB_CREATE_ISSUE"
 CATALOGS = [
     pytest.param("shipped", marks=WITH_SHIPPED),
@@ -100,21 +94,6 @@ def base(request: pytest.FixtureRequest) -> str:
     """Where a server has the site of each catalog."""
     server: Server = request.getfixturevalue(request.param)
     return f"{server.url}/"
-
-
-def check_barriers(page: Page) -> None:
-    """axe finds nothing on the page as it is now, in the light and in the dark theme."""
-    found = []
-    for theme, rules in RULES.items():
-        page.emulate_media(color_scheme=theme)
-        result: Any = page.evaluate(
-            "rules => axe.run({runOnly: rules, resultTypes: ['violations']})", rules
-        )
-        found += [
-            f"{theme}: {at['id']}: {at['help']}: {at['nodes'][0]['html'][:200]}"
-            for at in result["violations"]
-        ]
-    assert not found, "\n".join(found)
 
 
 def test_no_barriers(at: tuple[str, str], open_page: Open) -> None:

@@ -12,7 +12,14 @@ from playwright.sync_api import Page, expect
 from support.command import run_successfully
 from support.paths import SHIPPED_CATALOG
 from support.server import Server
-from support.site_pages import Open, file_url, page_path
+from support.site_pages import (
+    Open,
+    check_barriers,
+    expand_details,
+    file_url,
+    page_path,
+    read_axe_source,
+)
 from toolcatalog.catalog.yaml_writer import to_yaml
 
 pytest_plugins = ["support.browser"]
@@ -520,6 +527,35 @@ def hostile_tool(version: int) -> dict[str, Any]:
     }
 
 
+LONG_WORD = "W" * 8000
+LONG_NAME = "N" * 200  # as long as names may be
+
+
+def large_tool() -> dict[str, Any]:
+    """A tool with the longest names, very long words, 500 parameters and 12 levels of them."""
+    parameter = {
+        "type": "string",
+        "description": f"{LONG_WORD} `{LONG_WORD}`",
+        "default": LONG_WORD,
+        "enum": [LONG_WORD, f"{LONG_WORD}W"],
+    }
+    nested: dict[str, Any] = parameter
+    for level in range(11):
+        nested = {"type": "object", "properties": {f"level_{level}_{'x' * 40}": nested}}
+    return {
+        "name": LONG_NAME,
+        "description": f"{LONG_WORD} `{LONG_WORD}` https://a.example/{LONG_WORD}",
+        "scopes": [LONG_NAME, f"https://a.example/{'s' * 180}"],
+        "tags": [LONG_NAME.lower(), "issues"],
+        "input_parameters": {
+            LONG_NAME: parameter,
+            "nested": nested,
+            **{f"parameter_{number}": {"type": "integer"} for number in range(498)},
+        },
+        "output_parameters": {LONG_NAME: parameter},
+    }
+
+
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site of a catalog that says what it can to become more than text."""
@@ -548,6 +584,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
             files[f"toolkits/{slug.lower()}/{slug}/2025010{version}_00.yaml"] = hostile_tool(
                 version
             )
+    files[f"toolkits/constructor/CONSTRUCTOR_{'L' * 188}/20250101_00.yaml"] = large_tool()
     for path, value in files.items():
         (folder / "catalog" / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / "catalog" / path).write_bytes(to_yaml(value))
@@ -575,6 +612,18 @@ FOREIGN = """
 """
 
 
+def test_a_hostile_catalog_keeps_its_layout(hostile: Path, open_page: Open) -> None:
+    """No page is wider than the window, and axe reports no violation, also in open details."""
+    page = open_page(file_url(hostile), previous=read_axe_source())
+    for path in sorted({*hostile.rglob("*.html")} - {hostile / "404.html"}):
+        page.goto(path.as_uri())
+        expand_details(page)
+        for width in (320, 390, 1920, 1280):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, (path, width)
+        check_barriers(page)
+
+
 def test_hostile_texts_stay_texts(hostile: Path, open_page: Open) -> None:
     """No page of such a catalog runs, shows or fetches anything of its texts (what is fetched, and
     any error, `open_page` sees).
@@ -583,9 +632,6 @@ def test_hostile_texts_stay_texts(hostile: Path, open_page: Open) -> None:
     for path in sorted({*hostile.rglob("*.html")} - {hostile / "404.html"}):
         page.goto(path.as_uri())
         assert page.evaluate(FOREIGN) == [], path
-        for width in (320, 390, 1920, 1280):
-            page.set_viewport_size({"width": width, "height": 800})
-            assert page.evaluate("document.documentElement.scrollWidth") <= width, (path, width)
     page.goto(f"{file_url(hostile)}tools/__PROTO__/index.html")
     expect(page.locator("main")).to_contain_text("alert(1)")
     for name in ("__proto__", "constructor", "hasOwnProperty"):

@@ -6,7 +6,7 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import unquote
 
 import pytest
@@ -31,6 +31,12 @@ BROWSER_ARGUMENTS = [
 ]
 EXTERNAL_URL = re.compile(r"^(?!file:|data:|blob:|http://127\.0\.0\.1:)")
 TIMEOUT = 5000
+
+# What axe checks in each theme. In the dark one only what depends on colors: nothing else differs.
+RULES: dict[Literal["light", "dark"], list[str]] = {
+    "light": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    "dark": ["color-contrast", "link-in-text-block"],
+}
 
 # One page of each kind, of the shipped catalog.
 PAGE_KINDS = {
@@ -122,6 +128,24 @@ def read_axe_source() -> str:
     file = NODE_MODULES / "axe-core" / "axe.min.js"
     require(file.is_file(), "there is no axe-core: install node and npm, and run scripts/test")
     return file.read_text()
+
+
+def check_barriers(page: Page) -> None:
+    """Fail if axe reports a violation on the page as it is now, in the light or the dark theme."""
+    found = []
+    for theme, rules in RULES.items():
+        page.emulate_media(color_scheme=theme)
+        # on file:// no script may read a style sheet
+        result: Any = page.evaluate(
+            "rules => axe.run({runOnly: rules, resultTypes: ['violations'],"
+            " preload: location.protocol !== 'file:'})",
+            rules,
+        )
+        found += [
+            f"{theme}: {at['id']}: {at['help']}: {at['nodes'][0]['html'][:200]}"
+            for at in result["violations"]
+        ]
+    assert not found, "\n".join(found)
 
 
 class PageMonitor:
