@@ -4,7 +4,7 @@ const fs = require("node:fs");
 const path = require("node:path");
 
 const [script, site] = process.argv.slice(2);
-const names = ["readTools", "makeIndex", "find", "standsFor"];
+const names = ["readTools", "makeIndex", "addTexts", "find", "standsFor"];
 const flags = "const DEPRECATED = 1, IMPORTANT = 2, NO_AUTH = 4;";
 const search = new Function(
   `${flags}\n${fs.readFileSync(script, "utf8")}\nreturn { ${names.join(", ")} };`
@@ -16,10 +16,11 @@ function readData(file, name) {
   return data;
 }
 
-function findTools(queries) {
+async function findTools(queries) {
   const texts = readData("search-words.js", "toolcatalogWords").split("\n");
   const data = readData("search-data.js", "toolcatalogData");
-  const index = search.makeIndex({ ...search.readTools(data), texts });
+  const index = search.makeIndex(search.readTools(data));
+  await search.addTexts(index, texts, () => {});
   return queries.map((query) => search.find(index, query, 10).tools.map((tool) => index.slugs[tool]));
 }
 
@@ -29,4 +30,5 @@ function findWords(words, vocabulary) {
 }
 
 const { queries, words, vocabulary } = JSON.parse(fs.readFileSync(0, "utf8"));
-process.stdout.write(JSON.stringify(queries ? findTools(queries) : findWords(words, vocabulary)));
+const results = queries ? findTools(queries) : Promise.resolve(findWords(words, vocabulary));
+results.then((found) => process.stdout.write(JSON.stringify(found)));

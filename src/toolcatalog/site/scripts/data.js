@@ -29,8 +29,11 @@ function loadScript(path) {
   });
 }
 
+const pause = () => new Promise((resolve) => setTimeout(resolve));
+
 let tools = null;
 let index = null;
+let adding = null; // the words of texts, to the index
 
 async function loadTools() {
   const data = await load("search-data.js");
@@ -47,7 +50,7 @@ async function loadIndex() {
 /** Adds the words of the descriptions, tags and scopes to the index. They are much more data than
     the names, so they are loaded when the names are not enough. */
 async function loadWords() {
-  const texts = await load("search-words.js");
-  if (!tools.texts.length) index = makeIndex(Object.assign(tools, { texts }));
-  return index;
+  const [texts] = await Promise.all([load("search-words.js"), loadIndex()]);
+  adding = adding || addTexts(index, texts, pause);
+  return adding;
 }

@@ -89,7 +89,6 @@ function facetTests(state, counted) {
     all. */
 function searched(state, passes) {
   if (!state.get("q")) return { picked: [...tools.slugs.keys()].filter(passes), partly: false };
-  index = index || makeIndex(tools);
   const { tools: found, all } = find(index, state.get("q"), Infinity);
   const whole = found.slice(0, all).filter(passes);
   return whole.length
@@ -255,7 +254,7 @@ function startFacets() {
     show();
   });
   writeForm(form, state);
-  Promise.all([load("facets.js"), loadTools().then(loadWords)]).then(
+  Promise.all([load("facets.js"), loadWords()]).then(
     ([facets]) => {
       counted = countedFacets(facets);
       fillSelects(form, counted);

@@ -87,6 +87,7 @@ function makeDialog() {
     active: null,
     opener: null,
     timer: 0,
+    waiting: false, // for the words of texts
   };
 }
 
@@ -266,11 +267,15 @@ function showResults(ui) {
   activate(ui, ui.options[0], false);
   describe(ui);
   // the best tool for a sentence may have some of its words in the text only
-  if (!tools.texts.length && (typed.length > 1 || (typed.length && !found.all)))
-    loadWords().then(
-      () => showResults(ui),
-      () => {}
-    );
+  if (!index.hasTexts && !ui.waiting && (typed.length > 1 || (typed.length && !found.all))) {
+    ui.waiting = true;
+    loadWords()
+      .finally(() => (ui.waiting = false))
+      .then(
+        () => showResults(ui),
+        () => {}
+      );
+  }
 }
 
 function showWaiting(ui, state, text) {

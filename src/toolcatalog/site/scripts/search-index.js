@@ -16,6 +16,7 @@ const SYNONYM = [3, 2]; // for actions and for things
 const TYPO = 2;
 const TYPO_IN_PREFIX = 1;
 const MAX_GAP = 3; // words between the two of a pair
+const TEXTS_AT_ONCE = 2000; // about 20 ms of work
 const STOP_WORDS = new Set(
   (
     "a an and any at be by can do for from get give how i in into is it me my need of on or our please " +
@@ -60,27 +61,27 @@ function readTools(data) {
     slugs: lines(data.slugs),
     names: lines(data.names),
     flags: Uint8Array.from(data.flags, (digit) => parseInt(digit, 32)),
-    texts: [], // the words of descriptions, tags and scopes, once they are loaded
     shard: data.shard,
     recent: data.recent,
     synonyms: readSynonyms(data.synonyms),
   };
 }
 
-/** Adds a tool to the lists of these words. Tools come in order: only the last entry of a list can
-    be the same tool. */
+/** Adds a tool to the lists of these words. The fields of a tool share an entry if they are added
+    one after the other. */
 function post(lists, found, tool, field) {
   const base = tool * FIELDS;
   for (const word of found) {
     const list = lists.get(word);
+    const last = list ? list[list.length - 1] : -1;
     if (!list) lists.set(word, [base + field]);
-    else if (list[list.length - 1] >= base) list[list.length - 1] |= field;
+    else if (last >= base && last < base + FIELDS) list[list.length - 1] |= field;
     else list.push(base + field);
   }
 }
 
-/** Tools to the index: a sorted vocabulary, and for each word numbers that are FIELDS × tool + set
-    of fields. */
+/** Tools to the index of their names: a sorted vocabulary, and for each word numbers that are
+    FIELDS × tool + set of fields. */
 function makeIndex(tools) {
   const lists = new Map();
   const toolkitWords = tools.toolkits.map(([slug, name]) => indexWords(`${slug} ${name}`));
@@ -92,11 +93,22 @@ function makeIndex(tools) {
     post(lists, inName, tool, IN_NAME);
     post(lists, inSlug, tool, IN_SLUG);
     post(lists, toolkitWords[tools.toolkitOf[tool]], tool, IN_TOOLKIT);
-    post(lists, words(tools.texts[tool] || ""), tool, IN_TEXT);
     return inSlug.join("_");
   });
   const vocabulary = [...lists.keys()].sort();
-  return { ...tools, vocabulary, lists, nameLengths, slugKeys, ...slugOrder(tools.slugs) };
+  const order = slugOrder(tools.slugs);
+  return { ...tools, vocabulary, lists, nameLengths, slugKeys, ...order, hasTexts: false };
+}
+
+/** Adds the words of descriptions, tags and scopes, a text for each tool. Meanwhile, the index can
+    be searched by what it has: `pause` is awaited between two parts of the work. */
+async function addTexts(index, texts, pause) {
+  for (let tool = 0; tool < texts.length; tool += 1) {
+    if (tool && tool % TEXTS_AT_ONCE === 0) await pause();
+    post(index.lists, words(texts[tool]), tool, IN_TEXT);
+  }
+  index.vocabulary = [...index.lists.keys()].sort();
+  index.hasTexts = true;
 }
 
 /** Which tool has which place by slug, both ways: a place is part of the sort key, so ties always
@@ -229,39 +241,43 @@ function queryWords(query, synonyms) {
   return [...byWord.values()].slice(0, MAX_QUERY_WORDS);
 }
 
-/** For each tool the weight of the best word that a typed one stands for in it, 0 where there is
-    none. */
+/** The tools with a word that a typed one stands for, and for each tool of the catalog the weight
+    of the best such word, 0 where there is none. */
 function weightsOf(index, typed) {
   const best = new Uint8Array(index.slugs.length);
+  const having = [];
   for (const [word, quality] of standsFor(index.vocabulary, typed)) {
     for (const entry of index.lists.get(word)) {
-      const tool = Math.floor(entry / FIELDS);
+      const tool = (entry / FIELDS) | 0;
       const fields = entry % FIELDS;
       const weight = 3 * quality + (fields === IN_TEXT ? -TEXT_PENALTY : FIELD_WEIGHT[fields & 7]);
-      if (weight > best[tool]) best[tool] = weight;
+      if (weight <= best[tool]) continue;
+      if (!best[tool]) having.push(tool);
+      best[tool] = weight;
     }
   }
-  return best;
+  return { best, having };
 }
 
-/** For each tool: the sum of weights over the typed words, and how many of these it has. A rare
-    word adds more, the same for every tool that has it: that puts tools with some of the words in
-    order, and changes nothing among those with all. */
+/** The tools with any typed word, and for each tool of the catalog: the sum of weights over the
+    typed words, and how many of these it has. A rare word adds more, the same for every tool that
+    has it: that puts tools with some of the words in order, and changes nothing among those with
+    all. */
 function weigh(index, typed) {
   const size = index.slugs.length;
   const sums = new Uint16Array(size);
   const hits = new Uint8Array(size);
+  const some = [];
   for (const word of typed) {
-    const weights = weightsOf(index, word);
-    const having = weights.reduce((count, weight) => count + (weight ? 1 : 0), 0);
-    const rarity = having ? Math.round(Math.log2(size / having)) : 0;
-    for (let tool = 0; tool < size; tool += 1) {
-      if (!weights[tool]) continue;
-      sums[tool] += weights[tool] + rarity;
+    const { best, having } = weightsOf(index, word);
+    const rarity = having.length ? Math.round(Math.log2(size / having.length)) : 0;
+    for (const tool of having) {
+      if (!hits[tool]) some.push(tool);
+      sums[tool] += best[tool] + rarity;
       hits[tool] += 1;
     }
   }
-  return { sums, hits };
+  return { sums, hits, some };
 }
 
 /** How the slug fits: 3 the very slug, 2 in another spelling, 1 its beginning, 0 not. One
@@ -280,13 +296,11 @@ function find(index, query, most) {
   const inQuery = words(query);
   const slug = query.trim().toUpperCase();
   const slugKey = inQuery.join("_");
-  const { sums, hits } = weigh(index, typed);
+  const { sums, hits, some } = weigh(index, typed);
   const size = index.slugs.length;
-  const keys = new Float64Array(size);
-  let found = 0;
+  const keys = new Float64Array(some.length);
   let all = 0;
-  for (let tool = 0; tool < size; tool += 1) {
-    if (!hits[tool]) continue;
+  some.forEach((tool, place) => {
     const complete = hits[tool] === typed.length ? 1 : 0;
     const fit = slugFit(index.slugs[tool], index.slugKeys[tool], slug, slugKey, inQuery.length > 1);
     const live = index.flags[tool] & DEPRECATED ? 0 : 1;
@@ -294,20 +308,18 @@ function find(index, query, most) {
     const points =
       20 * sums[tool] + Math.round(20 * covered) + (index.flags[tool] & IMPORTANT ? 6 : 0);
     all += complete;
-    keys[found] =
+    keys[place] =
       (((complete + fit) * 2 + live) * POINTS + points) * size + (size - 1 - index.placeOf[tool]);
-    found += 1;
-  }
+  });
   // The keys are numbers that hold their tool, so they are sorted without a comparison function:
   // ten times as fast.
   const best = keys
-    .subarray(0, found)
     .sort()
-    .slice(Math.max(0, found - most))
+    .slice(Math.max(0, keys.length - most))
     .reverse();
   return {
     tools: Array.from(best, (key) => index.atPlace[size - 1 - (key % size)]),
     all,
-    some: found - all,
+    some: some.length - all,
   };
 }
