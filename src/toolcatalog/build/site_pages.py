@@ -120,6 +120,19 @@ def _read_tools(batch: CachedBatch) -> Iterator[ToolVersions]:
             versions = []
 
 
+def _read_newest(batch: CachedBatch) -> Iterator[Tool]:
+    """Yield the newest version of each tool of a batch."""
+    compiled = compiler.load_or_compile(batch, "facts", "newest")
+    facts, start = compiled.facts, 0
+    columns = facts.newest, facts.sizes, facts.deprecations, facts.sources
+    for newest, size, deprecation, source in zip(*columns, strict=True):
+        if not newest:
+            continue
+        document = orjson.loads(compiled.newest[start : start + size])
+        start += size + 1
+        yield snapshot_format.tool_from_document(document, deprecation, source)
+
+
 def _tool_files(about: Mapping[str, str], toolkit: Toolkit, versions: ToolVersions) -> SiteFiles:
     newest = versions[-1][0]
     for tool, document in reversed(versions):
@@ -258,8 +271,7 @@ class ToolkitPages:
         """
         toolkit, markdown_tools = self.index.toolkit, list[ToolMarkdown]()
         lines: dict[str, list[bytes]] = {form: [] for form in definitions.FORMATS}
-        for versions in chain.from_iterable(map(_read_tools, self.batches)):
-            tool = versions[-1][0]
+        for tool in chain.from_iterable(map(_read_newest, self.batches)):
             if tool.toolkit != toolkit.slug:
                 continue
             markdown_tools.append(markdown_pages.to_markdown(tool, toolkit))

@@ -36,6 +36,7 @@ _FLAGS = {"uniqueItems": "no duplicates", "nullable": "may be null"}
 _RANGE_KEYS = frozenset(key for low, high, _ in _RANGES for key in (low, high))
 LIMIT_KEYS = _RANGE_KEYS.union(_WORDS, _FLAGS)
 _FACT_KEYS = LIMIT_KEYS.union(("enum", "examples"))
+_OTHER_NESTING = NESTING - {"properties"}
 _MAX_ANCHOR_LENGTH = 500  # characters; a longer one becomes a digest, or pages could be huge
 _MAX_VALUES = 12  # values of an enum that are shown at once
 
@@ -103,6 +104,8 @@ def _list_nested(parameter: ServedParameter, anchor: str) -> Iterator[str]:
     if properties := parameter.get("properties"):
         fields = render_parameters(properties, f"{anchor}.")
         yield _render_details(_count_fields(properties), fields)
+    if _OTHER_NESTING.isdisjoint(parameter):
+        return
     branch = 0
     for steps, _, description in children(parameter):
         match steps[0]:

@@ -92,8 +92,12 @@ def _compare(before: Sequence[str], after: Sequence[str], budget: Budget) -> lis
 
 
 def _opcodes(before: Sequence[str], after: Sequence[str], budget: Budget) -> list[Operation]:
-    if len(before) > _MAX_PARTS or len(after) > _MAX_PARTS:
-        return [("replace", 0, len(before), 0, len(after))]
+    if not before and not after:
+        return []
+    if not before or not after or max(len(before), len(after)) > _MAX_PARTS:
+        # nothing to compare, or too much
+        kind = "insert" if not before else "delete" if not after else "replace"
+        return [(kind, 0, len(before), 0, len(after))]
     return [*_BoundedMatcher(before, after, budget).get_opcodes()]
 
 
