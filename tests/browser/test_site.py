@@ -489,7 +489,21 @@ def test_a_page_that_is_not_there(shipped: Server, open_page: Open) -> None:
     expect(page.get_by_role("option").first).to_be_visible()
     page.keyboard.press("Escape")
     page.locator("header a.home").click()
-    expect(page.locator("form.search-first")).to_be_visible()
+    expect(page.locator(".hero form.search-first")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    "path", ["tools/GITHUB_CREATE_ISUE/", "tools/GITHUB_CREATE_ISUE/index.html"]
+)
+def test_a_missing_page_searches_for_its_name(path: str, shipped: Server, open_page: Open) -> None:
+    """The field has the words of the address, and finds the tool in spite of a slip."""
+    rename = f"if (location.pathname === '/404.html') history.replaceState(null, '', '/{path}')"
+    page = open_page(f"{shipped.url}/", "404.html", rename)
+    field = page.locator("form.search-first input")
+    expect(field).to_have_value("github create isue")
+    field.press("Enter")
+    first = page.locator("ol.tools:visible > li").first
+    expect(first).to_contain_text("GITHUB_CREATE_ISSUE")
 
 
 # Texts that want to be more than text

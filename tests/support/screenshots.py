@@ -100,7 +100,7 @@ def take_screenshots(page: Page, base: str, folder: Path, suffix: str) -> None:
             page.keyboard.type("create isue")
             page.locator("dialog .search-text:not(:empty)").first.wait_for()
         else:
-            page.goto(base + PAGE_KINDS[kind])
+            page.goto(base + PAGE_KINDS[kind], wait_until="networkidle")  # logos are loaded late
         page.screenshot(path=folder / f"{kind}-{suffix}.png")
 
 

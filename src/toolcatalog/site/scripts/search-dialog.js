@@ -399,12 +399,19 @@ function startSearchButton(dialog, button) {
   button.hidden = false;
 }
 
+/** The words of the address of a page that is missing, such as those of a misspelled slug. */
+function missingWords() {
+  const [, name = ""] = /([^/.]+)(?:\/|\/index)?(?:\.\w+)?$/.exec(location.pathname) || [];
+  return name === "404" ? "" : words(name.replace(/%../g, " ")).join(" ");
+}
+
 /** The field on the home page opens the dialog with its first letter. Not amid a composition, which
     the change of field would break. */
 function startSearchField(dialog, input) {
   const open = (event) => {
     if (!event.isComposing && input.value) openSearch(dialog(), input, input.value);
   };
+  if (input.dataset.missing === "") input.value = missingWords();
   input.addEventListener("focus", () => loadIndex().catch(() => {}), { once: true });
   input.addEventListener("input", open);
   input.addEventListener("compositionend", open);
