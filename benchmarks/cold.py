@@ -38,7 +38,7 @@ def read_page(store: Store, kind: str) -> None:
     """Read the documents of a page as a server would answer them to a client that takes gzip."""
     query, sort_by, descending, share = KINDS[kind]
     matches = store.search(Filters(query=query), VersionPins())
-    start = int(share * len(matches.tool_ids))
+    start = int(share * matches.total)
     ids = store.select_page(matches, sort_by, descending, start, PAGE)
     assert len(ids) == PAGE
     assert store.read_fragments(ids) is not None

@@ -97,13 +97,13 @@ def store_operations(store: Store) -> Mapping[str, Callable[[ToolQuery], object]
             include_deprecated=not query.exclude_deprecated,
         )
         matches = store.search(filters, VersionPins())
-        return len(matches.tool_ids), store.read_documents(
+        return matches.total, store.read_documents(
             store.select_page(matches, "slug", False, (query.page - 1) * query.size, query.size)
         )
 
     def search(query: ToolQuery) -> object:
         matches = store.search(Filters(query=query.words), VersionPins())
-        return len(matches.tool_ids), store.read_documents(
+        return matches.total, store.read_documents(
             store.select_page(matches, "relevance", True, 0, _PAGE)
         )
 

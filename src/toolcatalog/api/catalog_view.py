@@ -97,9 +97,8 @@ class CatalogView:
         if filters.toolkits is None and self.visible_toolkits is not None:
             filters = filters._replace(toolkits=self.visible_toolkits)
         found = self.store.search(filters, params.pins, self.visible_toolkits)
-        return self.store.select_page(found, params.sort_by, params.descending, start, size), len(
-            found.tool_ids
-        )
+        page = self.store.select_page(found, params.sort_by, params.descending, start, size)
+        return page, found.total
 
     def suggest_query(self, params: ListParams) -> str:
         """Return a corrected spelling of a query that matched nothing, or an empty string.

@@ -69,7 +69,7 @@ class ToolkitList:
         """Return the document of a toolkit at one of its versions; None is the newest."""
         pins = VersionPins(toolkits={toolkit.slug: version})
         tools = self._store.search(Filters(toolkits=(toolkit.slug,)), pins)
-        meta = _render_meta(toolkit, len(tools.tool_ids), "slug", version)
+        meta = _render_meta(toolkit, tools.total, "slug", version)
         return {
             **_render_common(toolkit),
             "enabled": True,

@@ -22,10 +22,13 @@ from toolcatalog.build.cache import CompiledBatch, ToolColumns
 from toolcatalog.catalog.sessions import make_usability_check
 from toolcatalog.errors import UsageError
 from toolcatalog.progress import Advance
-from toolcatalog.search import vectors
+from toolcatalog.search import frequent_terms, vectors
+from toolcatalog.search.index_reader import TextIndex
 from toolcatalog.snapshot import compression, tables
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import FileInfo, SnapshotContents
+from toolcatalog.snapshot.mapped_files import Access, Buffer, map_file, release
+from toolcatalog.snapshot.tables import Table
 from toolcatalog.system import files
 
 _BLOCK_SIZE = 1 << 20  # bytes
@@ -153,6 +156,27 @@ class SnapshotWriter:
 def write_vectors(folder: Path, batches: Iterable[bytes]) -> dict[str, FileInfo]:
     """Write the vectors of all tools, from those of the batches in order."""
     return write_files(folder, {snapshot_format.VECTORS: vectors.pack_vectors(batches)})
+
+
+def write_frequent_terms(folder: Path) -> dict[str, FileInfo]:
+    """Write the frequent terms of the text index in the folder, if the catalog is large."""
+    tool_count = (folder / snapshot_format.COVERS).stat().st_size // snapshot_format.COVER_SIZE
+    if tool_count < frequent_terms.MIN_TOOLS:
+        return {}
+    data = {
+        path: map_file(folder / path, Access.RANDOM)
+        for path in (snapshot_format.WORDS, snapshot_format.POSTINGS, snapshot_format.COVERS)
+    }
+    index = TextIndex(Table(data[snapshot_format.WORDS]), data, tool_count)
+    pieces = _release_after_each(index.pack_frequent_terms(), data[snapshot_format.POSTINGS])
+    return write_files(folder, {snapshot_format.FREQUENT: pieces})
+
+
+def _release_after_each(pieces: Iterable[bytes], data: Buffer) -> Iterator[bytes]:
+    """Yield the pieces, and release the mapped file that they are made from after each."""
+    for piece in pieces:
+        yield piece
+        release(data)
 
 
 def write_files(

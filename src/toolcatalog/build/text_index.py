@@ -86,6 +86,7 @@ def _write_files(
     else:
         pieces = _merge_counts(cache_folder, program_digest, iter_counts)
     written = snapshot_writer.write_files(folder, pieces)
+    written |= snapshot_writer.write_frequent_terms(folder)
     if with_vectors:
         vectors = (batch.vectors for batch in _load_sections(cache_folder, keys, "vectors"))
         written |= snapshot_writer.write_vectors(folder, vectors)

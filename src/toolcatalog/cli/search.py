@@ -69,7 +69,7 @@ def command(
                 lines += [[(f"    {line}", "")] for line in _format_explanation(explanation)]
                 lines.append([])
             output.print_lines(lines)
-        _print_summary(store, text, len(result.tool_ids), len(rows))
+        _print_summary(store, text, result.total, len(rows))
     return 0 if rows else 1
 
 

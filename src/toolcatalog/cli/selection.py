@@ -36,7 +36,7 @@ def select_tool_ids(
     raise_all(messages)
     if toolkits:
         result = store.search(Filters(toolkits=toolkits), VersionPins(default=at_version or None))
-        tool_ids += store.select_page(result, "slug", False, 0, len(result.tool_ids)).tolist()
+        tool_ids += store.select_page(result, "slug", False, 0, result.total).tolist()
     return [*dict.fromkeys(tool_ids)]
 
 

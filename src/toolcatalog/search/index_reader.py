@@ -5,7 +5,7 @@ A query reads only the terms and postings that it needs.
 
 import itertools
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import NamedTuple
 
@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
-from toolcatalog.search import analysis
+from toolcatalog.search import analysis, frequent_terms
+from toolcatalog.search.frequent_terms import FrequentTerms, PostingValues
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables
 from toolcatalog.snapshot.mapped_files import Buffer, prefetch
 from toolcatalog.snapshot.tables import Table
 
 _TERM_CACHE_SIZE = 1 << 13  # cached terms, a few hundred bytes each
+_POSTINGS_CACHE_SIZE = 1 << 12  # terms whose postings are cached as arrays: views of the file
 _SIMILAR_CACHE_SIZE = 1 << 8  # unknown words whose similar terms are cached
-PostingValues = NDArray[np.uint16]
 Scores = NDArray[np.float32]
 
 
@@ -49,6 +50,17 @@ class Term(NamedTuple):
         return shortest(self.spellings)
 
 
+class Postings(NamedTuple):
+    """The postings of a term: the tools that contain it in ascending order, and their values.
+
+    `tool_ids` is None if the term is dense: then there is a value for every tool, 0 for those that
+    do not contain it. See `search.index_writer` for values.
+    """
+
+    tool_ids: tables.ToolIds | None
+    values: PostingValues
+
+
 def shortest(spellings: Iterable[str]) -> str:
     """Return the shortest spelling; of several, the first in code point order."""
     return min(spellings, key=lambda spelling: (len(spelling), spelling))
@@ -70,7 +82,10 @@ class TextIndex:
         self.name_checksums = covers[2].view("<u4")  # see `search.analysis.name_checksum`
         self._postings = data[snapshot_format.POSTINGS]
         self._data = memoryview(self._postings)
-        self._tool_count = tool_count
+        self._cached_postings: dict[int, Postings] = {}
+        self.tool_count = tool_count
+        frequent = data.get(snapshot_format.FREQUENT)
+        self.frequent = None if frequent is None else FrequentTerms(frequent, tool_count)
         head = bytes(self._data[: snapshot_format.POSTINGS_HEADER.size])
         self.average_lengths = np.frombuffer(head[:-8], "<f8")  # mean length of each field
         if head != snapshot_format.pack_postings_header(self.average_lengths.tolist()):
@@ -95,50 +110,80 @@ class TextIndex:
         """Return the number of terms that sort before this text."""
         return self._terms.bisect(text)
 
-    def add_scores(self, term: Term, factor: float, scores: Scores) -> None:
-        """Add the impacts of a term, times `factor`, to the scores of the tools that contain it."""
-        if term.is_dense:
-            scores += self._dense_values(term) * np.float32(factor)
+    def add_scores(self, term: Term, factor: np.float32, scores: Scores) -> None:
+        """Add the values of a term, times `factor`, to the scores of the tools that contain it."""
+        tool_ids, values = self.postings(term)
+        if tool_ids is None:
+            scores += values * factor
         else:
-            numbers, values = self._sparse_values(term)
-            np.add.at(scores, numbers, values * np.float32(factor))
+            np.add.at(scores, tool_ids, values * factor)
 
     def count(self, term: Term, counts: NDArray[np.int32]) -> None:
         """Add 1 to the count of each tool that contains the term, 2 if it is in the tool's name."""
-        if term.is_dense:
-            values = self._dense_values(term)
+        tool_ids, values = self.postings(term)
+        if tool_ids is None:
             counts += (values > 0) + (values & 1)
         else:
-            numbers, values = self._sparse_values(term)
-            counts[numbers] += 1 + (values & 1)
+            counts[tool_ids] += 1 + (values & 1)
 
     def term_values(self, term: Term, tool_ids: tables.ToolIds) -> PostingValues:
         """Return the values of a term for these tools (see `search.index_writer`).
 
         Tools that do not contain the term have 0.
         """
-        if term.is_dense:
-            return self._dense_values(term).take(tool_ids)
-        term_tools, values = self._sparse_values(term)
+        term_tools, values = self.postings(term)
+        if term_tools is None:
+            return values.take(tool_ids)
         positions = term_tools.searchsorted(tool_ids)
         result: PostingValues = values.take(positions, mode="clip") * (
             term_tools.take(positions, mode="clip") == tool_ids
         )
         return result
 
-    def _dense_values(self, term: Term) -> PostingValues:
-        """Return a value for every tool."""
-        return np.frombuffer(self._read_verified(term, 2 * self._tool_count), "<u2")
+    def find_unsound_postings(self) -> int | None:
+        """Return the number of the first term with postings that no build writes; None if there is
+        none.
 
-    def _sparse_values(self, term: Term) -> tuple[tables.ToolIds, PostingValues]:
-        """Return the numbers of the tools that contain the term, and their values."""
-        data = self._read_verified(term, 6 * term.document_frequency)
-        return np.frombuffer(data, "<u4", term.document_frequency), np.frombuffer(
-            data, "<u2", term.document_frequency, 4 * term.document_frequency
-        )
+        The tools of a term are known and ascend, as many as its entry says, and have values.
+        """
+        for number in range(len(self._terms)):
+            term = _term_at(self._terms, number)
+            tool_ids, values = self._read_postings(term)
+            is_sound = np.count_nonzero(values) == term.document_frequency
+            if tool_ids is not None:
+                is_sound &= tool_ids[-1] < self.tool_count and (tool_ids[1:] > tool_ids[:-1]).all()
+            if not is_sound:
+                return number
+        return None
 
-    def _read_verified(self, term: Term, size: int) -> memoryview:
-        """Return the postings of a term; the first read checks their checksum."""
+    def pack_frequent_terms(self) -> Iterator[bytes]:
+        """Yield the bytes of the file of frequent terms (see `search.frequent_terms`)."""
+        return frequent_terms.pack(self._frequent_rows())
+
+    def _frequent_rows(self) -> Iterator[tuple[int, PostingValues]]:
+        """Yield each frequent term's number, and its value for every tool."""
+        for number in range(len(self._terms)):
+            term = _term_at(self._terms, number)
+            if term.document_frequency * frequent_terms.MIN_SHARE > self.tool_count:
+                tool_ids, values = self._read_postings(term)
+                if tool_ids is not None:
+                    values, sparse_values = np.zeros(self.tool_count, np.uint16), values
+                    values[tool_ids] = sparse_values
+                yield number, values
+
+    def postings(self, term: Term) -> Postings:
+        """Return the postings of a term."""
+        postings = self._cached_postings.get(term.id)
+        if postings is None:
+            if len(self._cached_postings) >= _POSTINGS_CACHE_SIZE:
+                self._cached_postings.clear()
+            postings = self._cached_postings[term.id] = self._read_postings(term)
+        return postings
+
+    def _read_postings(self, term: Term) -> Postings:
+        """Read the postings of a term from the file, and check their checksum."""
+        count = term.document_frequency
+        size = 2 * self.tool_count if term.is_dense else 6 * count
         data = self._data[term.offset : term.offset + size + size % 4]
         if not self._verified[term.id]:
             prefetch(self._postings, term.offset, len(data))
@@ -147,7 +192,12 @@ class TextIndex:
                     f"The postings of a word are not what was written: {REBUILD_HINT}"
                 )
             self._verified[term.id] = 1
-        return data[:size]
+        if term.is_dense:
+            tool_ids, values = None, np.frombuffer(data, "<u2", self.tool_count)
+        else:
+            tool_ids = np.frombuffer(data, "<u4", count)
+            values = np.frombuffer(data, "<u2", count, 4 * count)
+        return Postings(tool_ids, values)
 
 
 def _find_term(terms: Table, text: str) -> Term | None:

@@ -17,11 +17,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pyroaring import BitMap
 
-from toolcatalog.search import analysis, query_expansion, topk
-from toolcatalog.search.index_reader import Scores, TextIndex
+from toolcatalog.search import analysis, matching, query_expansion, topk
+from toolcatalog.search.candidates import Candidates
+from toolcatalog.search.index_reader import TextIndex
+from toolcatalog.search.matching import Matches
 from toolcatalog.search.query_expansion import QueryTerm, expand_query
+from toolcatalog.search.query_scores import ScoredQuery
 from toolcatalog.search.vectors import NO_NEIGHBORS, Neighbors
 from toolcatalog.search.vocabulary import Lookup
 from toolcatalog.snapshot.tables import ToolIds
@@ -32,6 +34,9 @@ _SENTENCE_BOOST = 0.5  # weight of the best sentence relative to the whole query
 _ACTION_BOOST, _ACTION_WORDS = 0.5, 3
 _DEPRECATED_FACTOR, _IMPORTANT_FACTOR = 0.9, 1.03  # factors of the final score
 _REPLACEMENT_FACTOR = np.float32(1.001)  # how much higher a replacement ranks
+_LABEL_FACTORS = np.array(
+    [1, _DEPRECATED_FACTOR, _IMPORTANT_FACTOR, _DEPRECATED_FACTOR * _IMPORTANT_FACTOR], np.float32
+)
 SLUG_BONUS, SLUG_PREFIX_BONUS, _NAME_BONUS = (
     4.0,
     3.0,
@@ -41,7 +46,6 @@ SEMANTIC_WEIGHT = 0.5  # weight of semantic similarity; the rest is that of the 
 _EPSILON = np.float32(1e-9)
 # the bits of a value for a term in the name, and in the toolkit's name
 _FIELD_BITS = np.array([[[1]], [[2]]], np.uint16)
-_SLUG_MATCH_SCORE = 1e9  # more than any sum of impacts
 RERANK_LIMIT = 100  # tools that are reranked
 
 FloatColumn = NDArray[np.float32]
@@ -56,25 +60,21 @@ class SlugMatch(NamedTuple):
     bonus: float
 
 
-class Labels(NamedTuple):
-    """The ids of deprecated tools, which lose against an equal, and of important ones."""
+class Labels:
+    """The deprecated tools, which lose against an equal, and the important ones.
 
-    deprecated: BitMap
-    important: BitMap
+    It takes a byte for each tool.
+    """
+
+    def __init__(self, deprecated: ToolIds, important: ToolIds, tool_count: int) -> None:
+        self._kinds = np.zeros(tool_count, np.uint8)
+        self._kinds[deprecated] = 1
+        self._kinds[important] += np.uint8(2)
 
     def factors(self, tool_ids: ToolIds) -> FloatColumn:
         """Return the factor of each tool's score."""
-        return np.array(
-            [
-                (_DEPRECATED_FACTOR if number in self.deprecated else 1)
-                * (_IMPORTANT_FACTOR if number in self.important else 1)
-                for number in tool_ids.tolist()
-            ],
-            np.float32,
-        )
-
-
-NO_LABELS = Labels(BitMap(), BitMap())
+        factors: FloatColumn = _LABEL_FACTORS.take(self._kinds.take(tool_ids))
+        return factors
 
 
 def _find_none(_: ToolIds) -> Replacements:
@@ -82,16 +82,17 @@ def _find_none(_: ToolIds) -> Replacements:
 
 
 class Ranking(NamedTuple):
-    """The matches of a query: tool ids in ascending order, with scores by words.
+    """The matches of a query: their number, and the best ones.
 
-    `top_ids` are the reranked tools, also in ascending order, with their final scores; `neighbors`
-    are the semantic matches.
+    `top_ids` are the reranked tools in ascending order, with their final scores. `load_all` returns
+    all matches with their scores by words, and may take much longer than all else. `neighbors` are
+    the semantic matches.
     """
 
-    tool_ids: ToolIds
-    scores: Scores
+    total: int
     top_ids: ToolIds
     top_scores: FloatColumn
+    load_all: Callable[[], Matches]
     neighbors: Neighbors = NO_NEIGHBORS
 
 
@@ -124,36 +125,33 @@ def find_similar_slugs(
 def rank_tools(
     lookup: Lookup,
     query: str,
-    candidates: NDArray[np.bool_],
+    candidates: Candidates,
     slug_matches: Sequence[SlugMatch],
+    labels: Labels,
     neighbors: Neighbors = NO_NEIGHBORS,
-    labels: Labels = NO_LABELS,
     find_replacements: Callable[[ToolIds], Replacements] = _find_none,
 ) -> Ranking:
-    """Rank the tools that match a query; `candidates` is a mask by number.
+    """Rank the candidates that match a query; `neighbors` must be candidates too.
 
-    `neighbors` must be among the candidates too. `find_replacements` takes the reranked tools.
+    `find_replacements` takes the reranked tools.
     """
-    terms, postings = expand_query(lookup, query), lookup.postings
-    scores = np.zeros(len(candidates), np.float32)
-    for term, weight, *_ in terms:
-        postings.add_scores(term, weight * term.idf, scores)
-    for slug_match in slug_matches:
-        scores[slug_match.tool_ids] += _SLUG_MATCH_SCORE
-    numbers = ((scores > 0) & candidates).nonzero()[0].astype(np.uint32)
-    text_scores = scores.take(numbers)
-    best = numbers[topk.top_k(text_scores, RERANK_LIMIT)]
+    terms, index = expand_query(lookup, query), lookup.postings
+    scored_query = ScoredQuery(
+        [
+            (query_term.term, np.float32(query_term.weight * query_term.term.idf))
+            for query_term in terms
+        ],
+        [slug_match.tool_ids for slug_match in slug_matches],
+    )
+    matches = matching.find_best(index, scored_query, candidates, RERANK_LIMIT)
     if len(neighbors.tool_ids):
-        numbers, best = (
-            np.union1d(numbers, neighbors.tool_ids),
-            np.union1d(best, neighbors.tool_ids),
-        )
-        text_scores = scores.take(numbers)
-    scores_of_best = combine_scores(compute_text_scores(postings, terms, best), best, neighbors)
+        matches = matching.add_tools(index, scored_query, matches, neighbors.tool_ids)
+    best = matches.tool_ids
+    scores = combine_scores(compute_text_scores(index, terms, best), best, neighbors)
     top_scores = raise_replacements(
-        scores_of_best * labels.factors(best), find_replacements(best)
-    ) + compute_bonus(postings, query, best, slug_matches)
-    return Ranking(numbers, text_scores, best, top_scores, neighbors)
+        scores * labels.factors(best), find_replacements(best)
+    ) + compute_bonus(index, query, best, slug_matches)
+    return Ranking(matches.total, best, top_scores, matches.load_all, neighbors)
 
 
 def combine_scores(text_scores: FloatColumn, top_ids: ToolIds, neighbors: Neighbors) -> FloatColumn:
@@ -239,6 +237,8 @@ def rerank(index: TextIndex, terms: Sequence[QueryTerm], tool_ids: ToolIds) -> R
 
 def _keep_best_of_group(points: FloatColumn, groups: Sequence[str]) -> FloatColumn:
     """Return the points with 0 for every term that is not the best of its group for a tool."""
+    if len({*groups}) == len(groups):
+        return points
     rows_by_group: dict[str, list[int]] = {}
     for row, group in enumerate(groups):
         rows_by_group.setdefault(group, []).append(row)

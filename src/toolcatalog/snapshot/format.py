@@ -30,6 +30,9 @@ minutes to write, copy and remove. They are memory-mapped, so that readers need 
                                       row with a value for every tool
     query.covers                      by number: sum of IDF over the terms of the name, over those
                                       of the toolkit's name, and a checksum of the name
+    query.frequent                    only of large catalogs: the tools of each frequent term and
+                                      the levels of their values, as bits (see
+                                      `search.frequent_terms`)
 
 One more file is optional. The manifest does not list it, because its bytes depend on the version of
 a compression library; it can be removed, and made again from the others:
@@ -63,6 +66,7 @@ WORDS = "query.words"
 POSTINGS = "query.postings"
 VOCABULARIES = "query.vocabularies"
 COVERS = "query.covers"
+FREQUENT = "query.frequent"  # only of large catalogs
 VECTORS = "query.vectors"  # only in builds with semantic search
 
 TAG_SIZE = 16  # bytes of a document's SHA-256 that identify it
@@ -72,6 +76,7 @@ TAG_SIZE = 16  # bytes of a document's SHA-256 that identify it
 TERM_HEADER = struct.Struct("<QIIf?3xII")
 # the mean length of each field (see `search.scoring`), and the checksum of these numbers
 POSTINGS_HEADER = struct.Struct("<6dQ")
+COVER_SIZE = 12  # bytes of COVERS for each tool version
 MAX_ENCODED_IMPACT = (1 << 14) - 1  # the two lowest bits of a value are flags
 
 # Limits on what is read into memory: bytes of the manifest, bytes of the file list, files that

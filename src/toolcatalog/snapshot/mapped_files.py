@@ -62,6 +62,12 @@ def prefetch(data: Buffer, start: int, size: int) -> None:
         _advise(data, "MADV_WILLNEED", aligned_start, min(start + size, len(data)) - aligned_start)
 
 
+def release(data: Buffer) -> None:
+    """Let go of the pages of a mapped file, which are read again when they are needed."""
+    if isinstance(data, mmap.mmap):
+        _advise(data, "MADV_DONTNEED", 0, len(data))
+
+
 def _advise(data: mmap.mmap, advice: str, start: int, size: int) -> None:
     """Advise the system about a range of a mapped file, if it takes such advice."""
     if hasattr(mmap, advice) and size > 0:

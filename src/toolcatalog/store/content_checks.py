@@ -22,6 +22,7 @@ from pyroaring import BitMap
 
 from toolcatalog import names
 from toolcatalog.errors import SnapshotError
+from toolcatalog.search.index_reader import TextIndex
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables as snapshot_tables
 from toolcatalog.snapshot.mapped_files import Buffer
@@ -112,6 +113,7 @@ def check_contents(data: Mapping[str, Buffer], tables: Mapping[str, Table]) -> N
     }
     for path, table in tables.items():
         _check_entries(path, table, checks[path])
+    _check_index(TextIndex(words, data, version_count), data)
 
 
 def _check_documents(data: memoryview, columns: Mapping[str, NDArray[Any]]) -> None:
@@ -124,6 +126,24 @@ def _check_documents(data: memoryview, columns: Mapping[str, NDArray[Any]]) -> N
         tag = hashlib.sha256(data[start : end - 1]).digest()[:size]
         if tag != tags[index * size : (index + 1) * size]:
             raise _not_as_built(snapshot_format.DOCUMENTS, index)
+
+
+def _check_index(index: TextIndex, data: Mapping[str, Buffer]) -> None:
+    """Raise SnapshotError for postings that name no tool, and for other frequent terms.
+
+    The frequent terms follow from the postings, and queries rely on that.
+    """
+    number = index.find_unsound_postings()
+    if number is not None:
+        raise _not_as_built(snapshot_format.POSTINGS, number)
+    if snapshot_format.FREQUENT in data:
+        content, end = memoryview(data[snapshot_format.FREQUENT]), 0
+        for piece in index.pack_frequent_terms():
+            start, end = end, end + len(piece)
+            if content[start:end] != piece:
+                raise _not_as_built(snapshot_format.FREQUENT, 0)
+        if end != len(content):
+            raise _not_as_built(snapshot_format.FREQUENT, 0)
 
 
 def _check_entries(path: str, table: Table, is_valid: Callable[[str, bytes], bool]) -> None:

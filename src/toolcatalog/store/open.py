@@ -97,6 +97,8 @@ def _check_contents(data: Mapping[str, Buffer], tables: Mapping[str, Table]) -> 
         content_checks.check_contents(data, tables)
     except SnapshotError as error:
         raise _DamagedFile(str(error)) from None
+    except (ValueError, struct.error):
+        raise _DamagedFile("its files do not match") from None
 
 
 def _open_compressed(folder: Path, manifest: verify.Manifest) -> CompressedDocuments | None:

@@ -61,11 +61,11 @@ def compute_stats(
     Raises SnapshotError if the snapshot is damaged.
     """
     all_tools = store.search(Filters(), VersionPins())
-    numbers = store.select_page(all_tools, "slug", False, 0, len(all_tools.tool_ids))
+    numbers = store.select_page(all_tools, "slug", False, 0, all_tools.total)
     sizes = store.document_sizes(numbers)
     scopes, tags = store.count_labels("scope"), store.count_labels("tag")
     newest = store.select_page(all_tools, "version", True, 0, _NEWEST_COUNT)
-    active_count = len(store.search(Filters(include_deprecated=False), VersionPins()).tool_ids)
+    active_count = store.search(Filters(include_deprecated=False), VersionPins()).total
     sample = (
         numbers
         if len(numbers) <= sample_size

@@ -13,7 +13,7 @@ is a page in slug order.
 """
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
@@ -27,6 +27,7 @@ from pyroaring import BitMap
 from toolcatalog import names
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.search import query_expansion, ranking, topk, vocabulary
+from toolcatalog.search.candidates import Candidates
 from toolcatalog.search.index_reader import TextIndex
 from toolcatalog.search.ranking import Labels, Ranking, SlugMatch
 from toolcatalog.search.vectors import NO_NEIGHBORS, Neighbors, QueryEncoder, VectorIndex
@@ -149,10 +150,29 @@ class ToolEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The matching tools: their ids in ascending order, and their ranking if there was a query."""
+    """The matching tools: those that pass the filters, or their ranking if there was a query."""
 
-    tool_ids: BitMap | ToolIds
-    ranking: Ranking | None = None
+    matches: BitMap | ToolIds | Ranking
+
+    @property
+    def total(self) -> int:
+        """The number of matching tools."""
+        return self.matches.total if isinstance(self.matches, Ranking) else len(self.matches)
+
+    @property
+    def tool_ids(self) -> BitMap | ToolIds:
+        """The ids of all matching tools, in ascending order.
+
+        After a query in a large catalog, this takes much longer than the search.
+        """
+        if isinstance(self.matches, Ranking):
+            return self.matches.load_all().tool_ids
+        return self.matches
+
+    @property
+    def ranking(self) -> Ranking | None:
+        """The ranking; None if there was no query."""
+        return self.matches if isinstance(self.matches, Ranking) else None
 
 
 class Store:
@@ -197,6 +217,9 @@ class Store:
         )
         self._load_toolkit_set = lru_cache(maxsize=_TOOLKIT_CACHE_SIZE)(
             partial(_read_set, self._sets, self.version_count)
+        )
+        self._load_replacement = lru_cache(maxsize=_ENTRY_CACHE_SIZE)(
+            partial(_read_replacement, self._tools, self._facts, self._newest_ids)
         )
         self._load_visible = lru_cache(maxsize=_LOOKUPS)(
             partial(_read_members, self._load_toolkit_set)
@@ -350,18 +373,18 @@ class Store:
         if not filters.include_deprecated:
             tools = tools - self._load_set(snapshot_format.DEPRECATED)
         if filters.query:
-            candidates = self._to_mask(tools)
-            neighbors = self._find_neighbors(filters.query, candidates)
-            ranked = ranking.rank_tools(
-                self._lookup(visible),
-                filters.query,
-                candidates,
-                self._match_slugs(filters.query),
-                neighbors,
-                self._labels,
-                self._find_replacements,
+            candidates = self._to_candidates(tools)
+            return SearchResult(
+                ranking.rank_tools(
+                    self._lookup(visible),
+                    filters.query,
+                    candidates,
+                    self._match_slugs(filters.query),
+                    self._labels,
+                    self._find_neighbors(filters.query, candidates),
+                    self._find_replacements,
+                )
             )
-            return SearchResult(ranked.tool_ids, ranked)
         return SearchResult(
             self._newest_ids if tools is self._load_set(snapshot_format.NEWEST) else tools
         )
@@ -371,20 +394,20 @@ class Store:
 
         `tool_ids` are in ascending order.
         """
-        replacements = []
+        replacements, ids = [], tool_ids.tolist()
         for tool_id in BitMap(tool_ids) & self._load_set(snapshot_format.DEPRECATED):
-            place = int(np.searchsorted(self._newest_ids, tool_id))
-            (slug,) = self._tools.names(place, place + 1)
-            successor = self.get_tool(_read_fact(self._facts, f"replacement {slug}") or "")
-            if successor is not None:
-                start, stop = np.searchsorted(tool_ids, successor.id_range)
-                position = int(np.searchsorted(tool_ids, tool_id))
-                replacements += [(position, replacement) for replacement in range(start, stop)]
+            start, stop = (bisect_left(ids, bound) for bound in self._load_replacement(tool_id))
+            position = bisect_left(ids, tool_id)
+            replacements += [(position, replacement) for replacement in range(start, stop)]
         return replacements
 
-    @property
+    @cached_property
     def _labels(self) -> Labels:
-        return Labels(self._load_set(snapshot_format.DEPRECATED), self._load_set("tag important"))
+        deprecated, important = (
+            _to_array(self._load_set(name))
+            for name in (snapshot_format.DEPRECATED, "tag important")
+        )
+        return Labels(deprecated, important, self.version_count)
 
     def _lookup(self, visible: Collection[str] | None) -> Lookup:
         return self._every_term if visible is None else self._limited(frozenset(visible))
@@ -408,9 +431,9 @@ class Store:
         if self._encode:
             self._encode(query)
 
-    def _find_neighbors(self, query: str, candidates: NDArray[np.bool_]) -> Neighbors:
+    def _find_neighbors(self, query: str, candidates: Candidates) -> Neighbors:
         return (
-            self._vector_index.find_nearest(self._encode(query), candidates)
+            self._vector_index.find_nearest(self._encode(query), candidates.mask)
             if self._encode and self._vector_index
             else NO_NEIGHBORS
         )
@@ -479,17 +502,16 @@ class Store:
             else int.from_bytes(self._tools.entry_at(position)[1][:4], "little")
         )
 
-    def _to_mask(self, tool_ids: BitMap) -> NDArray[np.bool_]:
-        """Return the same set as a mask by id."""
+    def _to_candidates(self, tool_ids: BitMap) -> Candidates:
         return (
-            self._newest_mask
+            self._newest_candidates
             if tool_ids is self._load_set(snapshot_format.NEWEST)
-            else _make_mask(_to_array(tool_ids), self.version_count)
+            else Candidates(_to_array(tool_ids), self.version_count)
         )
 
     @cached_property
-    def _newest_mask(self) -> NDArray[np.bool_]:
-        return _make_mask(self._newest_ids, self.version_count)
+    def _newest_candidates(self) -> Candidates:
+        return Candidates(self._newest_ids, self.version_count)
 
     def select_page(
         self, result: SearchResult, sort_by: str, descending: bool, start: int, size: int
@@ -498,11 +520,12 @@ class Store:
 
         Ties are broken by slug, which is the order of the ids.
         """
-        numbers, total = result.tool_ids, len(result.tool_ids)
+        total = result.total
         if start >= total:
             return np.zeros(0, np.uint32)
         if sort_by == "relevance" and result.ranking is not None:
             return _page_by_relevance(result.ranking, descending, start, start + size)
+        numbers = result.tool_ids
         if sort_by == "slug" and descending:
             return _to_array(numbers[max(0, total - start - size) : total - start])[::-1]
         if sort_by in ("slug", "relevance"):
@@ -522,7 +545,7 @@ class Store:
         similar = ranking.find_similar_slugs(
             self._lookup(visible_toolkits),
             query,
-            self._to_mask(newest),
+            self._to_candidates(newest).mask,
             self._match_slugs(query),
             _SIMILAR - 2 * _NEXT_SLUGS,
         )
@@ -581,7 +604,7 @@ class Store:
         ]
         numbers = np.concatenate(members)
         is_reached = self._columns["version"][numbers] < np.repeat(bounds, [*map(len, members)])
-        effective = numbers[_select_effective(is_reached, self._newest_mask[numbers])]
+        effective = numbers[_select_effective(is_reached, self._newest_candidates.mask[numbers])]
         return (versions - BitMap(numbers)) | BitMap(effective)
 
 
@@ -595,6 +618,16 @@ def _read_entry(tools: Table, slug: str) -> ToolEntry | None:
         return None
     toolkit, versions = orjson.loads(match[1][4:])
     return ToolEntry(toolkit, int.from_bytes(match[1][:4], "little"), versions)
+
+
+def _read_replacement(
+    tools: Table, facts: Table, newest_ids: ToolIds, tool_id: int
+) -> tuple[int, int]:
+    """Return the range of ids of the tool that replaces a deprecated one, perhaps empty."""
+    place = int(newest_ids.searchsorted(np.uint32(tool_id)))  # another type copies the column
+    (slug,) = tools.names(place, place + 1)
+    successor = _read_entry(tools, _read_fact(facts, f"replacement {slug}") or "")
+    return (0, 0) if successor is None else successor.id_range
 
 
 def _read_set(sets: Table, versions: int, name: str) -> BitMap:
@@ -678,18 +711,17 @@ def _page_by_relevance(result: Ranking, descending: bool, start: int, stop: int)
     """
     sign = -1 if descending else 1
     best = result.top_ids[np.argsort(sign * result.top_scores, kind="stable")]
-    other_count = len(result.tool_ids) - len(best)
+    other_count = result.total - len(best)
     # positions of the reranked tools in the whole order
     first, last = (0, len(best)) if descending else (other_count, other_count + len(best))
     best_page = best[max(start - first, 0) : max(stop - first, 0)]
     if (start >= first and stop <= last) or not other_count:
         return best_page
-    is_other = np.isin(result.tool_ids, best, assume_unique=True, invert=True)
     skipped = len(best) if descending else 0  # number of tools before the others
     start, stop = max(start - skipped, 0), min(max(stop - skipped, 0), other_count)
-    others_page = (
-        result.tool_ids[is_other][topk.sorted_slice(sign * result.scores[is_other], start, stop)]
-        if start < stop
-        else best[:0]
-    )
+    if start >= stop:
+        return best_page
+    tool_ids, scores = result.load_all()
+    is_other = np.isin(tool_ids, best, assume_unique=True, invert=True)
+    others_page = tool_ids[is_other][topk.sorted_slice(sign * scores[is_other], start, stop)]
     return np.concatenate([best_page, others_page] if descending else [others_page, best_page])

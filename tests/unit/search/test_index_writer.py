@@ -238,7 +238,7 @@ def test_adding_up_is_the_same_for_rows_and_pairs() -> None:
     assert {term.is_dense for term in all_values} == {True, False}
     for term in all_values:
         scores = np.zeros(200, np.float32)
-        index.add_scores(term, 0.5, scores)
+        index.add_scores(term, np.float32(0.5), scores)
         values = index.term_values(term, array([*range(200)]))
         assert scores.tolist() == pytest.approx((values * 0.5).tolist())
 

@@ -1,16 +1,20 @@
 """Content checks of a downloaded snapshot: what no build writes is refused."""
 
 import struct
+import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from support.paths import DATA
 from toolcatalog.build.pipeline import build
 from toolcatalog.errors import SnapshotError
+from toolcatalog.search import frequent_terms
+from toolcatalog.search.index_reader import TextIndex
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables
 from toolcatalog.snapshot.tables import Table
@@ -178,6 +182,68 @@ def test_documents_that_share_bytes_are_refused(snapshot: Mapping[str, bytes], o
     numbers = tables.pack_columns({**columns, "offset": offsets})
     with pytest.raises(SnapshotError):
         check({**snapshot, snapshot_format.NUMBERS: numbers})
+
+
+def make_frequent_terms(snapshot: Mapping[str, bytes]) -> bytes:
+    """The file of frequent terms that a build of a large catalog would write."""
+    columns = tables.unpack_columns(memoryview(snapshot[snapshot_format.NUMBERS]))
+    index = TextIndex(Table(snapshot[WORDS]), snapshot, len(columns["place"]))
+    return b"".join(index.pack_frequent_terms())
+
+
+def test_frequent_terms_that_follow_from_the_postings_pass(snapshot: Mapping[str, bytes]) -> None:
+    check({**snapshot, snapshot_format.FREQUENT: make_frequent_terms(snapshot)})
+
+
+def pack_other_terms(snapshot: Mapping[str, bytes]) -> bytes:
+    """Frequent terms with valid checksums: no tool contains the only one."""
+    columns = tables.unpack_columns(memoryview(snapshot[snapshot_format.NUMBERS]))
+    values = np.zeros(len(columns["place"]), np.uint16)
+    values[0] = 9
+    return b"".join(frequent_terms.pack([(0, values)]))
+
+
+FREQUENT_CHANGES: Mapping[str, Callable[[Mapping[str, bytes]], bytes]] = {
+    "empty": lambda _: b"",
+    "other terms": pack_other_terms,
+    "no terms": lambda _: b"".join(frequent_terms.pack([])),
+    "more at the end": lambda snapshot: make_frequent_terms(snapshot) * 2,
+    "another bit": lambda snapshot: b"\xff" + make_frequent_terms(snapshot)[1:],
+}
+
+
+@pytest.mark.parametrize("name", FREQUENT_CHANGES)
+def test_other_frequent_terms_are_refused(snapshot: Mapping[str, bytes], name: str) -> None:
+    """They would change which tools a query finds, or end it with an error."""
+    with pytest.raises(SnapshotError):
+        check({**snapshot, snapshot_format.FREQUENT: FREQUENT_CHANGES[name](snapshot)})
+
+
+POSTINGS_CHANGES: Mapping[str, Callable[[NDArray[np.uint32], NDArray[np.uint16]], None]] = {
+    "a tool that is not there": lambda tools, _: tools.__setitem__(-1, 9999),
+    "a tool twice": lambda tools, _: tools.__setitem__(0, tools[1]),
+    "no value": lambda _, values: values.__setitem__(0, 0),
+}
+
+
+@pytest.mark.parametrize("name", POSTINGS_CHANGES)
+def test_postings_that_no_build_writes_are_refused(
+    snapshot: Mapping[str, bytes], name: str
+) -> None:
+    """Their checksum in the table of terms is that of the changed bytes."""
+    entries, data = read_entries(snapshot[WORDS]), bytearray(snapshot[snapshot_format.POSTINGS])
+    size = snapshot_format.TERM_HEADER.size
+    headers = {
+        text: snapshot_format.TERM_HEADER.unpack(entry[:size]) for text, entry in entries.items()
+    }
+    text = next(text for text, header in headers.items() if header[1] > 1 and not header[4])
+    start, count, *_ = headers[text]
+    tools = np.frombuffer(data, np.uint32, count, start)
+    POSTINGS_CHANGES[name](tools, np.frombuffer(data, np.uint16, count, start + 4 * count))
+    end = start + 6 * count + 6 * count % 4
+    entries[text] = pack_term(entries[text], checksum=zlib.crc32(data[start:end]))
+    with pytest.raises(SnapshotError, match=snapshot_format.POSTINGS):
+        check({**snapshot, WORDS: pack_entries(entries), snapshot_format.POSTINGS: bytes(data)})
 
 
 def test_every_table_of_a_snapshot_is_checked(snapshot: Mapping[str, bytes]) -> None:

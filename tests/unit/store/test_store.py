@@ -26,6 +26,7 @@ from support.server import create_key
 from support.snapshot_reader import read_documents
 from toolcatalog.build.pipeline import build
 from toolcatalog.errors import SnapshotError
+from toolcatalog.search.matching import Matches
 from toolcatalog.search.ranking import Ranking
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.tables import Table, ToolIds, pack_table
@@ -692,9 +693,12 @@ def test_a_word_asked_twice_counts_once(store: Store) -> None:
     )
     assert once.ranking is not None
     assert repeated.ranking is not None
-    assert once.ranking.scores.tolist() == pytest.approx(repeated.ranking.scores.tolist())
+    scores, repeated_scores = (
+        result.load_all().scores for result in (once.ranking, repeated.ranking)
+    )
+    assert scores.tolist() == pytest.approx(repeated_scores.tolist())
     assert once.ranking.top_scores.tolist() == pytest.approx(repeated.ranking.top_scores.tolist())
-    assert once.ranking.scores.max() > 0
+    assert scores.max() > 0
 
 
 def test_named_keeps_the_order_asked_for(store: Store) -> None:
@@ -880,7 +884,8 @@ def ranking_of(numbers: list[int], draw: random.Random) -> Ranking:
         np.array([draw.choice([0.25, 0.5, 1.5]) for _ in items], np.float32)
         for items in (numbers, best)
     )
-    return Ranking(np.array(numbers, np.uint32), scores, np.array(best, np.uint32), closely)
+    matches = Matches(np.array(numbers, np.uint32), scores)
+    return Ranking(len(numbers), np.array(best, np.uint32), closely, lambda: matches)
 
 
 VERSIONS = ("20240101_00", "20240101_01", "20250101_00", "20250601_00", "20260101_00")
@@ -928,7 +933,7 @@ def test_pages_by_relevance(descending: bool, mixed: tuple[Store, list[dict[str,
         best = in_order(
             dict(zip(ranked.top_ids.tolist(), ranked.top_scores.tolist(), strict=True)), descending
         )
-        scores = dict(zip(ranked.tool_ids.tolist(), ranked.scores.tolist(), strict=True))
+        scores = dict(zip(*map(np.ndarray.tolist, ranked.load_all()), strict=True))
         others = in_order(
             {number: score for number, score in scores.items() if number not in best}, descending
         )
@@ -936,9 +941,7 @@ def test_pages_by_relevance(descending: bool, mixed: tuple[Store, list[dict[str,
         for start in range(14):
             page = (
                 mixed[0]
-                .select_page(
-                    SearchResult(ranked.tool_ids, ranked), "relevance", descending, start, size
-                )
+                .select_page(SearchResult(ranked), "relevance", descending, start, size)
                 .tolist()
             )
             assert page == expected[start : start + size]

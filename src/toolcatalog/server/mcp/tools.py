@@ -368,7 +368,7 @@ def _list_session_tools(access: CatalogAccess, arguments: Arguments) -> CallResu
 
 
 def _count_tools(store: Store, toolkit: str) -> int:
-    return len(store.search(Filters(toolkits=(toolkit,)), VersionPins()).tool_ids)
+    return store.search(Filters(toolkits=(toolkit,)), VersionPins()).total
 
 
 def _tool_row(document: Mapping[str, Any]) -> dict[str, Any]:
