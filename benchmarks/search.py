@@ -22,6 +22,7 @@ import orjson
 
 from benchmarks import machine, relevance, servers
 from benchmarks.__main__ import cached_build, report_progress
+from benchmarks.table import NONE, format_target
 from toolcatalog.search import analysis
 from toolcatalog.store.open import open_build
 from toolcatalog.store.store import Filters, Store, VersionPins
@@ -34,6 +35,13 @@ _COMMON_TERMS = 60  # words, the commonest of a catalog
 _PAGE = 20
 _ROUNDS = 7
 _LONGEST_QUERY = 4000  # characters, as the interface says
+SENTENCE, SHORT = "15 consecutive words of a tool's text", "2 words without stop words"
+SPEED_TARGETS = {  # milliseconds, by number of tools and kind of query
+    (20_000, SENTENCE): 0.35,
+    (20_000, SHORT): 0.12,
+    (1_000_000, SENTENCE): 5.0,
+    (1_000_000, SHORT): 1.5,
+}
 
 
 def main() -> int:
@@ -71,11 +79,12 @@ def main() -> int:
         replace_section(
             PAGE,
             "speed",
-            _speed_table(
+            speed_table(
                 {tools: measure_speeds(open_build(cached_build(tools)[0])) for tools in sizes}
             ),
         )
-    print(PAGE.read_text().partition("<!-- figures -->")[2].partition("<!-- /figures -->")[0])
+    for mark in ("figures", "shipped", "meaning", "speed"):
+        print(PAGE.read_text().partition(f"<!-- {mark} -->")[2].partition(f"<!-- /{mark} -->")[0])
     return 0
 
 
@@ -239,13 +248,11 @@ def measure_speeds(store: Store) -> dict[str, tuple[float, float]]:
     common = [word for word, _ in Counter(words).most_common(_COMMON_TERMS)]
     toolkit = Filters(toolkits=(tools[0]["toolkit"]["slug"],))
     queries_by_kind = {
-        "15 consecutive words of a tool's text": [_draw_phrase(draw, text, 15) for text in texts],
+        SENTENCE: [_draw_phrase(draw, text, 15) for text in texts],
         f"15 of the {_COMMON_TERMS} most common words without stop words": [
             " ".join(draw.sample(common, 15)) for _ in range(_QUERY_COUNT)
         ],
-        "2 words without stop words": [
-            " ".join(draw.sample(words, 2)) for _ in range(_QUERY_COUNT)
-        ],
+        SHORT: [" ".join(draw.sample(words, 2)) for _ in range(_QUERY_COUNT)],
     }
     kinds = [(kind, Filters(), queries) for kind, queries in queries_by_kind.items()]
     kinds.insert(1, ("the same, in one toolkit", toolkit, next(iter(queries_by_kind.values()))))
@@ -276,20 +283,31 @@ def _time_query(store: Store, filters: Filters) -> float:
     return 1000 * (time.perf_counter() - start)
 
 
-def _speed_table(sizes: Mapping[int, Mapping[str, tuple[float, float]]]) -> str:
-    """Render the table of speed; a column is a size of catalog."""
-    head = "".join(f" {tools:,} tools |" for tools in sizes)
+def speed_table(sizes: Mapping[int, Mapping[str, tuple[float, float]]]) -> str:
+    """Render the table of speed, with a column of times and one of targets for each size."""
+    head = "".join(f" {tools:,} tools | target |" for tools in sizes)
     rows = [
         f"| {kind} |"
-        + "".join(f" {speeds[kind][0]:.2f} / {speeds[kind][1]:.2f} |" for speeds in sizes.values())
+        + "".join(
+            f" {speeds[kind][0]:.2f} / {speeds[kind][1]:.2f} |"
+            f" {_format_speed_target(tools, kind, speeds[kind][0])} |"
+            for tools, speeds in sizes.items()
+        )
         for kind in next(iter(sizes.values()))
     ]
     command = f'`make search-bench SIZES="{" ".join(map(str, sizes))}"`'
     about = (
         f"{command}, {_today()}: milliseconds in the server, median / 95th percentile. Each "
-        f"query runs {_ROUNDS} times, and its fastest time counts."
+        f"query runs {_ROUNDS} times, and its fastest time counts. Targets are for the median."
     )
-    return f"{about}\n\n| query |{head}\n|---|{'---|' * len(sizes)}\n" + "\n".join(rows)
+    return f"{about}\n\n| query |{head}\n|---|{'---|---|' * len(sizes)}\n" + "\n".join(rows)
+
+
+def _format_speed_target(tools: int, kind: str, median: float) -> str:
+    target = SPEED_TARGETS.get((tools, kind))
+    return (
+        NONE if target is None else format_target(median <= target, f"≤ {target:g}", tools, tools)
+    )
 
 
 def _today() -> str:
