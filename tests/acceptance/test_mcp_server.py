@@ -347,7 +347,7 @@ def test_internal_error_has_no_traceback(
 
 def test_semantic_search_runs_in_a_thread(tmp_path: Path) -> None:
     """Once per query, with the results of the store."""
-    if not model_files.is_installed():
+    if not model_files.has_runtime():
         pytest.skip("the extra `semantic` is not installed")
     build(generate_catalog(tmp_path / "catalog", 6), tmp_path / "build", None, semantic=True)
     access = CatalogAccess(open_build(tmp_path / "build"))

@@ -1,5 +1,6 @@
 """Tests of `search.encoder` and `search.vectors` with the real model."""
 
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -7,12 +8,19 @@ from pathlib import Path
 
 import httpx
 import numpy as np
+import onnx
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from onnx import TensorProto, helper, numpy_helper
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.normalizers import Lowercase
+from tokenizers.pre_tokenizers import Whitespace
+from tokenizers.processors import TemplateProcessing
 
-from support.catalogs import generate_catalog
+from support.catalogs import add_tool, generate_catalog
 from support.command import run_successfully, run_toolcatalog
 from support.paths import SHIPPED_CATALOG
 from support.profile import example_settings
@@ -146,6 +154,115 @@ def test_search_falls_back_to_words_without_the_extra(
         assert search_slugs(without, query) == search_slugs(plain, query)
 
 
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that knows a vector for each of a few words, and their tokenizer."""
+    return write_model(tmp_path_factory.mktemp("model"), DIMENSIONS)
+
+
+WORDS = ("[UNK]", "[CLS]", "[SEP]", "money", "refund", "weather", "rain")
+ALIKE = {"refund": "money", "rain": "weather"}
+
+
+def write_model(folder: Path, dimensions: int) -> Path:
+    """Write a model in the layout of sentence-transformers; words of ALIKE have equal vectors."""
+    vectors = np.random.default_rng(0).normal(size=(len(WORDS), dimensions)).astype(np.float32)
+    vectors[:3] = 0
+    for word, other in ALIKE.items():
+        vectors[WORDS.index(word)] = vectors[WORDS.index(other)]
+    weights = np.eye(dimensions, dtype=np.float32)
+    graph = helper.make_graph(
+        [
+            helper.make_node("Gather", ["vectors", "input_ids"], ["found"]),
+            helper.make_node("MatMul", ["found", "weights"], ["states"]),
+            helper.make_node("Identity", ["attention_mask"], ["mask"]),
+        ],
+        "words",
+        [
+            helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"])
+            for name in ("input_ids", "attention_mask")
+        ],
+        [
+            helper.make_tensor_value_info(
+                "states", TensorProto.FLOAT, ["batch", "tokens", dimensions]
+            ),
+            helper.make_tensor_value_info("mask", TensorProto.INT64, ["batch", "tokens"]),
+        ],
+        [
+            numpy_helper.from_array(vectors, "vectors"),
+            numpy_helper.from_array(weights, "weights"),
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    (folder / "onnx").mkdir(parents=True)
+    onnx.save(model, folder / "onnx" / "model.onnx")
+    tokenizer = Tokenizer(
+        WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token=WORDS[0])
+    )
+    tokenizer.normalizer, tokenizer.pre_tokenizer = Lowercase(), Whitespace()
+    tokenizer.post_processor = TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
+    )
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+def test_a_model_of_ones_own(model_folder: Path, tmp_path: Path) -> None:
+    """The command line takes its folder. The snapshot contains it, so a search needs no folder; and
+    it finds what this model alone means.
+    """
+    model = shutil.copytree(model_folder, tmp_path / "model")
+    catalog, out = generate_catalog(tmp_path / "catalog", 3), tmp_path / "build"
+    add_tool(catalog, "kit0", "KIT0_REFUND", 0)
+    file = next((catalog / "toolkits" / "kit0" / "KIT0_REFUND").iterdir())
+    file.write_text(re.sub("(?m)^name: .*$", "name: Refund", file.read_text(), count=1))
+    run_successfully(
+        "build", "--catalog", catalog, "--out", out, "--no-site", f"--semantic={model}"
+    )
+    shutil.rmtree(model)
+    store = open_build(out)
+    assert store.has_semantic_search
+    assert search_slugs(store, "money")[0] == "KIT0_REFUND"
+    assert "KIT0_REFUND" not in search_slugs(store, "weather")
+
+
+def test_an_unusable_model_is_one_sentence(model_folder: Path, tmp_path: Path) -> None:
+    """An incomplete folder, another dimension, or files of something else; nothing is written."""
+    incomplete = tmp_path / "incomplete"
+    incomplete.mkdir()
+    (incomplete / "model.onnx").write_bytes(b"model")
+    garbage = shutil.copytree(model_folder, tmp_path / "garbage")
+    (garbage / "onnx" / "model.onnx").write_bytes(b"model")
+    pooled = shutil.copytree(model_folder, tmp_path / "pooled")
+    (pooled / "1_Pooling").mkdir()
+    (pooled / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": false}')
+    for folder, reason in (
+        (tmp_path / "missing", "has no model.onnx or onnx/model.onnx"),
+        (incomplete, "has no tokenizer.json"),
+        (write_model(tmp_path / "wide", 512), "its vectors have 512 numbers, not 384"),
+        (garbage, "is unusable"),
+        (pooled, "does not use the mean of the tokens"),
+    ):
+        with pytest.raises(UsageError) as error:
+            build(SHIPPED_CATALOG, tmp_path / "build", None, semantic=folder)
+        assert reason in str(error.value)
+        assert "\n" not in str(error.value)
+        assert not (tmp_path / "build").exists()
+
+
+def test_a_model_that_computes_with_bytes_means_the_same(build_store: Path) -> None:
+    """That of the snapshot is a quarter as large in memory, and its vectors are nearly the same."""
+    plain = encoder.load_encoder()
+    data = [
+        (build_store / "current" / path).read_bytes()
+        for path in (snapshot_format.MODEL, snapshot_format.TOKENIZER)
+    ]
+    quick = encoder.Encoder(*data)
+    for text, _ in OBLIQUE:
+        first, second = plain.encode_query(text), quick.encode_query(text)
+        assert (first * second).sum(1).min() > 0.95
+
+
 def test_build_without_the_extra_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,7 +297,7 @@ def test_command_line_search(build_store: Path) -> None:
         )
     )
     assert 0 < item["made_of"]["meaning"] <= 1
-    assert run_toolcatalog("build", "--help").stdout.count("--semantic") == 2
+    assert run_toolcatalog("build", "--help").stdout.count("--semantic") == 3
 
 
 @pytest.fixture(scope="module")

@@ -58,8 +58,8 @@ class Task:
     """A batch to compile, and everything that the result depends on.
 
     `toolkit_digests` has the SHA-256 of each toolkit's file. `with_words` is not part of the key:
-    it only adds a section to the compiled batch. The program digest covers `with_vectors`, and so
-    does the key.
+    it only adds a section to the compiled batch. The program digest covers `with_vectors` and the
+    files in the folder `model`, and so does the key.
     """
 
     root: Path
@@ -69,6 +69,7 @@ class Task:
     toolkit_digests: Mapping[str, str]
     toolkits: "Mapping[str, model.Toolkit]"
     with_vectors: bool = False
+    model: Path | None = None
     with_words: bool = True
 
     @property

@@ -43,7 +43,8 @@ _DIST_INFO = re.compile(r"(.+?)-([^-]+)(?:-.*)?\.(?:dist|egg)-info")
 class BuildPaths:
     """The folders of a build, and what to build.
 
-    `site` is None to build no pages. `with_vectors`: encode tools for semantic search.
+    `site` is None to build no pages. `with_vectors`: encode tools for semantic search, with the
+    model in the folder `model` (None: the default model).
     `with_words`: count the words of every batch.
     """
 
@@ -51,6 +52,7 @@ class BuildPaths:
     out: Path
     site: Path | None
     with_vectors: bool = False
+    model: Path | None = None
     with_words: bool = True
 
     @property
@@ -65,6 +67,7 @@ class BuildPaths:
             catalog=self.catalog.absolute(),
             out=self.out.absolute(),
             site=self.site and self.site.absolute(),
+            model=self.model and self.model.absolute(),
         )
 
 
@@ -205,6 +208,7 @@ def _make_task(
         cache=context.paths.cache,
         program_digest=context.program_digest,
         with_vectors=context.paths.with_vectors,
+        model=context.paths.model,
         with_words=context.paths.with_words,
         folders=folders,
         toolkit_digests={slug: _toolkit_digest(slug, other_digests) for slug in toolkits},

@@ -35,14 +35,15 @@ from toolcatalog.system import seals
 class WorkerRequirements(NamedTuple):
     """What every worker must have.
 
-    `program_digest` identifies this program, and `model_digest` the sentence model (empty if none
-    is needed). `inodes` maps folders and files to their inode, which distinguishes a shared folder
-    from a copy of it. Workers write results to `writable_folders` and seal them with `seal_secret`,
-    so that the build trusts them.
+    `program_digest` identifies this program, and `model_digest` the sentence model in the folder
+    `model_folder` (None: the default model), or is empty if none is needed. `inodes` maps folders
+    and files to their inode, which distinguishes a shared folder from a copy of it. Workers write
+    results to `writable_folders` and seal them with `seal_secret`, so that the build trusts them.
     """
 
     program_digest: str
     model_digest: str
+    model_folder: Path | None
     inodes: Mapping[str, int]
     writable_folders: Sequence[str]
     seal_secret: seals.Secret
@@ -58,7 +59,8 @@ def worker_requirements(paths: BuildPaths) -> WorkerRequirements:
     inputs = [paths.catalog, paths.catalog / "catalog.yaml", paths.catalog / "toolkits"]
     return WorkerRequirements(
         program_digest=_program_digest(),
-        model_digest=_model_digest() if paths.with_vectors else "",
+        model_digest=_model_digest(paths.model) if paths.with_vectors else "",
+        model_folder=paths.model,
         inodes={str(path): _inode(path) for path in [*inputs, *outputs]},
         writable_folders=[*map(str, outputs)],
         seal_secret=seals.get_secret(),
@@ -73,8 +75,11 @@ def find_unmet_requirement(requirements: WorkerRequirements) -> str:
         return (
             "it runs another toolcatalog, Python or library (install the same, and start it again)"
         )
-    if requirements.model_digest and _model_digest() != requirements.model_digest:
-        return "it does not have the model of the extra `semantic`"
+    if (
+        requirements.model_digest
+        and _model_digest(requirements.model_folder) != requirements.model_digest
+    ):
+        return "it does not have the model of --semantic, or the extra `semantic`"
     for path, inode in requirements.inodes.items():
         if _inode(path) != inode:
             return f"it does not see {path}, or sees something else there"
@@ -96,9 +101,9 @@ def _program_digest() -> str:
     return changes.compute_program_digest()
 
 
-def _model_digest() -> str:
+def _model_digest(folder: Path | None) -> str:
     try:
-        return model_files.model_identity()
+        return model_files.model_identity(folder)
     except UsageError:
         return ""
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, compress, groupby
 from operator import attrgetter, not_
+from pathlib import Path
 
 import orjson
 
@@ -69,7 +70,11 @@ def _compile_files(task: Task, checked_files: Sequence[CheckedFile]) -> Compiled
     """Return the compiled batch of valid files, with their lint findings."""
     tools = [file.record for file in checked_files if isinstance(file.record, model.ToolVersion)]
     batch = compile_tools(
-        tools, task.toolkits, with_words=task.with_words, with_vectors=task.with_vectors
+        tools,
+        task.toolkits,
+        with_words=task.with_words,
+        with_vectors=task.with_vectors,
+        model_folder=task.model,
     )
     lint_findings = checker.select_findings(checked_files)
     rules = {finding.rule for finding in lint_findings.findings}
@@ -126,6 +131,7 @@ def compile_tools(
     *,
     with_words: bool = True,
     with_vectors: bool = False,
+    model_folder: Path | None = None,
 ) -> CompiledBatch:
     """Return the compiled batch of valid tools, with word counts and vectors if wanted. Pure."""
     ordered = sorted(tools, key=attrgetter("slug", "version"))
@@ -158,7 +164,8 @@ def compile_tools(
         from toolcatalog.build import search_fields  # noqa: PLC0415 - imports numpy
 
         words = search_fields.count_words(ordered, newest, toolkits) if with_words else None
-        vectors = search_fields.encode_vectors(ordered, toolkits) if with_vectors else b""
+        if with_vectors:
+            vectors = search_fields.encode_vectors(ordered, toolkits, model_folder)
     return CompiledBatch(
         facts=facts,
         newest=b",".join(compress(documents, newest)),

@@ -41,23 +41,27 @@ def build(
     progress: Progress = no_progress,
     jobs: int = 1,
     *,
-    semantic: bool = False,
+    semantic: bool | Path = False,
     worker_source: WorkerSource | None = None,
     max_loss_percent: int = UNLIMITED_LOSS_PERCENT,
 ) -> BuildResult:
     """Build a catalog into `out` and, unless it is None, `site`, with `jobs` processes.
 
-    `semantic`: also build vectors for search by meaning. `worker_source` provides other workers for
-    all work on batches, except change detection. `max_loss_percent` is how many percent of the
-    tools of the current snapshot the new one may lack.
+    `semantic`: also build vectors for search by meaning; a path is the folder of another model.
+    `worker_source` provides other workers for all work on batches, except change detection.
+    `max_loss_percent` is how many percent of the tools of the current snapshot the new one may
+    lack.
 
     Raises InvalidCatalog with all problems, ShrunkCatalog if more tools than that would be lost, or
     UsageError if a folder cannot be used. In each case `out/current` and the site stay as they
     were.
     """
-    paths = BuildPaths(catalog=catalog, out=out, site=site, with_vectors=semantic)
+    model = semantic if isinstance(semantic, Path) else None
+    has_vectors = semantic is not False
+    paths = BuildPaths(catalog=catalog, out=out, site=site, with_vectors=has_vectors, model=model)
     paths = paths.to_absolute() if worker_source else paths
-    program_digest = _compute_program_digest(catalog, with_vectors=semantic)
+    model_identity = _identify_model(paths.model) if has_vectors else ""
+    program_digest = _compute_program_digest(catalog, model_identity)
     # before anything is written, because there may be no catalog
     listing = build_changes.list_catalog(catalog)
     locks.check_folders(catalog, out, site)
@@ -110,8 +114,18 @@ def check(
         return result or _check_changes(context, changes, previous, severities)
 
 
-def _compute_program_digest(catalog: Path, *, with_vectors: bool = False) -> str:
-    model = [model_files.model_identity()] if with_vectors else []
+def _identify_model(folder: Path | None) -> str:
+    """Return the identity of a sentence model. Raises UsageError if it cannot be used."""
+    identity = model_files.model_identity(folder)
+    if folder:
+        from toolcatalog.search import encoder  # noqa: PLC0415 - imports numpy
+
+        encoder.load_encoder(folder)
+    return identity
+
+
+def _compute_program_digest(catalog: Path, model_identity: str = "") -> str:
+    model = [model_identity] if model_identity else []
     return build_changes.compute_program_digest(_schema_names(catalog), *model)
 
 

@@ -1,6 +1,7 @@
 """Search fields of a batch of tools: term counts for the text index, and vectors."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from toolcatalog.catalog.model import Toolkit, ToolVersion
 from toolcatalog.search import encoder, term_counts
@@ -21,12 +22,17 @@ def count_words(
     return term_counts.count_terms(map(extract, tools, newest))
 
 
-def encode_vectors(tools: Sequence[ToolVersion], toolkits: Mapping[str, Toolkit]) -> bytes:
-    """Return the vectors of tools, one after another. Needs the extra `semantic`."""
+def encode_vectors(
+    tools: Sequence[ToolVersion], toolkits: Mapping[str, Toolkit], model_folder: Path | None
+) -> bytes:
+    """Return the vectors of tools, one after another. Needs the extra `semantic`.
+
+    `model_folder` is that of the model; None: the default model.
+    """
     texts = [
         encoder.ToolText(
             toolkits[tool.toolkit].name, tool.name, tool.description, [*tool.input_parameters]
         )
         for tool in tools
     ]
-    return encoder.load_encoder().encode_tools(texts)
+    return encoder.load_encoder(model_folder).encode_tools(texts)

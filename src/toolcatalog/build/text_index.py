@@ -1,9 +1,9 @@
 """The text index and vectors of a new snapshot, merged from all batches in the background.
 
-They need only the compiled batches. So the work starts as soon as all batches are compiled, while
-the rules are still being checked, and it writes to the cache: if a rule fails, nothing outside the
-cache was touched. With very many batches it takes long and needs much memory, and starts only when
-`start` is called.
+They need only the compiled batches and, for the queries, the sentence model. So the work starts as
+soon as all batches are compiled, while the rules are still being checked, and it writes to the
+cache: if a rule fails, nothing outside the cache was touched. With very many batches it takes long
+and needs much memory, and starts only when `start` is called.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,8 +14,10 @@ from toolcatalog.build import cache, compiler, snapshot_writer
 from toolcatalog.build.batches import CachedBatch
 from toolcatalog.build.cache import CompiledBatch
 from toolcatalog.build.changes import BuildContext
-from toolcatalog.search import index_writer
+from toolcatalog.search import index_writer, model_files
+from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import FileInfo
+from toolcatalog.system import files
 
 # Above this number of batches, word counts and file states are not kept in memory: they take
 # some hundred bytes per tool.
@@ -41,6 +43,7 @@ class TextIndexBuild:
             self.folder,
             [entry.key for _, entry in batches],
             with_vectors=context.paths.with_vectors,
+            model_folder=context.paths.model,
         )
         self._wait_for_files: Callable[[], WrittenFiles] | None = None
         if len(batches) <= MANY_BATCHES:
@@ -73,6 +76,7 @@ def _write_files(
     keys: Sequence[str],
     *,
     with_vectors: bool,
+    model_folder: Path | None,
 ) -> WrittenFiles:
     """Write the text index, and the vectors if wanted, from the batches with these keys.
 
@@ -90,7 +94,33 @@ def _write_files(
     if with_vectors:
         vectors = (batch.vectors for batch in _load_sections(cache_folder, keys, "vectors"))
         written |= snapshot_writer.write_vectors(folder, vectors)
+        model = _load_query_model(cache_folder, program_digest, model_folder)
+        written |= snapshot_writer.write_files(
+            folder,
+            {
+                snapshot_format.MODEL: [model.network],
+                snapshot_format.TOKENIZER: [model.tokenizer],
+            },
+        )
     return written
+
+
+def _load_query_model(
+    cache_folder: Path, program_digest: str, model_folder: Path | None
+) -> model_files.Model:
+    """Return the model for queries. It is in the cache after the first build.
+
+    The digest of the program covers the model, too.
+    """
+    from toolcatalog.search import model_quantization  # noqa: PLC0415 - only for vectors
+
+    path, key = cache_folder / "model", program_digest.encode() + b"\n"
+    model, cached = model_files.read_model(model_folder), files.read_sealed(path) or b""
+    if cached.startswith(key):
+        return model._replace(network=cached.removeprefix(key))
+    network = model_quantization.quantize_model(model.network)
+    files.write_sealed(path, [key, network])
+    return model._replace(network=network)
 
 
 def _iter_counts(cache_folder: Path, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:

@@ -17,12 +17,28 @@ Examples:
   toolcatalog build
   toolcatalog build --catalog my-catalog --out /srv/build --no-site
   toolcatalog build --semantic
+  toolcatalog build --semantic=models/all-MiniLM-L12-v2
   toolcatalog build --cluster tcp://scheduler:8786
 
 Prints the digest of the snapshot to standard output. Exits with 1 if the catalog has problems: all
 are reported, nothing is built, and the last good build stays. The same applies if more than 10 % of
 the tools of the last build would be missing, unless --allow-shrink is given.
 """
+
+_DEFAULT_MODEL = "default"
+
+
+def _parse_model(
+    _context: click.Context, _option: click.Parameter, value: str | None
+) -> bool | Path:
+    """Return whether to build vectors; the folder of another model if one is given.
+
+    An environment variable may have the values of a flag.
+    """
+    if value is None or value.casefold() in {"0", "false", "no", "off"}:
+        return False
+    is_default = value.casefold() in {_DEFAULT_MODEL, "1", "true", "yes", "on"}
+    return True if is_default else Path(value)
 
 
 def _load_worker_source(url: str) -> WorkerSource:
@@ -53,8 +69,12 @@ def _load_worker_source(url: str) -> WorkerSource:
 )
 @click.option(
     "--semantic",
-    is_flag=True,
-    help="Make the tools searchable by meaning too; needs the extra `semantic`.",
+    is_flag=False,
+    flag_value=_DEFAULT_MODEL,
+    callback=_parse_model,
+    metavar="[=MODEL]",
+    help="Make the tools searchable by meaning too; needs the extra `semantic`. MODEL is a folder "
+    "with a sentence model in the ONNX format and its tokenizer.",
 )
 @click.option(
     "--allow-shrink",
@@ -68,7 +88,7 @@ def command(
     no_site: bool,
     jobs: int | None,
     cluster: str | None,
-    semantic: bool,
+    semantic: bool | Path,
     allow_shrink: bool,
 ) -> None:
     """Validate the catalog and build its snapshot and site."""

@@ -1,12 +1,13 @@
 """The sentence encoder: texts to embedding vectors with a small model.
 
-The files of the model come from `search.model_files`. onnxruntime and tokenizers are imported only
-if vectors are needed.
+The files of the model come from `search.model_files`, and for queries from the snapshot.
+onnxruntime and tokenizers are imported only if vectors are needed.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from pathlib import Path
 from string import punctuation
 from typing import Any, NamedTuple
 
@@ -14,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolcatalog import textutils
+from toolcatalog.errors import UsageError
 from toolcatalog.search import analysis, model_files
 
 DIMENSIONS = 384  # numbers per vector
 _MAX_TOOL_TOKENS = 128  # a longer text of a tool is truncated
 # Limits of a query: its parts, the tokens of each part, and the tokens of all parts. The time of
 # a query is mostly spent on encoding these tokens.
-_MAX_QUERY_PARTS, _MAX_PART_TOKENS, _MAX_QUERY_TOKENS = 8, 48, 56
+_MAX_QUERY_PARTS, _MAX_PART_TOKENS, _MAX_QUERY_TOKENS = 8, 64, 96
 _MIN_PART_TOKENS = 8  # a part is not truncated below this
 # Texts encoded at once, and by how many tokens they may differ: shorter ones are padded.
 _BATCH_SIZE, _MAX_LENGTH_DIFFERENCE = 16, 8
@@ -43,17 +45,30 @@ class ToolText(NamedTuple):
     parameters: Sequence[str]
 
 
-@cache
-def load_encoder() -> "Encoder":
-    """Load the model, once per process.
+_INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
 
-    Raises UsageError if the packages are not installed or have other files than expected.
+
+@cache
+def load_encoder(folder: Path | None = None) -> "Encoder":
+    """Load the model in a folder, or the default model, once per process; it encodes tools.
+
+    Raises UsageError if it is missing, incomplete, or not a model of sentences.
     """
-    return Encoder(*model_files.read_model())
+    model = model_files.read_model(folder)
+    try:
+        encoder = Encoder(*model)
+        encoder.check()
+    except Exception as error:  # noqa: BLE001 - what the libraries raise has no common base class
+        reason = str(error).strip().partition("\n")[0]
+        raise UsageError(f"The model in {folder or 'the package'} is unusable: {reason}") from None
+    return encoder
 
 
 class Encoder:
-    """The model and its tokenizer."""
+    """The model and its tokenizer.
+
+    Raises what onnxruntime and tokenizers raise if a file is invalid.
+    """
 
     def __init__(self, model: bytes, tokenizer: bytes) -> None:
         import onnxruntime  # noqa: PLC0415 - slow to import, and only needed for semantic search
@@ -69,6 +84,20 @@ class Encoder:
         self._tokenizer = Tokenizer.from_buffer(tokenizer)
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
+        self._inputs = {item.name for item in self._session.get_inputs()}
+
+    def check(self) -> None:
+        """Raise ValueError unless the model maps tokens to vectors of DIMENSIONS numbers."""
+        if unknown := sorted(self._inputs - _INPUTS):
+            raise ValueError(f"it needs the input {unknown[0]}")
+        tokens = self._tokenize(["word"])[0]
+        if not tokens:
+            raise ValueError("its tokenizer finds no tokens")
+        shape = self._run_session(np.array([tokens]), np.ones((1, len(tokens)), np.int64)).shape
+        if shape[:2] != (1, len(tokens)) or len(shape) != 3:
+            raise ValueError("its first output is not a vector for each token")
+        if shape[2] != DIMENSIONS:
+            raise ValueError(f"its vectors have {shape[2]} numbers, not {DIMENSIONS}")
 
     def encode_tools(self, tools: Sequence[ToolText]) -> bytes:
         """Return the packed vector of each tool, as `search.vectors` stores them.
@@ -127,13 +156,19 @@ class Encoder:
         ids, mask = np.zeros((2, len(texts), max(map(len, texts))), np.int64)
         for row, tokens in enumerate(texts):
             ids[row, : len(tokens)], mask[row, : len(tokens)] = tokens, 1
+        states = self._run_session(ids, mask)
+        return _normalize((states * mask[..., None]).sum(1, dtype=np.float32))
+
+    def _run_session(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return a vector for each token of each text."""
         inputs: dict[str, Any] = {
             "input_ids": ids,
             "attention_mask": mask,
             "token_type_ids": np.zeros_like(ids),
         }
-        states: NDArray[np.float32] = self._session.run(None, inputs)[0]  # one vector per token
-        return _normalize((states * mask[..., None]).sum(1, dtype=np.float32))
+        chosen = {name: inputs[name] for name in self._inputs}
+        states: NDArray[np.float32] = self._session.run(None, chosen)[0]
+        return states
 
 
 def select_query_parts(query: str) -> list[str]:

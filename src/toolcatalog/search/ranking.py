@@ -43,6 +43,7 @@ SLUG_BONUS, SLUG_PREFIX_BONUS, _NAME_BONUS = (
     2.0,
 )  # added if the query is the slug, a prefix of it, or the name
 SEMANTIC_WEIGHT = 0.5  # weight of semantic similarity; the rest is that of the words
+_TEXT_POWER = 1.8  # of text scores from 0 to 1 that are combined with semantic similarity
 _EPSILON = np.float32(1e-9)
 # the bits of a value for a term in the name, and in the toolkit's name
 _FIELD_BITS = np.array([[[1]], [[2]]], np.uint16)
@@ -166,12 +167,13 @@ def combine_scores(text_scores: FloatColumn, top_ids: ToolIds, neighbors: Neighb
 
 
 def normalize_scores(text_scores: FloatColumn) -> FloatColumn:
-    """Scale text scores to 0 to 1.
+    """Scale text scores to 0 to 1, and raise them to a power: those of the best tools are close.
 
     0 is the last score that would have been reranked by text alone.
     """
     low, high = np.sort(text_scores)[-RERANK_LIMIT:][0], text_scores.max()
-    score: FloatColumn = np.clip((text_scores - low) / np.maximum(high - low, _EPSILON), 0, 1)
+    share = np.clip((text_scores - low) / np.maximum(high - low, _EPSILON), 0, 1)
+    score: FloatColumn = share ** np.float32(_TEXT_POWER)
     return score
 
 

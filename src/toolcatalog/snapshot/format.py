@@ -67,7 +67,10 @@ POSTINGS = "query.postings"
 VOCABULARIES = "query.vocabularies"
 COVERS = "query.covers"
 FREQUENT = "query.frequent"  # only of large catalogs
-VECTORS = "query.vectors"  # only in builds with semantic search
+# only in builds with semantic search
+VECTORS = "query.vectors"
+MODEL = "query.model"
+TOKENIZER = "query.tokenizer"
 
 TAG_SIZE = 16  # bytes of a document's SHA-256 that identify it
 

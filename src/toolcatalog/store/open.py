@@ -20,7 +20,8 @@ from toolcatalog.store.documents import log_damaged_compressed_documents
 from toolcatalog.store.store import TABLES, Store
 
 # Files that have no checksums of their own, so they are read completely at opening.
-_WITHOUT_CHECKSUMS = {snapshot_format.NUMBERS, snapshot_format.COVERS, snapshot_format.VECTORS}
+_WITHOUT_CHECKSUMS = {snapshot_format.NUMBERS, snapshot_format.COVERS}
+_OF_MEANING = {snapshot_format.VECTORS, snapshot_format.MODEL, snapshot_format.TOKENIZER}
 
 
 def open_build(build: Path) -> Store:
@@ -56,14 +57,11 @@ def _open(folder: Path, build: Path, help: str, *, is_served: bool) -> Store:
             path: _map_file(folder / path, path, file_info.size)
             for path, file_info in manifest.files.items()
         }
-        encode = (
-            encoder.load_encoder().encode_query
-            if is_served and snapshot_format.VECTORS in data and model_files.is_installed()
-            else None
-        )
-        for path in _WITHOUT_CHECKSUMS - (set() if encode else {snapshot_format.VECTORS}):
+        has_meaning = is_served and snapshot_format.VECTORS in data and model_files.has_runtime()
+        for path in _WITHOUT_CHECKSUMS | (_OF_MEANING if has_meaning else set()):
             if hashlib.sha256(data[path]).hexdigest() != manifest.files[path].sha256:
                 raise _DamagedFile(f"{path} has {verify.WRONG_CONTENT}")
+        encode = _load_query_encoder(data, manifest) if has_meaning else None
         tables = {path: _open_table(data[path], path) for path in TABLES}
         if not is_served:
             _check_contents(data, tables)
@@ -79,6 +77,26 @@ def _open(folder: Path, build: Path, help: str, *, is_served: bool) -> Store:
         raise SnapshotError(
             f"The manifest of the build in {build} is damaged (it does not name {error}): {help}"
         ) from None
+
+
+# The encoder of the last snapshot with vectors. The next one mostly has the same model, which takes
+# half a second to load.
+_encoders: dict[tuple[str, ...], encoder.Encoder] = {}
+
+
+def _load_query_encoder(data: Mapping[str, Buffer], manifest: verify.Manifest) -> QueryEncoder:
+    """Return the encoder for queries with the model in the snapshot."""
+    paths = (snapshot_format.MODEL, snapshot_format.TOKENIZER)
+    key = tuple(manifest.files[path].sha256 for path in paths)
+    if key not in _encoders:
+        try:
+            loaded = encoder.Encoder(*(bytes(data[path]) for path in paths))
+            loaded.check()
+        except Exception:  # noqa: BLE001 - what the libraries raise has no common base class
+            raise _DamagedFile(f"{snapshot_format.MODEL} is no model of sentences") from None
+        _encoders.clear()
+        _encoders[key] = loaded
+    return _encoders[key].encode_query
 
 
 class _DamagedFile(Exception):
@@ -136,4 +154,6 @@ def _map_file(file: Path, path: str, size: int) -> Buffer:
         raise _DamagedFile(f"{path} is not a regular file")  # opening a pipe would block
     if status.st_size != size:
         raise _DamagedFile(f"{path} has {status.st_size} bytes and should have {size}")
-    return map_file(file, Access.WHOLE if path in _WITHOUT_CHECKSUMS else Access.RANDOM)
+    return map_file(
+        file, Access.WHOLE if path in _WITHOUT_CHECKSUMS | _OF_MEANING else Access.RANDOM
+    )
