@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import orjson
@@ -69,12 +70,11 @@ def main() -> int:
         own = [_evaluate_set(Path(folder), name, "own", [name]) for name in _OWN]
         merged = _evaluate_set(Path(folder), "merged", "merged", _OWN)
         replace_section(PAGE, "figures", _quality_table(own, merged))
-        replace_section(
-            PAGE,
-            "meaning",
-            _semantic_overhead(Path(folder) / "merged-words", Path(folder) / "merged-meaning"),
-        )
-        replace_section(PAGE, "shipped", _shipped_table(Path(folder)))
+        times = _measure_overhead(Path(folder) / "merged-words", Path(folder) / "merged-meaning")
+        replace_section(PAGE, "meaning", _overhead_table(times))
+        shipped = _measure_shipped(Path(folder))
+        replace_section(PAGE, "shipped", _shipped_table(shipped))
+        replace_section(PAGE, "targets", _targets_table(_find_figures(own, merged, times, shipped)))
     if sizes:
         replace_section(
             PAGE,
@@ -83,12 +83,45 @@ def main() -> int:
                 {tools: measure_speeds(open_build(cached_build(tools)[0])) for tools in sizes}
             ),
         )
-    for mark in ("figures", "shipped", "meaning", "speed"):
-        print(PAGE.read_text().partition(f"<!-- {mark} -->")[2].partition(f"<!-- /{mark} -->")[0])
+    for mark in ("figures", "shipped", "meaning", "speed", "targets"):
+        print(_read_section(PAGE, mark))
     return 0
 
 
 Rows = dict[str, list[str]]
+
+
+class _ShippedRow(NamedTuple):
+    """The relevance for the graded queries of some parts: how many, nDCG@10, right tool first."""
+
+    parts: str
+    size: int
+    ndcg: relevance.Mean
+    first: relevance.Mean
+
+
+class Target(NamedTuple):
+    """What a figure should be at least, or at most if it is a time."""
+
+    name: str
+    value: float
+    is_time: bool = False
+
+    def is_met(self, figure: float) -> bool:
+        """Return whether the figure, as it is printed, is good enough."""
+        return round(figure, 1) <= self.value if self.is_time else round(figure, 1) >= self.value
+
+
+TARGETS = (
+    Target("average of the five, own tools", 73.0),
+    Target("average of the five, merged", 64.5),
+    Target("apibank-kw, own tools", 80.0),
+    Target("average of the five, own tools, with meaning", 76.5),
+    Target("average of the five, merged, with meaning", 66.5),
+    Target("shipped catalog, nDCG@10", 90.0),
+    Target("shipped catalog, right tool first, %", 80.0),
+    Target("what meaning adds, median, ms", 8.0, is_time=True),
+)
 
 
 def _evaluate_set(folder: Path, name: str, setting: str, sets: Sequence[str]) -> tuple[Rows, Rows]:
@@ -158,9 +191,7 @@ def _quality_table(own: Sequence[tuple[Rows, Rows]], merged: tuple[Rows, Rows]) 
     for name, tables in zip(_OWN, own, strict=True):
         cells = [_ndcg(table[name]) for table in (*tables, *merged)]
         rows.append(f"| {name} | {tables[0][name][0]} | {' | '.join(cells)} |")
-    wholes = [
-        next(row for name, row in table.items() if name.startswith("MACRO")) for table in merged
-    ]
+    wholes = [*map(_whole, merged)]
     cells = [
         *(
             _average([tables[how][name] for name, tables in zip(_OWN[:-1], own, strict=False)])
@@ -182,8 +213,44 @@ def _quality_table(own: Sequence[tuple[Rows, Rows]], merged: tuple[Rows, Rows]) 
     return "\n".join([f"`make search-bench`, {_today()}:", "", head, *rows])
 
 
-def _shipped_table(folder: Path) -> str:
-    """Render the table of the graded queries for the shipped catalog."""
+def _find_figures(
+    own: Sequence[tuple[Rows, Rows]],
+    merged: tuple[Rows, Rows],
+    times: Mapping[str, Sequence[float]],
+    shipped: Sequence[_ShippedRow],
+) -> list[float]:
+    """Return the figure of each of the TARGETS."""
+    averages = [
+        (
+            _mean_ndcg([tables[how][name] for name, tables in zip(_OWN[:-1], own, strict=False)]),
+            float(_whole(merged[how])[1]),
+        )
+        for how in (0, 1)
+    ]
+    keywords = float(own[-1][0][_OWN[-1]][1])
+    return [
+        *averages[0],
+        keywords,
+        *averages[1],
+        shipped[-1].ndcg.value,
+        shipped[-1].first.value,
+        float(np.median(times["what meaning adds"])),
+    ]
+
+
+def _targets_table(figures: Sequence[float]) -> str:
+    """Render the table of targets."""
+    rows = [
+        f"| {target.name} | {'≤' if target.is_time else '≥'} {target.value:.1f} | {figure:.1f} | "
+        f"{'met' if target.is_met(figure) else 'MISSED'} |"
+        for target, figure in zip(TARGETS, figures, strict=True)
+    ]
+    head = "| figure | target | measured | |\n|---|---|---|---|"
+    return "\n".join([f"`make search-bench`, {_today()}:", "", head, *rows])
+
+
+def _measure_shipped(folder: Path) -> list[_ShippedRow]:
+    """Return the relevance for each part of the graded queries, and for those with targets."""
     _run("-m", "toolcatalog", "build", "--out", folder / "shipped", "--no-site")
     store, queries = open_build(folder / "shipped"), relevance.load_queries()
     rows = []
@@ -191,18 +258,36 @@ def _shipped_table(folder: Path) -> str:
         chosen = [query for query in queries if query.part in parts]
         result = relevance.measure_relevance(store, chosen)
         ndcg, first = map(relevance.bootstrap_mean, (result.ndcg, result.is_first_right))
-        rows.append(f"| {' and '.join(parts)} | {len(chosen)} | {ndcg} | {first} |")
+        rows.append(_ShippedRow(" and ".join(parts), len(chosen), ndcg, first))
+    return rows
+
+
+def _shipped_table(shipped: Sequence[_ShippedRow]) -> str:
+    """Render the table of the graded queries for the shipped catalog."""
+    rows = [f"| {row.parts} | {row.size} | {row.ndcg} | {row.first} |" for row in shipped]
     head = "| queries | number | nDCG@10 | right tool first, % |\n|---|---|---|---|"
     return "\n".join([f"`make search-bench`, {_today()}:", "", head, *rows])
 
 
 def _average(rows: Sequence[Sequence[str]]) -> str:
     spread = np.sqrt(sum((float(row[3]) - float(row[2])) ** 2 for row in rows)) / len(rows) / 2
-    return f"{np.mean([float(row[1]) for row in rows]):.1f} ± {spread:.1f}"
+    return f"{_mean_ndcg(rows):.1f} ± {spread:.1f}"
 
 
-def _semantic_overhead(words: Path, meaning: Path) -> str:
-    """Render the table of what meaning adds to the time of a new query."""
+def _mean_ndcg(rows: Sequence[Sequence[str]]) -> float:
+    return float(np.mean([float(row[1]) for row in rows]))
+
+
+def _whole(table: Rows) -> list[str]:
+    """Return the row of the average over all sets."""
+    return next(row for name, row in table.items() if name.startswith("MACRO"))
+
+
+def _measure_overhead(words: Path, meaning: Path) -> dict[str, list[float]]:
+    """Return the time of each query without and with meaning, and the difference, in ms.
+
+    Each query runs for the first time.
+    """
     lines = (SETS / "merged" / "queries.dev.tsv").read_text().splitlines()
     queries = [text for line in lines if len(text := line.split("\t")[1]) <= _LONGEST_QUERY]
     with machine.keep_cores_awake():
@@ -210,17 +295,18 @@ def _semantic_overhead(words: Path, meaning: Path) -> str:
             [_time_query(store, Filters(query=query)) for query in queries]
             for store in map(open_build, (words, meaning))
         )
-    rows = [
-        ("words", without),
-        ("words and meaning", both),
-        ("what meaning adds", np.subtract(both, without)),
-    ]
+    added = np.subtract(both, without).tolist()
+    return {"words": without, "words and meaning": both, "what meaning adds": added}
+
+
+def _overhead_table(times: Mapping[str, Sequence[float]]) -> str:
+    """Render the table of what meaning adds to the time of a new query."""
     head = "| each query for the first time | median | 95th percentile |\n|---|---|---|"
     cells = "\n".join(
-        f"| {name} | {np.percentile(times, 50):.1f} | {np.percentile(times, 95):.1f} |"
-        for name, times in rows
+        f"| {name} | {np.percentile(column, 50):.1f} | {np.percentile(column, 95):.1f} |"
+        for name, column in times.items()
     )
-    about = f"milliseconds in the server, {len(queries):,} queries, 6,904 tools"
+    about = f"milliseconds in the server, {len(times['words']):,} queries, 6,904 tools"
     return f"`make search-bench`, {_today()}: {about}.\n\n{head}\n{cells}"
 
 
@@ -312,6 +398,10 @@ def _format_speed_target(tools: int, kind: str, median: float) -> str:
 
 def _today() -> str:
     return f"{datetime.now(UTC):%Y-%m-%d}"
+
+
+def _read_section(page: Path, mark: str) -> str:
+    return page.read_text().partition(f"<!-- {mark} -->")[2].partition(f"<!-- /{mark} -->")[0]
 
 
 def replace_section(page: Path, mark: str, text: str) -> None:

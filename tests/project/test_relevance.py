@@ -13,6 +13,7 @@ from benchmarks.relevance import (
     load_queries,
     measure_relevance,
 )
+from benchmarks.search import Target
 from toolcatalog.store.open import open_build
 from toolcatalog.store.store import Filters, Store, VersionPins
 
@@ -84,3 +85,11 @@ def test_ndcg() -> None:
     assert compute_ndcg([3, 1], query) == 1
     assert 0 < compute_ndcg([1, 3], query) < 1
     assert compute_ndcg([0] * 10, query) == 0
+
+
+def test_a_target_is_met_as_printed() -> None:
+    """A figure is compared as the table shows it; a time must not be more."""
+    assert Target("nDCG@10", 73.0).is_met(72.96)
+    assert not Target("nDCG@10", 73.0).is_met(72.94)
+    assert Target("ms", 8.0, is_time=True).is_met(8.04)
+    assert not Target("ms", 8.0, is_time=True).is_met(8.06)
