@@ -11,6 +11,8 @@ import numpy as np
 import onnx
 import orjson
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ed25519
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
@@ -27,11 +29,17 @@ from support.profile import example_settings
 from support.server import Server, create_key, start_server
 from toolcatalog.build.pipeline import build
 from toolcatalog.errors import SnapshotError, UsageError
+from toolcatalog.progress import no_progress
+from toolcatalog.publish import trusted_pointers, upload
+from toolcatalog.publish.follower import Follower
+from toolcatalog.publish.object_store import ObjectStorage
+from toolcatalog.publish.signatures import SigningKey, VerifyKeys
 from toolcatalog.search import encoder
 from toolcatalog.search import vectors as search_vectors
 from toolcatalog.search.encoder import DIMENSIONS, ToolText
 from toolcatalog.search.vectors import VectorIndex
 from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot.format import FileInfo
 from toolcatalog.store.open import open_build
 from toolcatalog.store.store import Filters, Store, VersionPins
 
@@ -152,6 +160,72 @@ def test_search_falls_back_to_words_without_the_extra(
     assert not without.has_semantic_search
     for query in ("give the buyer their money back", "create an issue"):
         assert search_slugs(without, query) == search_slugs(plain, query)
+
+
+@pytest.mark.parametrize("is_signed", [False, True])
+def test_model_of_a_store_is_loaded_only_if_it_is_signed(
+    build_store: Path, is_signed: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Native code parses a model: a writer of an unsigned store could attack servers with it."""
+    private, keys = make_keys(tmp_path)
+    storage = ObjectStorage(f"file://{tmp_path / 'store'}")
+    signer = private if is_signed else None
+    upload.upload_snapshot(storage, build_store, 4, no_progress, signer)
+    cache, verify_keys = tmp_path / "cache", keys if is_signed else None
+    follower = Follower(storage.url, cache, keys=verify_keys)
+    follower.poll()
+    assert not follower.last_error
+    store = trusted_pointers.open_verified_build(cache, verify_keys)
+    assert store.has_semantic_search == is_signed
+    assert store.is_model_missing != is_signed
+    # other commands have no key to verify it with
+    assert not open_build(cache).has_semantic_search
+    assert "serve with --verify-key" in caplog.text
+    assert search_slugs(store, "refund")
+
+
+def make_keys(folder: Path) -> tuple[SigningKey, VerifyKeys]:
+    """Both halves of a key."""
+    key = ed25519.Ed25519PrivateKey.generate()
+    private, public = folder / "key.pem", folder / "key.pub.pem"
+    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+    private.write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
+    private.chmod(0o600)
+    info = serialization.PublicFormat.SubjectPublicKeyInfo
+    public.write_bytes(key.public_key().public_bytes(pem, info))
+    return SigningKey(private), VerifyKeys.load(public)
+
+
+def test_snapshot_of_an_older_release_is_searched_by_words(
+    build_store: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It has vectors, and no model for queries."""
+    folder = Path(shutil.copytree(build_store, tmp_path / "build", symlinks=True)) / "current"
+    fields = orjson.loads((folder / snapshot_format.MANIFEST).read_bytes())
+    kept = {path: info for path, info in fields["files"].items() if path not in MODEL_FILES}
+    _, manifest = snapshot_format.seal_manifest(
+        fields["about"],
+        fields["counts"],
+        {path: FileInfo(**info) for path, info in kept.items()},
+    )
+    (folder / snapshot_format.MANIFEST).write_bytes(manifest)
+    store = open_build(tmp_path / "build")
+    assert not store.has_semantic_search
+    assert "Build it again with --semantic" in caplog.text
+
+
+MODEL_FILES = (snapshot_format.MODEL, snapshot_format.TOKENIZER)
+
+
+@pytest.mark.parametrize("path", MODEL_FILES)
+def test_damaged_model_is_found_on_open(path: str, build_store: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(build_store, tmp_path / "build", symlinks=True))
+    file = folder / "current" / path
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(SnapshotError, match=f"damaged .*{path}"):
+        open_build(folder)
 
 
 @pytest.fixture(scope="module")

@@ -434,6 +434,7 @@ def test_invalid_publication_is_refused(
     assert named(follower.cache) == first
     assert parts(follower.cache) == []
     assert sorted(path.name for path in follower.cache.iterdir()) == [
+        ".downloaded",
         ".lock",
         "current",
         "snapshots",

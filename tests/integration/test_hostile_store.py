@@ -219,6 +219,7 @@ def test_large_listings_need_little_memory(
     assert output in error
     assert int(peak) < 400
     assert list_cache(cache) == [
+        ".downloaded",
         ".lock",
         "chunks",
         f"chunks/{store.digest}.json",
@@ -251,7 +252,7 @@ def test_too_large_snapshot_is_not_downloaded(store: Store, tmp_path: Path) -> N
         follower = Follower(store.url, tmp_path / "cache", max_size=max_size)
         follower.poll()
         assert f"and {max_size:,} are allowed: raise --max-snapshot-size" in follower.last_error
-        assert list_cache(follower.cache) == [".lock", "snapshots"]
+        assert list_cache(follower.cache) == [".downloaded", ".lock", "snapshots"]
         for chunk in tmp_path.glob("[0-9a-f]*"):
             chunk.rename(store.folder / "objects" / chunk.name)
     follower = Follower(store.url, tmp_path / "cache", max_size=most)

@@ -10,6 +10,7 @@ from toolcatalog.cli import listeners, options, output, serve_options
 from toolcatalog.cli import mcp as mcp_command
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.storage import FileKeyStorage
+from toolcatalog.search import model_files
 from toolcatalog.server import process, supervisor
 from toolcatalog.server.limits import connection_limit
 from toolcatalog.server.limits.rate_limit import Rate
@@ -184,7 +185,7 @@ def _print_startup(store: Store | None, listener: socket.socket, pages: Path | N
     output.print_message(
         f"Serving {subject} at {listeners.listener_url(listener)} from {origin}. Stop with Ctrl-C."
     )
-    if store and store.is_model_missing:
+    if store and store.is_model_missing and not model_files.has_runtime():
         output.print_message(
             "Searching by words only. To search by meaning too, run `pip install "
             "'toolcatalog[semantic]'`."

@@ -3,6 +3,7 @@
     <cache>/snapshots/<digest>/   as in a build
     <cache>/current               as in a build: a link to the current snapshot
     <cache>/chunks/<digest>.json  the chunks of that snapshot
+    <cache>/.downloaded           tells readers that the snapshots come from a store
     and, with a verify key, the files of `publish.trusted_pointers`
 
 If the store is slow, wrong or unreachable, the local snapshot stays in service. One process at a
@@ -213,6 +214,7 @@ class Follower:
             with files.lock(self.cache / _LOCK_FILE) as is_locked:
                 if is_locked:
                     self._blocked_polls = 0
+                    directory.mark_downloaded(self.cache)
                     self._check_pointer()
                 else:
                     self._record_blocked()

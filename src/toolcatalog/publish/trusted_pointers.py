@@ -120,7 +120,7 @@ def open_verified_build(cache: Path, keys: VerifyKeys | None) -> Store:
     folder = Path(os.path.realpath(cache / "current"))
     if keys and folder.exists():
         require_signature(cache, folder.name, keys)
-    store = store_open.open_snapshot(folder, cache)
+    store = store_open.open_snapshot(folder, cache, is_signed=keys is not None)
     if keys and store.digest != folder.name:
         raise SnapshotError(
             f"The snapshot in {folder} is not the one that its folder is named by: remove it."

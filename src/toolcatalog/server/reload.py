@@ -86,7 +86,8 @@ class SnapshotReloader:
             return
         self._last_seen, self._rejected_at = found, now  # any error leaves it rejected
         try:
-            self._switch(_open_verified(Path(found[0]), self.build))
+            is_signed = self._verify_keys is not None
+            self._switch(_open_verified(Path(found[0]), self.build, is_signed=is_signed))
             self._rejected_at = 0.0
         except SnapshotError as error:
             self.state.observer.counters.count_reload(ok=False)
@@ -122,9 +123,9 @@ class SnapshotReloader:
         )
 
 
-def _open_verified(folder: Path, build: Path) -> Store:
+def _open_verified(folder: Path, build: Path, *, is_signed: bool) -> Store:
     """Open a snapshot and verify all of its bytes. Raises SnapshotError."""
-    store = store_open.open_snapshot(folder, build)
+    store = store_open.open_snapshot(folder, build, is_signed=is_signed)
     if wrong := verify.verify_snapshot(folder):
         faults = "; ".join(wrong[:_MAX_LOGGED_PROBLEMS]) + (
             f"; and {len(wrong) - _MAX_LOGGED_PROBLEMS} more"

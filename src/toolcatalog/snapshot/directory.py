@@ -17,6 +17,7 @@ from toolcatalog.system import file_state, files
 # allows for everyday changes.
 UNLIMITED_LOSS_PERCENT, DEFAULT_MAX_LOSS_PERCENT = 100, 10
 _PARTIAL_SUFFIX = ".part"
+_DOWNLOADED_FILE = ".downloaded"  # marks a folder whose snapshots come from an object store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +106,17 @@ def make_staging_folder(out: Path) -> Path:
     files.remove(folder)
     folder.mkdir(parents=True)
     return folder
+
+
+def mark_downloaded(out: Path) -> None:
+    """Record that the snapshots in a folder come from an object store, and not from a build."""
+    if not (out / _DOWNLOADED_FILE).exists():
+        (out / _DOWNLOADED_FILE).touch()
+
+
+def is_downloaded(snapshot_folder: Path) -> bool:
+    """Return whether a snapshot is in a folder for those from an object store."""
+    return (snapshot_folder.parent.parent / _DOWNLOADED_FILE).exists()
 
 
 def install_snapshot(staging: Path, digest: str, file_infos: Mapping[str, FileInfo]) -> Path:

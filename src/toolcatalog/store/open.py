@@ -1,6 +1,7 @@
 """Open a snapshot: map its files into memory and check them against the manifest."""
 
 import hashlib
+import logging
 import os
 import stat
 import struct
@@ -10,7 +11,7 @@ from pathlib import Path
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, remedy
 from toolcatalog.search import encoder, model_files
 from toolcatalog.search.vectors import QueryEncoder
-from toolcatalog.snapshot import compressed_documents, verify
+from toolcatalog.snapshot import compressed_documents, directory, verify
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.compressed_documents import CompressedDocuments
 from toolcatalog.snapshot.mapped_files import Access, Buffer, map_file
@@ -22,6 +23,7 @@ from toolcatalog.store.store import TABLES, Store
 # Files that have no checksums of their own, so they are read completely at opening.
 _WITHOUT_CHECKSUMS = {snapshot_format.NUMBERS, snapshot_format.COVERS}
 _OF_MEANING = {snapshot_format.VECTORS, snapshot_format.MODEL, snapshot_format.TOKENIZER}
+_log = logging.getLogger("toolcatalog.store")
 
 
 def open_build(build: Path) -> Store:
@@ -34,12 +36,16 @@ def open_build(build: Path) -> Store:
     return open_snapshot(Path(os.path.realpath(build / "current")), build)
 
 
-def open_snapshot(folder: Path, display_folder: Path | None = None) -> Store:
+def open_snapshot(
+    folder: Path, display_folder: Path | None = None, *, is_signed: bool = False
+) -> Store:
     """Open the snapshot in a folder; messages show `display_folder`.
 
-    Raises SnapshotError as `open_build` does.
+    The model of a downloaded snapshot is loaded only if the caller has verified the snapshot's
+    signature: then `is_signed` is true. Raises SnapshotError as `open_build` does.
     """
-    return _open(folder, display_folder or folder, REBUILD_HINT, is_served=True)
+    build = display_folder or folder
+    return _open(folder, build, REBUILD_HINT, is_served=True, is_signed=is_signed)
 
 
 def check_snapshot(folder: Path, display_folder: Path, help: str) -> None:
@@ -50,14 +56,16 @@ def check_snapshot(folder: Path, display_folder: Path, help: str) -> None:
     _open(folder, display_folder, help, is_served=False)
 
 
-def _open(folder: Path, build: Path, help: str, *, is_served: bool) -> Store:
+def _open(
+    folder: Path, build: Path, help: str, *, is_served: bool, is_signed: bool = False
+) -> Store:
     manifest = verify.read_manifest(folder, build, help)
     try:
         data = {
             path: _map_file(folder / path, path, file_info.size)
             for path, file_info in manifest.files.items()
         }
-        has_meaning = is_served and snapshot_format.VECTORS in data and model_files.has_runtime()
+        has_meaning = is_served and _has_usable_model(folder, data, is_signed=is_signed)
         for path in _WITHOUT_CHECKSUMS | (_OF_MEANING if has_meaning else set()):
             if hashlib.sha256(data[path]).hexdigest() != manifest.files[path].sha256:
                 raise _DamagedFile(f"{path} has {verify.WRONG_CONTENT}")
@@ -77,6 +85,28 @@ def _open(folder: Path, build: Path, help: str, *, is_served: bool) -> Store:
         raise SnapshotError(
             f"The manifest of the build in {build} is damaged (it does not name {error}): {help}"
         ) from None
+
+
+def _has_usable_model(folder: Path, data: Mapping[str, Buffer], *, is_signed: bool) -> bool:
+    """Return whether to load the model of a snapshot; log why not if it could be.
+
+    A model is parsed by native code, so anyone who can write to an unsigned store could attack it.
+    """
+    if snapshot_format.VECTORS not in data or not model_files.has_runtime():
+        return False
+    if not data.keys() >= _OF_MEANING:
+        _log.warning(
+            "Searching by words only: the snapshot has no model, as it is of an older release. "
+            "Build it again with --semantic."
+        )
+        return False
+    if directory.is_downloaded(folder) and not is_signed:
+        _log.warning(
+            "Searching by words only: the model of a snapshot from a store is loaded only if it is "
+            "signed. Publish with --sign, and serve with --verify-key."
+        )
+        return False
+    return True
 
 
 # The encoder of the last snapshot with vectors. The next one mostly has the same model, which takes

@@ -423,7 +423,7 @@ class Store:
 
     @property
     def is_model_missing(self) -> bool:
-        """Whether the tools have vectors that cannot be used, as the encoder is not installed."""
+        """Whether the tools have vectors that cannot be used without a model for queries."""
         return self._has_vectors and not self._encode
 
     def encode_query(self, query: str) -> None:
