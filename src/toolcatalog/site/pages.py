@@ -444,7 +444,7 @@ def _host(url: str) -> str:
 
 def _parse_links(text: str) -> list[tuple[str, str]]:
     """Return text and address of each footer link, from lines of `address text`."""
-    pairs = (line.partition(" ") for line in text.splitlines())
+    pairs = (line.partition(" ") for line in text.split("\n"))
     return [(label or address, address) for address, _, label in pairs if address]
 
 

@@ -329,11 +329,11 @@ def test_the_address_of_the_api_in_requests() -> None:
 
 
 def test_footer_links_and_theme() -> None:
-    """Texts and addresses of a catalog's own."""
-    about = {**shown("x").about, "links": "https://a.example Help & more\nhttps://b.example"}
+    """Texts and addresses of a catalog's own; only a line feed separates links."""
+    about = {**shown("x").about, "links": "https://a.example Help & more\nhttps://b.example/\x1cc"}
     html = pages.render_contribute({**about, "headline": "Our tools"}).decode()
     assert '<a href="https://a.example">Help &amp; more</a>' in html
-    assert '<a href="https://b.example">https://b.example</a>' in html
+    assert '<a href="https://b.example/\x1cc">https://b.example/\x1cc</a>' in html
     home = pages.render_home({**about, "headline": "Our tools"}, [], []).decode()
     assert "<h1>Our tools</h1>" in home
 
