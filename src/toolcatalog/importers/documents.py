@@ -126,6 +126,7 @@ def _reject_constant(name: str) -> NoReturn:
 T = TypeVar("T")
 _TYPE_NAMES = {dict: "a mapping", list: "a list", str: "a text", bool: "true or false"}
 _MAX_REFERENCES = 50  # in a chain
+_MAX_REFERENCE_LENGTH = 10_000  # characters; a long one may be parsed at each of its uses
 _SHOWN_LENGTH = 100  # characters of a reference shown in a message
 
 
@@ -253,9 +254,11 @@ def format_reference(pointer: Pointer) -> str:
 def resolve_reference(root: Any, ref: str) -> Any:
     """Return the value that a reference points to.
 
-    Returns None if there is no such value, or if the reference is not local.
+    Returns None if there is no such value, or if the reference is not local or very long.
     """
-    value = root if is_local_reference(ref) else None
+    if len(ref) > _MAX_REFERENCE_LENGTH or not is_local_reference(ref):
+        return None
+    value = root
     for step in parse_reference(ref):
         if isinstance(value, list):
             value = _get_item(value, str(step))

@@ -272,8 +272,9 @@ class Normalizer:
 
         If they contradict each other, the second becomes a branch, which must hold as well.
         """
-        # the properties are copied for each part
-        self.budget -= len(schema.get("properties", ())) // _CHARACTERS_PER_SCHEMA
+        # these lists are copied or compared for each part
+        size = sum(len(schema.get(key, ())) for key in ("properties", "required", "enum"))
+        self.budget -= size // _CHARACTERS_PER_SCHEMA
         merged, conflicts = _merge_keywords(schema, part)
         slot = next((key for key in BRANCHES if key not in schema), None)
         if slot and len(pointer) > 1 and {*conflicts} - {"title"}:

@@ -333,6 +333,21 @@ def test_values_count_towards_the_limit() -> None:
     }
 
 
+def test_merged_lists_count_towards_the_limit() -> None:
+    """A list of choices is compared with that of each part."""
+    choices = [f"choice {number}" for number in range(5_000)]
+    parts: list[Any] = [{"type": "string", "enum": choices}, *[{"enum": ["a"]}] * 1_000]
+    _, losses = convert({"properties": {"p": {"allOf": parts}}}, "input_parameters")
+    assert "what follows the first 20,000 schemas of a definition" in {loss.kind for loss in losses}
+
+
+def test_very_long_reference_is_not_followed() -> None:
+    """It would be parsed again wherever it is used."""
+    name = "a" * 20_000
+    _, losses = described({"$ref": f"#/$defs/{name}"}, {"$defs": {name: PERSON}})
+    assert losses
+
+
 def test_nesting_is_cut_at_the_depth_of_a_file() -> None:
     schema: dict[str, Any] = {"type": "string", "examples": [[[["deep"]]]]}
     for _ in range(40):
