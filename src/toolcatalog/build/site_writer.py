@@ -244,10 +244,11 @@ def _stage_group(
 def _stage_file(site: Path, file: SiteFile, staged_path: str) -> int:
     """Render a file, and write it if it differs from the one in the site; return its size."""
     data, path = file.render(), f"{site}/{file.path}"
-    if files.has_content(path, data):
-        return len(data)
-    if Path(path).is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if os.path.lexists(path):
+        if files.has_content(path, data):
+            return len(data)
+        if Path(path).is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     files.write_new_file(staged_path, data)
     return len(data)
 
