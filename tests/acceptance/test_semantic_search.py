@@ -1,5 +1,6 @@
 """Tests of `search.encoder` and `search.vectors` with the real model."""
 
+import os
 import re
 import shutil
 import sys
@@ -40,7 +41,7 @@ from toolcatalog.search.encoder import DIMENSIONS, ToolText
 from toolcatalog.search.vectors import VectorIndex
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import FileInfo
-from toolcatalog.store.open import open_build
+from toolcatalog.store.open import open_build, open_snapshot
 from toolcatalog.store.store import Filters, Store, VersionPins
 
 LIST = "/api/v3/tools"
@@ -180,7 +181,8 @@ def test_model_of_a_store_is_loaded_only_if_it_is_signed(
     assert store.is_model_missing != is_signed
     # other commands have no key to verify it with
     assert not open_build(cache).has_semantic_search
-    assert "serve with --verify-key" in caplog.text
+    assert not open_snapshot(cache / "current").has_semantic_search
+    assert "only by `serve --verify-key`" in caplog.text
     assert search_slugs(store, "refund")
 
 
@@ -310,7 +312,11 @@ def test_an_unusable_model_is_one_sentence(model_folder: Path, tmp_path: Path) -
     pooled = shutil.copytree(model_folder, tmp_path / "pooled")
     (pooled / "1_Pooling").mkdir()
     (pooled / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": false}')
+    pipe = tmp_path / "pipe"
+    pipe.mkdir()
+    os.mkfifo(pipe / "model.onnx")
     for folder, reason in (
+        (pipe, "model.onnx is not a file"),
         (tmp_path / "missing", "has no model.onnx or onnx/model.onnx"),
         (incomplete, "has no tokenizer.json"),
         (write_model(tmp_path / "wide", 512), "its vectors have 512 numbers, not 384"),

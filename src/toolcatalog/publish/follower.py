@@ -16,6 +16,7 @@ import os
 import random
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -189,6 +190,8 @@ class Follower:
 
     def start(self) -> None:
         """Start to poll in a daemon thread."""
+        with suppress(OSError):  # the first poll reports it
+            self._mark_cache()
         threads.start(threading.Thread(target=self._run, name="following", daemon=True))
 
     def stop(self) -> None:
@@ -210,11 +213,10 @@ class Follower:
         another server on this machine updates the cache has no outcome, unless that takes long.
         """
         try:
-            self.cache.mkdir(parents=True, exist_ok=True)
+            self._mark_cache()
             with files.lock(self.cache / _LOCK_FILE) as is_locked:
                 if is_locked:
                     self._blocked_polls = 0
-                    directory.mark_downloaded(self.cache)
                     self._check_pointer()
                 else:
                     self._record_blocked()
@@ -225,6 +227,11 @@ class Follower:
         except Exception:  # noqa: BLE001 - keep serving; the next poll may succeed
             _log.exception("Following %s failed", self._storage.url)
             self._record_outcome("This is a bug in toolcatalog.")
+
+    def _mark_cache(self) -> None:
+        """Create the cache, marked as one, before anyone opens a snapshot in it."""
+        self.cache.mkdir(parents=True, exist_ok=True)
+        directory.mark_downloaded(self.cache)
 
     def _record_blocked(self) -> None:
         """Count a poll without the lock. Raises StoreError if there were too many in a row."""

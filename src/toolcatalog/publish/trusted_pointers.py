@@ -19,6 +19,7 @@ from toolcatalog.errors import SnapshotError
 from toolcatalog.publish import layout, signatures
 from toolcatalog.publish.layout import InvalidRemoteSnapshot
 from toolcatalog.publish.signatures import SignedStatement, VerifyKeys
+from toolcatalog.snapshot import verify
 from toolcatalog.store import open as store_open
 from toolcatalog.store.store import Store
 from toolcatalog.system import files
@@ -120,12 +121,11 @@ def open_verified_build(cache: Path, keys: VerifyKeys | None) -> Store:
     folder = Path(os.path.realpath(cache / "current"))
     if keys and folder.exists():
         require_signature(cache, folder.name, keys)
-    store = store_open.open_snapshot(folder, cache, is_signed=keys is not None)
-    if keys and store.digest != folder.name:
-        raise SnapshotError(
-            f"The snapshot in {folder} is not the one that its folder is named by: remove it."
-        )
-    return store
+        if verify.read_manifest(folder, cache).digest != folder.name:
+            raise SnapshotError(
+                f"The snapshot in {folder} is not the one that its folder is named by: remove it."
+            )
+    return store_open.open_snapshot(folder, cache, is_signed=keys is not None)
 
 
 def remove_stale_signatures(cache: Path) -> None:

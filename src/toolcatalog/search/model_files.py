@@ -6,6 +6,7 @@ runs: the files are located and compared with the checksums below. A folder has 
 """
 
 import hashlib
+import stat
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -97,8 +98,13 @@ def _read_file(folder: Path, paths: tuple[str, ...]) -> bytes:
     """Return the bytes of the first of these files of a folder that exists."""
     for path in paths:
         try:
-            if (size := (folder / path).stat().st_size) > _MAX_FILE_SIZE:
-                raise UsageError(f"{folder / path} has {size:,} bytes, more than a model may have.")
+            status = (folder / path).stat()
+            if not stat.S_ISREG(status.st_mode):
+                raise UsageError(f"{folder / path} is not a file.")
+            if status.st_size > _MAX_FILE_SIZE:
+                raise UsageError(
+                    f"{folder / path} has {status.st_size:,} bytes, more than a model may have."
+                )
             return (folder / path).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             continue

@@ -116,7 +116,8 @@ def mark_downloaded(out: Path) -> None:
 
 def is_downloaded(snapshot_folder: Path) -> bool:
     """Return whether a snapshot is in a folder for those from an object store."""
-    return (snapshot_folder.parent.parent / _DOWNLOADED_FILE).exists()
+    folder = Path(os.path.realpath(snapshot_folder))  # it may be `current`
+    return (folder.parent.parent / _DOWNLOADED_FILE).exists()
 
 
 def install_snapshot(staging: Path, digest: str, file_infos: Mapping[str, FileInfo]) -> Path:

@@ -102,8 +102,8 @@ def _has_usable_model(folder: Path, data: Mapping[str, Buffer], *, is_signed: bo
         return False
     if directory.is_downloaded(folder) and not is_signed:
         _log.warning(
-            "Searching by words only: the model of a snapshot from a store is loaded only if it is "
-            "signed. Publish with --sign, and serve with --verify-key."
+            "Searching by words only: the model of a snapshot from a store is loaded only by "
+            "`serve --verify-key`, after `publish --sign`."
         )
         return False
     return True
