@@ -66,8 +66,10 @@ NAMES = (
 NAME = NAMES[0]
 WORD = NAME
 URL = "https://evil.example/)](javascript:evil())`{{7*7}}&lt;script&gt;%22%3E%3Cscript%3E"
+# a path cannot have white space, quotes, `<` and `>`
+PATH = "/" + re.sub('[\\s"<>]', "", TEXT)
 PLAIN = {
-    f"/{TEXT}": "/plain",
+    PATH: "/plain",
     TEXT: "plain",
     PROSE: "plain",
     **{name: f"plain{number or ''}" for number, name in enumerate(NAMES)},
@@ -137,7 +139,7 @@ def tool() -> dict[str, Any]:
         },
         "input_parameters": {TEXT[:200]: {**description(), "required": True}},
         "output_parameters": {TEXT[:200]: description()},
-        "source": {"method": "POST", "path": f"/{TEXT}"},
+        "source": {"method": "POST", "path": PATH},
     }
 
 
