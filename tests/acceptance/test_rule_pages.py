@@ -18,8 +18,7 @@ from toolcatalog.cli.main import cli
 from toolcatalog.errors import UsageError
 from toolcatalog.validation import rule_pages
 from toolcatalog.validation.checker import check_folder
-from toolcatalog.validation.severity import DEFAULT_SEVERITIES, SEVERITIES
-from toolcatalog.validation.severity import effective_severity as severity_in_force
+from toolcatalog.validation.severity import DEFAULT_SEVERITIES, SEVERITIES, effective_severity
 
 PAGES = {file.stem: file for file in (Path(rule_pages.__file__).parent / "rulebook").glob("*.md")}
 DOCUMENT = ROOT / "docs" / "reference" / "rules.md"
@@ -64,7 +63,7 @@ def test_page_has_its_sections(rule: str) -> None:
 
 @pytest.mark.parametrize("rule", rule_pages.rule_ids())
 def test_page_has_the_current_severity(rule: str) -> None:
-    assert rule_pages.default_severity(rule) == severity_in_force(rule, {})
+    assert rule_pages.default_severity(rule) == effective_severity(rule, {})
     suffix = "" if rule in DEFAULT_SEVERITIES else " (always)"
     severity = f"Severity: {rule_pages.default_severity(rule)}{suffix}"
     assert severity in rule_pages.load_page(rule).splitlines()

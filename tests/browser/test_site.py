@@ -395,7 +395,7 @@ def test_a_tool_is_printed_on_four_pages_at_most(file_site: str, open_page: Open
 
 
 def test_the_theme_is_remembered_and_there_before_the_page(site: str, open_page: Open) -> None:
-    """System, light, dark: what was chosen is in force on the next page before it has a body."""
+    """System, light, dark: the choice applies to the next page before it has a body."""
     page = open_page(site, "index.html", THEME_AT_BODY)
     root, button = page.locator("html"), page.locator("button.theme")
     light = page.evaluate("getComputedStyle(document.body).backgroundColor")

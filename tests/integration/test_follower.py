@@ -358,7 +358,7 @@ class Published:
         )
 
 
-# what is wrong: how that comes about, and what is said of it
+# by name: how to damage a publication, and a part of the message
 SPOILT: dict[str, tuple[Callable[[Published], object], str]] = {
     "names nothing": (
         lambda it: it.point(layout.render_pointer("0" * 64)),

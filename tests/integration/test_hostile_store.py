@@ -141,7 +141,7 @@ def full_listing(store: Store) -> None:
     huge_listing(store, b"{" + b",".join(entries) + b"}")
 
 
-# what is published, and what is said of it
+# by name: how to publish it, and a part of the message
 HUGE: dict[str, tuple[Callable[[Store], object], str]] = {
     "16 MiB as the listing, 192 times": (
         lambda store: many_times(store, "files.json", 16 * MIB, 192),

@@ -568,7 +568,7 @@ def write(file: Path, text: str) -> None:
 
 
 def mirrored(build: Path, to: Path, now: int = NOW) -> Path:
-    """Bring the mirror to a build: the tree that is in force then."""
+    """Update the mirror to a build; return the current tree."""
     store = open_build(build)
     return to / update_mirror(store, to, make_selection(store, None, ()), now, no_progress).tree
 

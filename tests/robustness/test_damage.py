@@ -47,7 +47,7 @@ class Two(NamedTuple):
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Two:
-    """A build with sessions, credentials and pages; the first snapshot is in force."""
+    """A build with sessions, credentials and pages; the first snapshot is current."""
     folder = tmp_path_factory.mktemp("two")
     catalog = Path(shutil.copytree(GOLDEN / "sessions/catalog", folder / "catalog"))
     first = build(catalog, folder / "build", folder / "site").digest
@@ -348,7 +348,7 @@ def test_damaged_key_file_keeps_the_current_keys(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """In a running server, with one log line; a repaired file is read."""
-    monkeypatch.setattr(api_keys, "_CHECK_INTERVAL", 0.0)  # it looks each time that it is asked
+    monkeypatch.setattr(api_keys, "_CHECK_INTERVAL", 0.0)  # check the file at each request
     file = tmp_path / "keys.json"
     good, _ = api_keys.create(file, "default", None, timedelta(days=90))
     revoked, key = api_keys.create(file, "default", None, None)

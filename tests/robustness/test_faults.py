@@ -46,8 +46,8 @@ def runner() -> Iterator[CommandRunner]:
         yield runner
 
 
-def in_force(out: Path) -> str:
-    """The digest of the snapshot in force, which opens and of which every byte is right."""
+def valid_current_digest(out: Path) -> str:
+    """Return the digest of the current snapshot, which is complete and valid."""
     digest = retention.current_digest(out)
     assert retention.verify_by_digest(out, digest) == []
     assert open_build(out).digest == digest
@@ -111,24 +111,24 @@ def building(tmp_path: Path, runner: CommandRunner) -> Building:
 
 def kill(building: Building, kills: int) -> Iterator[tuple[str, bool]]:
     """Kill builds of one name after another at random moments, every other time the first process
-    alone: which is in force, and if old.
+    alone: which snapshot is current, and whether it is the old one.
     """
     draw, names = random.Random(SEED), cycle(building.clean)  # noqa: S311 - nothing secret
     rename_toolkit(building.catalog, next(names))
     longest = building.finish()
     for number in range(kills):
-        before = in_force(building.out)
+        before = valid_current_digest(building.out)
         name = next(names)
         rename_toolkit(building.catalog, name)
         ended = building.runner.run(
             *building.command, seconds=draw.uniform(0.02, longest), alone=number % 2 == 0
         )
         assert ended.status in (0, -signal.SIGKILL)
-        now = in_force(building.out)
+        now = valid_current_digest(building.out)
         assert now in (before, building.clean[name][0]), f"kill {number} of seed {SEED}"
         yield now, now == before and ended.status != 0
         longest = max(longest / 2, building.finish())  # machines have their moods
-        assert in_force(building.out) == building.clean[name][0], (
+        assert valid_current_digest(building.out) == building.clean[name][0], (
             f"after kill {number} of seed {SEED}"
         )
         assert find_leftovers(building.out.parent) == [], f"after kill {number} of seed {SEED}"
@@ -152,10 +152,11 @@ def test_two_hundred_killed_builds(building: Building, tmp_path: Path) -> None:
             old_count += old
         wait_until(
             lambda: (
-                client.get("/api/v3/tools").headers["x-catalog-snapshot"] == in_force(building.out)
+                client.get("/api/v3/tools").headers["x-catalog-snapshot"]
+                == valid_current_digest(building.out)
             )
         )
-    print(f"seed {SEED}: 200 builds, {old_count} killed before the new snapshot was in force")
+    print(f"seed {SEED}: 200 builds, {old_count} killed before the new snapshot was current")
     assert 20 < old_count <= 200
 
 
@@ -195,7 +196,7 @@ class Given:
                 "--jobs",
                 "2",
             ),
-            "build anew": (
+            "build again": (
                 "build",
                 "--catalog",
                 "catalog",
@@ -208,7 +209,7 @@ class Given:
             ),
             "check --fix": ("check", "--fix", "--catalog", "catalog", "--cache-dir", "build"),
             "keys create": ("keys", "create", "--project", "more", "--keys", "keys.json"),
-            "keys create anew": ("keys", "create", "--project", "more", "--keys", "new/keys.json"),
+            "keys create again": ("keys", "create", "--project", "more", "--keys", "new/keys.json"),
             "keys rotate": ("keys", "rotate", key.id, "--keys", "keys.json"),
             "keys revoke": ("keys", "revoke", key.id, "--keys", "keys.json"),
             "lock": ("lock", self.slug, "--build", "build", "--lock", "agent.lock"),
@@ -352,7 +353,7 @@ def fail(fault_folder: Given, name: str, error: int, at: int, to: Path) -> bool:
             ended, to / "given"
         )
     now = state_of(to / "given")
-    assert in_force(to / "given/build") in (
+    assert valid_current_digest(to / "given/build") in (
         (fault_folder.old, fault_folder.new)
         if name in ("build", "snapshots use")
         else (fault_folder.old,)
@@ -417,10 +418,10 @@ def spread(steps: int, most: int) -> list[int]:
 FAULTS = (errno.ENOSPC, errno.EROFS, errno.EIO)
 COMMANDS = (
     "build",
-    "build anew",
+    "build again",
     "check --fix",
     "keys create",
-    "keys create anew",
+    "keys create again",
     "keys rotate",
     "keys revoke",
     "lock",
@@ -529,7 +530,7 @@ def test_really_full_or_read_only_disk(name: str, fault_folder: Given, tmp_path:
             remount(f"size={(free.f_blocks - free.f_bfree + room) * free.f_frsize}")
             ended = fault_folder.run(name, place)
             remount("size=64m")
-            assert in_force(place / "given/build") in (
+            assert valid_current_digest(place / "given/build") in (
                 (fault_folder.old, fault_folder.new)
                 if name in ("build", "snapshots use")
                 else (fault_folder.old,)

@@ -1,5 +1,5 @@
-"""The room `api.operations`: any list question, asked with any key, is answered as a model in
-ten lines says, page by page.
+"""Tests of `api.operations`: the pages of any list request, with any key, equal those of a simple
+model.
 """
 
 import base64
@@ -302,7 +302,7 @@ def test_tools_by_name(
     limit: int,
     answering: Answering,
 ) -> None:
-    """Slugs are answered in the order in which they are named, each once, in the version in force;
+    """Slugs are answered in the order in which they are named, each once, at its effective version;
     unknown and hidden ones are left out.
     """
     slugs = [*dict.fromkeys(f"KIT{number % 3}_{number}" for number in numbers)]
@@ -313,7 +313,7 @@ def test_tools_by_name(
             one
             for one in answering.every
             if one["slug"] == slug
-            and in_force(one, pins.get(slug.partition("_")[0].lower()) or everywhere)
+            and is_effective(one, pins.get(slug.partition("_")[0].lower()) or everywhere)
         ][-1:]
         for slug in slugs
         if seen is None or slug.partition("_")[0].lower() in seen
@@ -332,7 +332,7 @@ def test_tools_by_name(
     assert answer["total_items"] == len(wanted)
 
 
-def in_force(one: dict[str, Any], at: str | None) -> bool:
+def is_effective(one: dict[str, Any], at: str | None) -> bool:
     return at in (None, "latest") or one["version"] <= str(at)
 
 

@@ -1,5 +1,6 @@
-"""The pages about all of a catalog are made while its tools go by: all of these are told of, and
-few are held at once.
+"""Tests of `build.site_overview`: pages about the whole catalog list all tools.
+
+Few tools are in memory at once.
 """
 
 import gc

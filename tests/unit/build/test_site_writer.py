@@ -206,8 +206,8 @@ def test_pages_that_are_too_large_leave_the_site_as_it_was(
 
 
 def test_every_file_is_listed_before_it_is_written(shipped_build: Path, tmp_path: Path) -> None:
-    """Which files there will be is told without making any: by counts, and by labels of the
-    versions in force and of no others.
+    """The paths are known without rendering: from counts, and from the labels of effective
+    versions.
     """
     seen_to_be_listed(shipped_build.parent / "site")
     catalog, out, made = (

@@ -96,11 +96,11 @@ CHOICES: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["CHAT_POST", "CHAT_READ", "MAIL_LIST"],
     ),
     "an auth config without limits": ({"auth_configs": {"mail": "ac_all"}}, ALL),
-    "scopes of the version in force": (
+    "scopes of the effective version": (
         {"auth_configs": {"mail": "ac_send"}, "toolkit_versions": {"mail": "20250101_00"}},
         ALL,
     ),
-    "tags of the version in force": (
+    "tags of the effective version": (
         {"tags": enable("important"), "toolkit_versions": {"mail": "20250101_00"}},
         ["MAIL_SEND"],
     ),

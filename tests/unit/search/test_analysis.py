@@ -1,4 +1,4 @@
-"""The room `analysis`: what a word is, and what it becomes."""
+"""Tests of `search.analysis`: texts to terms."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""The room `search.explain`: what it says adds up to what the ranking has found."""
+"""Tests of `search.explain`: explanations add up to the scores of the ranking."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def store(shipped_build: Path) -> Store:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_the_parts_make_up_the_whole(store: Store, query: str) -> None:
+def test_parts_add_up_to_the_score(store: Store, query: str) -> None:
     """The points of fields are those of their term, and the parts of the score those by which the
     best tools are ordered.
     """
@@ -57,7 +57,7 @@ def test_the_parts_make_up_the_whole(store: Store, query: str) -> None:
     )
 
 
-def test_what_was_typed_is_said(store: Store) -> None:
+def test_bonus_of_slugs_and_names(store: Store) -> None:
     """A slug, the beginning of one, and a name lift a tool, in this order."""
     lifts = []
     for query in ("GMAIL_SEND_EMAIL", "GMAIL_SEND_EM", "Send an email", "send email to"):

@@ -1,5 +1,5 @@
-"""The rooms `search.term_counts` and `search.index_writer`: what terms tell of tools, held against
-the formulas of docs/explanation/search.md worked out one by one.
+"""Tests of `search.term_counts` and `search.index_writer`: the values of terms are those of the
+formulas in docs/explanation/search.md.
 """
 
 import math

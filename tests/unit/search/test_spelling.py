@@ -1,4 +1,4 @@
-"""The room `search.analysis`: what differs by a letter."""
+"""Tests of `search.analysis`: words that differ by a letter."""
 
 from hypothesis import given
 from hypothesis import strategies as st

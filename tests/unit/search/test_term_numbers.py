@@ -1,5 +1,6 @@
-"""The room `search.index_writer`: the numbers of words come back from one build to the next, or not
-at all, and no number is seen in an index.
+"""Tests of `search.index_writer`: term numbers that are stored between builds.
+
+An index does not depend on them.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""The room `search.topk`: the few that are wanted are those that sorting everything would give."""
+"""Tests of `search.topk`: the results are those of sorting everything."""
 
 import numpy as np
 from hypothesis import given

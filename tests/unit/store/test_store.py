@@ -404,7 +404,7 @@ def test_another_format_is_not_damage(copy: Path) -> None:
 
 
 def test_a_file_that_the_manifest_does_not_list_changes_nothing(copy: Path) -> None:
-    """What lies beside the snapshot's files, such as a note of a person, is not read."""
+    """Other files next to those of the snapshot, such as notes, are not read."""
     (copy / "current/toolkits/NOTE.txt").write_text("mine")
     assert isinstance(open_build(copy), Store)
 
@@ -619,11 +619,11 @@ def test_toolkits_at_versions(pins: VersionPins, expected: list[str], store: Sto
         (Filters(query="???"), NEWEST, []),
     ],
 )
-def test_filters_look_at_the_version_in_force(
+def test_filters_apply_to_the_effective_version(
     filters: Filters, pins: VersionPins, expected: list[str], store: Store
 ) -> None:
-    """Each filter by itself, also where the newest version of a tool passes it and the one in force
-    does not, or the other way round.
+    """Each filter by itself, also where only one of the newest and the effective version of a tool
+    passes it.
     """
     assert found(store, filters, pins) == expected
 
@@ -701,9 +701,9 @@ def test_a_word_asked_twice_counts_once(store: Store) -> None:
     assert scores.max() > 0
 
 
-def test_named_keeps_the_order_asked_for(store: Store) -> None:
-    """By slug: in the order asked for, in force under the pins; unknown tools, unseen ones and
-    those not there yet are left out.
+def test_slugs_keep_the_requested_order(store: Store) -> None:
+    """By slug: in the requested order, at the effective versions; unknown and hidden tools, and
+    those that did not exist yet, are left out.
     """
     slugs = ["NOTES_SEARCH", "NOPE", "CLOCK_NOW", "NOTES_CREATE"]
     now = ["NOTES_SEARCH@20250601_00", "CLOCK_NOW@20250601_00", "NOTES_CREATE@99999999_99"]
@@ -956,7 +956,7 @@ def test_pages_by_relevance(descending: bool, mixed: tuple[Store, list[dict[str,
     ),
     toolkits=st.none() | st.lists(st.sampled_from(["kit0", "kit1", "kit3", "nope"]), unique=True),
 )
-def test_versions_in_force_of_any_pins(
+def test_effective_versions_of_any_pins(
     everywhere: str | None,
     pinned: dict[str, str | None],
     toolkits: list[str] | None,
@@ -964,18 +964,18 @@ def test_versions_in_force_of_any_pins(
 ) -> None:
     """Of each tool the newest version that is not newer than its pin, whatever is pinned."""
     store, all_values = mixed
-    in_force: dict[str, int] = {}
+    effective: dict[str, int] = {}
     for number, document in enumerate(all_values):
         toolkit = document["toolkit"]["slug"]
         index = pinned.get(toolkit, everywhere)
         if (index is None or document["version"] <= index) and (
             toolkits is None or toolkit in toolkits
         ):
-            in_force[document["slug"]] = number
+            effective[document["slug"]] = number
     result = store.search(
         Filters(toolkits=toolkits), VersionPins(default=everywhere, toolkits=pinned)
     )
-    assert [*result.tool_ids] == sorted(in_force.values())
+    assert [*result.tool_ids] == sorted(effective.values())
 
 
 def test_an_empty_catalog_is_served(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def test_hidden_problems_are_fixed_in_the_same_run(tmp_path: Path) -> None:
 FIXABLE = [case for case in ALL if (case / "catalog").exists()]
 
 
-def mended(root: Path, path: str) -> bytes:
+def fixed_file(root: Path, path: str) -> bytes:
     """Return a file of a catalog after one run of `check --fix`."""
 
     def look(data: bytes) -> list[Problem]:
@@ -165,9 +165,9 @@ def mended(root: Path, path: str) -> bytes:
 
 def twice(root: Path, path: str) -> tuple[bytes, bytes]:
     """Return a file of a catalog after one and after two runs."""
-    once = mended(root, path)
+    once = fixed_file(root, path)
     (root / path).write_bytes(once)
-    return once, mended(root, path)
+    return once, fixed_file(root, path)
 
 
 @pytest.mark.parametrize("rule", sorted({case.parent.name for case in FIXABLE}))
