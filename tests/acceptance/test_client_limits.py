@@ -346,6 +346,25 @@ def test_unread_body_is_discarded_up_to_a_limit(shipped: Server) -> None:
             send_forever(connection, chunk)
 
 
+@pytest.mark.parametrize("packets", [1, 2])
+def test_trailers_are_ignored(shipped: Server, packets: int) -> None:
+    """They are no headers: no limit of the head applies to them, and no proxy replaces them."""
+    body = b"0\r\n"
+    headers = "x-api-key-is-missing: 1", "Transfer-Encoding: chunked", "Connection: close"
+    head = request(shipped, "/api/v3/tools", *headers)
+    trailers = f"X-API-Key: {shipped.key}\r\nX-Request-Id: from-a-trailer\r\n".encode()
+    trailers += b"".join(b"x%d:\r\n" % number for number in range(1000))
+    with connected(shipped) as connection:
+        if packets == 2:
+            connection.sendall(head + body)
+            connection.sendall(trailers + b"\r\n")
+        else:
+            connection.sendall(head + body + trailers + b"\r\n")
+        result = b"".join(iter(lambda: connection.recv(100_000), b""))
+    assert result.startswith(b"HTTP/1.1 401 ")
+    assert b"from-a-trailer" not in result
+
+
 def test_invalid_http_gets_an_error_response(shipped: Server) -> None:
     with connected(shipped) as connection:
         connection.sendall(b"\x16\x03\x01\x02\x00\x01")

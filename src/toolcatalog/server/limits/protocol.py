@@ -78,6 +78,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._active_cycle: Any = None  # the running request; `cycle` is the newest one
         self._has_large_packet = False  # whether the packet being read may contain a large head
         self._refusal: ErrorDetail | None = None  # why the head being read is refused
+        self._is_head_complete = False  # whether the fields that follow are trailers
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as uvicorn
         """Start the periodic check; reject the connection if the limit is reached."""
@@ -121,6 +122,16 @@ class LimitedProtocol(HttpToolsProtocol):
         if len(self.url) > _MAX_PATH_SIZE:
             self.url = _cut_path(self.url)
 
+    def on_message_begin(self) -> None:
+        """Begin a request."""
+        self._is_head_complete = False
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Collect a header field; trailers of a chunked body are ignored (RFC 9110, 6.5.1)."""
+        if not self._is_head_complete:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """Start the request, unless its head is too large or does not have one `Host`.
 
@@ -129,6 +140,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refusal = self._check_head()
         if self._refusal:
             raise ValueError(self._refusal.message)
+        self._is_head_complete = True
         super().on_headers_complete()
 
     def _check_head(self) -> ErrorDetail | None:
