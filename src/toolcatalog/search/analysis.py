@@ -64,6 +64,11 @@ FILLER_WORDS = frozenset(  # common in requests, with little meaning
 )
 
 
+_WORD_CACHE_SIZE = 1 << 16  # pieces; each takes some hundred bytes
+_MAX_CACHED_WORDS = 2  # of a piece: nearly all are one word
+_MAX_MARK_TABLE_SIZE = 1 << 13  # code points
+
+
 class Word(NamedTuple):
     """A word, folded to lower case, and its term."""
 
@@ -87,11 +92,25 @@ def split_pieces(text: str) -> list[str]:
     return text.translate(_ASCII_SEPARATOR_TABLE).split() if text.isascii() else split_runs(text)
 
 
-@lru_cache(maxsize=1 << 16)
 def words_in_piece(piece: str) -> tuple[Word, ...]:
-    """Return the words of a run or piece of a text, without stop words."""
+    """Return the words of a run or piece of a text, without stop words.
+
+    Only short pieces of few words are cached, since a client may send any number of others.
+    """
+    words = _cached_words.get(piece)
+    if words is not None:
+        return words
     if len(piece) > _MAX_WORD_LENGTH:
         return _words_of_long(piece)
+    words = _analyze_piece(piece)
+    if len(words) <= _MAX_CACHED_WORDS:
+        if len(_cached_words) >= _WORD_CACHE_SIZE:
+            _cached_words.clear()
+        _cached_words[piece] = words
+    return words
+
+
+def _analyze_piece(piece: str) -> tuple[Word, ...]:
     return tuple(
         Word(spelling, stem(spelling))
         for run in split_runs(piece)
@@ -123,16 +142,12 @@ def terms_in_piece(piece: str) -> tuple[str, ...]:
     return tuple(word.term for word in words_in_piece(piece))
 
 
-def extract_words(text: str) -> list[Word]:
-    """Return the words of a text in order, without stop words.
+_cached_words: dict[str, tuple[Word, ...]] = {}
 
-    Only short runs are cached, since a client may send any number of long ones.
-    """
-    return [
-        word
-        for run in split_runs(text)
-        for word in (words_in_piece(run) if len(run) <= _MAX_WORD_LENGTH else _words_of_long(run))
-    ]
+
+def extract_words(text: str) -> list[Word]:
+    """Return the words of a text in order, without stop words."""
+    return [word for run in split_runs(text) for word in words_in_piece(run)]
 
 
 def extract_spellings(text: str) -> list[str]:
@@ -180,10 +195,12 @@ def _normalize(text: str) -> str:
 class _MarkTable(dict[int, int | None]):
     """A table for `str.translate` that deletes combining marks, and what consists of them.
 
-    It is filled on demand.
+    It is filled on demand, and cleared when it is large.
     """
 
     def __missing__(self, char: int) -> int | None:
+        if len(self) >= _MAX_MARK_TABLE_SIZE:
+            self.clear()
         decomposed = unicodedata.normalize("NFKD", chr(char))
         self[char] = None if all(map(unicodedata.combining, decomposed)) else char
         return self[char]

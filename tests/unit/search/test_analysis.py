@@ -72,12 +72,21 @@ def test_each_different_word_of_a_long_piece_is_read_once() -> None:
     assert len({*map(id, result)}) == 2
 
 
-def test_long_runs_of_a_query_are_not_remembered() -> None:
-    """What a client makes up is not kept once it has been read; short words are."""
-    analysis.extract_words("mail " + "\u6771\u4eac" * 50)
-    previous = analysis.words_in_piece.cache_info().currsize
-    analysis.extract_words("mail " + "\u4eac\u6771" * 50 + " " + "x" * 65)
-    assert analysis.words_in_piece.cache_info().currsize == previous
+def test_long_runs_and_runs_of_many_words_are_not_cached() -> None:
+    """A client could fill the memory with them."""
+    analysis.extract_words("mail openIssues")
+    assert {"mail", "openIssues"} <= analysis._cached_words.keys()
+    runs = ["\u4eac\u6771" * 50, "\u4eac\u6771" * 20, "x" * 65, "aBcDeFgH"]
+    analysis.extract_words(" ".join(runs))
+    assert analysis._cached_words.keys().isdisjoint(runs)
+
+
+def test_caches_have_a_maximum_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analysis, "_WORD_CACHE_SIZE", 100)
+    analysis.extract_words(" ".join(f"word{number}" for number in range(1000)))
+    assert len(analysis._cached_words) <= 100
+    analysis.split_runs("".join(map(chr, range(0x4E00, 0x9FFF))))
+    assert len(analysis._MARK_TABLE) <= analysis._MAX_MARK_TABLE_SIZE
 
 
 def test_the_parts_of_a_query_cost_as_much_as_it_is_long() -> None:
