@@ -232,6 +232,22 @@ def test_growing_scopes_are_always_reported(
     assert problems(catalog, capsys) == [("scopes-grow", "warning", path)]
 
 
+def test_comment_accepts_only_the_scopes_of_its_version(
+    catalog: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """One finding names all new scopes, at the first of them."""
+    scopes = f"scopes:\n- read\n- write  {IGNORE.format('scopes-grow')}"
+    grown = text().replace("scopes: [read]", scopes)
+    write_tool(catalog, "A_DO", "20250201_00", grown)
+    write_tool(catalog, "A_DO", "20250301_00", text())
+    commit(tmp_path)
+    path = "toolkits/a/A_DO/20250401_00.yaml"
+    write_tool(catalog, "A_DO", "20250401_00", grown)
+    assert problems(catalog, capsys) == []
+    write_tool(catalog, "A_DO", "20250401_00", grown.replace(scopes, f"{scopes}\n- admin"))
+    assert problems(catalog, capsys) == [("scopes-grow", "warning", path)]
+
+
 @pytest.mark.parametrize("how", ["comment", "severity"])
 def test_change_cannot_suppress_history_errors(
     catalog: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, how: str

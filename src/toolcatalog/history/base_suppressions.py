@@ -33,6 +33,9 @@ PROTECTABLE_RULES = SECURITY_RULES | _HISTORY_RULES  # history rules if the base
 _LEVELS = (*severity.SEVERITIES, "off")  # the strictest first
 
 
+_LIST_RULES = frozenset(["scopes-grow"])  # rules with one finding for several items of a list
+
+
 class _ParsedFile(NamedTuple):
     """A file's syntax tree, value, suppressions and lines.
 
@@ -226,9 +229,9 @@ def _is_suppressed_in_base(
         return False
     if finding.rule not in SECURITY_RULES:
         return path == finding.path
-    return _value_at(base_file.value, finding.pointer) == _value_at(
-        current_file.value, finding.pointer
-    )
+    # a finding about several items is at the first one
+    pointer = finding.pointer[:1] if finding.rule in _LIST_RULES else finding.pointer
+    return _value_at(base_file.value, pointer) == _value_at(current_file.value, pointer)
 
 
 def _value_at(value: Any, pointer: Pointer) -> tuple[int, bytes]:
