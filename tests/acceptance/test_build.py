@@ -869,6 +869,7 @@ def test_size_of_toolkit_indexes_is_limited(
     with pytest.raises(UsageError, match="kit1 is the last of them, with 10 versions and 12 tool"):
         build(root, tmp_path / "build", None)
     assert (tmp_path / "build/current").readlink() == current
+    assert [path.name for path in (tmp_path / "build/snapshots").iterdir()] == [current.name]
 
 
 def test_unused_site_folder_is_removed(catalog: Path, out: Path, site: Path) -> None:

@@ -78,11 +78,12 @@ def rebuild_catalog(
         changes.cache_entries.clear()  # the same, which the caller keeps alive
         release_free_memory()
     if index:
-        writer = _write_documents(context, catalog, index)
-        # while the text index is written
-        staged_site = _stage_site(context, catalog, changes, writer.folder)
-        writer.write_compressed_documents(out / "current")
-        digest = _finish_snapshot(writer, catalog, index)
+        with directory.staging_folder(out) as folder:
+            writer = _write_documents(context, catalog, index, folder)
+            # while the text index is written
+            staged_site = _stage_site(context, catalog, changes, folder)
+            writer.write_compressed_documents(out / "current")
+            digest = _finish_snapshot(writer, catalog, index)
     else:
         digest = previous.digest
         staged_site = _stage_site(context, catalog, changes, out / "snapshots" / digest)
@@ -192,11 +193,11 @@ def _is_large(catalog: ValidCatalog) -> bool:
 
 
 def _write_documents(
-    context: BuildContext, catalog: ValidCatalog, index: TextIndexBuild
+    context: BuildContext, catalog: ValidCatalog, index: TextIndexBuild, folder: Path
 ) -> SnapshotWriter:
-    """Start a new snapshot, and write everything but the text index."""
+    """Start a new snapshot in a folder, and write everything but the text index."""
     index.start()
-    writer = SnapshotWriter(directory.make_staging_folder(context.paths.out), catalog.contents)
+    writer = SnapshotWriter(folder, catalog.contents)
     with context.progress("Writing the snapshot", len(catalog.batches)) as advance:
         compiled = (
             compiler.load_or_compile(batch, "facts", "newest", "older", "rows")

@@ -1,7 +1,8 @@
 """The snapshots directory: put a snapshot in place atomically and switch `current` to it."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,12 +101,18 @@ def _count_current_tools(out: Path) -> int:
         return 0
 
 
-def make_staging_folder(out: Path) -> Path:
-    """Create an empty folder for a new snapshot."""
+@contextmanager
+def staging_folder(out: Path) -> Iterator[Path]:
+    """Create an empty folder for a new snapshot; after an error it is removed."""
     folder = out / "snapshots" / f"new{_PARTIAL_SUFFIX}"
     files.remove(folder)
     folder.mkdir(parents=True)
-    return folder
+    try:
+        yield folder
+    except BaseException:
+        with suppress(OSError):
+            files.remove(folder)
+        raise
 
 
 def mark_downloaded(out: Path) -> None:
