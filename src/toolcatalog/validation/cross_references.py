@@ -36,7 +36,9 @@ _HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?(?::[0-9]{1,5})?")
 _PORT = re.compile(r":[0-9]*\Z")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")  # of an IPv4 address
 _MAX_VERSIONS = 500  # of a tool
-_MAX_SESSION_SIZE = 512 << 20  # bytes of the meta tools of all sessions
+# bytes of the meta tools of all sessions, and of each
+_MAX_SESSIONS_SIZE, _MAX_SESSION_SIZE = 512 << 20, 64 << 20
+_MAX_LINKS_SIZE = 2_000  # characters of all links at the end of each page
 _MAX_LISTED_NAMES = 10  # names that a message lists
 
 Rule = Callable[[Catalog], Iterator[Finding]]
@@ -195,6 +197,20 @@ def check_mcp_servers(catalog: Catalog) -> Iterator[Finding]:
 
 
 _BASE_URLS = ("home", "repository", "api")
+
+
+def check_links(catalog: Catalog) -> Iterator[Finding]:
+    """The links at the end of each page are short, since a site has very many pages."""
+    size = sum(len(text) + len(address) for text, address in catalog.about.links.items())
+    if size > _MAX_LINKS_SIZE:
+        yield Finding(
+            path="catalog.yaml",
+            pointer=("links",),
+            rule="too-many",
+            message=f"the links have {size:,} characters",
+            expected=f"at most {_MAX_LINKS_SIZE:,} in texts and addresses",
+            help="shorten the links, or remove some",
+        )
 
 
 def check_urls(catalog: Catalog) -> Iterator[Finding]:
@@ -440,7 +456,7 @@ def check_version_counts(catalog: Catalog) -> Iterator[Finding]:
 def check_session_contents(catalog: Catalog) -> Iterator[Finding]:
     """A session has at least one tool; with none, its meta tools would offer an empty choice.
 
-    All sessions together have at most 512 MiB of meta tools.
+    All sessions together have at most 512 MiB of meta tools, and each at most 64 MiB.
     """
     sizes = {tool.slug: _measure_meta_tool(catalog, tool) for tool in catalog.meta_tools}
     total = 0
@@ -458,16 +474,26 @@ def check_session_contents(catalog: Catalog) -> Iterator[Finding]:
             continue
         values = sessions.placeholder_values(catalog, session, tools)
         value_sizes = {name: len(encoding.dump_json(value)) for name, value in values.items()}
+        session_size = 0
         for meta_tool in sessions.select_meta_tools(catalog, session):
             size, placeholders = sizes[meta_tool.slug]
-            total += size
-            total += sum(count * value_sizes[name] for name, count in placeholders.items())
-        if total > _MAX_SESSION_SIZE:
+            session_size += size
+            session_size += sum(count * value_sizes[name] for name, count in placeholders.items())
+        total += session_size
+        if session_size > _MAX_SESSION_SIZE:
+            yield Finding(
+                path=session.path,
+                rule="too-many",
+                message=f"the session has {session_size >> 20:,} MiB of meta tools",
+                expected=f"at most {_MAX_SESSION_SIZE >> 20} MiB",
+                help="shorten the meta tools",
+            )
+        if total > _MAX_SESSIONS_SIZE:
             yield Finding(
                 path=session.path,
                 rule="too-many",
                 message=f"the sessions up to this one have {total >> 20:,} MiB of meta tools",
-                expected=f"at most {_MAX_SESSION_SIZE >> 20} MiB in all sessions",
+                expected=f"at most {_MAX_SESSIONS_SIZE >> 20} MiB in all sessions",
                 help="shorten the meta tools, or remove sessions",
             )
             return
@@ -502,6 +528,7 @@ REFERENCE_RULES: tuple[Rule, ...] = (
     check_reserved_toolkit,
     check_unique_slugs,
     check_unique_ids,
+    check_links,
     check_urls,
     check_mcp_servers,
     check_replacements,

@@ -238,6 +238,30 @@ def test_meta_tools_of_all_sessions_are_limited() -> None:
         assert [*check_session_contents(few)] == []
 
 
+def test_meta_tools_of_a_session_are_limited() -> None:
+    """A server sends them in one answer."""
+    meta_tools = tuple(
+        make_meta_tool(f"FIND_{number}", description="x" * 700_000) for number in range(100)
+    )
+    catalog = make_catalog(
+        make_tool("MAIL_SEND"), meta_tools=meta_tools, sessions=(make_session(),)
+    )
+    (finding,) = check_session_contents(catalog)
+    assert (finding.message, finding.expected) == (
+        "the session has 66 MiB of meta tools",
+        "at most 64 MiB",
+    )
+
+
+@pytest.mark.parametrize(("size", "is_reported"), [(100, False), (1900, True)])
+def test_links_at_the_end_of_pages_are_limited(size: int, is_reported: bool) -> None:
+    """They are repeated on each page of a site."""
+    links = {"Help": "https://a.example/" + "a" * size, "x" * 100: "https://b.example"}
+    catalog = make_catalog(make_tool("MAIL_SEND"))
+    limited = replace(catalog, about=replace(catalog.about, links=links))
+    assert check(limited) == ["catalog.yaml too-many"] * is_reported
+
+
 def test_session_with_unknown_names_is_not_also_empty() -> None:
     """One problem for one mistake."""
     sessions = (
