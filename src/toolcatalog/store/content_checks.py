@@ -7,7 +7,6 @@ read later without surprises: an entry takes little memory, and every number is 
 """
 
 import hashlib
-import math
 from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import pairwise
@@ -29,7 +28,10 @@ from toolcatalog.snapshot.mapped_files import Buffer
 from toolcatalog.snapshot.tables import Table
 from toolcatalog.versions import PATTERN as VERSION
 
-_MAX_SESSION_SIZE = 1 << 29  # bytes, as `check` accepts for all sessions together
+# bytes, as `check` accepts for all sessions together, and for each, with its frame
+_MAX_SESSIONS_SIZE, _MAX_SESSION_SIZE = 1 << 29, (1 << 26) + (1 << 20)
+_MAX_DOCUMENT_SIZE = 1 << 22  # bytes; the file of a tool has at most 1 MiB and 20,000 values
+_IDF_RANGE = 1e-9, 32.0  # of builds with up to some billion tools
 _MAX_ENTRY_SIZES = {  # bytes; what a build writes is much smaller
     snapshot_format.TOOLS: 1 << 16,
     snapshot_format.SETS: 1 << 26,
@@ -104,25 +106,33 @@ def check_contents(data: Mapping[str, Buffer], tables: Mapping[str, Table]) -> N
     _check_documents(memoryview(data[snapshot_format.DOCUMENTS]), columns)
     words = tables[snapshot_format.WORDS]
     posting_count = len(data[snapshot_format.POSTINGS])
+    tool_check = _ToolCheck(version_count)
     checks: Mapping[str, Callable[[str, bytes], bool]] = {
-        snapshot_format.TOOLS: _ToolCheck(version_count),
-        snapshot_format.FACTS: _is_fact,
+        snapshot_format.TOOLS: tool_check,
+        snapshot_format.FACTS: _FactCheck(),
         snapshot_format.SETS: lambda _, entry: _is_set(entry, version_count),
         snapshot_format.WORDS: _TermCheck(len(words), version_count, posting_count),
         snapshot_format.VOCABULARIES: lambda _, entry: _is_vocabulary(entry, len(words)),
     }
     for path, table in tables.items():
         _check_entries(path, table, checks[path])
+    if not tool_check.is_order(columns["number"], columns["place"]):
+        raise _not_as_built(snapshot_format.NUMBERS, 0)
     _check_index(TextIndex(words, data, version_count), data)
 
 
 def _check_documents(data: memoryview, columns: Mapping[str, NDArray[Any]]) -> None:
-    """Raise SnapshotError if a document does not have its tag, which its ETag is made from."""
+    """Raise SnapshotError if a document is very large, or does not have its tag.
+
+    Its ETag is made from the tag.
+    """
     offsets, tags = columns["offset"].tolist(), columns["tag"].tobytes()
     if offsets[-1] > len(data):
         raise _not_as_built(snapshot_format.DOCUMENTS, 0)
     size = snapshot_format.TAG_SIZE
     for index, (start, end) in enumerate(pairwise(offsets)):
+        if end - start > _MAX_DOCUMENT_SIZE:
+            raise _not_as_built(snapshot_format.DOCUMENTS, index)
         tag = hashlib.sha256(data[start : end - 1]).digest()[:size]
         if tag != tags[index * size : (index + 1) * size]:
             raise _not_as_built(snapshot_format.DOCUMENTS, index)
@@ -166,6 +176,7 @@ class _ToolCheck:
 
     def __init__(self, version_count: int) -> None:
         self._next_id, self._version_count = 0, version_count
+        self._newest_ids: list[int] = []
 
     def __call__(self, slug: str, entry: bytes) -> bool:
         first_id, value = int.from_bytes(entry[:4], "little"), orjson.loads(entry[4:])
@@ -173,6 +184,7 @@ class _ToolCheck:
             return False
         toolkit, versions = value
         self._next_id += len(versions)
+        self._newest_ids.append(self._next_id - 1)
         return (
             self._next_id <= self._version_count
             and all(older < newer for older, newer in pairwise(versions))
@@ -180,9 +192,33 @@ class _ToolCheck:
             and _is_toolkit(toolkit)
         )
 
+    def is_order(self, numbers: NDArray[Any], places: NDArray[Any]) -> bool:
+        """Return whether `numbers` are all ids, the newest of each tool first, and `places` theirs.
+
+        Call it after all tools.
+        """
+        count = len(self._newest_ids)
+        return (
+            self._next_id == self._version_count == len(numbers)
+            and np.array_equal(numbers[:count], self._newest_ids)
+            and np.array_equal(places.take(numbers, mode="clip"), np.arange(len(numbers)))
+        )
+
 
 def _is_toolkit(slug: str) -> bool:
     return names.is_valid(names.TOOLKIT_SLUG, slug)
+
+
+class _FactCheck:
+    """Checks facts; all sessions together have a maximum size."""
+
+    def __init__(self) -> None:
+        self._sessions_size = 0
+
+    def __call__(self, name: str, entry: bytes) -> bool:
+        if name.startswith("session "):
+            self._sessions_size += len(entry)
+        return self._sessions_size <= _MAX_SESSIONS_SIZE and _is_fact(name, entry)
 
 
 def _is_fact(name: str, entry: bytes) -> bool:
@@ -239,8 +275,7 @@ class _TermCheck:
             and (not related_count or related.max() < self._term_count)
             and 0 < document_frequency <= self._version_count
             and start + size <= self._postings_size
-            and math.isfinite(idf)
-            and idf > 0
+            and _IDF_RANGE[0] <= idf <= _IDF_RANGE[1]
         )
 
 

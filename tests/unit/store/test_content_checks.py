@@ -1,5 +1,6 @@
 """Content checks of a downloaded snapshot: what no build writes is refused."""
 
+import hashlib
 import struct
 import zlib
 from collections.abc import Callable, Mapping
@@ -52,6 +53,10 @@ def check(files: Mapping[str, bytes]) -> None:
 
 def test_a_snapshot_of_a_build_passes(snapshot: Mapping[str, bytes]) -> None:
     check(snapshot)
+
+
+def make_session(size: int) -> bytes:
+    return b'["p",[]]\n{"items":[' + b" " * size + b"]}"
 
 
 def set_first(entries: Entries, value: bytes) -> None:
@@ -126,11 +131,25 @@ CHANGES: list[tuple[str, str, Callable[[Entries], Any]]] = [
         FACTS,
         lambda entries: entries.update({"toolkit alpha": b"[" + b"[]," * (5 << 18) + b"[]]"}),
     ),
+    (
+        "fact: session of 70 MiB",
+        FACTS,
+        lambda entries: entries.update({"session trs_a": make_session(70 << 20)}),
+    ),
+    (
+        "fact: sessions of 600 MiB",
+        FACTS,
+        lambda entries: entries.update(
+            {f"session trs_{number}": make_session(60 << 20) for number in range(10)}
+        ),
+    ),
     ("set: no bitmap", SETS, lambda entries: set_first(entries, b"junk")),
     ("set: id out of range", SETS, lambda entries: set_first(entries, BitMap([9999]).serialize())),
     ("term: empty", WORDS, lambda entries: set_first(entries, b"")),
     ("term: no IDF", WORDS, change_term(idf=0.0)),
     ("term: infinite IDF", WORDS, change_term(idf=float("inf"))),
+    ("term: tiny IDF", WORDS, change_term(idf=1.4e-45)),
+    ("term: huge IDF", WORDS, change_term(idf=3.4e38)),
     ("term: no IDF at all", WORDS, change_term(idf=float("nan"))),
     ("term: many related", WORDS, change_term(related_count=4_000_000)),
     ("term: postings elsewhere", WORDS, change_term(start=1 << 40)),
@@ -182,6 +201,32 @@ def test_documents_that_share_bytes_are_refused(snapshot: Mapping[str, bytes], o
     numbers = tables.pack_columns({**columns, "offset": offsets})
     with pytest.raises(SnapshotError):
         check({**snapshot, snapshot_format.NUMBERS: numbers})
+
+
+def test_a_very_large_document_is_refused(snapshot: Mapping[str, bytes]) -> None:
+    """A server would parse it for one call of a client."""
+    columns = tables.unpack_columns(memoryview(snapshot[snapshot_format.NUMBERS]))
+    documents = bytearray(snapshot[snapshot_format.DOCUMENTS])
+    end = int(columns["offset"][-1]) - 1
+    documents[end:end] = b" " * (4 << 20)
+    offsets, tags = columns["offset"].copy(), columns["tag"].copy()
+    start, offsets[-1] = int(offsets[-2]), len(documents)
+    digest = hashlib.sha256(documents[start:-1]).digest()
+    tags[-1] = np.void(digest[: snapshot_format.TAG_SIZE])
+    numbers = tables.pack_columns({**columns, "offset": offsets, "tag": tags})
+    files = {**snapshot, snapshot_format.DOCUMENTS: bytes(documents)}
+    with pytest.raises(SnapshotError, match=snapshot_format.DOCUMENTS):
+        check({**files, snapshot_format.NUMBERS: numbers})
+
+
+@pytest.mark.parametrize("column", ["number", "place"])
+def test_tools_in_another_order_are_refused(snapshot: Mapping[str, bytes], column: str) -> None:
+    """Readers find a tool by the order of the newest versions."""
+    columns = tables.unpack_columns(memoryview(snapshot[snapshot_format.NUMBERS]))
+    for values in (columns[column][::-1], np.zeros_like(columns[column])):
+        numbers = tables.pack_columns({**columns, column: values})
+        with pytest.raises(SnapshotError, match=snapshot_format.NUMBERS):
+            check({**snapshot, snapshot_format.NUMBERS: numbers})
 
 
 def make_frequent_terms(snapshot: Mapping[str, bytes]) -> bytes:
