@@ -7,6 +7,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -17,8 +18,9 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from support.command import run_successfully
-from support.server import TIMEOUT, Server, create_key, wait_until
+from support.server import TIMEOUT, Server, create_key, start_server, wait_until
 from support.sockets import connected, request
+from toolcatalog.keys import api_keys
 from toolcatalog.keys.api_keys import KeyRing
 from toolcatalog.server.app import create_app
 from toolcatalog.server.limits.connection_limit import ConnectionLimit
@@ -336,6 +338,39 @@ def test_complete_large_head_is_refused(shipped: Server, lines: list[str]) -> No
         result = connection.recv(100_000)
     assert result.startswith(b"HTTP/1.1 431 ")
     assert b'"slug":"head_too_large"' in result
+
+
+def test_large_head_in_two_packets_is_refused(shipped: Server) -> None:
+    """Also if the first one has nearly all of it."""
+    head = request(shipped, "/healthz", f"x: {'a' * 100_000}")
+    with connected(shipped) as connection:
+        connection.sendall(head[:-2])
+        time.sleep(0.2)
+        connection.sendall(head[-2:])
+        assert connection.recv(100_000).startswith(b"HTTP/1.1 431 ")
+
+
+def test_number_of_waiting_requests_is_limited(shipped: Server) -> None:
+    """Each takes memory while the client reads nothing: a few are answered, many are not."""
+    for count, is_answered in ((50, True), (5_000, False)):
+        requests = request(shipped, "/healthz") * (count - 1)
+        last = request(shipped, "/healthz", "Connection: close")
+        with connected(shipped) as connection, suppress(OSError):
+            connection.sendall(requests + last)
+            result = b"".join(iter(lambda: connection.recv(100_000), b""))
+            assert (result.count(b"HTTP/1.1 200 ") == count) == is_answered
+
+
+def test_key_that_is_revoked_while_the_body_arrives(shipped_build: Path, tmp_path: Path) -> None:
+    path = "/api/v3/tool_router/session/trs_playground/tools"
+    with start_server(shipped_build, tmp_path) as server, connected(server) as connection:
+        connection.sendall(request(server, path, "Content-Length: 2") + b"{")
+        time.sleep(0.2)
+        (key,) = api_keys.load_keys(server.keys_file)
+        api_keys.revoke(server.keys_file, key.id)
+        time.sleep(1.5)
+        connection.sendall(b"}")
+        assert connection.recv(100_000).startswith(b"HTTP/1.1 401 ")
 
 
 def test_unread_body_is_discarded_up_to_a_limit(shipped: Server) -> None:

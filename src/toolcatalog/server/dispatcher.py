@@ -210,11 +210,13 @@ class Dispatcher:
             if operation in _RATE_LIMITED:
                 await self._apply_rate_limit(request, key)
             query = request.scope["query_string"]
-            cache_key: CacheKey = (key.toolkits, request.gzip, request.path, query)
             arguments: tuple[Any, ...] = (*path_arguments, query)
+            more: CacheKey = ()
             if operation == "list_session_tools":
                 body = await read_body(receive)
-                cache_key, arguments = (*cache_key, key.project, body), (*arguments, body)
+                key = self._authenticate(request)  # it may have been revoked meanwhile
+                arguments, more = (*arguments, body), (key.project, body)
+            cache_key: CacheKey = (key.toolkits, request.gzip, request.path, query, *more)
             answer = snapshot.cache.get(cache_key)
             if answer is None:
                 call = partial(

@@ -36,6 +36,7 @@ TESTED_VERSIONS = ("0.52", "0.53", "0.54")  # of uvicorn
 # bytes; of a head in several packets, the first is not counted: it may also contain other requests
 MAX_HEAD_SIZE = 64 * 1024
 MAX_HEADER_COUNT = 100  # clients and proxies send a few dozen
+MAX_PIPELINED_REQUESTS = 100  # that wait for the response to an earlier one on the connection
 # bytes of a request with its body; no operation needs a body of more than 64 KiB
 MAX_REQUEST_SIZE = 8 * 1024 * 1024
 # bytes of a path: more than the 1,024 characters of a page, encoded in nine bytes each
@@ -76,7 +77,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._stalled_checks = 0  # checks since the last change
         self._check_task: Any = None
         self._active_cycle: Any = None  # the running request; `cycle` is the newest one
-        self._has_large_packet = False  # whether the packet being read may contain a large head
+        self._has_large_packet = False  # whether a packet of this head may make it too large
         self._refusal: ErrorDetail | None = None  # why the head being read is refused
         self._is_head_complete = False  # whether the fields that follow are trailers
 
@@ -101,7 +102,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse the data, and close the connection if the request is too large."""
-        self._has_large_packet = len(data) > MAX_HEAD_SIZE
+        is_later = self._has_large_packet and self._is_in_head
+        self._has_large_packet = len(data) > MAX_HEAD_SIZE or is_later
         super().data_received(data)
         if self.scope is not self._sized_request:
             self._sized_request, self._request_size = self.scope, 0
@@ -144,6 +146,11 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def _check_head(self) -> ErrorDetail | None:
+        if len(self.pipeline) >= MAX_PIPELINED_REQUESTS:
+            return invalid_request(
+                f"connection: more than {MAX_PIPELINED_REQUESTS} requests wait for a response.",
+                "Read responses before sending more requests.",
+            )
         names = [name for name, _ in self.headers]
         host_count = names.count(b"host")
         if len(names) > MAX_HEADER_COUNT or (

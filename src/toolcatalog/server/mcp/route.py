@@ -82,6 +82,7 @@ class McpEndpoint:
         key, session = self._authenticate(request), request.query_params.get("session", "")
         _check_session(request, key, session)
         body = await _read_body(request)
+        key = self._authenticate(request)  # it may have been revoked meanwhile
         replayed = _ReplayedBody(body, receive)
         if _check_message(body) == LISTEN_METHOD:
             await self._stream_changes(request, replayed, send, key, session)
