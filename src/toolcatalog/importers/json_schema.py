@@ -273,7 +273,8 @@ class Normalizer:
         If they contradict each other, the second becomes a branch, which must hold as well.
         """
         # these lists are copied or compared for each part
-        size = sum(len(schema.get(key, ())) for key in ("properties", "required", "enum"))
+        lists = (schema.get(key) for key in ("properties", "required", "enum"))
+        size = sum(len(value) for value in lists if isinstance(value, list | dict))
         self.budget -= size // _CHARACTERS_PER_SCHEMA
         merged, conflicts = _merge_keywords(schema, part)
         slot = next((key for key in BRANCHES if key not in schema), None)

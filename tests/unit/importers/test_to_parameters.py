@@ -502,3 +502,10 @@ def test_imported_schema_accepts_the_same_values(
             assert after.is_valid(value) or not before.is_valid(value)
         else:
             assert after.is_valid(value) == before.is_valid(value)
+
+
+def test_required_flag_in_a_merged_schema() -> None:
+    """Draft 3 has a flag there, and later drafts a list."""
+    parts = [{"type": "string", "required": True}, {"enum": ["a"], "required": True}]
+    result, _ = convert({"properties": {"p": {"allOf": parts}}}, "input_parameters")
+    assert result["p"]["enum"] == ["a"]

@@ -82,6 +82,7 @@ def test_long_runs_and_runs_of_many_words_are_not_cached() -> None:
 
 
 def test_caches_have_a_maximum_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analysis, "_cached_words", {})
     monkeypatch.setattr(analysis, "_WORD_CACHE_SIZE", 100)
     analysis.extract_words(" ".join(f"word{number}" for number in range(1000)))
     assert len(analysis._cached_words) <= 100
