@@ -195,6 +195,14 @@ def test_document_of_several_files(tmp_path: Path) -> None:
             "list: {$ref: ../../../etc/passwd}\ncreate: {}\n",
             "which leads out of the folder of the document",
         ),
+        *(
+            (
+                "resources/orders.yaml",
+                f"list: {{$ref: ../{secret}}}\ncreate: {{}}\n",
+                "which is not a JSON, YAML or Markdown file",
+            )
+            for secret in (".env", "id_rsa", ".git/config.yaml")
+        ),
         (
             "resources/orders.yaml",
             "list: {$ref: 'https://example.com/a.yaml'}\ncreate: {}\n",

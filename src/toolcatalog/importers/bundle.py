@@ -23,6 +23,8 @@ from toolcatalog.importers.documents import (
 )
 
 _MAX_FILES = 10_000
+# of files that a document may refer to: others, such as `.env`, may have secrets
+_SUFFIXES = frozenset([".json", ".yaml", ".yml", ".md"])
 _MAX_TOTAL_SIZE = 128 * 1024 * 1024  # bytes of all files
 _MAX_FILE_SIZE = 64 * 1024 * 1024  # bytes
 _MAX_REFERENCES = 50  # in a chain
@@ -53,13 +55,16 @@ def bundle_files(source: SourceDocument, read_file: ReadFile) -> SourceDocument:
 
 
 def read_below(folder: Path) -> ReadFile:
-    """Return a function that reads the files below a folder, and no other files."""
+    """Return a function that reads the JSON, YAML and Markdown files below a folder."""
     top = folder.resolve()
 
     def read_file(path: str) -> bytes:
         file = (top / path).resolve()
         if not file.is_relative_to(top):
             raise UsageError("which leads out of the folder of the document")
+        names = file.relative_to(top).parts
+        if file.suffix.lower() not in _SUFFIXES or any(name.startswith(".") for name in names):
+            raise UsageError("which is not a JSON, YAML or Markdown file with a plain name")
         if not file.is_file():
             raise FileNotFoundError(path)
         if file.stat().st_size > _MAX_FILE_SIZE:
