@@ -474,7 +474,7 @@ def check_session_contents(catalog: Catalog) -> Iterator[Finding]:
             continue
         values = sessions.placeholder_values(catalog, session, tools)
         value_sizes = {name: len(encoding.dump_json(value)) for name, value in values.items()}
-        session_size = 0
+        session_size = value_sizes["toolkits"]  # are part of the session too
         for meta_tool in sessions.select_meta_tools(catalog, session):
             size, placeholders = sizes[meta_tool.slug]
             session_size += size

@@ -238,6 +238,17 @@ def test_meta_tools_of_all_sessions_are_limited() -> None:
         assert [*check_session_contents(few)] == []
 
 
+def test_toolkits_of_all_sessions_are_limited() -> None:
+    """Each session lists the toolkits that it allows."""
+    catalog = make_catalog(
+        make_tool("MAIL_SEND"),
+        sessions=tuple(make_session(f"trs_{number}") for number in range(1000)),
+    )
+    toolkits = {f"{'x' * 190}{number}": catalog.toolkits["mail"] for number in range(3000)}
+    (finding,) = check_session_contents(replace(catalog, toolkits={**catalog.toolkits, **toolkits}))
+    assert (finding.rule, finding.expected) == ("too-many", "at most 512 MiB in all sessions")
+
+
 def test_meta_tools_of_a_session_are_limited() -> None:
     """A server sends them in one answer."""
     meta_tools = tuple(
