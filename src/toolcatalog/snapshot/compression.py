@@ -250,7 +250,7 @@ def _copy(source: _Source, start: int, stop: int, previous: _Existing, match: in
     """Return the fragments of equal documents from `match` on in another snapshot.
 
     Returns None if they are damaged, or if the documents differ: keys are what a snapshot states,
-    and whoever made it may have stated those of other documents.
+    and its author may have stated those of other documents.
     """
     end = match + stop - start
     if not _are_equal(source.slice(start, stop), previous.source.slice(match, end)):

@@ -352,8 +352,8 @@ def replace_symlink(link: Path, target: str) -> None:
 def lock(path: Path, timeout: float = 0.0) -> Iterator[bool]:
     """Lock a file; yield False if another process still has the lock after `timeout` seconds.
 
-    The lock ends with the process. Only the owner may open the file, because whoever may read
-    a file may lock it. Raises OSError if the path is a symbolic link.
+    The lock ends with the process. Only the owner may open the file, because anyone who may
+    read a file may lock it. Raises OSError if the path is a symbolic link.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC | _NO_LINK
     with open(os.open(path, flags, _LOCK_MODE), "a") as file:
