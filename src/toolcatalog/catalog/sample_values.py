@@ -4,9 +4,9 @@ A validator of jsonschema-rs checks all values of a description at once. The wor
 and on patterns is limited, because files are untrusted.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -25,8 +25,12 @@ _MAX_COMPARED_CHOICES = 100  # choices that are searched for the one nearest to 
 # branch
 _MAX_STEPS = 200_000_000
 # A compiled pattern has about 72 bytes per state, and a character may take a step per state.
-_MAX_PATTERN_SIZE, _MAX_LARGE_PATTERN_SIZE = 256 << 10, 4 << 20  # bytes
+_MAX_SMALL_PATTERN_SIZE, _MAX_PATTERN_SIZE, _MAX_LARGE_PATTERN_SIZE = (
+    16 << 10, 256 << 10, 4 << 20,
+)  # bytes  # fmt: skip
 _MAX_PATTERN_WORK = 4_000  # per file; see `_PatternBudget`
+_MAX_COMPILE_COST = 10_000  # per file, in about 0.1 ms
+_PARSED_SIZE = 500  # characters of a pattern that cost 1 to parse
 
 
 def check_values(
@@ -39,11 +43,11 @@ def check_values(
     in `invalid` are skipped: their values can be checked once their descriptions are valid.
     """
     budget = _PatternBudget()
-    for field in PARAMETER_FIELDS:
-        if (field,) in invalid:
+    for parameters_field in PARAMETER_FIELDS:
+        if (parameters_field,) in invalid:
             continue
         variants = (tool,) if sessionless is tool else (tool, sessionless)
-        walks = [_walk_valid(variant, field, invalid) for variant in variants]
+        walks = [_walk_valid(variant, parameters_field, invalid) for variant in variants]
         for nodes in zip(*walks, strict=True):
             (pointer, description), (_, constraint) = nodes[0], nodes[-1]
             if not (
@@ -69,22 +73,28 @@ _PatternOptions = jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions
 
 
 class _PatternEngine(NamedTuple):
-    """Options of an engine for regular expressions, and what each byte of a value costs with it."""
+    """Options of an engine for regular expressions, what a pattern costs, and a byte of a value."""
 
     options: _PatternOptions
+    compile_cost: int
     byte_cost: int
 
 
 # in the order in which they are tried
 _ENGINES = (
     # linear in the length of a value, without lookaround and references
-    _PatternEngine(jsonschema_rs.RegexOptions(size_limit=_MAX_PATTERN_SIZE), 0),
-    _PatternEngine(jsonschema_rs.RegexOptions(size_limit=_MAX_LARGE_PATTERN_SIZE), 1),
+    _PatternEngine(jsonschema_rs.RegexOptions(size_limit=_MAX_SMALL_PATTERN_SIZE), 5, 0),
+    _PatternEngine(jsonschema_rs.RegexOptions(size_limit=_MAX_PATTERN_SIZE), 25, 0),
     # with both, but each step may scan the rest of the value
     _PatternEngine(
-        jsonschema_rs.FancyRegexOptions(size_limit=_MAX_PATTERN_SIZE // 2, backtrack_limit=300), 6
+        jsonschema_rs.FancyRegexOptions(size_limit=_MAX_PATTERN_SIZE // 2, backtrack_limit=300),
+        15,
+        6,
     ),
+    _PatternEngine(jsonschema_rs.RegexOptions(size_limit=_MAX_LARGE_PATTERN_SIZE), 200, 1),
 )
+_DEFAULT_ENGINE_COST = 200  # of a pattern, with the default options of jsonschema-rs
+_TOO_LARGE, _BAD = len(_ENGINES), len(_ENGINES) + 1  # in place of the index of an engine
 
 
 class _ValueValidator(NamedTuple):
@@ -95,16 +105,59 @@ class _ValueValidator(NamedTuple):
     pattern_count: int = 0
 
 
+class _PatternsTooExpensive(Exception):
+    """The patterns of a file would take too long to compile."""
+
+
 @dataclass(slots=True)
 class _PatternBudget:
-    """The remaining work, for one file, on large patterns and on those that look around or back."""
+    """The remaining work on the patterns of one file.
+
+    `remaining` is for values, and only counts patterns that are large, or look around or back.
+    `compile_remaining` is for all patterns. `engines` has the engine of each pattern, by text.
+    """
 
     remaining: int = _MAX_PATTERN_WORK
+    compile_remaining: int = _MAX_COMPILE_COST
+    is_reported: bool = False
+    engines: dict[str, int] = field(default_factory=dict)
 
     def allow(self, validator: _ValueValidator, values: bytes) -> bool:
         """Spend budget for these values, as JSON; return False if there is not enough left."""
         self.remaining -= validator.pattern_count * (200 + validator.byte_cost * len(values))
         return self.remaining >= 0
+
+    def find_engine(self, pattern: str) -> int:
+        """Return the index of the first engine that takes this pattern, `_TOO_LARGE` or `_BAD`.
+
+        Raises _PatternsTooExpensive.
+        """
+        if pattern not in self.engines:
+            self.engines[pattern] = self._try_engines(pattern)
+        return self.engines[pattern]
+
+    def _try_engines(self, pattern: str) -> int:
+        for index, engine in enumerate(_ENGINES):
+            self.charge([pattern], engine.compile_cost)
+            with suppress(jsonschema_rs.ValidationError):
+                _compile({"pattern": pattern}, engine.options)
+                return index
+        self.charge([pattern], _DEFAULT_ENGINE_COST)
+        try:
+            jsonschema_rs.Draft202012Validator({"pattern": pattern})
+        except jsonschema_rs.ValidationError:
+            return _BAD
+        return _TOO_LARGE
+
+    def charge(self, patterns: Collection[str], compile_cost: int) -> None:
+        """Spend budget to compile these patterns, at this cost for each.
+
+        Raises _PatternsTooExpensive if there is not enough left.
+        """
+        parsed_size = sum(map(len, patterns))
+        self.compile_remaining -= compile_cost * len(patterns) + parsed_size // _PARSED_SIZE
+        if self.compile_remaining < 0:
+            raise _PatternsTooExpensive
 
 
 def _check_description(
@@ -115,21 +168,34 @@ def _check_description(
     budget: _PatternBudget,
 ) -> Iterator[Finding]:
     groups = _group_values(description, constraint)
-    if not groups and _has_bad_pattern(description):
-        yield _bad_pattern_finding(path, pointer, description)
     if any(group.count_steps() > _MAX_STEPS for group in groups):
         help = "shorten the examples, the enum or the branches"
         yield _too_many_finding(path, pointer, "so large a description", help)
         return
     try:
-        validators = [_value_validator(group.schema) for group in groups]
+        finding = _check_pattern(path, pointer, description, budget)
+        validators = [] if finding else _make_validators(groups, constraint, budget)
+    except _PatternsTooExpensive:
+        finding = None if budget.is_reported else _too_expensive_finding(path, pointer)
+        budget.is_reported, validators = True, []
     except jsonschema_rs.ValidationError as error:
-        yield from _unusable_findings(path, pointer, description, error)
-        return
-    if not all(
-        budget.allow(validator, group.json_values)
-        for validator, group in zip(validators, groups, strict=True)
-    ):
+        finding, validators = _unusable_finding(path, pointer, error), []
+    if finding is not None:
+        yield finding
+    yield from _check_groups(path, pointer, description, groups, validators, budget)
+
+
+def _check_groups(
+    path: str,
+    pointer: Pointer,
+    description: Mapping[str, Any],
+    groups: Sequence["_ValueGroup"],
+    validators: Sequence[_ValueValidator],
+    budget: _PatternBudget,
+) -> Iterator[Finding]:
+    """Yield findings for the values of the groups; without validators, there are none."""
+    checks = [*zip(validators, groups, strict=False)]
+    if not all(budget.allow(validator, group.json_values) for validator, group in checks):
         help = (
             "write the patterns with smaller repeats and without `(?...)` and references, or"
             " shorten the examples of this file"
@@ -137,7 +203,7 @@ def _check_description(
         subject = "patterns that are large, or look around or back"
         yield _too_many_finding(path, pointer, subject, help)
         return
-    for validator, group in zip(validators, groups, strict=True):
+    for validator, group in checks:
         for step, value in group.values:
             if misfit := next(iter(validator.validator.iter_errors(value)), None):
                 yield _misfit_finding(path, pointer, step, value, description, misfit)
@@ -180,27 +246,47 @@ def _group_values(
     ]
 
 
-def _unusable_findings(
-    path: str,
-    pointer: Pointer,
-    description: Mapping[str, Any],
-    error: jsonschema_rs.ValidationError,
-) -> Iterator[Finding]:
-    if _has_bad_pattern(description):
-        yield _bad_pattern_finding(path, pointer, description)
-    elif "regex" in error.message:
-        # otherwise the pattern belongs to a nested description, which reports it
-        if _has_too_large_pattern(description):
-            yield Finding(
-                path=path,
-                pointer=(*pointer, "pattern"),
-                rule="wrong-value",
-                message="the pattern is too large to check values against it",
-                help="use smaller repeats, and sets such as `[a-z]` in place of `\\p{...}`",
-            )
-    else:
-        message = f"not a usable description: {error.message}"
-        yield Finding(path=path, pointer=pointer, rule="wrong-value", message=message)
+def _check_pattern(
+    path: str, pointer: Pointer, description: Mapping[str, Any], budget: _PatternBudget
+) -> Finding | None:
+    """Return the finding for the description's own pattern, if it cannot be used."""
+    if "pattern" not in description:
+        return None
+    engine = budget.find_engine(description["pattern"])
+    if engine == _BAD:
+        return _bad_pattern_finding(path, pointer, description)
+    if engine == _TOO_LARGE:
+        return Finding(
+            path=path,
+            pointer=(*pointer, "pattern"),
+            rule="wrong-value",
+            message="the pattern is too large to check values against it",
+            help="use smaller repeats, and sets such as `[a-z]` in place of `\\p{...}`",
+        )
+    return None
+
+
+def _unusable_finding(
+    path: str, pointer: Pointer, error: jsonschema_rs.ValidationError
+) -> Finding | None:
+    """Return the finding for an unusable description; None if a nested one has a wrong pattern."""
+    if "regex" in error.message:
+        return None
+    message = f"not a usable description: {error.message}"
+    return Finding(path=path, pointer=pointer, rule="wrong-value", message=message)
+
+
+def _too_expensive_finding(path: str, pointer: Pointer) -> Finding:
+    return Finding(
+        path=path,
+        pointer=pointer,
+        rule="wrong-value",
+        message="too many or too large patterns in one file to check values against all of them",
+        help=(
+            "write patterns with smaller repeats, or give fewer objects with patterns an example"
+            " or a default"
+        ),
+    )
 
 
 def _too_many_finding(path: str, pointer: Pointer, subject: str, help: str) -> Finding:
@@ -213,63 +299,48 @@ def _too_many_finding(path: str, pointer: Pointer, subject: str, help: str) -> F
     )
 
 
-def _value_validator(schema: bytes) -> _ValueValidator:
-    return (
-        _pattern_validator(schema)
-        if b'"pattern"' in schema
-        else _ValueValidator(_cached_validator(schema))
-    )
+def _make_validators(
+    groups: Collection[_ValueGroup], constraint: Mapping[str, Any], budget: _PatternBudget
+) -> list[_ValueValidator]:
+    """Return a validator for each group of values.
+
+    Raises _PatternsTooExpensive, and ValidationError if no engine takes all patterns together.
+    """
+    nodes = parameters.walk_descriptions({"": constraint}, ()) if groups else ()
+    patterns = [node["pattern"] for _, node in nodes if "pattern" in node]
+    if not patterns:
+        return [_ValueValidator(_cached_validator(group.schema)) for group in groups]
+    engine = _ENGINES[min(max(map(budget.find_engine, patterns)), len(_ENGINES) - 1)]
+    validators = []
+    for group in groups:
+        budget.charge(patterns, engine.compile_cost)
+        validators.append(
+            _ValueValidator(
+                _compile(orjson.loads(group.schema), engine.options),
+                engine.byte_cost,
+                len(patterns) if engine.byte_cost else 0,
+            )
+        )
+    return validators
 
 
 @lru_cache(maxsize=512)
 def _cached_validator(schema: bytes) -> jsonschema_rs.Draft202012Validator:
-    """Return the validator of a schema from a cache.
+    """Return the validator of a schema without patterns from a cache.
 
-    Creating a validator takes longer than using it, and many tools have equal descriptions.
+    Creating a validator takes longer than using it, and many tools have equal descriptions. With
+    patterns, a validator may use more than 1 MB.
     """
     return jsonschema_rs.Draft202012Validator(
         orjson.loads(schema), validate_formats=True, mask=schema_errors.MASK
     )
 
 
-def _pattern_validator(schema: bytes) -> _ValueValidator:
-    """Return the validator of a description with patterns, uncached: it may use more than 1 MB.
-
-    Raises ValidationError if no engine takes the patterns.
-    """
-    description, count = orjson.loads(schema), schema.count(b'"pattern"')
-
-    def make_validator(options: _PatternOptions, byte_cost: int) -> _ValueValidator:
-        validator = jsonschema_rs.Draft202012Validator(
-            description, validate_formats=True, mask=schema_errors.MASK, pattern_options=options
-        )
-        return _ValueValidator(validator, byte_cost, count if byte_cost else 0)
-
-    for engine in _ENGINES[:-1]:
-        with suppress(jsonschema_rs.ValidationError):
-            return make_validator(*engine)
-    return make_validator(*_ENGINES[-1])
-
-
-def _has_bad_pattern(description: Mapping[str, Any]) -> bool:
-    """Return whether the description's own pattern is not a regular expression.
-
-    This check is a last resort: creating a validator for the values detects a bad pattern already.
-    """
-    try:
-        jsonschema_rs.Draft202012Validator({"pattern": description.get("pattern", "")})
-    except jsonschema_rs.ValidationError:
-        return True
-    return False
-
-
-def _has_too_large_pattern(description: Mapping[str, Any]) -> bool:
-    """Return whether no engine takes the description's own pattern."""
-    try:
-        _pattern_validator(orjson.dumps({"pattern": description.get("pattern", "")}))
-    except jsonschema_rs.ValidationError:
-        return True
-    return False
+def _compile(schema: Any, options: _PatternOptions) -> jsonschema_rs.Draft202012Validator:
+    """Return the validator of a schema with patterns; raises ValidationError."""
+    return jsonschema_rs.Draft202012Validator(
+        schema, validate_formats=True, mask=schema_errors.MASK, pattern_options=options
+    )
 
 
 def _bad_pattern_finding(path: str, pointer: Pointer, description: Mapping[str, Any]) -> Finding:

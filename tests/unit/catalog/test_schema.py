@@ -335,6 +335,20 @@ def test_large_pattern_is_reported() -> None:
         assert others == []
 
 
+def test_cost_of_compiling_patterns_is_limited() -> None:
+    """Many large patterns, and objects within objects that compile those within them again."""
+    large = [{"type": "string", "pattern": rf"\p{{L}}{{60}}a{number}"} for number in range(500)]
+    nested: dict[str, object] = {f"p{number}": large[number] for number in range(20)}
+    for _ in range(12):
+        nested = {"o": {"type": "object", "default": {}, "properties": nested}}
+    for inputs in ({f"p{number}": large[number] for number in range(500)}, nested):
+        value = {**NEEDED, "input_parameters": inputs}
+        _, findings = validate(Document("x.yaml", Location("tool", NAMES), value, is_readable=True))
+        assert {finding.rule for finding in findings} == {"wrong-value"}
+        assert len(findings) <= 2
+        assert "too many or too large patterns" in findings[-1].message
+
+
 @pytest.mark.parametrize(
     ("value", "rule", "around"),
     [
