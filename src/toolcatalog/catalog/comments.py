@@ -4,20 +4,24 @@
     # yaml-language-server: $schema=../../../.schemas/v1/tool.json
 
 A suppression comment names the lint rules to suppress. It applies to its own line or, if it is
-alone on its line, to the next line that is not a comment. A schema comment comes before all YAML
-content and names the schema that editors use for completion and help.
+alone on its line, to the next line that is not a comment. Text in a string that looks like one
+suppresses nothing. A schema comment comes before all YAML content and names the schema that editors
+use for completion and help.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import NamedTuple
 
+import yaml
+
 from toolcatalog import textutils
 
 PREFIX = b"# toolcatalog:"
-_COMMENT = re.compile(r"(?:^|(?<=\s))# toolcatalog:(?P<text>.*)")
+_COMMENT = re.compile(r"(?:^|(?<=\s))# toolcatalog:(?=(?P<text>.*))")
 _ANY = re.compile(r"(?:^|(?<=\s))#.*")
 _SCHEMA = re.compile(r"#\s*(?:yaml-language-server:\s*\$schema\s*=|\$schema\s*:)\s*(\S*)")
 _HEAD_SIZE = 2000  # bytes at the start of a file that are searched for schema comments
@@ -94,14 +98,48 @@ def find_suppressions(data: bytes) -> tuple[Suppression, ...]:
     """Return the suppression comments in the bytes of a file, in order."""
     if PREFIX not in data:
         return ()
-    lines = split_lines(data)
-    matches = ((number, _COMMENT.search(line.rstrip("\r"))) for number, line in enumerate(lines, 1))
-    following = _next_code_lines(lines)
-    return tuple(
-        _parse_suppression(lines[number - 1], number, following[number - 1], match)
-        for number, match in matches
-        if match
-    )
+    lines, strings = split_lines(data), _StringPositions.parse(data)
+    following, suppressions = _next_code_lines(lines), []
+    for number, line in enumerate(lines, 1):
+        matches = _COMMENT.finditer(line.rstrip("\r"))
+        comments = (match for match in matches if not strings.contain(number, match.start()))
+        if match := next(comments, None):
+            suppressions.append(_parse_suppression(line, number, following[number - 1], match))
+    return tuple(suppressions)
+
+
+_Position = tuple[int, int]  # line, from 1, and column, from 0
+
+
+class _StringPositions(NamedTuple):
+    """Where the quoted and block strings of a file start and end. Others contain no ` #`."""
+
+    starts: list[_Position]
+    ends: list[_Position]
+
+    @classmethod
+    def parse(cls, data: bytes) -> "_StringPositions":
+        """Return the positions, up to the first syntax error."""
+        spans = [*_iter_string_spans(data)]
+        return cls([start for start, _ in spans], [end for _, end in spans])
+
+    def contain(self, line: int, column: int) -> bool:
+        """Return whether a position is within a string."""
+        index = bisect_right(self.starts, (line, column)) - 1
+        return index >= 0 and (line, column) < self.ends[index]
+
+
+def _iter_string_spans(data: bytes) -> Iterator[tuple[_Position, _Position]]:
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+    try:
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            start, end = event.start_mark, event.end_mark
+            if isinstance(event, yaml.ScalarEvent) and event.style and start and end:
+                is_block = event.style in "|>"  # its first line may end with a comment
+                first = (start.line + 2, 0) if is_block else (start.line + 1, start.column)
+                yield first, (end.line + 1, end.column)
+    except yaml.YAMLError:
+        return
 
 
 def _next_code_lines(lines: Sequence[str]) -> list[int]:

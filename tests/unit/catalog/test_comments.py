@@ -20,6 +20,30 @@ CASES = {
         [(1, 1, 2, ("a",), "b")],
     ),
     "the last line": (b"a: 1\n# toolcatalog: ignore[a] b", [(2, 1, 2, ("a",), "b")]),
+    "after the head of a block": (
+        b"a: | # toolcatalog: ignore[a] b\n  text\n",
+        [(1, 6, 1, ("a",), "b")],
+    ),
+    "between blocks": (
+        b"a: >\n  text\n# toolcatalog: ignore[a] b\nc: |-\n  text\n\n",
+        [(3, 1, 4, ("a",), "b")],
+    ),
+    "after a string with one": (
+        b"a: 'b # toolcatalog: ignore[b] c' # toolcatalog: ignore[a] d\n",
+        [(1, 35, 1, ("a",), "d")],
+    ),
+    "in strings": (
+        b"""a: "b # toolcatalog: ignore[a] b"
+c: 'd
+  # toolcatalog: ignore[a] b'
+e: |
+  # toolcatalog: ignore[a] b
+
+  f # toolcatalog: ignore[a] b
+g: >-
+  f # toolcatalog: ignore[a] b""",
+        [],
+    ),
     "no comment at all": (b"name: it's '#toolcatalog: ignore[a] b' here", []),
     "another one's": (b"a: 1 # toolcatalogs: ignore[a] b", []),
 }
