@@ -36,6 +36,8 @@ _LIGATURES = re.compile("[\ufdfa\ufdfb]")
 _LETTER_RUN = re.compile(r"[^\W_]+")
 _MAX_WORD_LENGTH = 64  # characters per term
 _MIN_RELATED_LENGTH = 4  # letters of a term with related terms
+# per term: more of them only make a snapshot larger, as a query uses twelve
+MAX_RELATED_TERMS = 4096
 _MIN_PREFIX_RATIO = 0.6  # of a term's length: the shortest prefix that is related
 
 STOP_WORDS = frozenset(

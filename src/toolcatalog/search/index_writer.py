@@ -426,7 +426,8 @@ def _bitmap(numbers: TermIds) -> BitMap:
 def _related_terms(terms: Sequence[str]) -> dict[int, list[int]]:
     """Return the related terms of each term: prefixes and extensions of similar length.
 
-    "photo" and "photograph" are related. Those nearest in length come first.
+    "photo" and "photograph" are related. Those nearest in length come first. There are at most
+    `MAX_RELATED_TERMS` for each term.
     """
     words = [(id, term) for id, term in enumerate(terms) if analysis.is_word(term)]
     related: dict[int, list[int]] = {}
@@ -442,4 +443,5 @@ def _related_terms(terms: Sequence[str]) -> dict[int, list[int]]:
     for id, ids in related.items():
         if len(ids) > 1:
             ids.sort(key=lambda other: (abs(len(terms[other]) - len(terms[id])), other))
+            del ids[analysis.MAX_RELATED_TERMS :]
     return related

@@ -21,6 +21,7 @@ from pyroaring import BitMap
 
 from toolcatalog import names
 from toolcatalog.errors import SnapshotError
+from toolcatalog.search import analysis
 from toolcatalog.search.index_reader import TextIndex
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables as snapshot_tables
@@ -107,15 +108,18 @@ def check_contents(data: Mapping[str, Buffer], tables: Mapping[str, Table]) -> N
     words = tables[snapshot_format.WORDS]
     posting_count = len(data[snapshot_format.POSTINGS])
     tool_check = _ToolCheck(version_count)
+    term_check = _TermCheck(len(words), version_count, posting_count)
     checks: Mapping[str, Callable[[str, bytes], bool]] = {
         snapshot_format.TOOLS: tool_check,
         snapshot_format.FACTS: _FactCheck(),
         snapshot_format.SETS: lambda _, entry: _is_set(entry, version_count),
-        snapshot_format.WORDS: _TermCheck(len(words), version_count, posting_count),
-        snapshot_format.VOCABULARIES: lambda _, entry: _is_vocabulary(entry, len(words)),
+        snapshot_format.WORDS: term_check,  # before the vocabularies, which have its numbers
+        snapshot_format.VOCABULARIES: lambda _, entry: _is_vocabulary(
+            entry, len(words), term_check.word_count
+        ),
     }
-    for path, table in tables.items():
-        _check_entries(path, table, checks[path])
+    for path, is_valid in checks.items():
+        _check_entries(path, tables[path], is_valid)
     if not tool_check.is_order(columns["number"], columns["place"]):
         raise _not_as_built(snapshot_format.NUMBERS, 0)
     _check_index(TextIndex(words, data, version_count), data)
@@ -251,12 +255,17 @@ def _is_set(entry: bytes, end: int) -> bool:
 
 
 class _TermCheck:
-    """Checks the entries of terms in order: their spellings have consecutive numbers."""
+    """Checks the entries of terms in order: numbers of spellings, and postings, are consecutive."""
 
     def __init__(self, term_count: int, version_count: int, postings_size: int) -> None:
         self._term_count, self._version_count = term_count, version_count
         self._postings_size = postings_size
-        self._next_word = 0
+        self._next_start, self._next_word = snapshot_format.POSTINGS_HEADER.size, 0
+
+    @property
+    def word_count(self) -> int:
+        """The number of spellings of all terms so far."""
+        return self._next_word
 
     def __call__(self, text: str, entry: bytes) -> bool:
         start, document_frequency, _, idf, is_dense, related_count, word = (
@@ -266,20 +275,21 @@ class _TermCheck:
         related = np.frombuffer(entry[_HEADER_SIZE:end], "<u4")
         spellings = entry[end:].decode().split("\t")
         size = 2 * self._version_count if is_dense else 6 * document_frequency
-        is_next, self._next_word = word == self._next_word, word + len(spellings)
+        is_next = (start, word) == (self._next_start, self._next_word)
+        self._next_start, self._next_word = start + size + size % 4, word + len(spellings)
         return (
             is_next
             and text != ""
             and all(spellings)
-            and len(related) == related_count
+            and len(related) == related_count <= analysis.MAX_RELATED_TERMS
             and (not related_count or related.max() < self._term_count)
             and 0 < document_frequency <= self._version_count
-            and start + size <= self._postings_size
+            and self._next_start <= self._postings_size
             and _IDF_RANGE[0] <= idf <= _IDF_RANGE[1]
         )
 
 
-def _is_vocabulary(entry: bytes, term_count: int) -> bool:
+def _is_vocabulary(entry: bytes, term_count: int, word_count: int) -> bool:
     end = 4 + int.from_bytes(entry[:4], "little")
-    BitMap.deserialize(entry[end:])
-    return 4 < end < len(entry) and _is_set(entry[4:end], term_count)
+    is_sound = 4 < end < len(entry)
+    return is_sound and _is_set(entry[4:end], term_count) and _is_set(entry[end:], word_count)

@@ -76,6 +76,25 @@ def pack_term(entry: bytes, **changes: Any) -> bytes:
     return snapshot_format.TERM_HEADER.pack(*(values | changes).values()) + entry[size:]
 
 
+def pack_related(entries: Entries, count: int) -> bytes:
+    """The entry of the first term, with this many related terms."""
+    entry, size = (
+        pack_term(entries[min(entries)], related_count=count),
+        snapshot_format.TERM_HEADER.size,
+    )
+    return entry[:size] + struct.pack("<I", 1) * count + entry[size:]
+
+
+def share_postings(entries: Entries) -> None:
+    """Let a term have the postings of the first one."""
+    first, second = sorted(entries)[:2]
+    start, frequency, checksum, _, is_dense, *_ = snapshot_format.TERM_HEADER.unpack_from(
+        entries[first]
+    )
+    shared = {"start": start, "frequency": frequency, "checksum": checksum, "is_dense": is_dense}
+    entries[second] = pack_term(entries[second], **shared)
+
+
 def change_term(**changes: Any) -> Callable[[Entries], None]:
     return lambda entries: set_first(entries, pack_term(entries[min(entries)], **changes))
 
@@ -152,7 +171,9 @@ CHANGES: list[tuple[str, str, Callable[[Entries], Any]]] = [
     ("term: huge IDF", WORDS, change_term(idf=3.4e38)),
     ("term: no IDF at all", WORDS, change_term(idf=float("nan"))),
     ("term: many related", WORDS, change_term(related_count=4_000_000)),
+    ("term: 5,000 related", WORDS, lambda entries: set_first(entries, pack_related(entries, 5000))),
     ("term: postings elsewhere", WORDS, change_term(start=1 << 40)),
+    ("term: postings of another", WORDS, share_postings),
     ("term: many tools", WORDS, change_term(frequency=9999)),
     ("term: number of its word", WORDS, change_term(word=9)),
     ("term: bad UTF-8", WORDS, lambda entries: set_first(entries, entries[min(entries)] + b"\xff")),
@@ -165,6 +186,16 @@ CHANGES: list[tuple[str, str, Callable[[Entries], Any]]] = [
             struct.pack("<I", len(BitMap([9999]).serialize()))
             + BitMap([9999]).serialize()
             + BitMap([1]).serialize(),
+        ),
+    ),
+    (
+        "vocabulary: words out of range",
+        VOCABULARIES,
+        lambda entries: set_first(
+            entries,
+            struct.pack("<I", len(BitMap([1]).serialize()))
+            + BitMap([1]).serialize()
+            + BitMap([9999]).serialize(),
         ),
     ),
 ]
