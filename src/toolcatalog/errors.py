@@ -80,7 +80,8 @@ class Finding:
 class Problem:
     """A finding with its location; sorts by location, then rule.
 
-    `line` and `column` count from 1, `column` in characters.
+    `line` and `column` count from 1, `column` in characters. `excerpt` is the source line, or a
+    piece of a long one that begins after `excerpt_start` characters.
     """
 
     path: str
@@ -92,6 +93,7 @@ class Problem:
     help: str = ""
     severity: str = "error"
     excerpt: str = field(default="", compare=False)
+    excerpt_start: int = field(default=0, compare=False)
     length: int = field(default=1, compare=False)
     fix: str | None = field(default=None, compare=False)
     unsafe_fix: str | None = field(default=None, compare=False)

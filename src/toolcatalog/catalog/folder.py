@@ -22,6 +22,7 @@ from toolcatalog.textutils import escape_unprintable
 
 MAX_FILE_SIZE = 1024 * 1024  # bytes
 MAX_MESSAGE_LENGTH = 500  # characters of a message
+MAX_EXCERPT_LENGTH = 600  # characters of a source line
 _READ_SIZE = 4096
 _OPEN_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 # files of documentation and ownership next to the data; names with a leading dot are ignored too
@@ -239,10 +240,13 @@ def _format_message(text: str) -> str:
 def make_problem(
     root: Path, finding: Finding, line: int = 1, column: int = 1, excerpt: str = "", length: int = 1
 ) -> Problem:
-    """Return a finding as a Problem at a position.
+    """Return a finding as a Problem at a position; `excerpt` is the source line.
 
-    Its texts are escaped and shortened for display.
+    The texts are escaped and shortened for display. Of a long line, the part around the position is
+    kept: many findings may be in one line.
     """
+    is_long = len(excerpt) > MAX_EXCERPT_LENGTH
+    excerpt_start = max(0, column - 1 - MAX_EXCERPT_LENGTH // 2) if is_long else 0
     return Problem(
         path=display_path(root, finding.path),
         line=line,
@@ -251,7 +255,8 @@ def make_problem(
         message=_format_message(finding.message),
         expected=_format_message(finding.expected),
         help=_format_message(finding.help),
-        excerpt=excerpt,
+        excerpt=excerpt[excerpt_start : excerpt_start + MAX_EXCERPT_LENGTH],
+        excerpt_start=excerpt_start,
         length=length,
         fix=finding.fix,
         unsafe_fix=finding.unsafe_fix,

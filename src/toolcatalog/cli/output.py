@@ -188,7 +188,7 @@ def _cut_source_line(problem: Problem, width: int) -> tuple[str, str, str]:
         if problem.excerpt.isprintable()
         else "".join(map(_printable_char, problem.excerpt))
     )
-    start = problem.column - 1
+    start = problem.column - 1 - problem.excerpt_start
     before, marked, after = (
         line[:start],
         line[start : start + problem.length],

@@ -6,7 +6,7 @@ The rest of the file stays as it is. The functions work on bytes and do no I/O.
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from toolcatalog.catalog import loader
+from toolcatalog.catalog import folder, loader
 from toolcatalog.catalog.loader import Location
 from toolcatalog.errors import Problem
 
@@ -57,7 +57,8 @@ def select_fix(problem: Problem, *, unsafe: bool = False) -> str | None:
 def fix_once(data: bytes, problems: Iterable[Problem], *, unsafe: bool = False) -> FixResult:
     """Fix all fixable problems of one file, once.
 
-    A problem is skipped if its line in `data` is not the line in which it was found.
+    A problem is skipped if `data` has another text at its position than when it was found. In a
+    very long line, a very long value is skipped too.
     """
     text = data.decode(errors="surrogateescape")
     lines = text.removeprefix(_BOM).split("\n")
@@ -66,12 +67,21 @@ def fix_once(data: bytes, problems: Iterable[Problem], *, unsafe: bool = False) 
     for problem in sorted(problems, reverse=True):
         index = problem.line - 1
         fix = select_fix(problem, unsafe=unsafe)
-        if fix is not None and before[index].rstrip("\r") == problem.excerpt:
+        if fix is not None and _is_unchanged(before[index].rstrip("\r"), problem):
             lines[index : index + 1] = _fix_line(lines[index], problem, fix)
             fixed.append(problem)
     error_count = sum(problem.severity == "error" for problem in fixed)
     fixed_text = _BOM * text.startswith(_BOM) + "\n".join(lines)
     return FixResult(fixed_text.encode(errors="surrogateescape"), len(fixed), error_count)
+
+
+def _is_unchanged(line: str, problem: Problem) -> bool:
+    """Return whether the line has the excerpt of a problem, with all of what is to be replaced."""
+    if len(problem.excerpt) < folder.MAX_EXCERPT_LENGTH:
+        return line == problem.excerpt
+    end = problem.excerpt_start + len(problem.excerpt)
+    contains_value = problem.column - 1 + problem.length < end
+    return contains_value and line[problem.excerpt_start : end] == problem.excerpt
 
 
 def suggest_path(path: str) -> str | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from toolcatalog.catalog import folder
 from toolcatalog.catalog.folder import display_path, file_digest, is_catalog_file, list_paths
 from toolcatalog.catalog.loader import Document, Location, load_file, locate_findings
 from toolcatalog.errors import Finding, UsageError
@@ -131,6 +132,19 @@ def test_findings_have_their_source_line(tmp_path: Path) -> None:
         7,
     )
     assert problem.excerpt == "title: &name Ä"
+
+
+def test_excerpt_of_a_long_line_is_short(tmp_path: Path) -> None:
+    """A thousand problems may be in one line of a megabyte."""
+    text = f"{{title: {'a' * 2000}, home: http://x, license: {'b' * 2000}}}"
+    put(tmp_path, "catalog.yaml", text=text)
+    (problem,) = locate_findings(
+        tmp_path, [Finding(path="catalog.yaml", pointer=("home",), rule="a", message="")]
+    )
+    start = problem.column - 1 - problem.excerpt_start
+    assert problem.excerpt[start : start + problem.length] == "http://x"
+    assert problem.excerpt in text
+    assert len(problem.excerpt) <= folder.MAX_EXCERPT_LENGTH
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system has no such files")

@@ -34,6 +34,16 @@ CASES = {
             f"examples: [x]}}}}\n"
         ),
     ),
+    "two in a long line": (
+        (
+            f"{HEAD}input_parameters: {{a: {{type: string, description: 1, title: {'b' * 2000}}}, "
+            f"c: {{type: string, description: 2, title: {'d' * 2000}}}}}\n"
+        ),
+        (
+            f'{HEAD}input_parameters: {{a: {{type: string, description: "1", '
+            f'title: {"b" * 2000}}}, c: {{type: string, description: "2", title: {"d" * 2000}}}}}\n'
+        ),
+    ),
     "a number in quotes": (
         f"{HEAD}input_parameters:\r\n  a: {{type: array, items: {{type: string}}, minItems: '3'}}",
         f"{HEAD}input_parameters:\r\n  a: {{type: array, items: {{type: string}}, minItems: 3}}",
@@ -72,6 +82,18 @@ def test_line_that_changed_is_not_fixed(tmp_path: Path) -> None:
     assert fixes.fix_once(b"name: 50\ndescription: x\n", result) == fixes.FixResult(
         b"name: 50\ndescription: x\n", 0, 0
     )
+
+
+@pytest.mark.parametrize(
+    ("number", "changed"), [("5", "50"), ("1" * 900, "1" * 901)], ids=["short", "long"]
+)
+def test_long_line_that_changed_is_not_fixed(number: str, changed: str, tmp_path: Path) -> None:
+    """A problem has only a part of the line, which must contain the value."""
+    line = HEAD + "input_parameters: {a: {type: string, title: %s, description: %s}}"
+    result = problems(tmp_path, line % ("b" * 2000, number))
+    assert '"{}"' in [problem.fix for problem in result]
+    text = (line % ("b" * 2000, changed)).encode()
+    assert fixes.fix_once(text, result) == fixes.FixResult(text, 0, 0)
 
 
 # Unsafe fixes
