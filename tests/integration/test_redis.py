@@ -481,6 +481,20 @@ def test_request_waits_a_second_for_earlier_ones() -> None:
     assert seconds >= redis_rate_limit._MAX_WAIT
 
 
+def test_waiting_request_counts_towards_the_same_rate(redis_server: RedisServer) -> None:
+    """One process allows no more than the rate, whether Redis counts or the process itself."""
+
+    async def ask() -> bool:
+        async with aclosing(pooled(redis_server, Rate(10, 60), own=10)) as limits:
+            for _ in range(10):
+                assert (await limits.hit("key_a")).is_allowed
+            for _ in range(redis_rate_limit._MAX_CONCURRENT):
+                await limits._semaphore.acquire()
+            return (await limits.hit("key_a")).is_allowed
+
+    assert not asyncio.run(ask())
+
+
 def test_servers_share_one_rate(redis_server: RedisServer) -> None:
     """Three processes with sixty connections each, a hundred requests per key; all see the same
     remaining number.
@@ -568,18 +582,18 @@ def test_redis_outage_under_load(
         async with aclosing(pooled(redis_server, Rate(1_000_000, 3600), own=7)) as limits:
             slowest = 0.0
 
-            async def key() -> LimitStatus:
+            async def hit(key_id: str) -> LimitStatus:
                 nonlocal slowest
                 start = time.monotonic()
-                result = await limits.hit("key_a")
+                result = await limits.hit(key_id)
                 slowest = max(slowest, time.monotonic() - start)
                 await asyncio.sleep(0.005)
                 return result
 
-            async def load() -> list[LimitStatus]:
-                return await asyncio.gather(*(key() for _ in range(20)))
+            async def load(key_id: str = "key_a") -> list[LimitStatus]:
+                return await asyncio.gather(*(hit(key_id) for _ in range(20)))
 
-            assert all(result.rate.limit == 1_000_000 for result in await load())
+            assert all(result.rate.limit == 1_000_000 for result in await load("key_b"))
             redis_server.kill()
             alone = [result for _ in range(10) for result in await load()]
             assert all(result.rate.limit == 7 for result in alone)

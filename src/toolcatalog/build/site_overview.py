@@ -41,7 +41,7 @@ from toolcatalog.snapshot.format import Session
 
 _RECENT_CHANGES = 10  # on the home page
 _RECENT_TOOLS = 5  # in the search
-_MAX_EXAMPLE_SIZE = 1 << 16  # bytes of a tool in the API reference
+_MAX_EXAMPLE_SIZE = 1 << 16  # bytes of a tool or a session in the API reference
 _FIXED_PATHS = (
     "index.html",
     "sessions/index.html",
@@ -153,7 +153,10 @@ class CatalogPages:
         return pages.render_reference(self.about, openapi.build_document(), calls)
 
     def _example_calls(self) -> Mapping[str, ExampleCall]:
-        """Return example calls with the first tool of the snapshot and the first session."""
+        """Return example calls with the first tool of the snapshot and the first session.
+
+        A large tool or session has no example.
+        """
         if not self._tool_count:
             return {}
         folder = self.indexes[0].folder
@@ -163,11 +166,11 @@ class CatalogPages:
             tool, _ = json.JSONDecoder().raw_decode(start, 1)
         except json.JSONDecodeError:  # the first tool is too large for an example
             return {}
-        responses = {
-            session.id: json.loads((folder / path).read_bytes())
-            for session in islice(self.sessions, 1)
-            if (folder / (path := snapshot_format.session_path(session.id))).is_file()
-        }
+        responses = {}
+        for session in islice(self.sessions, 1):
+            response = folder / snapshot_format.session_path(session.id)
+            if response.is_file() and response.stat().st_size <= _MAX_EXAMPLE_SIZE:
+                responses[session.id] = json.loads(response.read_bytes())
         return reference_page.example_calls(tool, responses)
 
     def _list_page_files(self, number: int, tools: Sequence[ListedTool]) -> SiteFiles:

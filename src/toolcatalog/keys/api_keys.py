@@ -39,7 +39,7 @@ SECRET_PREFIX = "tc_"  # noqa: S105
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _ENCODED = "%(?:25)*"
 _LETTER = f"(?:[0-9A-Za-z]|{_ENCODED}(?:3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]))"
-_KEY = re.compile(f"(?:t|{_ENCODED}74)(?:c|{_ENCODED}63)(?:_|{_ENCODED}5[Ff]){_LETTER}{{36}}")
+_KEY = re.compile(f"(?:t|{_ENCODED}74)(?:c|{_ENCODED}63)(?:_|{_ENCODED}5[Ff]){_LETTER}{{20,36}}")
 
 
 def generate_secret() -> str:
@@ -56,7 +56,8 @@ def random_base62(length: int) -> str:
 def redact(text: str) -> str:
     """Return a text for a log, with `tc_[redacted]` in place of each key, valid or not.
 
-    Characters of a key may be percent-encoded, even repeatedly.
+    Up to 16 characters at the end of a key may be missing: with a few missing, the rest could be
+    guessed. Characters may be percent-encoded, even repeatedly.
     """
     return _KEY.sub(f"{SECRET_PREFIX}[redacted]", text)
 

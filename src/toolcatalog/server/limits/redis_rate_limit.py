@@ -74,7 +74,8 @@ _log = logging.getLogger("toolcatalog.limits")
 class RedisRateLimiter:
     """The rate limits of all servers that use this Redis.
 
-    `fallback` counts while Redis is unavailable.
+    `fallback` counts while Redis is unavailable or slow. It also counts what Redis allows, so that
+    both together allow a process no more than the rate.
     """
 
     def __init__(self, address: RedisAddress, rate: Rate, fallback: LocalRateLimiter) -> None:
@@ -114,6 +115,8 @@ class RedisRateLimiter:
         length = seconds * _MICROSECONDS // SLICES
         async with asyncio.timeout(_TIMEOUT):
             is_within, remaining, wait = await self._count([name], [amount, length, SLICES])
+        if is_within:
+            self._fallback.count(key_id)
         return LimitStatus(self._rate, bool(is_within), max(remaining, 0), wait / _MICROSECONDS)
 
     def _switch_to_fallback(self, error: Exception) -> None:
