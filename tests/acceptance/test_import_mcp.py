@@ -37,6 +37,7 @@ FORECAST = {
     "description": "Tell the weather.",
     "inputSchema": SCHEMA,
 }
+NAMES = [f"p{number}" for number in range(21)]
 
 
 def tool(name: str = "getForecast", **extra: Any) -> dict[str, Any]:
@@ -47,6 +48,19 @@ def tool(name: str = "getForecast", **extra: Any) -> dict[str, Any]:
 def slugs(*tools: str, toolkit: str = "weather") -> list[str]:
     """Return the slugs of tools with these names."""
     return [addition.slug for addition in mcp.import_tools([tool(name) for name in tools], toolkit)]
+
+
+def test_exponential_references_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tools of a server can unfold to gigabytes; the test uses a small limit."""
+    monkeypatch.setattr(mcp, "MAX_TOTAL_SCHEMAS", 30_000)
+    inner: dict[str, Any] = {"type": "string"}
+    definitions = {"c": inner}
+    for name, other in (("b", "c"), ("a", "b")):
+        reference = {"$ref": f"#/$defs/{other}"}
+        definitions[name] = {"type": "object", "properties": dict.fromkeys(NAMES, reference)}
+    schema = {**definitions["a"], "$defs": definitions}
+    with pytest.raises(UsageError, match="import a part of them at a time"):
+        mcp.import_tools([tool(f"t{number}", inputSchema=schema) for number in range(100)], "kit")
 
 
 # What a tool becomes

@@ -328,7 +328,7 @@ def test_invalid_flags_are_refused(flag: str, value: str) -> None:
 
 def test_exponential_references_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few definitions expand to billions of schemas; the test uses a small limit."""
-    monkeypatch.setattr(openapi, "_MAX_SCHEMAS", 30_000)
+    monkeypatch.setattr(openapi, "MAX_TOTAL_SCHEMAS", 30_000)
     row = {
         f"d{number}": {
             "properties": {
@@ -345,7 +345,7 @@ def test_exponential_references_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
     }
     paths = {f"/{number}": {"get": {"responses": answer}} for number in range(100)}
     openapi_of = {**SMALL, "components": {"schemas": row}, "paths": paths}
-    with pytest.raises(UsageError, match=r"unfolds to more than 30,000 schemas"):
+    with pytest.raises(UsageError, match="unfold to more than"):
         import_document(openapi_of)
 
 

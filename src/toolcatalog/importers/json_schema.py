@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolcatalog.catalog.yaml_reader import MAX_DEPTH
-from toolcatalog.errors import Pointer
+from toolcatalog.errors import Pointer, UsageError
 from toolcatalog.importers.documents import resolve_reference
 
 # maximum schemas of one definition after resolving references: more would not fit into a file of
 # 1 MiB
 MAX_SCHEMAS = 20_000
+MAX_TOTAL_SCHEMAS = 1_000_000  # of all definitions of an import; they take about a minute
 # characters of values that count as one schema: this many for each of MAX_SCHEMAS make 1 MiB
 _CHARACTERS_PER_SCHEMA = 50
 _MAX_REFERENCES = 50  # in a chain
@@ -286,6 +287,22 @@ class Normalizer:
         if _constrains_values(part) and _refuses_null(schema):
             merged.pop("nullable", None)
         return merged
+
+
+@dataclass(slots=True)
+class SchemaBudget:
+    """The number of schemas that an import may still convert, in all definitions together."""
+
+    remaining: int
+
+    def charge(self, normalizer: Normalizer) -> None:
+        """Subtract the schemas of one definition. Raises UsageError if there were too many."""
+        self.remaining -= MAX_SCHEMAS - normalizer.budget
+        if self.remaining < 0:
+            raise UsageError(
+                f"The tools unfold to more than {MAX_TOTAL_SCHEMAS:,} schemas: import a part of "
+                "them at a time."
+            )
 
 
 def rename_old_keywords(schema: Schema) -> Schema:

@@ -14,7 +14,7 @@ from toolcatalog import names
 from toolcatalog.errors import UsageError, raise_all
 from toolcatalog.exports.definitions import HINT_TAGS, hint_tags
 from toolcatalog.importers import slugs
-from toolcatalog.importers.json_schema import Loss
+from toolcatalog.importers.json_schema import MAX_TOTAL_SCHEMAS, Loss, SchemaBudget
 from toolcatalog.importers.to_parameters import convert
 from toolcatalog.importers.writer import ImportedTool, check_tool_count
 
@@ -40,7 +40,11 @@ def import_tools(value: Any, toolkit: str = "") -> list[ImportedTool]:
         [fault for number, tool in enumerate(tools, 1) for fault in _find_faults(tool, number)]
     )
     tool_slugs = slugs.make_slugs(fields["slug"], [(tool["name"], tool["name"]) for tool in tools])
-    return [_import_tool(tool, slug, fields) for tool, slug in zip(tools, tool_slugs, strict=True)]
+    budget = SchemaBudget(MAX_TOTAL_SCHEMAS)
+    return [
+        _import_tool(tool, slug, fields, budget)
+        for tool, slug in zip(tools, tool_slugs, strict=True)
+    ]
 
 
 def _extract_tools(value: Any) -> tuple[list[Any], Mapping[str, Any]]:
@@ -155,7 +159,9 @@ def _describes_an_object(schema: Any) -> bool:
     return isinstance(schema, dict) and schema.get("type", "object") in ("object", ["object"])
 
 
-def _import_tool(tool: Mapping[str, Any], slug: str, toolkit: Mapping[str, Any]) -> ImportedTool:
+def _import_tool(
+    tool: Mapping[str, Any], slug: str, toolkit: Mapping[str, Any], budget: SchemaBudget
+) -> ImportedTool:
     annotations = tool.get("annotations")
     annotations = annotations if isinstance(annotations, dict) else {}
     losses = [*_tool_losses(tool, annotations)]
@@ -167,7 +173,7 @@ def _import_tool(tool: Mapping[str, Any], slug: str, toolkit: Mapping[str, Any])
         **({"tags": tags} if tags else {}),
     }
     for key, field in _SCHEMA_FIELDS.items():
-        described, parameter_losses = convert(tool.get(key) or {}, field)
+        described, parameter_losses = convert(tool.get(key) or {}, field, budget)
         losses += parameter_losses
         value |= {field: described} if described else {}
     return ImportedTool(slug=slug, value=value, toolkit=toolkit, losses=tuple(losses))

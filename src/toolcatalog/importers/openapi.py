@@ -16,7 +16,7 @@ from toolcatalog.catalog.loader import Document, Location
 from toolcatalog.errors import UsageError
 from toolcatalog.importers import slugs
 from toolcatalog.importers.documents import BUNDLE_KEY, DocumentReader, SourceDocument
-from toolcatalog.importers.json_schema import MAX_SCHEMAS, Loss, Normalizer
+from toolcatalog.importers.json_schema import MAX_TOTAL_SCHEMAS, Loss, Normalizer, SchemaBudget
 from toolcatalog.importers.openapi_bodies import INPUTS, OUTPUTS, OperationReader
 from toolcatalog.importers.openapi_operations import Operation, list_operations, read_tags
 from toolcatalog.importers.openapi_security import credential_parameters, read_security
@@ -24,7 +24,6 @@ from toolcatalog.importers.to_parameters import convert_normalized
 from toolcatalog.importers.writer import ImportedTool, check_tool_count
 
 _SUPPORTED_VERSION = re.compile(r"2\.0|3\.[01](\.[0-9]+)?(-.*)?")
-_MAX_SCHEMAS = 1_000_000  # schemas in a document after resolving references; takes about a minute
 _OPERATION_FIELDS = (
     "operationId",
     "summary",
@@ -78,7 +77,7 @@ def import_tools(
         )
     check_tool_count(len(operations), len(source.data))
     importer = _OperationImporter(
-        document, fields, no_auth, credential_parameters(document), _MAX_SCHEMAS
+        document, fields, no_auth, credential_parameters(document), SchemaBudget(MAX_TOTAL_SCHEMAS)
     )
     yield from importer.import_all(operations)
     document.raise_faults()
@@ -178,7 +177,7 @@ class _OperationImporter:
     toolkit: dict[str, Any]
     no_auth: bool
     credentials: set[tuple[str, str]]
-    budget: int
+    budget: SchemaBudget
 
     def import_all(self, operations: Sequence[Operation]) -> Iterator[ImportedTool]:
         """Yield the tool of each operation. Raises UsageError if there are too many schemas."""
@@ -188,11 +187,6 @@ class _OperationImporter:
             tool = self.import_operation(operation, slug)
             if not self.document.faults:
                 yield tool
-            if self.budget <= 0:
-                raise UsageError(
-                    f"{self.document.source.name} unfolds to more than {_MAX_SCHEMAS:,} schemas: "
-                    "import a part of it at a time."
-                )
 
     def import_operation(self, operation: Operation, slug: str) -> ImportedTool:
         """Return the tool of an operation."""
@@ -232,12 +226,11 @@ class _OperationImporter:
         self, operation: Operation, field: str
     ) -> tuple[dict[str, Any], list[Loss]]:
         """Return the inputs or the outputs of an operation, and the losses."""
-        budget = min(MAX_SCHEMAS, self.budget)
-        normalizer = Normalizer(self.document.root, budget=budget)
+        normalizer = Normalizer(self.document.root)
         reader = OperationReader(self.document, operation, normalizer, self.credentials)
         schema = reader.read_inputs() if field == INPUTS else reader.read_outputs()
         described = {} if schema is None else convert_normalized(schema, field, normalizer)
-        self.budget -= budget - normalizer.budget
+        self.budget.charge(normalizer)
         return described, normalizer.losses
 
 

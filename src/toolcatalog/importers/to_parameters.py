@@ -16,7 +16,14 @@ from toolcatalog import parameters
 from toolcatalog.catalog.file_schemas import SCHEMAS
 from toolcatalog.catalog.yaml_reader import MAX_DEPTH
 from toolcatalog.errors import Pointer
-from toolcatalog.importers.json_schema import BRANCHES, Loss, Normalizer, Schema, type_keywords
+from toolcatalog.importers.json_schema import (
+    BRANCHES,
+    Loss,
+    Normalizer,
+    Schema,
+    SchemaBudget,
+    type_keywords,
+)
 
 # without `required`, which has its own rules
 _SUPPORTED_KEYWORDS = SCHEMAS["tool"]["$defs"]["output"]["properties"]
@@ -33,17 +40,22 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # invalid in Unicode text
 _ANY_TYPE = ("string", "number", "boolean", "object", "array", "null")
 
 
-def convert(schema: Mapping[str, Any], field: str) -> tuple[dict[str, Any], list[Loss]]:
+def convert(
+    schema: Mapping[str, Any], field: str, budget: SchemaBudget | None = None
+) -> tuple[dict[str, Any], list[Loss]]:
     """Convert a JSON Schema of an object to parameters, and return them with the losses.
 
     `schema` may also be a map of names to descriptions, as the API serves it. `field` is the tool's
-    field, `input_parameters` or `output_parameters`.
+    field, `input_parameters` or `output_parameters`. Several conversions share `budget`. Raises
+    UsageError if it is exceeded.
     """
     is_served = bool(schema) and all(
         isinstance(inner, dict) and isinstance(inner.get("type"), str) for inner in schema.values()
     )
     normalizer = Normalizer(schema)
     root = normalizer.normalize({"properties": schema} if is_served else schema, (field,)) or {}
+    if budget is not None:
+        budget.charge(normalizer)
     return convert_normalized(root, field, normalizer, is_served), normalizer.losses
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolcatalog.errors import UsageError, raise_all
-from toolcatalog.importers.json_schema import Loss
+from toolcatalog.importers.json_schema import MAX_TOTAL_SCHEMAS, Loss, SchemaBudget
 from toolcatalog.importers.to_parameters import convert
 from toolcatalog.importers.writer import ImportedTool, check_tool_count
 
@@ -48,7 +48,8 @@ def import_tools(value: Any) -> list[ImportedTool]:
             for fault in _find_faults(definition, number)
         ]
     )
-    return [_import_tool(definition) for definition in definitions]
+    budget = SchemaBudget(MAX_TOTAL_SCHEMAS)
+    return [_import_tool(definition, budget) for definition in definitions]
 
 
 def _find_faults(definition: Any, number: int) -> Iterator[str]:
@@ -76,7 +77,7 @@ def _describes_an_object(schema: Any) -> bool:
     )
 
 
-def _import_tool(definition: Mapping[str, Any]) -> ImportedTool:
+def _import_tool(definition: Mapping[str, Any], budget: SchemaBudget) -> ImportedTool:
     value = {
         key: definition[key] for key in _COPIED_FIELDS if definition.get(key) not in (None, [])
     }
@@ -84,7 +85,7 @@ def _import_tool(definition: Mapping[str, Any]) -> ImportedTool:
     if _is_deprecated(definition):
         value["deprecation"] = {}
     for key in _PARAMETER_FIELDS:
-        described, parameter_losses = convert(definition.get(key) or {}, key)
+        described, parameter_losses = convert(definition.get(key) or {}, key, budget)
         losses += parameter_losses
         if described:
             value[key] = described
