@@ -15,7 +15,7 @@ from toolcatalog.encoding import sha256_hex
 from toolcatalog.exports import definitions
 from toolcatalog.snapshot.format import Tool
 
-_DIGEST_LENGTH = 8  # characters of the slug's SHA-256 at the end of a shortened name
+_DIGEST_LENGTH = 16  # characters of the slug's SHA-256 at the end of a shortened name
 _ELLIPSIS = "..."  # at the end of a truncated text
 
 

@@ -352,7 +352,7 @@ def test_too_long_name_is_shortened(output_format: str, maximum: int) -> None:
     assert (
         name
         == providers.provider_name(LONG, output_format)
-        == f"{'A' * (maximum - 9)}_{hashlib.sha256(LONG.encode()).hexdigest()[:8]}"
+        == f"{'A' * (maximum - 17)}_{hashlib.sha256(LONG.encode()).hexdigest()[:16]}"
     )
     assert providers.provider_name(LONG[:-1] + "B", output_format) != name
     assert notes == (
