@@ -20,17 +20,20 @@ _DRAWING = """
     image
 """
 _DRAWING_ELEMENTS = frozenset(_DRAWING.split())
-_HARMLESS = """
-    rgb rgba hsl hsla oklch color-mix var calc min max clamp matrix translate translatex translatey
-    scale scalex scaley rotate skewx skewy
+_ALLOWED = """
+    url rgb rgba hsl hsla oklch color-mix var calc min max clamp matrix translate translatex
+    translatey scale scalex scaley rotate skewx skewy
 """
-_HARMLESS_FUNCTIONS = frozenset(_HARMLESS.split())
+_ALLOWED_FUNCTIONS = frozenset(_ALLOWED.split())
 _RASTER_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,")
 # references of a logo, and how many lead from one to the next: a browser draws what they multiply
 _MAX_REFERENCES, _MAX_REFERENCE_DEPTH = 200, 2
-_REFERENCE = re.compile(r"url\(\s*[\"']?#([^\"')\s]*)")
+# a browser also takes other spellings of an id, such as `%70`; these are not allowed
+_URL = re.compile(r"\burl\(", re.IGNORECASE)
+_REFERENCE = re.compile(r"\burl\(\s*([\"']?)#(?P<id>[\w.-]+)\1\s*\)", re.IGNORECASE)
+_LINK = re.compile(r"#(?P<id>[\w.-]+)")
 # only from the start of a name on, or long names would take quadratic time
-_FUNCTION = re.compile(r"(?<![\w-])([\w-]*)\(\s*[\"']?(#?)")
+_FUNCTION = re.compile(r"(?<![\w-])([\w-]*)\(")
 _ENCODING = re.compile(r"\A\s*<\?xml[^>]*\bencoding\s*=\s*[\"']([^\"']*)[\"']")
 
 
@@ -94,11 +97,15 @@ def _list_references(element: ET.Element) -> Iterator[str]:
     """Yield the ids of elements that an element draws; gradients only color it."""
     name = _split_name(str(element.tag))[1]
     for key, value in element.attrib.items():
-        if name == "use" and _split_name(key)[1] == "href" and value.startswith("#"):
-            yield value[1:]
-        yield from _REFERENCE.findall(value)
+        if name == "use" and _split_name(key)[1] == "href" and (link := _LINK.fullmatch(value)):
+            yield link["id"]
+        yield from _list_urls(value)
     if name == "style":
-        yield from _REFERENCE.findall(element.text or "")
+        yield from _list_urls(element.text or "")
+
+
+def _list_urls(style: str) -> Iterator[str]:
+    return (match["id"] for match in _REFERENCE.finditer(style))
 
 
 def _active_content(root: ET.Element) -> Iterator[str]:
@@ -116,15 +123,19 @@ def _active_content(root: ET.Element) -> Iterator[str]:
 
 def _is_harmless_attribute(name: str, value: str) -> bool:
     if name in ("href", "src"):
-        return value.startswith("#") or bool(_RASTER_IMAGE.match(value))
+        return bool(_LINK.fullmatch(value) or _RASTER_IMAGE.match(value))
     return name != "base" and not name.lower().startswith("on") and _is_harmless_style(value)
 
 
 def _is_harmless_style(text: str) -> bool:
-    """Return whether CSS loads nothing: no escapes, no imports and only some functions."""
-    return not ("\\" in text or "@" in text) and all(
-        name.lower() in _HARMLESS_FUNCTIONS or (name.lower() == "url" and anchor)
-        for name, anchor in _FUNCTION.findall(text)
+    """Return whether CSS loads nothing: no escapes, no imports and only some functions.
+
+    Of URLs, only references to a plain id are allowed.
+    """
+    return (
+        not ("\\" in text or "@" in text)
+        and len(_URL.findall(text)) == len(_REFERENCE.findall(text))
+        and all(name.lower() in _ALLOWED_FUNCTIONS for name in _FUNCTION.findall(text))
     )
 
 

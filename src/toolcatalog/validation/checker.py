@@ -317,11 +317,17 @@ def _limit_problems(problems: list[Problem]) -> list[Problem]:
     """Return the problems of one file, or the worst of them if there are too many.
 
     At most MAX_FINDINGS_PER_FILE are kept, sorted by position, and one more says that there are
-    more. It has the severity of the worst problem that is left out.
+    more. It has the severity of the worst problem that is left out. Of equally severe problems,
+    those of security are kept.
     """
     if len(problems) <= MAX_FINDINGS_PER_FILE:
         return problems
-    problems.sort(key=lambda problem: severity.SEVERITIES.index(problem.severity))
+    problems.sort(
+        key=lambda problem: (
+            severity.SEVERITIES.index(problem.severity),
+            problem.rule not in severity.SECURITY_RULES,
+        )
+    )
     note = replace(
         problems[MAX_FINDINGS_PER_FILE],
         rule="too-many",

@@ -25,6 +25,7 @@ from toolcatalog.catalog.model import (
     ToolVersion,
 )
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding
+from toolcatalog.lint import security
 from toolcatalog.lint.registry import CATALOG_RULES, TEXT_RULES, TOOL_RULES
 from toolcatalog.lint.rule import HISTORY_SEVERITIES, ToolRule
 from toolcatalog.lint.views import FileView, ToolView
@@ -41,6 +42,8 @@ DEFAULT_SEVERITIES: Mapping[str, str] = {
     UNUSED_SUPPRESSION: "warning",
     SCHEMA_COMMENT: "warning",
 }  # the default severity of every rule whose severity can be changed
+
+SECURITY_RULES = frozenset(rule for rule, *_ in (*TEXT_RULES, *security.CATALOG_RULES))
 
 
 def effective_severity(rule: str, overrides: Mapping[str, str]) -> str:

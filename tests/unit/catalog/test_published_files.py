@@ -13,6 +13,7 @@ SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/19
         '<path d="M0 0h8v8z" fill="#fff" style="opacity:.5"/>',
         '<defs><g id="a"/></defs><use xlink:href="#a" fill="url(#b)"/>',
         "<style>.a { fill: url(#b) }</style>",
+        """<g fill="URL( '#b' )"/>""",
         '<image href="data:image/png;base64,AAAA"/>',
     ],
 )
@@ -34,6 +35,9 @@ def test_plain_svg_is_accepted(text: str) -> None:
         "<style>@import 'https://example.com/a.css';</style>",
         '<g style="fill: url(https://example.com/a.svg)"/>',
         "<style>.a { fill: u\\72l(https://example.com) }</style>",
+        '<use href="#%61"/>',
+        '<g fill="url(#%61)"/>',
+        """<g fill="url('#a b')"/>""",
     ],
 )
 def test_active_svg_is_refused(text: str) -> None:
@@ -56,6 +60,17 @@ def test_active_svg_is_refused(text: str) -> None:
 def test_other_documents_are_refused(data: bytes, fault: str) -> None:
     """Document types, other encodings, other root elements."""
     assert fault in find_logo_fault("toolkits/mail/logo.svg", data)
+
+
+@pytest.mark.parametrize("url", ["url(#p{})", "URL( '#p{}' )"])
+def test_references_that_multiply_are_refused(url: str) -> None:
+    """A pattern of ten rectangles that are filled with a pattern of ten rectangles, and so on."""
+    patterns = "".join(
+        f'<pattern id="p{level}">{f"""<rect fill="{url.format(level - 1)}"/>""" * 10}</pattern>'
+        for level in range(1, 9)
+    )
+    fault = find_logo_fault("logo.svg", SVG.format(patterns).encode())
+    assert fault == "references over more than 2 elements are not allowed in a logo"
 
 
 def test_png_signature_is_checked() -> None:
