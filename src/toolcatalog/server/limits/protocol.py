@@ -61,6 +61,16 @@ def select_protocol(version: str = uvicorn.__version__) -> Any:
     return "auto"
 
 
+class _IgnoredTrailers(list[Header]):
+    """Takes the trailers of a chunked body, which are ignored (RFC 9110, 6.5.1)."""
+
+    def append(self, header: Header) -> None:
+        """Do nothing."""
+
+
+_IGNORED_TRAILERS = _IgnoredTrailers()
+
+
 class LimitedProtocol(HttpToolsProtocol):
     """One connection with limits on its time and sizes."""
 
@@ -79,7 +89,6 @@ class LimitedProtocol(HttpToolsProtocol):
         self._active_cycle: Any = None  # the running request; `cycle` is the newest one
         self._has_large_packet = False  # whether a packet of this head may make it too large
         self._refusal: ErrorDetail | None = None  # why the head being read is refused
-        self._is_head_complete = False  # whether the fields that follow are trailers
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as uvicorn
         """Start the periodic check; reject the connection if the limit is reached."""
@@ -118,32 +127,20 @@ class LimitedProtocol(HttpToolsProtocol):
         elif self._request_size > MAX_REQUEST_SIZE and not self._is_between_requests:
             self.transport.close()
 
-    def on_url(self, url: bytes) -> None:
-        """Collect the URL, without the end of an overlong path."""
-        super().on_url(url)
-        if len(self.url) > _MAX_PATH_SIZE:
-            self.url = _cut_path(self.url)
-
-    def on_message_begin(self) -> None:
-        """Begin a request."""
-        self._is_head_complete = False
-        super().on_message_begin()
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Collect a header field; trailers of a chunked body are ignored (RFC 9110, 6.5.1)."""
-        if not self._is_head_complete:
-            super().on_header(name, value)
-
     def on_headers_complete(self) -> None:
         """Start the request, unless its head is too large or does not have one `Host`.
 
-        An exception makes the parser fail, and then `send_400_response` answers.
+        An exception makes the parser fail, and then `send_400_response` answers. The end of an
+        overlong path is left out.
         """
         self._refusal = self._check_head()
         if self._refusal:
             raise ValueError(self._refusal.message)
-        self._is_head_complete = True
+        if len(self.url) > _MAX_PATH_SIZE:
+            self.url = _cut_path(self.url)
         super().on_headers_complete()
+        if not self._is_in_head:
+            self.headers = _IGNORED_TRAILERS
 
     def _check_head(self) -> ErrorDetail | None:
         if len(self.pipeline) >= MAX_PIPELINED_REQUESTS:
@@ -151,9 +148,8 @@ class LimitedProtocol(HttpToolsProtocol):
                 f"connection: more than {MAX_PIPELINED_REQUESTS} requests wait for a response.",
                 "Read responses before sending more requests.",
             )
-        names = [name for name, _ in self.headers]
-        host_count = names.count(b"host")
-        if len(names) > MAX_HEADER_COUNT or (
+        host_count = [name for name, _ in self.headers].count(b"host")
+        if len(self.headers) > MAX_HEADER_COUNT or (
             self._has_large_packet
             and sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_SIZE
         ):
