@@ -5,7 +5,8 @@ Data flows one way through the packages:
     catalog/*.yaml -> catalog -> validation, lint -> build -> build/ (snapshots) and site/
     build/ -> snapshot -> store -> server -> clients
     build/ -> publish -> an object store -> publish (follower) -> servers on other machines
-    search, exports, diff and site: computations for build, store and server; keys: access control
+    search (index, embeddings, query), exports, diff and site: computations for the others
+    keys: access control
     history compares with what was published; importers write files from other formats
     system wraps the operating system; cli: a module per command, the only package that prints
 """

@@ -27,7 +27,7 @@ from support.paths import ROOT, SHIPPED_CATALOG
 from support.server import Server, create_key, start_server
 from toolcatalog.build.pipeline import build
 from toolcatalog.keys.api_keys import KeyRing
-from toolcatalog.search import model_files
+from toolcatalog.search.embeddings import model_files
 from toolcatalog.server.app import create_app
 from toolcatalog.server.limits.rate_limit import LocalRateLimiter, Rate
 from toolcatalog.server.mcp import protocol, route, tools

@@ -1,4 +1,4 @@
-"""Tests of `search.ranking` through a store and a server."""
+"""Tests of `search.query.ranking` through a store and a server."""
 
 import random
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tests of `search.encoder` and `search.vectors` with the real model."""
+"""Tests of `search.embeddings.encoder` and `search.embeddings.vectors` with the real model."""
 
 import os
 import re
@@ -35,10 +35,10 @@ from toolcatalog.publish import trusted_pointers, upload
 from toolcatalog.publish.follower import Follower
 from toolcatalog.publish.object_store import ObjectStorage
 from toolcatalog.publish.signatures import SigningKey, VerifyKeys
-from toolcatalog.search import encoder
-from toolcatalog.search import vectors as search_vectors
-from toolcatalog.search.encoder import DIMENSIONS, ToolText
-from toolcatalog.search.vectors import VectorIndex
+from toolcatalog.search.embeddings import encoder
+from toolcatalog.search.embeddings import vectors as search_vectors
+from toolcatalog.search.embeddings.encoder import DIMENSIONS, ToolText
+from toolcatalog.search.embeddings.vectors import VectorIndex
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import FileInfo
 from toolcatalog.store.open import open_build, open_snapshot

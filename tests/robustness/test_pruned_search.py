@@ -10,7 +10,7 @@ import pytest
 from benchmarks import synthetic
 from support.profile import DEEP_PROFILE
 from toolcatalog.build.pipeline import build
-from toolcatalog.search import pruning
+from toolcatalog.search.query import pruning
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.tables import Table
 from toolcatalog.store.store import TABLES, Filters, Store, VersionPins

@@ -35,7 +35,7 @@ SYNONYM_LINES = [
     [words.split() for words in line.split(":")]
     for table in re.findall(
         '= """\n(.*?)"""',
-        (ROOT / "src" / "toolcatalog" / "search" / "synonyms.py").read_text(),
+        (ROOT / "src" / "toolcatalog" / "search" / "query" / "synonyms.py").read_text(),
         re.DOTALL,
     )
     for line in table.replace("\n    ", " ").splitlines()

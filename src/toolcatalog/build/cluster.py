@@ -28,7 +28,7 @@ from toolcatalog.build import changes
 from toolcatalog.build import rebuild as rebuild  # noqa: PLC0414 - see _program_digest
 from toolcatalog.build.changes import BuildPaths
 from toolcatalog.errors import UsageError
-from toolcatalog.search import model_files
+from toolcatalog.search.embeddings import model_files
 from toolcatalog.system import seals
 
 

@@ -19,7 +19,7 @@ from toolcatalog.build import changes as build_changes
 from toolcatalog.build.changes import BuildContext, BuildPaths, CatalogListing, ChangeSet
 from toolcatalog.build.state import BuildState, CheckResult
 from toolcatalog.progress import Progress, no_progress
-from toolcatalog.search import model_files
+from toolcatalog.search.embeddings import model_files
 from toolcatalog.snapshot import directory, locks
 from toolcatalog.snapshot.directory import UNLIMITED_LOSS_PERCENT, BuildResult
 from toolcatalog.system import files
@@ -118,7 +118,7 @@ def _identify_model(folder: Path | None) -> str:
     """Return the identity of a sentence model. Raises UsageError if it cannot be used."""
     identity = model_files.model_identity(folder)
     if folder:
-        from toolcatalog.search import encoder  # noqa: PLC0415 - imports numpy
+        from toolcatalog.search.embeddings import encoder  # noqa: PLC0415 - imports numpy
 
         encoder.load_encoder(folder)
     return identity

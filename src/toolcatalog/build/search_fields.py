@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from toolcatalog.catalog.model import Toolkit, ToolVersion
-from toolcatalog.search import encoder, term_counts
-from toolcatalog.search.term_counts import ToolFields
+from toolcatalog.search.embeddings import encoder
+from toolcatalog.search.index import term_counts
+from toolcatalog.search.index.term_counts import ToolFields
 
 
 def count_words(

@@ -22,8 +22,9 @@ from toolcatalog.build.cache import CompiledBatch, ToolColumns
 from toolcatalog.catalog.sessions import make_usability_check
 from toolcatalog.errors import UsageError
 from toolcatalog.progress import Advance
-from toolcatalog.search import frequent_terms, vectors
-from toolcatalog.search.index_reader import TextIndex
+from toolcatalog.search.embeddings import vectors
+from toolcatalog.search.index import frequent_terms
+from toolcatalog.search.index.index_reader import TextIndex
 from toolcatalog.snapshot import compression, tables
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import FileInfo, SnapshotContents

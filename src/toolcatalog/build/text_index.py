@@ -14,7 +14,8 @@ from toolcatalog.build import cache, compiler, snapshot_writer
 from toolcatalog.build.batches import CachedBatch
 from toolcatalog.build.cache import CompiledBatch
 from toolcatalog.build.changes import BuildContext
-from toolcatalog.search import index_writer, model_files
+from toolcatalog.search.embeddings import model_files
+from toolcatalog.search.index import index_writer
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import FileInfo
 from toolcatalog.system import files
@@ -112,7 +113,7 @@ def _load_query_model(
 
     The digest of the program covers the model, too.
     """
-    from toolcatalog.search import model_quantization  # noqa: PLC0415 - only for vectors
+    from toolcatalog.search.embeddings import model_quantization  # noqa: PLC0415 - only for vectors
 
     path, key = cache_folder / "model", program_digest.encode() + b"\n"
     model, cached = model_files.read_model(model_folder), files.read_sealed(path) or b""

@@ -9,8 +9,8 @@ import orjson
 
 from toolcatalog.cli import options, output
 from toolcatalog.errors import UsageError
-from toolcatalog.search.explain import Explanation
-from toolcatalog.search.ranking import RERANK_LIMIT
+from toolcatalog.search.query.explain import Explanation
+from toolcatalog.search.query.ranking import RERANK_LIMIT
 from toolcatalog.store.open import open_build
 from toolcatalog.store.store import Filters, SearchResult, Store, VersionPins
 from toolcatalog.textutils import pluralize

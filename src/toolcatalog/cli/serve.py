@@ -10,7 +10,7 @@ from toolcatalog.cli import listeners, options, output, serve_options
 from toolcatalog.cli import mcp as mcp_command
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.storage import FileKeyStorage
-from toolcatalog.search import model_files
+from toolcatalog.search.embeddings import model_files
 from toolcatalog.server import process, supervisor
 from toolcatalog.server.limits import connection_limit
 from toolcatalog.server.limits.rate_limit import Rate

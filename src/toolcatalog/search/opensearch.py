@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolcatalog import encoding
-from toolcatalog.search import analysis, scoring
-from toolcatalog.search.term_counts import extract_fields
+from toolcatalog.search import analysis, bm25
+from toolcatalog.search.index.term_counts import extract_fields
 
 # the fields of the built-in index, as keys
-FIELD_KEYS = tuple(field.replace(" ", "_") for field in scoring.FIELDS)
+FIELD_KEYS = tuple(field.replace(" ", "_") for field in bm25.FIELDS)
 _IMPORTANT_TAG = "important"
 
 
@@ -23,11 +23,11 @@ def build_index_body() -> dict[str, Any]:
     Each field has the weight and the length normalization of the built-in index: the weights are in
     `mappings._meta.query_fields`, for `multi_match`.
     """
-    weights, lengths = scoring.FIELD_WEIGHTS.tolist(), scoring.FIELD_B.tolist()
+    weights, lengths = bm25.FIELD_WEIGHTS.tolist(), bm25.FIELD_B.tolist()
     return {
         "settings": {
             "similarity": {
-                f"bm25_{key}": {"type": "BM25", "k1": scoring.K1, "b": b}
+                f"bm25_{key}": {"type": "BM25", "k1": bm25.K1, "b": b}
                 for key, b in zip(FIELD_KEYS, lengths, strict=True)
             },
             "analysis": {

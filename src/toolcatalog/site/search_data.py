@@ -13,7 +13,7 @@ from operator import attrgetter
 import orjson
 
 from toolcatalog.encoding import dump_json, dump_json_compact
-from toolcatalog.search import synonyms
+from toolcatalog.search.query import synonyms
 from toolcatalog.site.lists import ToolRow, subject_tag
 from toolcatalog.site.pages import TOOLS_PER_PAGE
 from toolcatalog.snapshot.format import Toolkit

@@ -32,7 +32,7 @@ minutes to write, copy and remove. They are memory-mapped, so that readers need 
                                       of the toolkit's name, and a checksum of the name
     query.frequent                    only of large catalogs: the tools of each frequent term and
                                       the levels of their values, as bits (see
-                                      `search.frequent_terms`)
+                                      `search.index.frequent_terms`)
 
 One more file is optional. The manifest does not list it, because its bytes depend on the version of
 a compression library; it can be removed, and made again from the others:
@@ -77,7 +77,7 @@ TAG_SIZE = 16  # bytes of a document's SHA-256 that identify it
 # The header of a term: offset, number and checksum of its postings, its IDF, whether they are
 # dense, how many related terms follow, the number of its first word.
 TERM_HEADER = struct.Struct("<QIIf?3xII")
-# the mean length of each field (see `search.scoring`), and the checksum of these numbers
+# the mean length of each field (see `search.bm25`), and the checksum of these numbers
 POSTINGS_HEADER = struct.Struct("<6dQ")
 COVER_SIZE = 12  # bytes of COVERS for each tool version
 MAX_ENCODED_IMPACT = (1 << 14) - 1  # the two lowest bits of a value are flags

@@ -22,7 +22,7 @@ from pyroaring import BitMap
 from toolcatalog import names
 from toolcatalog.errors import SnapshotError
 from toolcatalog.search import analysis
-from toolcatalog.search.index_reader import TextIndex
+from toolcatalog.search.index.index_reader import TextIndex
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables as snapshot_tables
 from toolcatalog.snapshot.mapped_files import Buffer

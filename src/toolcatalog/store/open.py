@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, remedy
-from toolcatalog.search import encoder, model_files
-from toolcatalog.search.vectors import QueryEncoder
+from toolcatalog.search.embeddings import encoder, model_files
+from toolcatalog.search.embeddings.vectors import QueryEncoder
 from toolcatalog.snapshot import compressed_documents, directory, verify
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.compressed_documents import CompressedDocuments

@@ -26,12 +26,14 @@ from pyroaring import BitMap
 
 from toolcatalog import names
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
-from toolcatalog.search import query_expansion, ranking, topk, vocabulary
-from toolcatalog.search.candidates import Candidates
-from toolcatalog.search.index_reader import TextIndex
-from toolcatalog.search.ranking import Labels, Ranking, SlugMatch
-from toolcatalog.search.vectors import NO_NEIGHBORS, Neighbors, QueryEncoder, VectorIndex
-from toolcatalog.search.vocabulary import Lookup
+from toolcatalog.search import topk
+from toolcatalog.search.embeddings.vectors import NO_NEIGHBORS, Neighbors, QueryEncoder, VectorIndex
+from toolcatalog.search.index import vocabulary
+from toolcatalog.search.index.index_reader import TextIndex
+from toolcatalog.search.index.vocabulary import Lookup
+from toolcatalog.search.query import query_expansion, ranking
+from toolcatalog.search.query.candidates import Candidates
+from toolcatalog.search.query.ranking import Labels, Ranking, SlugMatch
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables as snapshot_tables
 from toolcatalog.snapshot.compressed_documents import CompressedDocuments
@@ -41,7 +43,7 @@ from toolcatalog.store.documents import Documents
 from toolcatalog.versions import newest_at
 
 if TYPE_CHECKING:
-    from toolcatalog.search.explain import Explanation
+    from toolcatalog.search.query.explain import Explanation
 
 _ENTRY_CACHE_SIZE = 1 << 15  # cached tool entries, a few hundred bytes each
 _SLUG_WORD = re.compile("[A-Za-z0-9]+")
@@ -440,7 +442,7 @@ class Store:
 
     def explain(self, query: str, result: SearchResult, tool_id: int) -> "Explanation":
         """Explain the rank of a tool that a query found and that was reranked."""
-        from toolcatalog.search import explain  # noqa: PLC0415 - slow, and no server needs it
+        from toolcatalog.search.query import explain  # noqa: PLC0415 - slow, and no server needs it
 
         assert result.ranking is not None
         return explain.explain_result(

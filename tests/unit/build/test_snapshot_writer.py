@@ -9,8 +9,8 @@ import pytest
 from support.paths import DATA
 from toolcatalog.build.pipeline import build
 from toolcatalog.build.snapshot_writer import write_frequent_terms
-from toolcatalog.search import frequent_terms
-from toolcatalog.search.index_reader import TextIndex
+from toolcatalog.search.index import frequent_terms
+from toolcatalog.search.index.index_reader import TextIndex
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.tables import Table
 

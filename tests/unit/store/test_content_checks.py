@@ -14,8 +14,8 @@ from pyroaring import BitMap
 from support.paths import DATA
 from toolcatalog.build.pipeline import build
 from toolcatalog.errors import SnapshotError
-from toolcatalog.search import frequent_terms
-from toolcatalog.search.index_reader import TextIndex
+from toolcatalog.search.index import frequent_terms
+from toolcatalog.search.index.index_reader import TextIndex
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables
 from toolcatalog.snapshot.tables import Table

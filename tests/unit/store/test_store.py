@@ -26,8 +26,8 @@ from support.server import create_key
 from support.snapshot_reader import read_documents
 from toolcatalog.build.pipeline import build
 from toolcatalog.errors import SnapshotError
-from toolcatalog.search.matching import Matches
-from toolcatalog.search.ranking import Ranking
+from toolcatalog.search.query.matching import Matches
+from toolcatalog.search.query.ranking import Ranking
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.tables import Table, ToolIds, pack_table
 from toolcatalog.store.open import open_build

@@ -7,7 +7,8 @@ are scored by the impacts of their terms. The best ones are reranked and come fi
 - The more of a tool's name, and of its toolkit's, the query covers, the more its impacts count.
 - The score for the one sentence of the query that the tool fits best is added: agents ask for
   several things at once.
-- Semantic similarity counts as much as the words if the snapshot has vectors: see `search.vectors`.
+- Semantic similarity counts as much as the words if the snapshot has vectors
+  (`search.embeddings.vectors`).
 - A tool that replaces a deprecated one comes before it.
 - A tool whose slug, slug prefix or name is the query comes before all others.
 """
@@ -18,14 +19,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toolcatalog.search import analysis, matching, query_expansion, topk
-from toolcatalog.search.candidates import Candidates
-from toolcatalog.search.index_reader import TextIndex
-from toolcatalog.search.matching import Matches
-from toolcatalog.search.query_expansion import QueryTerm, expand_query
-from toolcatalog.search.query_scores import ScoredQuery
-from toolcatalog.search.vectors import NO_NEIGHBORS, Neighbors
-from toolcatalog.search.vocabulary import Lookup
+from toolcatalog.search import analysis, topk
+from toolcatalog.search.embeddings.vectors import NO_NEIGHBORS, Neighbors
+from toolcatalog.search.index.index_reader import TextIndex
+from toolcatalog.search.index.vocabulary import Lookup
+from toolcatalog.search.query import matching, query_expansion
+from toolcatalog.search.query.candidates import Candidates
+from toolcatalog.search.query.matching import Matches
+from toolcatalog.search.query.query_expansion import QueryTerm, expand_query
+from toolcatalog.search.query.query_scores import ScoredQuery
 from toolcatalog.snapshot.tables import ToolIds
 
 _COVERAGE_BOOST = 0.3  # how much more impacts count for a covered name

@@ -1,5 +1,5 @@
-"""Tests of `search.term_counts` and `search.index_writer`: the values of terms are those of the
-formulas in docs/explanation/search.md.
+"""Tests of `term_counts` and `index_writer`: the values of terms are those of the formulas in
+docs/explanation/search.md.
 """
 
 import math
@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from support.profile import example_settings
 from support.reference_model import are_related, extract_terms
-from toolcatalog.search import index_writer, scoring, term_counts
+from toolcatalog.search import bm25
 from toolcatalog.search.analysis import name_checksum
-from toolcatalog.search.index_reader import TextIndex
-from toolcatalog.search.index_writer import Lexicon
-from toolcatalog.search.term_counts import ToolFields
+from toolcatalog.search.index import index_writer, term_counts
+from toolcatalog.search.index.index_reader import TextIndex
+from toolcatalog.search.index.index_writer import Lexicon
+from toolcatalog.search.index.term_counts import ToolFields
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.tables import Table
 
@@ -131,7 +132,7 @@ def matches(index: TextIndex, tools: Sequence[ToolFields]) -> None:
         assert {number for number, value in enumerate(values) if value} == {*impacts}
         for number, (impact, in_name, in_toolkit) in impacts.items():
             assert values[number] >> 2 == pytest.approx(
-                impact / scoring.MAX_IMPACT * snapshot_format.MAX_ENCODED_IMPACT, abs=0.51
+                impact / bm25.MAX_IMPACT * snapshot_format.MAX_ENCODED_IMPACT, abs=0.51
             )
             assert (bool(values[number] & 1), bool(values[number] & 2)) == (in_name, in_toolkit)
         related = sorted(

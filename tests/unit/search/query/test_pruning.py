@@ -1,5 +1,5 @@
-"""The modules `search.pruning`, `search.matching` and `search.frequent_terms`: pruning finds the
-same tools as adding up all postings of every tool.
+"""Tests of `pruning`, `matching` and `index.frequent_terms`: pruning finds the same tools as adding
+up all postings of every tool.
 """
 
 import random
@@ -12,11 +12,12 @@ import pytest
 
 from support.profile import DEEP_PROFILE
 from toolcatalog.errors import SnapshotError
-from toolcatalog.search import frequent_terms, matching, pruning
-from toolcatalog.search.candidates import Candidates
-from toolcatalog.search.frequent_terms import FrequentTerms
-from toolcatalog.search.index_reader import TextIndex
-from toolcatalog.search.query_scores import ScoredQuery
+from toolcatalog.search.index import frequent_terms
+from toolcatalog.search.index.frequent_terms import FrequentTerms
+from toolcatalog.search.index.index_reader import TextIndex
+from toolcatalog.search.query import matching, pruning
+from toolcatalog.search.query.candidates import Candidates
+from toolcatalog.search.query.query_scores import ScoredQuery
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables
 from toolcatalog.snapshot.tables import Table

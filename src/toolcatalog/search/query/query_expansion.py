@@ -1,6 +1,6 @@
 """Query expansion: a query to weighted terms, with related terms, synonyms and corrections.
 
-All terms come from the vocabulary of the tools that the client may see (`search.vocabulary`).
+All terms come from the vocabulary of the tools that the client may see (`search.index.vocabulary`).
 """
 
 import re
@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from toolcatalog import names
 from toolcatalog.search import analysis
-from toolcatalog.search.index_reader import Term
-from toolcatalog.search.synonyms import find_synonyms, has_synonyms
-from toolcatalog.search.vocabulary import Lookup
+from toolcatalog.search.index.index_reader import Term
+from toolcatalog.search.index.vocabulary import Lookup
+from toolcatalog.search.query.synonyms import find_synonyms, has_synonyms
 
 _QUOTED_PHRASE = re.compile(r"""(?<!\w)['"`\u201c\u2018](.{1,60}?)['"`\u201d\u2019](?!\w)""")
 _FILLER_WEIGHT = 0.4  # weight of filler words, and of words that mean something only as a pair

@@ -5,7 +5,7 @@ in the order in which words arrive, and no published file depends on them. The l
 has the numbers of each batch's words under the key of the compiled batch. If the cached lexicon is
 missing or invalid, the words are read from the compiled batch.
 
-The score of a term for a tool is its impact there (see `search.scoring`) times its rarity (IDF),
+The score of a term for a tool is its impact there (see `search.bm25`) times its rarity (IDF),
 which is one number for all tools. Impacts are computed here, so that a query needs one addition per
 posting.
 
@@ -35,9 +35,10 @@ import orjson
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from toolcatalog.search import analysis, scoring, vocabulary
-from toolcatalog.search.scoring import FIELDS, NAME_FIELD, TOOLKIT_FIELD
-from toolcatalog.search.term_counts import TermCounts
+from toolcatalog.search import analysis, bm25
+from toolcatalog.search.bm25 import FIELDS, NAME_FIELD, TOOLKIT_FIELD
+from toolcatalog.search.index import vocabulary
+from toolcatalog.search.index.term_counts import TermCounts
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables
 from toolcatalog.system import files
@@ -214,7 +215,7 @@ class _CorpusStats:
         self.field_lengths += lengths.sum(0)
         self.filled_counts += (lengths > 0).sum(0)
 
-    def average_lengths(self) -> scoring.Floats:
+    def average_lengths(self) -> bm25.Floats:
         """Return the mean length of each field over the newest versions where it is not empty."""
         return self.field_lengths / np.maximum(self.filled_counts, 1)
 
@@ -270,7 +271,7 @@ class _CorpusStats:
 class _PostingsWriter:
     """The postings of all terms: their offsets in the file, and their bytes, block by block."""
 
-    def __init__(self, vocabulary: Vocabulary, tools: int, average_lengths: scoring.Floats) -> None:
+    def __init__(self, vocabulary: Vocabulary, tools: int, average_lengths: bm25.Floats) -> None:
         self.average_lengths = average_lengths
         self.document_frequencies = vocabulary.document_frequencies
         self.is_dense = self.document_frequencies * 3 > tools
@@ -356,9 +357,9 @@ def _pack_covers(
     yield from (b"".join(column) for column in columns)
 
 
-def _encode_values(counts: TermCounts, average_lengths: scoring.Floats) -> NDArray[np.int64]:
+def _encode_values(counts: TermCounts, average_lengths: bm25.Floats) -> NDArray[np.int64]:
     """Return the 16-bit value of each posting."""
-    weights = scoring.compute_field_weights(counts.lengths, average_lengths).take(
+    weights = bm25.compute_field_weights(counts.lengths, average_lengths).take(
         counts.tool_numbers, 0
     )
     weights *= counts.counts
@@ -366,9 +367,7 @@ def _encode_values(counts: TermCounts, average_lengths: scoring.Floats) -> NDArr
     impacts = np.maximum(
         1,
         np.rint(
-            scoring.compute_impacts(frequencies)
-            / scoring.MAX_IMPACT
-            * snapshot_format.MAX_ENCODED_IMPACT
+            bm25.compute_impacts(frequencies) / bm25.MAX_IMPACT * snapshot_format.MAX_ENCODED_IMPACT
         ).astype(np.int64),
     )
     return (

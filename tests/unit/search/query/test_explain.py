@@ -1,4 +1,4 @@
-"""Tests of `search.explain`: explanations add up to the scores of the ranking."""
+"""Tests of `search.query.explain`: explanations add up to the scores of the ranking."""
 
 from pathlib import Path
 

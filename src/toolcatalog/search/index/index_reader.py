@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
-from toolcatalog.search import analysis, frequent_terms
-from toolcatalog.search.frequent_terms import FrequentTerms, PostingValues
+from toolcatalog.search import analysis
+from toolcatalog.search.index import frequent_terms
+from toolcatalog.search.index.frequent_terms import FrequentTerms, PostingValues
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables
 from toolcatalog.snapshot.mapped_files import Buffer, prefetch
@@ -54,7 +55,7 @@ class Postings(NamedTuple):
     """The postings of a term: the tools that contain it in ascending order, and their values.
 
     `tool_ids` is None if the term is dense: then there is a value for every tool, 0 for those that
-    do not contain it. See `search.index_writer` for values.
+    do not contain it. See `search.index.index_writer` for values.
     """
 
     tool_ids: tables.ToolIds | None
@@ -127,7 +128,7 @@ class TextIndex:
             counts[tool_ids] += 1 + (values & 1)
 
     def term_values(self, term: Term, tool_ids: tables.ToolIds) -> PostingValues:
-        """Return the values of a term for these tools (see `search.index_writer`).
+        """Return the values of a term for these tools (see `search.index.index_writer`).
 
         Tools that do not contain the term have 0.
         """
@@ -157,7 +158,7 @@ class TextIndex:
         return None
 
     def pack_frequent_terms(self) -> Iterator[bytes]:
-        """Yield the bytes of the file of frequent terms (see `search.frequent_terms`)."""
+        """Yield the bytes of the file of frequent terms (see `search.index.frequent_terms`)."""
         return frequent_terms.pack(self._frequent_rows())
 
     def _frequent_rows(self) -> Iterator[tuple[int, PostingValues]]:

@@ -23,7 +23,7 @@ from toolcatalog.search.analysis import (
     terms_in_piece,
     words_in_piece,
 )
-from toolcatalog.search.scoring import FIELDS
+from toolcatalog.search.bm25 import FIELDS
 from toolcatalog.textutils import split_sentences
 
 _MAX_COUNT = 255  # a term counts at most this often per field

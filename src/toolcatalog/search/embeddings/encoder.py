@@ -1,6 +1,6 @@
 """The sentence encoder: texts to embedding vectors with a small model.
 
-The files of the model come from `search.model_files`, and for queries from the snapshot.
+The files of the model come from `search.embeddings.model_files`, and for queries from the snapshot.
 onnxruntime and tokenizers are imported only if vectors are needed.
 """
 
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from toolcatalog import textutils
 from toolcatalog.errors import UsageError
-from toolcatalog.search import analysis, model_files
+from toolcatalog.search import analysis
+from toolcatalog.search.embeddings import model_files
 
 DIMENSIONS = 384  # numbers per vector
 _MAX_TOOL_TOKENS = 128  # a longer text of a tool is truncated
@@ -100,7 +101,7 @@ class Encoder:
             raise ValueError(f"its vectors have {shape[2]} numbers, not {DIMENSIONS}")
 
     def encode_tools(self, tools: Sequence[ToolText]) -> bytes:
-        """Return the packed vector of each tool, as `search.vectors` stores them.
+        """Return the packed vector of each tool, as `search.embeddings.vectors` stores them.
 
         A vector is the mean of two: that of the whole text, and that of the name with the first
         sentence.

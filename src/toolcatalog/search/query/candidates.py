@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from toolcatalog.search import frequent_terms
+from toolcatalog.search.index import frequent_terms
 from toolcatalog.snapshot.tables import ToolIds
 
 
@@ -25,5 +25,5 @@ class Candidates:
 
     @cached_property
     def bits(self) -> frequent_terms.Bits:
-        """A bit for every tool; see `search.frequent_terms`."""
+        """A bit for every tool; see `search.index.frequent_terms`."""
         return frequent_terms.pack_bits(self.mask)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolcatalog.search.index_reader import Scores, Term, TextIndex
+from toolcatalog.search.index.index_reader import Scores, Term, TextIndex
 from toolcatalog.snapshot.tables import ToolIds
 
 SLUG_MATCH_SCORE = np.float32(1e9)  # more than any sum of values

@@ -7,7 +7,13 @@ import pytest
 
 from support.paths import ROOT
 from toolcatalog.search import analysis
-from toolcatalog.search.synonyms import ACTIONS, THINGS, find_synonyms, has_synonyms, parse_table
+from toolcatalog.search.query.synonyms import (
+    ACTIONS,
+    THINGS,
+    find_synonyms,
+    has_synonyms,
+    parse_table,
+)
 
 LINES = [*parse_table(ACTIONS), *parse_table(THINGS)]
 

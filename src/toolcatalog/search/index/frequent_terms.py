@@ -1,7 +1,7 @@
 """Frequent terms: which tools contain a term, and about how high their values are, as bits.
 
-`search.pruning` adds up these bits to bound the score of every tool, many times faster than it
-could add up postings. Only terms of more than one in 32 tool versions are here. Builds write the
+`search.query.pruning` adds up these bits to bound the score of every tool, many times faster than
+it could add up postings. Only terms of more than one in 32 tool versions are here. Builds write the
 file only for catalogs with at least MIN_TOOLS tool versions: in others, it would save nothing.
 
 The values of a term are rounded up to one of four levels, which are equally far apart: `base`,

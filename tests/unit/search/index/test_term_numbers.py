@@ -1,4 +1,4 @@
-"""Tests of `search.index_writer`: term numbers that are stored between builds.
+"""Tests of `search.index.index_writer`: term numbers that are stored between builds.
 
 An index does not depend on them.
 """
@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcatalog.search import index_writer, term_counts
-from toolcatalog.search.index_writer import Lexicon
-from toolcatalog.search.term_counts import TermCounts, ToolFields
+from toolcatalog.search.index import index_writer, term_counts
+from toolcatalog.search.index.index_writer import Lexicon
+from toolcatalog.search.index.term_counts import TermCounts, ToolFields
 
 PROGRAM = "a program"
 TEXTS = st.lists(

@@ -4,7 +4,7 @@ Most postings of a query are those of its frequent words. So a cheap upper bound
 score comes first, and only tools whose bound reaches the score of the 100th best one are scored:
 
 1. Add up the exact values of the rare terms.
-2. Add up the levels of the frequent terms (`search.frequent_terms`) for all tools at once.
+2. Add up the levels of the frequent terms (`search.index.frequent_terms`) for all tools at once.
 3. Score the tools with the highest bounds. The 100th best of them is the *threshold*: at least a
    hundred tools reach it.
 4. Score all other tools whose bound reaches the threshold. No other tool can be among the best.
@@ -23,16 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolcatalog.search import topk
-from toolcatalog.search.candidates import Candidates
-from toolcatalog.search.frequent_terms import (
+from toolcatalog.search.index.frequent_terms import (
     Bits,
     FrequentTerm,
     FrequentTerms,
     count_bits,
     unpack_bits,
 )
-from toolcatalog.search.index_reader import Scores, TextIndex
-from toolcatalog.search.query_scores import SLUG_MATCH_SCORE, ScoredQuery, score_tools
+from toolcatalog.search.index.index_reader import Scores, TextIndex
+from toolcatalog.search.query.candidates import Candidates
+from toolcatalog.search.query.query_scores import SLUG_MATCH_SCORE, ScoredQuery, score_tools
 from toolcatalog.snapshot.tables import ToolIds
 
 _SAMPLE = 4  # at most so many times the wanted number of tools give the threshold

@@ -4,8 +4,8 @@ import pytest
 
 from support.catalogs import generate_catalog
 from toolcatalog.build.pipeline import build
-from toolcatalog.search.query_expansion import expand_query
-from toolcatalog.search.vocabulary import Lookup
+from toolcatalog.search.index.vocabulary import Lookup
+from toolcatalog.search.query.query_expansion import expand_query
 from toolcatalog.store.open import open_build
 
 

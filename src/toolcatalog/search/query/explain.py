@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toolcatalog.search import ranking, scoring, term_counts
+from toolcatalog.search import bm25
 from toolcatalog.search.analysis import terms_in_piece
-from toolcatalog.search.index_reader import TextIndex
-from toolcatalog.search.query_expansion import expand_query
-from toolcatalog.search.ranking import Labels, Ranking, Replacements, SlugMatch
-from toolcatalog.search.scoring import FIELDS, MAX_IMPACT
-from toolcatalog.search.vocabulary import Lookup
+from toolcatalog.search.bm25 import FIELDS, MAX_IMPACT
+from toolcatalog.search.index import term_counts
+from toolcatalog.search.index.index_reader import TextIndex
+from toolcatalog.search.index.vocabulary import Lookup
+from toolcatalog.search.query import ranking
+from toolcatalog.search.query.query_expansion import expand_query
+from toolcatalog.search.query.ranking import Labels, Ranking, Replacements, SlugMatch
 from toolcatalog.snapshot import format as snapshot_format
 
 
@@ -165,7 +167,7 @@ def _field_shares(index: TextIndex, document: Mapping[str, Any]) -> dict[str, di
         for field in tool_fields.fields
     ]
     lengths = np.array([[sum(counts.values()) for counts in fields]], np.uint32)
-    factors = scoring.compute_field_weights(lengths, index.average_lengths)[0].tolist()
+    factors = bm25.compute_field_weights(lengths, index.average_lengths)[0].tolist()
     shares: dict[str, dict[str, float]] = {}
     for field, counts, factor in zip(FIELDS, fields, factors, strict=True):
         for term, count in counts.items():

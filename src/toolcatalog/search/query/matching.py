@@ -4,7 +4,7 @@ A tool matches if it contains one of the terms. There are three ways to find the
 the same result:
 
 - If few tools pass the filters, look up the values of these.
-- In a large catalog, score only the tools whose bound is high enough (`search.pruning`).
+- In a large catalog, score only the tools whose bound is high enough (`search.query.pruning`).
 - Otherwise add up all postings.
 """
 
@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toolcatalog.search import pruning, topk
-from toolcatalog.search.candidates import Candidates
-from toolcatalog.search.index_reader import Scores, TextIndex
-from toolcatalog.search.query_scores import ScoredQuery, score_all, score_tools
+from toolcatalog.search import topk
+from toolcatalog.search.index.index_reader import Scores, TextIndex
+from toolcatalog.search.query import pruning
+from toolcatalog.search.query.candidates import Candidates
+from toolcatalog.search.query.query_scores import ScoredQuery, score_all, score_tools
 from toolcatalog.snapshot.tables import ToolIds
 
 _MANY = 20  # this many times the wanted number of matches: most of these are not copied

@@ -11,7 +11,7 @@ from itertools import islice
 
 from pyroaring import BitMap
 
-from toolcatalog.search.index_reader import Term, TextIndex, shortest
+from toolcatalog.search.index.index_reader import Term, TextIndex, shortest
 from toolcatalog.snapshot.tables import Table
 
 MAX_RELATED = 12  # related terms per term

@@ -1,0 +1,1 @@
+"""Embeddings: a sentence model, the vectors of tools and queries, and nearest neighbors."""

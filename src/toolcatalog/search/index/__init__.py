@@ -1,0 +1,1 @@
+"""The text index of a snapshot: term counts of tools, terms, postings and vocabularies."""

@@ -1,0 +1,1 @@
+"""From a query to ranked tools: expansion, matching, ranking, and explanation of scores."""
