@@ -35,9 +35,10 @@ from toolcatalog.publish import trusted_pointers, upload
 from toolcatalog.publish.follower import Follower
 from toolcatalog.publish.object_store import ObjectStorage
 from toolcatalog.publish.signatures import SigningKey, VerifyKeys
-from toolcatalog.search.embeddings import encoder
+from toolcatalog.search.embeddings import encoder, model_files
 from toolcatalog.search.embeddings import vectors as search_vectors
-from toolcatalog.search.embeddings.encoder import DIMENSIONS, ToolText
+from toolcatalog.search.embeddings.encoder import ToolText
+from toolcatalog.search.embeddings.model_files import DIMENSIONS, Model
 from toolcatalog.search.embeddings.vectors import VectorIndex
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import FileInfo
@@ -337,7 +338,7 @@ def test_a_model_that_computes_with_bytes_means_the_same(build_store: Path) -> N
         (build_store / "current" / path).read_bytes()
         for path in (snapshot_format.MODEL, snapshot_format.TOKENIZER)
     ]
-    quick = encoder.Encoder(*data)
+    quick = encoder.Encoder(model_files.open_model(Model(*data)))
     for text, _ in OBLIQUE:
         first, second = plain.encode_query(text), quick.encode_query(text)
         assert (first * second).sum(1).min() > 0.95

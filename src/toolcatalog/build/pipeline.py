@@ -118,9 +118,7 @@ def _identify_model(folder: Path | None) -> str:
     """Return the identity of a sentence model. Raises UsageError if it cannot be used."""
     identity = model_files.model_identity(folder)
     if folder:
-        from toolcatalog.search.embeddings import encoder  # noqa: PLC0415 - imports numpy
-
-        encoder.load_encoder(folder)
+        model_files.load_model(folder)
     return identity
 
 

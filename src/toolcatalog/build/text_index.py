@@ -113,12 +113,12 @@ def _load_query_model(
 
     The digest of the program covers the model, too.
     """
-    from toolcatalog.search.embeddings import model_quantization  # noqa: PLC0415 - only for vectors
-
     path, key = cache_folder / "model", program_digest.encode() + b"\n"
     model, cached = model_files.read_model(model_folder), files.read_sealed(path) or b""
     if cached.startswith(key):
         return model._replace(network=cached.removeprefix(key))
+    from toolcatalog.search.embeddings import model_quantization  # noqa: PLC0415 - slow to import
+
     network = model_quantization.quantize_model(model.network)
     files.write_sealed(path, [key, network])
     return model._replace(network=network)

@@ -15,6 +15,7 @@ from toolcatalog.publish import trusted_pointers
 from toolcatalog.publish.signatures import VerifyKeys
 from toolcatalog.server.app import create_app
 from toolcatalog.server.limits.rate_limit import LocalRateLimiter, Rate, RateLimiter
+from toolcatalog.server.limits.redis_rate_limit import RedisRateLimiter
 from toolcatalog.server.logs.access_log import AccessLog
 from toolcatalog.server.logs.server_log import LogSettings
 from toolcatalog.server.metrics import prometheus
@@ -103,8 +104,6 @@ def _create_rate_limiter(settings: ServerSettings) -> RateLimiter | None:
     own = LocalRateLimiter(settings.rate.divide(settings.workers))
     if settings.redis is None:
         return own
-    from toolcatalog.server.limits.redis_rate_limit import RedisRateLimiter  # noqa: PLC0415 - an optional extra
-
     return RedisRateLimiter(RedisAddress(settings.redis), settings.rate, own)
 
 

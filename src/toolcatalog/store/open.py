@@ -120,8 +120,8 @@ def _load_query_encoder(data: Mapping[str, Buffer], manifest: verify.Manifest) -
     key = tuple(manifest.files[path].sha256 for path in paths)
     if key not in _encoders:
         try:
-            loaded = encoder.Encoder(*(bytes(data[path]) for path in paths))
-            loaded.check()
+            model = model_files.Model(*(bytes(data[path]) for path in paths))
+            loaded = encoder.Encoder(model_files.open_model(model))
         except Exception:  # noqa: BLE001 - what the libraries raise has no common base class
             raise _DamagedFile(f"{snapshot_format.MODEL} is no model of sentences") from None
         _encoders.clear()

@@ -17,7 +17,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -31,8 +31,9 @@ from toolcatalog.search.embeddings.vectors import NO_NEIGHBORS, Neighbors, Query
 from toolcatalog.search.index import vocabulary
 from toolcatalog.search.index.index_reader import TextIndex
 from toolcatalog.search.index.vocabulary import Lookup
-from toolcatalog.search.query import query_expansion, ranking
+from toolcatalog.search.query import explain, query_expansion, ranking
 from toolcatalog.search.query.candidates import Candidates
+from toolcatalog.search.query.explain import Explanation
 from toolcatalog.search.query.ranking import Labels, Ranking, SlugMatch
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables as snapshot_tables
@@ -41,9 +42,6 @@ from toolcatalog.snapshot.mapped_files import Buffer
 from toolcatalog.snapshot.tables import Table, ToolIds
 from toolcatalog.store.documents import Documents
 from toolcatalog.versions import newest_at
-
-if TYPE_CHECKING:
-    from toolcatalog.search.query.explain import Explanation
 
 _ENTRY_CACHE_SIZE = 1 << 15  # cached tool entries, a few hundred bytes each
 _SLUG_WORD = re.compile("[A-Za-z0-9]+")
@@ -440,10 +438,8 @@ class Store:
             else NO_NEIGHBORS
         )
 
-    def explain(self, query: str, result: SearchResult, tool_id: int) -> "Explanation":
+    def explain(self, query: str, result: SearchResult, tool_id: int) -> Explanation:
         """Explain the rank of a tool that a query found and that was reranked."""
-        from toolcatalog.search.query import explain  # noqa: PLC0415 - slow, and no server needs it
-
         assert result.ranking is not None
         return explain.explain_result(
             self._index,

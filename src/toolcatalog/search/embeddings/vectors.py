@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolcatalog.search import topk
-from toolcatalog.search.embeddings.encoder import DIMENSIONS, Vectors
+from toolcatalog.search.embeddings.encoder import Vectors
+from toolcatalog.search.embeddings.model_files import DIMENSIONS
 from toolcatalog.snapshot.mapped_files import Buffer
 from toolcatalog.snapshot.tables import ToolIds
 
