@@ -172,7 +172,7 @@ function typos(vocabulary, typed, beginning) {
 const singular = (word) => (/[^s]s$/.test(word) && word.length > 3 ? word.slice(0, -1) : word);
 
 /** The words that tools use, each with how well it stands for a word that people say, or for a pair
-    of them with `_`. The tables are those of the API (see `search/synonyms.py`), for actions and
+    of them with `_`. The tables are those of the API (see `search/query/synonyms.py`), for actions and
     for things: lines of "used by tools:said by people". */
 function readSynonyms(tables) {
   const targets = new Map();
