@@ -7,7 +7,7 @@ Data flows one way through the packages:
     build/ -> publish -> an object store -> publish (follower) -> servers on other machines
     search (index, embeddings, query), exports, diff and site: computations for the others
     keys: access control
-    history compares with what was published; importers write files from other formats
+    history compares with what was published; scaffold and importers write new files
     system wraps the operating system; cli: a module per command, the only package that prints
 """
 

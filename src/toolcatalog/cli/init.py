@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from toolcatalog.catalog import scaffold, starter
 from toolcatalog.cli import options, output
 from toolcatalog.errors import UsageError
+from toolcatalog.scaffold import starter, templates
 
 _EPILOG = """\b
 Examples:
@@ -27,9 +27,9 @@ def command(folder: Path, title: str | None) -> None:
     The default is the current folder.
     """
     _require_empty(folder)
-    title = title or scaffold.title_from_slug(folder.resolve().name) or "Tool catalog"
+    title = title or templates.title_from_slug(folder.resolve().name) or "Tool catalog"
     contents = starter.render_files(title, f"{options.today_compact()}_00")
-    scaffold.write_files(folder, contents)
+    templates.write_files(folder, contents)
     for path in sorted(contents):
         if not path.startswith("catalog/.schemas/"):
             click.echo(folder / path)

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
-from toolcatalog.catalog import file_schemas, folder, loader, scaffold, schema
+from toolcatalog.catalog import file_schemas, folder, loader, schema
 from toolcatalog.catalog.model import ROUTER, About
 from toolcatalog.cli import options, output
 from toolcatalog.errors import UsageError
+from toolcatalog.scaffold import templates
 
 _NOTE = """
 At a terminal it asks for missing values. The path of the new file is printed to standard output. An
@@ -77,14 +78,19 @@ def new_toolkit(slug: str, catalog: Path, **fields: Any) -> None:
     if slug == ROUTER:
         raise UsageError(f"{slug} is the toolkit of the meta tools: choose another slug.")
     _require_absent(catalog / path, "edit it, or choose another slug.")
-    scaffold.render_file(path, {})  # refuses a slug that is none before anything is asked
+    templates.render_file(path, {})  # refuses a slug that is none before anything is asked
     _write_new_file(
         catalog,
         path,
         _complete_fields(
             path,
             fields,
-            {"name": scaffold.title_from_slug(slug), "description": "", "homepage": "", "logo": ""},
+            {
+                "name": templates.title_from_slug(slug),
+                "description": "",
+                "homepage": "",
+                "logo": "",
+            },
         ),
     )
     start = f"{slug.upper().replace('-', '_')}_DO_SOMETHING"
@@ -120,7 +126,7 @@ def new_tool(
     toolkit = _choose_toolkit(catalog, slug, toolkit)
     version = version or f"{options.today_compact()}_00"
     path = f"toolkits/{toolkit}/{slug}/{version}.yaml"
-    scaffold.render_file(path, {})
+    templates.render_file(path, {})
     if existing := folder.find_tool(catalog, slug):
         newest = catalog / existing.version_path(existing.versions[-1])
         raise UsageError(
@@ -128,7 +134,7 @@ def new_tool(
             f"with `toolcatalog bump {slug}`."
         )
     _require_absent(catalog / path, "edit it, or choose another slug.")
-    name = scaffold.title_from_slug(slug.partition("_")[2] or slug)
+    name = templates.title_from_slug(slug.partition("_")[2] or slug)
     _write_new_file(
         catalog, path, _complete_fields(path, fields, {"name": name, "description": ""})
     )
@@ -149,8 +155,8 @@ def new_schemas(catalog: Path) -> None:
         raise UsageError(
             f"No catalog at {catalog}: create one with `toolcatalog new toolkit SLUG`."
         )
-    schemas = scaffold.render_schemas()
-    scaffold.write_files(catalog, schemas)
+    schemas = templates.render_schemas()
+    templates.write_files(catalog, schemas)
     for path in schemas:
         click.echo(catalog / path)
 
@@ -207,7 +213,7 @@ def _complete_fields(
         for key in missing:
             values[key] = _prompt_field(path, values, key, prompts[key])
     elif required := [
-        _option_name(key) for key in missing if key in scaffold.required_fields(path)
+        _option_name(key) for key in missing if key in templates.required_fields(path)
     ]:
         problem = (
             f"{required[0]} is missing: give it"
@@ -228,7 +234,7 @@ def _option_name(key: str) -> str:
 def _prompt_field(path: str, values: Mapping[str, Any], key: str, default: str) -> str:
     """Prompt for a field until the answer is valid, and return it."""
 
-    is_required = key in scaffold.required_fields(path)
+    is_required = key in templates.required_fields(path)
 
     def validate(answer: str) -> str:
         if problem := _find_field_problem(path, {**values, key: answer}, key):
@@ -251,12 +257,14 @@ def _find_field_problem(path: str, values: Mapping[str, Any], key: str) -> str:
 
     if not values[key]:
         return (
-            "it is empty, and should say something" if key in scaffold.required_fields(path) else ""
+            "it is empty, and should say something"
+            if key in templates.required_fields(path)
+            else ""
         )
     finding = next(
         (
             problem
-            for problem in scaffold.validate_file(path, scaffold.render_file(path, values))
+            for problem in templates.validate_file(path, templates.render_file(path, values))
             if problem.pointer[:1] == (key,)
         ),
         None,
@@ -276,12 +284,14 @@ def _write_new_file(catalog: Path, path: str, fields: Mapping[str, Any]) -> None
     is_new_catalog = not (catalog / "catalog.yaml").exists()
     contents: dict[str, bytes] = {}
     if is_new_catalog:
-        comments = scaffold.render_schema_comments("catalog.yaml", "")
+        comments = templates.render_schema_comments("catalog.yaml", "")
         title = {"title": _prompt_title(catalog)}
-        about = scaffold.render_file("catalog.yaml", title, comments)
-        contents = {"catalog.yaml": about, **scaffold.render_schemas()}
+        about = templates.render_file("catalog.yaml", title, comments)
+        contents = {"catalog.yaml": about, **templates.render_schemas()}
     comments = _schema_comments(catalog, path, is_new_catalog=is_new_catalog)
-    scaffold.write_files(catalog, {**contents, path: scaffold.render_file(path, fields, comments)})
+    templates.write_files(
+        catalog, {**contents, path: templates.render_file(path, fields, comments)}
+    )
     if is_new_catalog:
         about_file = catalog / "catalog.yaml"
         output.print_message(f"Started a new catalog in {catalog}: say in {about_file} what it is.")
@@ -299,11 +309,11 @@ def _schema_comments(catalog: Path, path: str, *, is_new_catalog: bool) -> str:
     Only a schema that is there is named, so that a new tool is one new file in git.
     """
     if is_new_catalog or (catalog / file_schemas.SCHEMA_FOLDER).is_dir():
-        return scaffold.render_schema_comments(path, "")
+        return templates.render_schema_comments(path, "")
     document, _ = loader.load_file(catalog, "catalog.yaml")
     about = schema.validate(document)[0] if document and document.is_readable else None
     home = about.home if isinstance(about, About) else ""
-    return scaffold.render_schema_comments(path, home) if home else ""
+    return templates.render_schema_comments(path, home) if home else ""
 
 
 def _prompt_title(catalog: Path) -> str:
@@ -311,7 +321,7 @@ def _prompt_title(catalog: Path) -> str:
 
     folder = catalog.resolve()
     hint = (
-        scaffold.title_from_slug(folder.parent.name if folder.name == "catalog" else folder.name)
+        templates.title_from_slug(folder.parent.name if folder.name == "catalog" else folder.name)
         or "Tool catalog"
     )
     answer: str = (

@@ -2,7 +2,7 @@
 
 from importlib import resources
 
-from toolcatalog.catalog import scaffold
+from toolcatalog.scaffold import templates
 
 _EXAMPLE = "toolkits/example"
 _FILES = {  # paths in the folder: files next to this one
@@ -18,19 +18,19 @@ def render_files(title: str, version: str) -> dict[str, bytes]:
     `title` is that of the catalog, and `version` that of the tool, such as 20251027_00.
     """
     catalog = {
-        "catalog.yaml": scaffold.render_file("catalog.yaml", {"title": title}),
+        "catalog.yaml": templates.render_file("catalog.yaml", {"title": title}),
         f"{_EXAMPLE}/toolkit.yaml": _read("example/toolkit.yaml"),
         f"{_EXAMPLE}/EXAMPLE_CONVERT_TIME/{version}.yaml": _read("example/tool.yaml"),
     }
     with_comments = {
-        path: scaffold.render_schema_comments(path, "").encode() + data
+        path: templates.render_schema_comments(path, "").encode() + data
         for path, data in catalog.items()
     }
     files = {path: _read(name) for path, name in _FILES.items()}
     files["README.md"] = files["README.md"].replace(b"{title}", title.encode())
     return files | {
         f"catalog/{path}": data
-        for path, data in (scaffold.render_schemas() | with_comments).items()
+        for path, data in (templates.render_schemas() | with_comments).items()
     }
 
 

@@ -1,4 +1,4 @@
-"""Scaffolding: the text of a new toolkit, tool or catalog file, and writing it.
+"""File templates: the text of a new toolkit, tool or catalog file, and writing it.
 
 The first lines may be schema comments (see `catalog.file_schemas`), so that editors complete and
 explain the file from the first key on. Sample parameters are in comments only: a new file is valid

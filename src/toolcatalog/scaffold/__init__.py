@@ -1,0 +1,1 @@
+"""Scaffolding: new catalogs, and new files of a catalog."""
