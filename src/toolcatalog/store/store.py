@@ -13,7 +13,7 @@ is a page in slug order.
 """
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
@@ -394,11 +394,12 @@ class Store:
 
         `tool_ids` are in ascending order.
         """
-        replacements, ids = [], tool_ids.tolist()
-        for tool_id in BitMap(tool_ids) & self._load_set(snapshot_format.DEPRECATED):
-            start, stop = (bisect_left(ids, bound) for bound in self._load_replacement(tool_id))
-            position = bisect_left(ids, tool_id)
-            replacements += [(position, replacement) for replacement in range(start, stop)]
+        replacements = []
+        for position in self._labels.find_deprecated(tool_ids):
+            bounds = self._load_replacement(int(tool_ids[position]))
+            if bounds is not None:
+                start, stop = tool_ids.searchsorted(bounds).tolist()
+                replacements += [(position, replacement) for replacement in range(start, stop)]
         return replacements
 
     @cached_property
@@ -620,12 +621,12 @@ def _read_entry(tools: Table, slug: str) -> ToolEntry | None:
 
 def _read_replacement(
     tools: Table, facts: Table, newest_ids: ToolIds, tool_id: int
-) -> tuple[int, int]:
-    """Return the range of ids of the tool that replaces a deprecated one, perhaps empty."""
+) -> tuple[int, int] | None:
+    """Return the range of ids of the tool that replaces a deprecated one; None without one."""
     place = int(newest_ids.searchsorted(np.uint32(tool_id)))  # another type copies the column
     (slug,) = tools.names(place, place + 1)
     successor = _read_entry(tools, _read_fact(facts, f"replacement {slug}") or "")
-    return (0, 0) if successor is None else successor.id_range
+    return None if successor is None else successor.id_range
 
 
 def _read_set(sets: Table, versions: int, name: str) -> BitMap:

@@ -74,6 +74,11 @@ class Labels:
         self._kinds[deprecated] = 1
         self._kinds[important] += np.uint8(2)
 
+    def find_deprecated(self, tool_ids: ToolIds) -> list[int]:
+        """Return the positions of the deprecated ones of these tools."""
+        positions: list[int] = (self._kinds.take(tool_ids) & 1).nonzero()[0].tolist()
+        return positions
+
     def factors(self, tool_ids: ToolIds) -> FloatColumn:
         """Return the factor of each tool's score."""
         factors: FloatColumn = _LABEL_FACTORS.take(self._kinds.take(tool_ids))
