@@ -50,6 +50,7 @@ def test_very_long_texts_are_not_compared() -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [("!" * 1990, "?!" * 990), (".," * 990, ",,." * 660), ("a b " * 480, "b c " * 480)],
+    ids=["marks", "pairs", "words"],
 )
 def test_repetitive_texts_take_little_time(old: str, new: str) -> None:
     """Ten comparisons that are not bounded take minutes. The new text is complete."""
