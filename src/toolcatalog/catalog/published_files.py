@@ -6,7 +6,8 @@ SVG must contain nothing that a browser runs or loads: only elements that draw a
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 LOGO_NAMES = ("logo.svg", "logo.png")  # in order of preference
 CATALOG_LOGO = "logo.svg"
@@ -28,6 +29,11 @@ _ALLOWED_FUNCTIONS = frozenset(_ALLOWED.split())
 _RASTER_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,")
 # references of a logo, and how many lead from one to the next: a browser draws what they multiply
 _MAX_REFERENCES, _MAX_REFERENCE_DEPTH = 200, 2
+_TOO_MANY_REFERENCES = f"more than {_MAX_REFERENCES} references are not allowed in a logo"
+_GRADIENTS = ("linearGradient", "radialGradient")
+_NOT_INHERITED = ("clip-path", "mask")  # attributes that do not apply to each element within
+_STRING_START = re.compile(r"/\*|[\"']")  # of a comment or a string in CSS
+_CLASS_SELECTOR = re.compile(r"\.([\w-]+)")
 # a browser also takes other spellings of an id, such as `%70`; these are not allowed
 _URL = re.compile(r"\burl\(", re.IGNORECASE)
 _REFERENCE = re.compile(r"\burl\(\s*([\"']?)#(?P<id>[\w.-]+)\1\s*\)", re.IGNORECASE)
@@ -71,21 +77,32 @@ def _find_svg_fault(text: str) -> str:
 def _find_expansion_fault(root: ET.Element) -> str:
     """Return why a browser would have to draw very much, or an empty string.
 
-    A `use` draws another element, which can contain ten more of them, and so on.
+    A `use` draws another element, which can contain ten more of them, and so on. So does a pattern
+    that elements are filled with; gradients only color them.
     """
-    references = {element: [*_list_references(element)] for element in root.iter()}
-    targets = {target for names in references.values() for target in names}
-    if sum(map(len, references.values())) > _MAX_REFERENCES:
-        return f"more than {_MAX_REFERENCES} references are not allowed in a logo"
+    drawable = _find_drawable_ids(root)
+    rules = [*_list_style_rules(root, drawable)]
+    if len(rules) > _MAX_REFERENCES:
+        return _TOO_MANY_REFERENCES
+    listed = {element: _list_references(element, rules, drawable) for element in root.iter()}
+    targets = {target for ids in listed.values() for target in (*ids.drawn, *ids.paints)}
     following: dict[str, set[str]] = {target: set() for target in targets}
-    remaining: list[tuple[ET.Element, tuple[str, ...]]] = [(root, ())]
+    count = 0
+    remaining = [(root, _References((), ()))]  # the ids around an element, and its inherited paints
     while remaining:
-        element, parents = remaining.pop()
+        element, (outer_ids, outer_paints) = remaining.pop()
+        drawn, own_paints = listed[element]
+        paints = (*dict.fromkeys((*outer_paints, *own_paints)),)
+        if paints and _local_name(element) == "use":
+            return "a `use` that is filled with a pattern is not allowed in a logo"
+        count += len(drawn) + len(paints)
+        if count > _MAX_REFERENCES:
+            return _TOO_MANY_REFERENCES
         name = element.get("id", "")
-        parents = (*parents, name) if name in targets and name not in parents else parents
-        for parent in parents:
-            following[parent].update(references[element])
-        remaining.extend((child, parents) for child in element)
+        ids = (*outer_ids, name) if name in targets and name not in outer_ids else outer_ids
+        for outer in ids:
+            following[outer].update(drawn, paints)
+        remaining += [(child, _References(ids, paints)) for child in element]
     reached = targets
     for _ in range(_MAX_REFERENCE_DEPTH):
         reached = {target for name in reached for target in following[name]}
@@ -93,19 +110,78 @@ def _find_expansion_fault(root: ET.Element) -> str:
     return f"references over more than {most} elements are not allowed in a logo" if reached else ""
 
 
-def _list_references(element: ET.Element) -> Iterator[str]:
-    """Yield the ids of elements that an element draws; gradients only color it."""
-    name = _split_name(str(element.tag))[1]
+class _References(NamedTuple):
+    """The ids that an element draws, and those that it and all elements in it draw."""
+
+    drawn: Sequence[str]
+    paints: Sequence[str]
+
+
+class _StyleRule(NamedTuple):
+    """A class, or an empty string for any other selector, and the references of its style."""
+
+    class_name: str
+    references: _References
+
+
+def _list_style_rules(root: ET.Element, drawable: Collection[str]) -> Iterator[_StyleRule]:
+    """Yield the rules of all `style` elements that refer to something drawable.
+
+    Comments and strings may contain braces: with one, all rules count for all elements.
+    """
+    for element in root.iter():
+        text = (element.text or "") if _local_name(element) == "style" else ""
+        has_strings = _STRING_START.search(_REFERENCE.sub("", text))
+        for rule in text.split("}"):
+            selectors, _, style = rule.rpartition("{")
+            references = _select(_list_style_references(style), drawable)
+            for selector in selectors.split(",") if any(references) else ():
+                match = None if has_strings else _CLASS_SELECTOR.fullmatch(selector.strip())
+                yield _StyleRule(match[1] if match else "", references)
+
+
+def _find_drawable_ids(root: ET.Element) -> set[str]:
+    """Return the ids of elements other than gradients, which only color what refers to them."""
+    return {
+        element.get("id", "") for element in root.iter() if _local_name(element) not in _GRADIENTS
+    }
+
+
+def _list_references(
+    element: ET.Element, rules: Iterable[_StyleRule], drawable: Collection[str]
+) -> _References:
+    """Return the references of an element to something drawable."""
+    drawn, paints, name = list[str](), list[str](), _local_name(element)
+    if name in (*_GRADIENTS, "stop", "style"):
+        return _References((), ())
+    classes = element.get("class", "").split()
+    styles = [rule.references for rule in rules if rule.class_name in ("", *classes)]
     for key, value in element.attrib.items():
-        if name == "use" and _split_name(key)[1] == "href" and (link := _LINK.fullmatch(value)):
-            yield link["id"]
-        yield from _list_urls(value)
-    if name == "style":
-        yield from _list_urls(element.text or "")
+        local_key = _split_name(key)[1]
+        if name == "use" and local_key == "href" and (link := _LINK.fullmatch(value)):
+            drawn.append(link["id"])
+        style = value if local_key == "style" else f"{local_key}:{value}"
+        styles.append(_list_style_references(style))
+    for references in styles:
+        drawn += references.drawn
+        paints += references.paints
+    return _select(_References(drawn, paints), drawable)
 
 
-def _list_urls(style: str) -> Iterator[str]:
-    return (match["id"] for match in _REFERENCE.finditer(style))
+def _list_style_references(style: str) -> _References:
+    """Return the references of CSS declarations."""
+    drawn, paints = list[str](), list[str]()
+    for declaration in style.split(";") if _URL.search(style) else ():
+        key = declaration.partition(":")[0]
+        is_inherited = key.strip().lower() not in _NOT_INHERITED
+        (paints if is_inherited else drawn).extend(
+            match["id"] for match in _REFERENCE.finditer(declaration)
+        )
+    return _References(drawn, paints)
+
+
+def _select(references: _References, drawable: Collection[str]) -> _References:
+    return _References(*([name for name in ids if name in drawable] for ids in references))
 
 
 def _active_content(root: ET.Element) -> Iterator[str]:
@@ -137,6 +213,10 @@ def _is_harmless_style(text: str) -> bool:
         and len(_URL.findall(text)) == len(_REFERENCE.findall(text))
         and all(name.lower() in _ALLOWED_FUNCTIONS for name in _FUNCTION.findall(text))
     )
+
+
+def _local_name(element: ET.Element) -> str:
+    return _split_name(str(element.tag))[1]
 
 
 def _split_name(name: str) -> tuple[str, str]:
