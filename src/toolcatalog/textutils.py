@@ -42,18 +42,27 @@ def first_sentence(text: str) -> str:
 # they belong:
 # a joiner between characters that join, and a variation selector after a character that varies.
 _JOINING = (
-    "\u0600-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u18af\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"
+    "\u0600-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u18af\u2194\u2195\u2600-\u27bf\u2b1b\ufe0f"
+    "\U0001f000-\U0001faff"
 )
-_VARYING = "0-9#*\xa9\xae\u2000-\ufdff\U0001f000-\U0003ffff"
+_EMOJI = (  # these vary with U+FE0E and U+FE0F
+    "0-9#*\xa9\xae\u203c\u2049\u2100-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299"
+    "\U0001f000-\U0001faff"
+)
+_VARYING = (  # these vary with U+FE00 to U+FE02: mathematical operators, Myanmar and CJK
+    "\u1000-\u109f\u2200-\u22ff\u2a00-\u2aff\u3001\u3002\u3400-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff"
+)
 ALWAYS_HIDDEN = (  # the inside of a character class: those that are never allowed
     "\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb"
+    "\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufe03-\ufe0d\ufeff\uffa0"
+    "\ufff0-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _HIDDEN = re.compile(
     f"[{ALWAYS_HIDDEN}]"
     f"|(?<![{_JOINING}])[\u200c\u200d]|[\u200c\u200d](?![{_JOINING}])"
-    f"|(?<![{_VARYING}])[\ufe00-\ufe0f]"
+    f"|(?<![{_EMOJI}])[\ufe0e\ufe0f]|(?<![{_VARYING}])[\ufe00-\ufe02]"
 )
 _MAY_HIDE = re.compile(f"[{ALWAYS_HIDDEN}\u200c\u200d\ufe00-\ufe0f]")
 

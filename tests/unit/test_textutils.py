@@ -48,6 +48,19 @@ def test_joiner_in_a_wrong_place_is_named() -> None:
     assert textutils.find_hidden("a\u200db\ufe0fc") == ["\u200d", "\ufe0f"]
 
 
+@pytest.mark.parametrize("pair", ["\u2003\ufe05", "0\ufe01", "\u2500\u200d\u2500", "\u4e00\ufe0f"])
+def test_no_text_is_encoded_in_what_nobody_sees(pair: str) -> None:
+    """Sixteen selectors after spaces, or two joiners between lines, could encode any text."""
+    assert len(textutils.find_hidden(pair * 3)) == 3
+
+
+@pytest.mark.parametrize(
+    "text", ["1\ufe0f\u20e3", "\u5203\ufe00", "\u2295\ufe00", "\U0001f408\u200d\u2b1b"]
+)
+def test_standard_variants_are_kept(text: str) -> None:
+    assert textutils.find_hidden(text) == []
+
+
 def test_invisible_characters_with_another_format() -> None:
     assert textutils.escape_hidden("a\u202eb\n", r"\u{}".format) == "a\\u202Eb\n"
 
