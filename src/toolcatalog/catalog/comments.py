@@ -19,9 +19,10 @@ from typing import NamedTuple
 import yaml
 
 from toolcatalog import textutils
+from toolcatalog.catalog import yaml_reader
 
 PREFIX = b"# toolcatalog:"
-_COMMENT = re.compile(r"(?:^|(?<=\s))# toolcatalog:(?=(?P<text>.*))")
+_COMMENT = re.compile(r"(?:^|(?<=[ \t]))# toolcatalog:(?=(?P<text>.*))")
 _ANY = re.compile(r"(?:^|(?<=\s))#.*")
 _SCHEMA = re.compile(r"#\s*(?:yaml-language-server:\s*\$schema\s*=|\$schema\s*:)\s*(\S*)")
 _HEAD_SIZE = 2000  # bytes at the start of a file that are searched for schema comments
@@ -95,10 +96,13 @@ def _is_blank_or_comment(line: str) -> bool:
 
 
 def find_suppressions(data: bytes) -> tuple[Suppression, ...]:
-    """Return the suppression comments in the bytes of a file, in order."""
+    """Return the suppression comments in the bytes of a file, in order; none of invalid YAML."""
     if PREFIX not in data:
         return ()
-    lines, strings = split_lines(data), _StringPositions.parse(data)
+    try:
+        lines, strings = split_lines(data), _StringPositions.parse(data)
+    except yaml.YAMLError:
+        return ()
     following, suppressions = _next_code_lines(lines), []
     for number, line in enumerate(lines, 1):
         matches = _COMMENT.finditer(line.rstrip("\r"))
@@ -119,7 +123,7 @@ class _StringPositions(NamedTuple):
 
     @classmethod
     def parse(cls, data: bytes) -> "_StringPositions":
-        """Return the positions, up to the first syntax error."""
+        """Return the positions. Raises YAMLError."""
         spans = [*_iter_string_spans(data)]
         return cls([start for start, _ in spans], [end for _, end in spans])
 
@@ -131,15 +135,18 @@ class _StringPositions(NamedTuple):
 
 def _iter_string_spans(data: bytes) -> Iterator[tuple[_Position, _Position]]:
     text = data.decode("utf-8", "replace").removeprefix("\ufeff")
-    try:
-        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-            start, end = event.start_mark, event.end_mark
-            if isinstance(event, yaml.ScalarEvent) and event.style and start and end:
-                is_block = event.style in "|>"  # its first line may end with a comment
-                first = (start.line + 2, 0) if is_block else (start.line + 1, start.column)
-                yield first, (end.line + 1, end.column)
-    except yaml.YAMLError:
-        return
+    text = yaml_reader.SURROGATE_PAIR.sub(_fill, text)
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        start, end = event.start_mark, event.end_mark
+        if isinstance(event, yaml.ScalarEvent) and event.style and start and end:
+            is_block = event.style in "|>"  # its first line may end with a comment
+            first = (start.line + 2, 0) if is_block else (start.line + 1, start.column)
+            yield first, (end.line + 1, end.column)
+
+
+def _fill(match: re.Match[str]) -> str:
+    """Return letters in place of a text, which libyaml may not accept."""
+    return "x" * len(match[0])
 
 
 def _next_code_lines(lines: Sequence[str]) -> list[int]:
@@ -171,7 +178,7 @@ def _parse_suppression(text: str, line: int, next_line: int, match: re.Match[str
 
 
 def _is_comment(line: str) -> bool:
-    return line.lstrip().startswith("#")
+    return line.lstrip(" \t").startswith("#")
 
 
 def suppressed_lines(comments: Iterable[Suppression]) -> set[tuple[str, int]]:

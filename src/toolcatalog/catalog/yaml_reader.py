@@ -50,7 +50,7 @@ _SAFE_BYTES = (
 _VALUE_INDICATORS = b":?,-[{"
 # JSON writes a character beyond U+FFFF as two escapes. libyaml rejects these, although YAML 1.2
 # includes all of JSON.
-_SURROGATE_PAIR = re.compile(
+SURROGATE_PAIR = re.compile(
     r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})"
 )
 _BAD_ESCAPE = "invalid Unicode character escape code"
@@ -274,11 +274,11 @@ def parse(
     reading = _Constructor(
         text, max_depth, max_values, keeps_large_numbers=keep_large_numbers
     ).parse()
-    if any(_BAD_ESCAPE in fault.message for fault in reading.faults) and _SURROGATE_PAIR.search(
+    if any(_BAD_ESCAPE in fault.message for fault in reading.faults) and SURROGATE_PAIR.search(
         text
     ):
         return _Constructor(
-            _SURROGATE_PAIR.sub(_join_surrogates, text),
+            SURROGATE_PAIR.sub(_join_surrogates, text),
             max_depth,
             max_values,
             joins_surrogates=True,

@@ -44,6 +44,12 @@ g: >-
   f # toolcatalog: ignore[a] b""",
         [],
     ),
+    "in a string after characters beyond U+FFFF": (
+        b'a: "\\ud83d\\ude00"\nb: "c # toolcatalog: ignore[a] d"\n',
+        [],
+    ),
+    "after a no-break space": ("a: b\xa0# toolcatalog: ignore[a] c\n".encode(), []),
+    "in invalid YAML": (b"a: 'b\nc: 1 # toolcatalog: ignore[a] d\n", []),
     "no comment at all": (b"name: it's '#toolcatalog: ignore[a] b' here", []),
     "another one's": (b"a: 1 # toolcatalogs: ignore[a] b", []),
 }
