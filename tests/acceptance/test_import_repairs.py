@@ -47,6 +47,17 @@ def body(**properties: Any) -> dict[str, Any]:
     }
 
 
+def test_patterns_beyond_the_limit_are_removed_at_once(tmp_path: Path) -> None:
+    """Not one after another: each check of the rest takes a second."""
+    large = {
+        f"p{number}": {"type": "string", "pattern": f"\\p{{L}}{{{100 + number}}}"}
+        for number in range(200)
+    }
+    tool, messages = imported(tmp_path, document(requestBody=body(**large)))
+    assert len(tool["input_parameters"]) == 200
+    assert "too many or too large patterns" in messages
+
+
 def test_secrets_are_removed(tmp_path: Path) -> None:
     """A private key in a description, a key in an example, a password in a URL."""
     value = document(

@@ -20,7 +20,7 @@ from toolcatalog.build.cache import CompiledBatch, ToolColumns
 from toolcatalog.catalog import model, resolve
 from toolcatalog.errors import Finding, Problem, UsageError
 from toolcatalog.snapshot import format as snapshot_format
-from toolcatalog.validation import checker, severity
+from toolcatalog.validation import checker, cross_references, severity
 from toolcatalog.validation.checker import CheckedFile
 from toolcatalog.validation.suppressions import LintFindings
 
@@ -179,8 +179,11 @@ def compile_tools(
 def _resolve_versions(
     group: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolkit]
 ) -> Iterator[snapshot_format.Tool]:
-    """Yield the versions of one tool as they are served."""
-    versions = tuple(tool.version for tool in group)
+    """Yield the versions of one tool as they are served.
+
+    If there are too many, each lists only the newest ones: `check_version_counts` refuses the tool.
+    """
+    versions = tuple(tool.version for tool in group[-cross_references.MAX_VERSIONS :])
     return (resolve.resolve_tool(tool, toolkits[tool.toolkit], versions) for tool in group)
 
 

@@ -28,6 +28,7 @@ _MAX_STEPS = 200_000_000
 _MAX_SMALL_PATTERN_SIZE, _MAX_PATTERN_SIZE, _MAX_LARGE_PATTERN_SIZE = (
     16 << 10, 256 << 10, 4 << 20,
 )  # bytes  # fmt: skip
+_MAX_CACHED_SCHEMA_SIZE = 500  # bytes
 _MAX_PATTERN_WORK = 4_000  # per file; see `_PatternBudget`
 _MAX_COMPILE_COST = 10_000  # per file, in about 0.1 ms
 _PARSED_SIZE = 500  # characters of a pattern that cost 1 to parse
@@ -119,7 +120,6 @@ class _PatternBudget:
 
     remaining: int = _MAX_PATTERN_WORK
     compile_remaining: int = _MAX_COMPILE_COST
-    is_reported: bool = False
     engines: dict[str, int] = field(default_factory=dict)
 
     def allow(self, validator: _ValueValidator, values: bytes) -> bool:
@@ -176,8 +176,7 @@ def _check_description(
         finding = _check_pattern(path, pointer, description, budget)
         validators = [] if finding else _make_validators(groups, constraint, budget)
     except _PatternsTooExpensive:
-        finding = None if budget.is_reported else _too_expensive_finding(path, pointer)
-        budget.is_reported, validators = True, []
+        finding, validators = _too_expensive_finding(path, pointer, description), []
     except jsonschema_rs.ValidationError as error:
         finding, validators = _unusable_finding(path, pointer, error), []
     if finding is not None:
@@ -276,12 +275,12 @@ def _unusable_finding(
     return Finding(path=path, pointer=pointer, rule="wrong-value", message=message)
 
 
-def _too_expensive_finding(path: str, pointer: Pointer) -> Finding:
+def _too_expensive_finding(path: str, pointer: Pointer, description: Mapping[str, Any]) -> Finding:
     return Finding(
         path=path,
-        pointer=pointer,
+        pointer=(*pointer, "pattern") if "pattern" in description else pointer,
         rule="wrong-value",
-        message="too many or too large patterns in one file to check values against all of them",
+        message="too many or too large patterns in this file to check values against all of them",
         help=(
             "write patterns with smaller repeats, or give fewer objects with patterns an example"
             " or a default"
@@ -309,7 +308,7 @@ def _make_validators(
     nodes = parameters.walk_descriptions({"": constraint}, ()) if groups else ()
     patterns = [node["pattern"] for _, node in nodes if "pattern" in node]
     if not patterns:
-        return [_ValueValidator(_cached_validator(group.schema)) for group in groups]
+        return [_ValueValidator(_load_validator(group.schema)) for group in groups]
     engine = _ENGINES[min(max(map(budget.find_engine, patterns)), len(_ENGINES) - 1)]
     validators = []
     for group in groups:
@@ -324,16 +323,23 @@ def _make_validators(
     return validators
 
 
-@lru_cache(maxsize=512)
-def _cached_validator(schema: bytes) -> jsonschema_rs.Draft202012Validator:
-    """Return the validator of a schema without patterns from a cache.
+def _load_validator(schema: bytes) -> jsonschema_rs.Draft202012Validator:
+    """Return the validator of a schema without patterns; that of a small one from a cache.
 
-    Creating a validator takes longer than using it, and many tools have equal descriptions. With
-    patterns, a validator may use more than 1 MB.
+    Creating a validator takes longer than using it, and many tools have equal descriptions. A
+    validator takes up to a thousand times the memory of its schema.
     """
+    create = _cached_validator if len(schema) <= _MAX_CACHED_SCHEMA_SIZE else _create_validator
+    return create(schema)
+
+
+def _create_validator(schema: bytes) -> jsonschema_rs.Draft202012Validator:
     return jsonschema_rs.Draft202012Validator(
         orjson.loads(schema), validate_formats=True, mask=schema_errors.MASK
     )
+
+
+_cached_validator = lru_cache(maxsize=512)(_create_validator)
 
 
 def _compile(schema: Any, options: _PatternOptions) -> jsonschema_rs.Draft202012Validator:

@@ -7,7 +7,7 @@ because a failed comparison is not the same as no change.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, Literal, NamedTuple, get_args
 
 from toolcatalog.diff import tool_changes
@@ -157,10 +157,11 @@ def predecessors(
     result = {}
     for (toolkit, slug), old in old_versions.items():
         new = new_versions.get((toolkit, slug), ())
-        for version in {*new} - {*old}:
-            if earlier := [other for other in (*old, *new) if other < version]:
+        old_set = {*old}
+        for previous, version in pairwise(sorted({*old, *new})):
+            if version not in old_set:
                 result[ToolVersionKey(toolkit, slug, version)] = ToolVersionKey(
-                    toolkit, slug, max(earlier)
+                    toolkit, slug, previous
                 )
     return result
 

@@ -17,6 +17,7 @@ from toolcatalog.lint.views import ParameterNode, ToolView
 _MIN_WORDS = 3  # words: a shorter text is only a title
 _BRIEF_WORDS = 8  # words: a shorter text cannot say when to use the tool
 _LONG_ENOUGH = 120  # characters: longer texts are not classified; they have enough words
+_MAX_REPLACEMENTS = 20  # tools in a chain of replacements
 _MAX_LENGTH = 1024  # characters that OpenAI allows in a function's description
 _DESCRIPTION_POINTER = ("description",)
 _PUNCTUATION = dict.fromkeys(map(ord, string.punctuation + string.whitespace))
@@ -296,9 +297,9 @@ def check_replacement_not_deprecated(catalog: Catalog) -> Iterator[Finding]:
 def _final_replacement(slug: str, deprecated: Mapping[str, str]) -> str:
     """Return the last tool in a chain of replacements.
 
-    Returns an empty string if the last tool is deprecated or the chain is a cycle.
+    Returns an empty string if the last tool is deprecated, or the chain is a cycle or very long.
     """
-    for _ in range(len(deprecated) + 1):
+    for _ in range(_MAX_REPLACEMENTS):
         if slug not in deprecated:
             return slug
         slug = deprecated[slug]

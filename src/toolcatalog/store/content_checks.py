@@ -22,6 +22,7 @@ from pyroaring import BitMap
 from toolcatalog import names
 from toolcatalog.errors import SnapshotError
 from toolcatalog.search import analysis
+from toolcatalog.search.index import frequent_terms
 from toolcatalog.search.index.index_reader import TextIndex
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables as snapshot_tables
@@ -151,6 +152,8 @@ def _check_index(index: TextIndex, data: Mapping[str, Buffer]) -> None:
     if number is not None:
         raise _not_as_built(snapshot_format.POSTINGS, number)
     if snapshot_format.FREQUENT in data:
+        if index.tool_count < frequent_terms.MIN_TOOLS:
+            raise _not_as_built(snapshot_format.FREQUENT, 0)
         content, end = memoryview(data[snapshot_format.FREQUENT]), 0
         for piece in index.pack_frequent_terms():
             start, end = end, end + len(piece)

@@ -35,7 +35,9 @@ _ENCODED = re.compile(r"%(2[ef]|5c)", re.IGNORECASE)  # encoded `.`, `/` or `\`
 _HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?(?::[0-9]{1,5})?")
 _PORT = re.compile(r":[0-9]*\Z")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")  # of an IPv4 address
-_MAX_VERSIONS = 500  # of a tool
+MAX_VERSIONS = 500  # of a tool
+# each session, and each auth config, is compared with all tools
+_MAX_SESSIONS, _MAX_AUTH_CONFIGS = 5_000, 5_000
 # bytes of the meta tools of all sessions, and of each
 _MAX_SESSIONS_SIZE, _MAX_SESSION_SIZE = 512 << 20, 64 << 20
 _MAX_LINKS_SIZE = 2_000  # characters of all links at the end of each page
@@ -402,7 +404,7 @@ def _check_session_versions(
 ) -> Iterator[Finding]:
     for toolkit, version in session.toolkit_versions.items():
         if toolkit in versions and version not in versions[toolkit]:
-            expected = "one of " + ", ".join(sorted(versions[toolkit]))
+            expected = _describe_candidates(versions[toolkit])
             message = f"toolkit `{toolkit}` has no version `{version}`"
             yield Finding(
                 path=session.path,
@@ -414,6 +416,8 @@ def _check_session_versions(
 
 
 def _check_session_auth_configs(catalog: Catalog, session: Session) -> Iterator[Finding]:
+    if not session.auth_configs:
+        return
     configs = {config.id: config for config in catalog.auth_configs}
     for toolkit, name in session.auth_configs.items():
         pointer = ("auth_configs", toolkit)
@@ -443,13 +447,29 @@ def check_version_counts(catalog: Catalog) -> Iterator[Finding]:
     tools = chain[ToolSummary | MetaTool](catalog.tools, catalog.meta_tools)
     for slug, group in groupby(tools, attrgetter("slug")):
         versions = [*group]
-        if len(versions) > _MAX_VERSIONS:
+        if len(versions) > MAX_VERSIONS:
             yield Finding(
                 path=versions[-1].path,
                 rule="too-many",
                 message=f"`{slug}` has {len(versions):,} versions",
-                expected=f"at most {_MAX_VERSIONS} versions of a tool",
+                expected=f"at most {MAX_VERSIONS} versions of a tool",
                 help="remove old versions that are no longer in use",
+            )
+
+
+def check_record_counts(catalog: Catalog) -> Iterator[Finding]:
+    """A catalog has at most 5,000 sessions, and at most 5,000 auth configs."""
+    for noun, records, most in (
+        ("session", catalog.sessions, _MAX_SESSIONS),
+        ("auth config", catalog.auth_configs, _MAX_AUTH_CONFIGS),
+    ):
+        if len(records) > most:
+            yield Finding(
+                path=records[most].path,
+                rule="too-many",
+                message=f"this is one of {len(records):,} {noun}s",
+                expected=f"at most {most:,} {noun}s",
+                help=f"remove {noun}s that are no longer in use",
             )
 
 
@@ -458,6 +478,8 @@ def check_session_contents(catalog: Catalog) -> Iterator[Finding]:
 
     All sessions together have at most 512 MiB of meta tools, and each at most 64 MiB.
     """
+    if any(check_record_counts(catalog)):
+        return
     sizes = {tool.slug: _measure_meta_tool(catalog, tool) for tool in catalog.meta_tools}
     total = 0
     for session in catalog.sessions:
@@ -535,4 +557,8 @@ REFERENCE_RULES: tuple[Rule, ...] = (
     check_auth_config_references,
     check_session_references,
 )
-TOTAL_RULES: tuple[Rule, ...] = (check_version_counts, check_session_contents)
+TOTAL_RULES: tuple[Rule, ...] = (
+    check_version_counts,
+    check_record_counts,
+    check_session_contents,
+)

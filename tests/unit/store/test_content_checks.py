@@ -267,6 +267,19 @@ def make_frequent_terms(snapshot: Mapping[str, bytes]) -> bytes:
     return b"".join(index.pack_frequent_terms())
 
 
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let builds of every size write frequent terms."""
+    monkeypatch.setattr(frequent_terms, "MIN_TOOLS", 1)
+
+
+def test_frequent_terms_of_a_small_catalog_are_refused(snapshot: Mapping[str, bytes]) -> None:
+    """In a catalog of one tool, every term is frequent, and takes much more memory than disk."""
+    with pytest.raises(SnapshotError, match=snapshot_format.FREQUENT):
+        check({**snapshot, snapshot_format.FREQUENT: make_frequent_terms(snapshot)})
+
+
+@pytest.mark.usefixtures("large")
 def test_frequent_terms_that_follow_from_the_postings_pass(snapshot: Mapping[str, bytes]) -> None:
     check({**snapshot, snapshot_format.FREQUENT: make_frequent_terms(snapshot)})
 
@@ -288,6 +301,7 @@ FREQUENT_CHANGES: Mapping[str, Callable[[Mapping[str, bytes]], bytes]] = {
 }
 
 
+@pytest.mark.usefixtures("large")
 @pytest.mark.parametrize("name", FREQUENT_CHANGES)
 def test_other_frequent_terms_are_refused(snapshot: Mapping[str, bytes], name: str) -> None:
     """They would change which tools a query finds, or end it with an error."""

@@ -17,6 +17,7 @@ from toolcatalog.catalog.model import (
 )
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding
 from toolcatalog.validation import severity
+from toolcatalog.validation import cross_references
 from toolcatalog.validation.cross_references import check_all, check_session_contents
 
 SOUND = make_catalog(
@@ -210,6 +211,21 @@ def test_tool_has_at_most_500_versions() -> None:
     assert check(make_catalog(*tools)) == [f"{path} too-many"]
 
 
+@pytest.mark.parametrize("kind", ["sessions", "auth_configs"])
+def test_number_of_records_is_limited(kind: str) -> None:
+    """Each session, and each auth config, is compared with all tools."""
+    sessions = tuple(make_session(f"trs_{number}") for number in range(5001))
+    configs = tuple(
+        AuthConfig(path=f"auth_configs/ac_{number}.yaml", id=f"ac_{number}", toolkit="mail")
+        for number in range(5001)
+    )
+    records = {"sessions": sessions, "auth_configs": configs}[kind]
+    assert check(make_catalog(make_tool("MAIL_SEND"), **{kind: records[:5000]})) == []
+    assert check(make_catalog(make_tool("MAIL_SEND"), **{kind: records})) == [
+        f"{records[-1].path} too-many"
+    ]
+
+
 def test_meta_tools_of_all_sessions_are_limited() -> None:
     """Also by the values of sessions, and by what is added when they are served."""
     tools = [make_tool(f"MAIL_SEND_{number}") for number in range(100)]
@@ -238,15 +254,16 @@ def test_meta_tools_of_all_sessions_are_limited() -> None:
         assert [*check_session_contents(few)] == []
 
 
-def test_toolkits_of_all_sessions_are_limited() -> None:
-    """Each session lists the toolkits that it allows."""
+def test_toolkits_of_all_sessions_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each session lists the toolkits that it allows; the test uses a small limit."""
+    monkeypatch.setattr(cross_references, "_MAX_SESSIONS_SIZE", 5 << 20)
     catalog = make_catalog(
         make_tool("MAIL_SEND"),
-        sessions=tuple(make_session(f"trs_{number}") for number in range(1000)),
+        sessions=tuple(make_session(f"trs_{number}") for number in range(10)),
     )
     toolkits = {f"{'x' * 190}{number}": catalog.toolkits["mail"] for number in range(3000)}
     (finding,) = check_session_contents(replace(catalog, toolkits={**catalog.toolkits, **toolkits}))
-    assert (finding.rule, finding.expected) == ("too-many", "at most 512 MiB in all sessions")
+    assert (finding.rule, finding.expected) == ("too-many", "at most 5 MiB in all sessions")
 
 
 def test_meta_tools_of_a_session_are_limited() -> None:
