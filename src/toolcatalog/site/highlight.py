@@ -93,7 +93,8 @@ def fill_frame(frame: Iterable[FramePiece], parts: Mapping[str, str]) -> str:
 
 def _escape(text: str) -> str:
     """Escape a text between tags, with names in place of hidden characters."""
-    text = text if text.isascii() else escape_hidden(text)
+    if not text.isascii() or "\x7f" in text:  # the only hidden ASCII character that JSON leaves
+        text = escape_hidden(text)
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

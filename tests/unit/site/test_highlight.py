@@ -48,7 +48,9 @@ def test_highlighted_json_is_the_json(value: Any) -> None:
     assert text_of(highlight.highlight_json(value)) == indented(value)
 
 
-@pytest.mark.parametrize("text", ['\\"', '\\\\"', 'a\\\\": 1', "</i><b>&amp;", "\x01\x02", '": "'])
+@pytest.mark.parametrize(
+    "text", ['\\"', '\\\\"', 'a\\\\": 1', "</i><b>&amp;", "\x01\x02\x7f", '": "']
+)
 def test_strings_with_quotes_and_markup(text: str) -> None:
     """A quote in a string does not end it, and markup stays text."""
     html = highlight.highlight_json({text: text})
