@@ -168,7 +168,7 @@ def add_version_findings(files: Iterable[CheckedFile]) -> list[CheckedFile]:
 def _find_identical_version(files: Sequence[CheckedFile]) -> Iterator[Finding]:
     """Yield a finding if the newest version of a tool is identical to the previous one."""
     *_, previous, newest = [None, *sorted(files, key=attrgetter("path"))]
-    if previous and newest and _content(previous.record) == _content(newest.record):
+    if previous and newest and _is_same_content(previous.record, newest.record):
         version = previous.path.rpartition("/")[2].removesuffix(".yaml")
         yield Finding(
             path=newest.path,
@@ -178,9 +178,13 @@ def _find_identical_version(files: Sequence[CheckedFile]) -> Iterator[Finding]:
         )
 
 
-def _content(tool: schema.Record | None) -> str:
-    """Return what a version says, without its name; parameters in their order."""
-    return repr(replace(tool, path="", version="")) if isinstance(tool, ToolVersion) else ""
+def _is_same_content(previous: schema.Record | None, newest: schema.Record | None) -> bool:
+    """Return whether two versions say the same apart from their names, in the same order."""
+    if not (isinstance(previous, ToolVersion) and isinstance(newest, ToolVersion)):
+        return False
+    renamed = replace(previous, path=newest.path, version=newest.version)
+    # values are equal in any order, but they are compared until the first difference
+    return renamed == newest and repr(renamed) == repr(newest)
 
 
 def select_findings(files: Collection[CheckedFile]) -> LintFindings:
