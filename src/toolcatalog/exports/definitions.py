@@ -90,7 +90,8 @@ def _properties_schema(parameters: Mapping[str, ServedParameter]) -> Schema:
 def _parameter_schema(description: ServedParameter) -> Schema:
     if _CONVERTED_KEYS.isdisjoint(description) and description.get("description"):
         # most parameters are the same in JSON Schema
-        schema = {key: value for key, value in description.items() if key != "required"}
+        schema = dict(description)
+        schema.pop("required", None)
         if schema.get("type") == "array":
             schema["items"] = {}
         return schema

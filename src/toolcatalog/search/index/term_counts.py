@@ -136,7 +136,7 @@ def _shortest_spellings(words: Iterable[Word]) -> dict[str, str]:
     shortest: dict[str, str] = {}
     for spelling, term in words:
         other = shortest.setdefault(term, spelling)
-        if (len(spelling), spelling) < (len(other), other):
+        if spelling != other and (len(spelling), spelling) < (len(other), other):
             shortest[term] = spelling
     return shortest
 
