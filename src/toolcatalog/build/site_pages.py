@@ -120,17 +120,18 @@ def _read_tools(batch: CachedBatch) -> Iterator[ToolVersions]:
             versions = []
 
 
-def _read_newest(batch: CachedBatch) -> Iterator[Tool]:
-    """Yield the newest version of each tool of a batch."""
+def _read_newest(batch: CachedBatch, toolkit: str) -> Iterator[Tool]:
+    """Yield the newest version of each tool of a batch that belongs to the toolkit."""
     compiled = compiler.load_or_compile(batch, "facts", "newest")
-    facts, start = compiled.facts, 0
-    columns = facts.newest, facts.sizes, facts.deprecations, facts.sources
-    for newest, size, deprecation, source in zip(*columns, strict=True):
+    facts, end = compiled.facts, 0
+    columns = facts.newest, facts.sizes, facts.toolkits, facts.deprecations, facts.sources
+    for newest, size, tool_toolkit, deprecation, source in zip(*columns, strict=True):
         if not newest:
             continue
-        document = orjson.loads(compiled.newest[start : start + size])
-        start += size + 1
-        yield snapshot_format.tool_from_document(document, deprecation, source)
+        start, end = end, end + size + 1
+        if tool_toolkit == toolkit:
+            document = orjson.loads(compiled.newest[start : start + size])
+            yield snapshot_format.tool_from_document(document, deprecation, source)
 
 
 def _tool_files(about: Mapping[str, str], toolkit: Toolkit, versions: ToolVersions) -> SiteFiles:
@@ -271,9 +272,8 @@ class ToolkitPages:
         """
         toolkit, markdown_tools = self.index.toolkit, list[ToolMarkdown]()
         lines: dict[str, list[bytes]] = {form: [] for form in definitions.FORMATS}
-        for tool in chain.from_iterable(map(_read_newest, self.batches)):
-            if tool.toolkit != toolkit.slug:
-                continue
+        tools = (_read_newest(batch, toolkit.slug) for batch in self.batches)
+        for tool in chain.from_iterable(tools):
             markdown_tools.append(markdown_pages.to_markdown(tool, toolkit))
             page = partial(markdown_tools[-1].render, 1)
             yield SiteFile(pages.tool_path(tool.slug, "index.md"), page)

@@ -150,9 +150,10 @@ def stage_site(plan: SitePlan, pool: WorkerPool, progress: Progress) -> StagedSi
         for (digest, group), (group_state, group_size) in zip(stale.items(), results, strict=True):
             staged[digest] = group_state
             size += group_size
-            if group.paths:
-                _check_size(size, max_size, group.paths[0])
-            advance(len(group.paths))
+            paths = group.paths
+            if paths:
+                _check_size(size, max_size, paths[0])
+            advance(len(paths))
     return StagedSite(plan=plan, groups=staged)
 
 
@@ -284,14 +285,15 @@ def _install_group(site: Path, staged: tuple[PageGroup, PageGroupState]) -> Page
     """Move the staged files of a group into place; return the state of all its files."""
     group, group_state = staged
     folder = f"{site}/{locks.STAGED}/{group.digest}"
-    names = {file.name for file in Path(folder).iterdir()}
-    for number, path in enumerate(group.paths):
+    with os.scandir(folder) as entries:
+        names = {entry.name for entry in entries}
+    paths = group.paths
+    for number, path in enumerate(paths):
         if str(number) in names:
             files.move_file(f"{folder}/{number}", f"{site}/{path}")
     reused = build_state.decode_signatures(group_state)
     signatures = {
-        path: reused.get(path) or file_state.settled_signature(f"{site}/{path}")
-        for path in group.paths
+        path: reused.get(path) or file_state.settled_signature(f"{site}/{path}") for path in paths
     }
     return build_state.encode_group_state(signatures, build_state.decode_sources(group_state))
 
