@@ -284,6 +284,8 @@ def _json_span(value: Any) -> str:
     """Return a value as JSON in a code span, with invisible characters escaped."""
     if type(value) is str and value.isascii() and _PLAIN_TEXT.fullmatch(value):
         return f'`"{value}"`'
+    if type(value) is int:
+        return f"`{value}`"
     return _code_span(escape_hidden(dump_json(value).decode(), _json_escape))
 
 

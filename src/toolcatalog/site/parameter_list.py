@@ -157,16 +157,16 @@ def _add_constraints(facts: list[str], parameter: ServedParameter) -> None:
 
 def _format_range(low: Any, high: Any, unit: str) -> str:
     if high is None:
-        return f"at least {_render_limit(low)}{unit}"
+        return f"at least {_render_json(low)}{unit}"
     if low is None:
-        return f"at most {_render_limit(high)}{unit}"
+        return f"at most {_render_json(high)}{unit}"
     same = low == high
-    limits = _render_limit(low) if same else f"{_render_limit(low)}\N{EN DASH}{_render_limit(high)}"
+    limits = _render_json(low) if same else f"{_render_json(low)}\N{EN DASH}{_render_json(high)}"
     return f"{'exactly ' if same else ''}{limits}{unit}"
 
 
-def _render_limit(limit: Any) -> str:
-    return _escape_text(dump_json(limit).decode())
+def _render_json(value: Any) -> str:
+    return str(value) if type(value) is int else _escape_text(dump_json(value).decode())
 
 
 def _render_enum(values: list[Any]) -> str:
@@ -179,7 +179,7 @@ def _render_enum(values: list[Any]) -> str:
 def _render_value(value: Any) -> str:
     if type(value) is str:
         return _render_text(value)
-    return f"<code>{_escape_text(dump_json(value).decode())}</code>"
+    return f"<code>{_render_json(value)}</code>"
 
 
 @lru_cache(maxsize=1 << 14)

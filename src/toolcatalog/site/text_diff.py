@@ -58,12 +58,11 @@ def diff_words(old: str, new: str, budget: Budget) -> str:
 
 def diff_lines(old: str, new: str, budget: Budget) -> str:
     """Return the lines that differ, with the lines around them; empty if all are equal."""
-    before, after = old.split("\n"), new.split("\n")
-    operations = _compare(before, after, budget)
-    if all(kind == "equal" for kind, *_ in operations):
+    if old == new:
         return ""
+    before, after = old.split("\n"), new.split("\n")
     html: list[str] = []
-    for kind, start, end, new_start, new_end in operations:
+    for kind, start, end, new_start, new_end in _compare(before, after, budget):
         if kind == "equal":
             html += _context(before[start:end], start == 0, end == len(before))
             continue

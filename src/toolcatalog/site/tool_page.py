@@ -80,20 +80,22 @@ def render_name_fields(tool: Tool, toolkit: Toolkit) -> dict[str, str]:
         "slug": _escape_markup(tool.slug),
         "slug_code": lists.render_identifier(tool.slug, 'class="slug" id="slug"'),
         "name": _escape_markup(tool.name),
+        **_render_toolkit_fields(toolkit),
+    }
+
+
+@lru_cache(maxsize=1 << 10)
+def _render_toolkit_fields(toolkit: Toolkit) -> Mapping[str, str]:
+    return {
         "toolkit": _escape_markup(toolkit.slug),
         "toolkit_name": _escape_markup(toolkit.name),
-        "logo": _render_logo(toolkit),
+        "logo": logos.render_logo(toolkit, SITE_ROOT),
     }
 
 
 def render_effect(tags: Sequence[str]) -> str:
     """Render what a tool does to the data that it reaches, as far as its tags say so."""
     return next((badge for tag, badge in _EFFECTS.items() if tag in tags), "read and write")
-
-
-@lru_cache(maxsize=1 << 10)
-def _render_logo(toolkit: Toolkit) -> str:
-    return logos.render_logo(toolkit, SITE_ROOT)
 
 
 def _render_deprecation(deprecation: Mapping[str, str]) -> str:
