@@ -100,7 +100,7 @@ SECRET_KINDS = (
     _kind("Postman", "PMAK-", r"\bPMAK-[0-9a-f]{24}-[0-9a-f]{34}\b"),
     _kind("ReadMe", "rdme_", r"\brdme_[a-z0-9]{70}\b"),
     # data
-    _kind("Databricks", "dapi", r"\bdapi[0-9a-f]{32}(?:-[0-9])?\b"),
+    _kind("Databricks", "", r"\bdapi[0-9a-f]{32}(?:-[0-9])?\b", "dapi[0-9a-f]{32}"),
     _kind("MongoDB Atlas", "mdb_sa_sk_", r"\bmdb_sa_sk_[A-Za-z0-9_-]{40}"),
     _kind("PlanetScale", "pscale_", r"\bpscale_(?:tkn|oauth|pw)_[A-Za-z0-9_.=-]{32,64}"),
     _kind("Supabase", "sbp_ sb_secret_", r"\bsb(?:p_([0-9a-f]{40})\b|_secret_[A-Za-z0-9_-]{31})"),
@@ -213,7 +213,7 @@ SECRET_KINDS = (
     _kind("Replicate", "r8_", r"\br8_[A-Za-z0-9]{37}\b"),
     _kind("NVIDIA", "nvapi-", r"\bnvapi-[A-Za-z0-9_-]{60,}"),
     _kind("Together", "tgp_v1_", r"\btgp_v1_[A-Za-z0-9_-]{43}"),
-    _kind("ElevenLabs", "sk_", r"\bsk_[0-9a-f]{48}\b"),
+    _kind("ElevenLabs", "", r"\bsk_[0-9a-f]{48}\b", "sk_[0-9a-f]{48}"),
     _kind("LangSmith", "lsv2_", r"\blsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}\b"),
     _kind("Tavily", "tvly-", r"\btvly-(?:[a-z]+-)?[A-Za-z0-9_-]{32,}"),
     _kind("Firecrawl", "fc-", r"\bfc-[0-9a-f]{32}\b"),
