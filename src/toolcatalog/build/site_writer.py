@@ -181,26 +181,32 @@ def _check_size(size: int, max_size: int, path: str) -> None:
 def _require_folders(site: Path, groups: Iterable[Collection[str]]) -> None:
     """Raise UsageError if anything but a folder is in the place of a folder of these pages."""
     for paths in groups:
-        checked: set[str] = set()
+        checked = {"": True}  # whether each folder exists
         for path in paths:
-            folder = path.rpartition("/")[0]
-            while folder and folder not in checked:
-                checked.add(folder)
-                _require_folder(f"{site}/{folder}")
-                folder = folder.rpartition("/")[0]
+            _check_folder(site, path.rpartition("/")[0], checked)
 
 
-def _require_folder(folder: str) -> None:
+def _check_folder(site: Path, folder: str, checked: dict[str, bool]) -> bool:
+    """Return whether a folder exists, which is not the case without its parent."""
+    if folder not in checked:
+        has_parent = _check_folder(site, folder.rpartition("/")[0], checked)
+        checked[folder] = has_parent and _is_folder(f"{site}/{folder}")
+    return checked[folder]
+
+
+def _is_folder(folder: str) -> bool:
+    """Return whether there is a folder. Raises UsageError if there is anything else."""
     try:
         mode = os.lstat(folder).st_mode
-    except (FileNotFoundError, NotADirectoryError):  # the caller checks the parent folder next
-        return
+    except FileNotFoundError:
+        return False
     locks.refuse_link(folder, "--site")
     if not stat.S_ISDIR(mode):
         raise UsageError(
             f"{folder} is a file, and pages go into a folder of this name: move the file away, or "
             "name another folder with --site."
         )
+    return True
 
 
 def _find_reusable(plan: SitePlan) -> ReusableFiles:
