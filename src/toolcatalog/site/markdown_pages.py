@@ -90,7 +90,7 @@ def _encode_lines(lines: Iterable[str]) -> bytes:
 
 
 def _join_lines(lines: Iterable[str]) -> str:
-    return "".join([f"{line}\n" for line in lines])
+    return "\n".join([*lines, ""])
 
 
 def _overview_lines(tool: Tool, toolkit: Toolkit) -> Lines:
