@@ -102,22 +102,25 @@ def _mark_json(text: str) -> str:
     """Mark the tokens of JSON.
 
     Between two quotes there is either a string or none, once escaped quotes are out of the way.
-    This takes a third of the time of a regular expression for tokens.
+    What is around the strings recurs, and becomes one format for all of them. This takes a third
+    of the time of a regular expression for tokens.
     """
     masked = text.replace("\\\\", "\1").replace('\\"', "\2") if "\\" in text else text
-    parts = masked.split('"')
-    first, *outside = map(_mark_literals, parts[::2])
-    tokens = [
-        f'"{string}"{after}' if after[:1] == ":" else f'<i>"{string}"</i>{after}'
-        for string, after in zip(parts[1::2], outside, strict=True)
-    ]
-    html = first + "".join(tokens)
+    first, *parts = masked.split('"')
+    strings, outside = parts[::2], parts[1::2]
+    html = _mark_literals(first) + "".join(map(_make_format, outside)) % tuple(strings)
     return html.replace("\2", '\\"').replace("\1", "\\\\") if masked is not text else html
 
 
 @lru_cache(maxsize=1 << 14)
+def _make_format(after: str) -> str:
+    """Return the format of a string with what is after it, where JSON has no percent sign."""
+    marked = _mark_literals(after)
+    return f'"%s"{marked}' if after.startswith(":") else f'<i>"%s"</i>{marked}'
+
+
 def _mark_literals(text: str) -> str:
-    """Mark the numbers and literals of JSON between two strings."""
+    """Mark the numbers and literals of JSON outside of strings."""
     return _LITERAL.sub(r"<u>\g<0></u>", text)
 
 

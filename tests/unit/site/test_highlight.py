@@ -49,7 +49,7 @@ def test_highlighted_json_is_the_json(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['\\"', '\\\\"', 'a\\\\": 1', "</i><b>&amp;", "\x01\x02\x7f", '": "']
+    "text", ['\\"', '\\\\"', 'a\\\\": 1', "</i><b>&amp;", "\x01\x02\x7f", '": "', "100 %s"]
 )
 def test_strings_with_quotes_and_markup(text: str) -> None:
     """A quote in a string does not end it, and markup stays text."""
