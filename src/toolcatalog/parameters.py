@@ -5,7 +5,7 @@ itself, and `properties` contains descriptions of the same form. The served form
 and uniform, because one unusual schema can break a whole page in a client library.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from toolcatalog.errors import Pointer
@@ -246,29 +246,23 @@ class Child(NamedTuple):
     description: Description
 
 
-def children(description: Description) -> Sequence[Child]:
+def children(description: Description) -> Iterable[Child]:
     """Return the descriptions directly within one, of which most have none.
 
     They are properties, items, other properties and branches, in this order.
     """
-    if NESTING.isdisjoint(description):
-        return ()
-    return [
-        *(
-            Child(("properties", name), name, inner)
-            for name, inner in description.get("properties", {}).items()
-        ),
-        *(
-            Child((key,), "", description[key])
-            for key in ("items", "additionalProperties")
-            if isinstance(description.get(key), Mapping)
-        ),
-        *(
-            Child((key, index), "", branch)
-            for key in BRANCHES
-            for index, branch in enumerate(description.get(key, ()))
-        ),
-    ]
+    return () if NESTING.isdisjoint(description) else _iter_children(description)
+
+
+def _iter_children(description: Description) -> Iterator[Child]:
+    for name, inner in description.get("properties", {}).items():
+        yield Child(("properties", name), name, inner)
+    for key in ("items", "additionalProperties"):
+        if isinstance(description.get(key), Mapping):
+            yield Child((key,), "", description[key])
+    for key in BRANCHES:
+        for index, branch in enumerate(description.get(key, ())):
+            yield Child((key, index), "", branch)
 
 
 def walk_descriptions(
