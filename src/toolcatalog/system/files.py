@@ -179,9 +179,17 @@ def write_pieces(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
 
 
 def write_new_file(path: str, data: bytes) -> None:
-    """Write a new file, in a folder that has no readers before the file is complete."""
-    with _name_in_errors(path), open(os.open(path, _NEW_FILE_FLAGS, 0o644), "wb") as file:
-        file.write(data)
+    """Write a new file, in a folder that has no readers before the file is complete.
+
+    A file object would take a fifth of the time, and a site has a hundred thousand files.
+    """
+    with _name_in_errors(path):
+        descriptor, rest = os.open(path, _NEW_FILE_FLAGS, 0o644), memoryview(data)
+        try:
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+        finally:
+            os.close(descriptor)
 
 
 def write_new(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, str]:
