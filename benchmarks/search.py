@@ -21,10 +21,13 @@ from typing import NamedTuple
 import numpy as np
 import orjson
 
-from benchmarks import machine, relevance, servers
+from benchmarks import machine, relevance, servers, vector_search
 from benchmarks.__main__ import cached_build, report_progress
 from benchmarks.table import NONE, format_target
 from toolcatalog.search import analysis
+from toolcatalog.search.embeddings import encoder
+from toolcatalog.search.embeddings.encoder import Vectors
+from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.store.open import open_build
 from toolcatalog.store.store import Filters, Store, VersionPins
 
@@ -32,6 +35,7 @@ SETS = servers.ROOT.parent / "shared" / "searchbench"
 PAGE = servers.ROOT / "docs" / "explanation" / "search.md"
 _OWN = ("azuremcp", "livemcp", "metatool", "sealtools", "bfcl", "apibank-kw")
 _QUERY_COUNT = 400
+_VECTOR_QUERIES = 200
 _COMMON_TERMS = 60  # words, the commonest of a catalog
 _PAGE = 20
 _ROUNDS = 7
@@ -72,6 +76,10 @@ def main() -> int:
         replace_section(PAGE, "figures", _quality_table(own, merged))
         times = _measure_overhead(Path(folder) / "merged-words", Path(folder) / "merged-meaning")
         replace_section(PAGE, "meaning", _overhead_table(times))
+        if sizes:
+            tools, queries = _read_vectors(Path(folder) / "merged-meaning")
+            figures = {size: vector_search.measure_vectors(tools, queries, size) for size in sizes}
+            replace_section(PAGE, "vectors", vector_table(figures))
         shipped = _measure_shipped(Path(folder))
         replace_section(PAGE, "shipped", _shipped_table(shipped))
         replace_section(PAGE, "targets", _targets_table(_find_figures(own, merged, times, shipped)))
@@ -83,7 +91,7 @@ def main() -> int:
                 {tools: measure_speeds(open_build(cached_build(tools)[0])) for tools in sizes}
             ),
         )
-    for mark in ("figures", "shipped", "meaning", "speed", "targets"):
+    for mark in ("figures", "shipped", "meaning", "vectors", "speed", "targets"):
         print(_read_section(PAGE, mark))
     return 0
 
@@ -308,6 +316,36 @@ def _overhead_table(times: Mapping[str, Sequence[float]]) -> str:
     )
     about = f"milliseconds in the server, {len(times['words']):,} queries, 6,904 tools"
     return f"`make search-bench`, {_today()}: {about}.\n\n{head}\n{cells}"
+
+
+def _read_vectors(meaning: Path) -> tuple[Vectors, list[Vectors]]:
+    """Return the vectors of the tools of a build, and the mean vectors of some queries."""
+    count = open_build(meaning).version_count
+    tools = vector_search.read_tools(meaning / "current" / snapshot_format.VECTORS, count)
+    lines = (SETS / "merged" / "queries.dev.tsv").read_text().splitlines()
+    chosen = lines[:: max(1, len(lines) // _VECTOR_QUERIES)][:_VECTOR_QUERIES]
+    texts = [line.split("\t")[1] for line in chosen]
+    encode = encoder.load_encoder().encode_query
+    return tools, [encode(text[:_LONGEST_QUERY])[-1:] for text in texts]
+
+
+def vector_table(figures: Mapping[int, vector_search.VectorFigures]) -> str:
+    """Render the table of vector search, with the targets."""
+    recall_target, time_target = vector_search.RECALL_TARGET, vector_search.TIME_TARGET
+    rows = [
+        f"| {size:,} | {row.recall:.3f} | "
+        f"{format_target(row.recall >= recall_target, f'≥ {recall_target:g}', size, size)} | "
+        f"{row.median:.2f} / {row.high:.2f} | "
+        f"{format_target(row.median <= time_target, f'≤ {time_target:g}', size, size)} |"
+        for size, row in figures.items()
+    ]
+    command = f'`make search-bench SIZES="{" ".join(map(str, figures))}"`'
+    about = (
+        f"{command}, {_today()}: mixtures of the vectors of the 6,904 tools, and {_VECTOR_QUERIES} "
+        "of the queries; milliseconds in the process, median / 95th percentile."
+    )
+    head = "| vectors | recall@100 | target | milliseconds | target |\n|---|---|---|---|---|"
+    return "\n".join([about, "", head, *rows])
 
 
 def _ndcg(row: Sequence[str]) -> str:

@@ -1,10 +1,11 @@
 """Tests of `search.embeddings.encoder` and `search.embeddings.vectors` with the real model."""
 
+import hashlib
 import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import httpx
@@ -26,7 +27,6 @@ from tokenizers.processors import TemplateProcessing
 from support.catalogs import add_tool, generate_catalog
 from support.command import run_successfully, run_toolcatalog
 from support.paths import SHIPPED_CATALOG
-from support.profile import example_settings
 from support.server import Server, create_key, start_server
 from toolcatalog.build.pipeline import build
 from toolcatalog.errors import SnapshotError, UsageError
@@ -42,7 +42,7 @@ from toolcatalog.search.embeddings.model_files import DIMENSIONS, Model
 from toolcatalog.search.embeddings.vectors import VectorIndex
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import FileInfo
-from toolcatalog.store.open import open_build, open_snapshot
+from toolcatalog.store.open import check_snapshot, open_build, open_snapshot
 from toolcatalog.store.store import Filters, Store, VersionPins
 
 LIST = "/api/v3/tools"
@@ -199,22 +199,48 @@ def make_keys(folder: Path) -> tuple[SigningKey, VerifyKeys]:
     return SigningKey(private), VerifyKeys.load(public)
 
 
+@pytest.mark.parametrize("missing", [{"query.model", "query.tokenizer"}, {"query.embeddings"}])
 def test_snapshot_of_an_older_release_is_searched_by_words(
-    build_store: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    missing: set[str], build_store: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It has vectors, and no model for queries."""
+    """It has vectors and no model for queries, or vectors in another file."""
     folder = Path(shutil.copytree(build_store, tmp_path / "build", symlinks=True)) / "current"
-    fields = orjson.loads((folder / snapshot_format.MANIFEST).read_bytes())
-    kept = {path: info for path, info in fields["files"].items() if path not in MODEL_FILES}
-    _, manifest = snapshot_format.seal_manifest(
-        fields["about"],
-        fields["counts"],
-        {path: FileInfo(**info) for path, info in kept.items()},
-    )
-    (folder / snapshot_format.MANIFEST).write_bytes(manifest)
+    shutil.copy(folder / "query.words", folder / "query.vectors")
+    seal_files(folder, read_files(folder) - missing | {"query.vectors"})
     store = open_build(tmp_path / "build")
     assert not store.has_semantic_search
+    assert search_slugs(store, "refund")
     assert "Build it again with --semantic" in caplog.text
+
+
+def test_vectors_that_no_build_writes_are_refused(build_store: Path, tmp_path: Path) -> None:
+    """Even if the manifest names them."""
+    folder = Path(shutil.copytree(build_store, tmp_path / "build", symlinks=True)) / "current"
+    file = folder / snapshot_format.VECTORS
+    data = file.read_bytes()
+    file.write_bytes(data[:16] + (1 << 40).to_bytes(8, "little") + data[24:])
+    seal_files(folder, read_files(folder))
+    with pytest.raises(SnapshotError, match="do not match"):
+        open_build(tmp_path / "build")
+    with pytest.raises(SnapshotError, match=snapshot_format.VECTORS):
+        check_snapshot(folder, folder, "help")
+
+
+def read_files(folder: Path) -> set[str]:
+    """The files that the manifest names."""
+    return {*orjson.loads((folder / snapshot_format.MANIFEST).read_bytes())["files"]}
+
+
+def seal_files(folder: Path, paths: Iterable[str]) -> None:
+    """Write a manifest of these files as they are."""
+    fields = orjson.loads((folder / snapshot_format.MANIFEST).read_bytes())
+    contents = {path: (folder / path).read_bytes() for path in paths}
+    infos = {
+        path: FileInfo(len(data), hashlib.sha256(data).hexdigest())
+        for path, data in contents.items()
+    }
+    _, manifest = snapshot_format.seal_manifest(fields["about"], fields["counts"], infos)
+    (folder / snapshot_format.MANIFEST).write_bytes(manifest)
 
 
 MODEL_FILES = (snapshot_format.MODEL, snapshot_format.TOKENIZER)
@@ -476,44 +502,3 @@ def test_texts_of_equal_length_share_a_batch(lengths: list[int]) -> None:
             - min(lengths[position] for position in group)
             <= 8
         )
-
-
-@example_settings(15)
-@given(st.integers(0, 2**32 - 1))
-def test_nearest_neighbours_match_an_exact_search(seed: int) -> None:
-    """With few and many vectors; the sketches lose little, filters nothing."""
-    draw = np.random.default_rng(seed)
-    tools = 3000
-    centres = draw.normal(size=(30, DIMENSIONS))
-    vectors = (
-        centres[draw.integers(30, size=tools)] + 0.7 * draw.normal(size=(tools, DIMENSIONS))
-    ).astype(np.float32)
-    near = VectorIndex(
-        b"".join(
-            search_vectors.pack_vectors(
-                [encoder.quantize(vectors[:1000]), encoder.quantize(vectors[1000:])]
-            )
-        ),
-        tools,
-    )
-    query = (centres[:2] + 0.5 * draw.normal(size=(2, DIMENSIONS))).astype(np.float32)
-    query /= np.linalg.norm(query, axis=1, keepdims=True)
-    cosines = (vectors @ query.T / np.linalg.norm(vectors, axis=1, keepdims=True)).max(1)
-    for among in (np.ones(tools, bool), draw.random(tools) < 0.5, draw.random(tools) < 0.01):
-        numbers, likeness = near.find_nearest(query, among)
-        assert among[numbers].all()
-        best = np.where(among, cosines, -1).argsort()[::-1][:100]
-        true = {int(number) for number in best if among[number] and cosines[number] >= 0.25}
-        assert len(true - {*numbers.tolist()}) <= 5
-        if len(numbers) > 1:
-            assert (likeness.min(), likeness.max()) == (0, 1)
-        if len(numbers) > 10:  # two that lie equally near may change places
-            assert np.corrcoef(likeness, cosines[numbers])[0, 1] > 0.99
-
-
-def test_zero_vector_has_no_neighbours() -> None:
-    near = VectorIndex(b"".join(search_vectors.pack_vectors([])), 0)
-    assert (
-        near.find_nearest(encoder.load_encoder().encode_query("anything"), np.zeros(0, bool))
-        is search_vectors.NO_NEIGHBORS
-    )

@@ -7,9 +7,10 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from benchmarks import http_tables, report, results, search
+from benchmarks import http_tables, report, results, search, vector_search
 from benchmarks.plots import render_plots
 from benchmarks.table import Table
 from benchmarks.tables import make_tables
@@ -355,3 +356,15 @@ def test_store_timings(shipped_build: Path) -> None:
     """A median per kind of query, and a 95th percentile that is not smaller."""
     speeds = search.measure_speeds(open_build(shipped_build))
     assert all(0 < median <= most for median, most in speeds.values())
+
+
+def test_vector_search_is_compared_with_an_exact_one() -> None:
+    draw = np.random.default_rng(1)
+    tools = draw.normal(size=(300, 384)).astype(np.float32)
+    tools /= np.linalg.norm(tools, axis=1, keepdims=True)
+    figures = vector_search.measure_vectors(tools, [tools[:1], tools[5:6]], 2_000)
+    assert figures.recall > 0.9
+    assert 0 < figures.median <= figures.high
+    row = search.vector_table({2_000: figures._replace(recall=0.9, median=1)}).splitlines()[-1]
+    assert row.startswith("| 2,000 | 0.900 | ≥ 0.98 MISSED | 1.00 / ")
+    assert row.endswith(" | ≤ 3 met |")

@@ -68,7 +68,7 @@ VOCABULARIES = "query.vocabularies"
 COVERS = "query.covers"
 FREQUENT = "query.frequent"  # only of large catalogs
 # only in builds with semantic search
-VECTORS = "query.vectors"
+VECTORS = "query.embeddings"
 MODEL = "query.model"
 TOKENIZER = "query.tokenizer"
 

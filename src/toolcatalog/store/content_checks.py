@@ -22,6 +22,7 @@ from pyroaring import BitMap
 from toolcatalog import names
 from toolcatalog.errors import SnapshotError
 from toolcatalog.search import analysis
+from toolcatalog.search.embeddings import vectors
 from toolcatalog.search.index import frequent_terms
 from toolcatalog.search.index.index_reader import TextIndex
 from toolcatalog.snapshot import format as snapshot_format
@@ -124,6 +125,11 @@ def check_contents(data: Mapping[str, Buffer], tables: Mapping[str, Table]) -> N
     if not tool_check.is_order(columns["number"], columns["place"]):
         raise _not_as_built(snapshot_format.NUMBERS, 0)
     _check_index(TextIndex(words, data, version_count), data)
+    if snapshot_format.VECTORS in data:
+        try:
+            vectors.read_vectors(data[snapshot_format.VECTORS], version_count)
+        except ValueError:
+            raise _not_as_built(snapshot_format.VECTORS, 0) from None
 
 
 def _check_documents(data: memoryview, columns: Mapping[str, NDArray[Any]]) -> None:

@@ -23,6 +23,7 @@ from toolcatalog.store.store import TABLES, Store
 # Files that have no checksums of their own, so they are read completely at opening.
 _WITHOUT_CHECKSUMS = {snapshot_format.NUMBERS, snapshot_format.COVERS}
 _OF_MEANING = {snapshot_format.VECTORS, snapshot_format.MODEL, snapshot_format.TOKENIZER}
+_OLDER_VECTORS = "query.vectors"  # of older releases
 _log = logging.getLogger("toolcatalog.store")
 
 
@@ -92,11 +93,11 @@ def _has_usable_model(folder: Path, data: Mapping[str, Buffer], *, is_signed: bo
 
     A model is parsed by native code, so anyone who can write to an unsigned store could attack it.
     """
-    if snapshot_format.VECTORS not in data or not model_files.has_runtime():
+    if not data.keys() & {_OLDER_VECTORS, *_OF_MEANING} or not model_files.has_runtime():
         return False
     if not data.keys() >= _OF_MEANING:
         _log.warning(
-            "Searching by words only: the snapshot has no model, as it is of an older release. "
+            "Searching by words only: the snapshot has no model, or vectors of an older release. "
             "Build it again with --semantic."
         )
         return False

@@ -206,7 +206,7 @@ class Store:
         self._encode = encode and lru_cache(maxsize=_QUERY_CACHE_SIZE)(encode)
         self._vector_index = (
             VectorIndex(data[snapshot_format.VECTORS], self.version_count)
-            if self._has_vectors
+            if self._has_vectors and encode
             else None
         )
         # the newest versions come before the older ones

@@ -14,6 +14,8 @@ from pyroaring import BitMap
 from support.paths import DATA
 from toolcatalog.build.pipeline import build
 from toolcatalog.errors import SnapshotError
+from toolcatalog.search.embeddings import vectors
+from toolcatalog.search.embeddings.model_files import DIMENSIONS
 from toolcatalog.search.index import frequent_terms
 from toolcatalog.search.index.index_reader import TextIndex
 from toolcatalog.snapshot import format as snapshot_format
@@ -348,3 +350,31 @@ def _is_table(data: bytes) -> bool:
     except SnapshotError:
         return False
     return True
+
+
+def test_vectors_of_a_build_pass(snapshot: Mapping[str, bytes]) -> None:
+    check({**snapshot, snapshot_format.VECTORS: pack_vectors(count_versions(snapshot))})
+
+
+@pytest.mark.parametrize("surplus", [-1, 1])
+def test_vectors_of_other_tools_are_refused(snapshot: Mapping[str, bytes], surplus: int) -> None:
+    data = pack_vectors(count_versions(snapshot) + surplus)
+    with pytest.raises(SnapshotError, match=snapshot_format.VECTORS):
+        check({**snapshot, snapshot_format.VECTORS: data})
+
+
+def test_vectors_with_an_id_of_no_tool_are_refused(snapshot: Mapping[str, bytes]) -> None:
+    """Native code uses the ids as they are."""
+    data = pack_vectors(count_versions(snapshot))
+    forged = data[:16] + (1 << 40).to_bytes(8, "little") + data[24:]
+    with pytest.raises(SnapshotError, match=snapshot_format.VECTORS):
+        check({**snapshot, snapshot_format.VECTORS: forged})
+
+
+def count_versions(snapshot: Mapping[str, bytes]) -> int:
+    columns = tables.unpack_columns(memoryview(snapshot[snapshot_format.NUMBERS]))
+    return len(columns["place"])
+
+
+def pack_vectors(count: int) -> bytes:
+    return b"".join(vectors.pack_vectors([bytes(count * DIMENSIONS)]))

@@ -34,6 +34,8 @@ _FILLER_WORDS = frozenset(  # left out of queries, to leave room for words with 
     """.split()  # noqa: SIM905 - easier to read
 )
 
+VECTOR_LENGTH = 450  # of a packed vector
+
 Vectors = NDArray[np.float32]  # a row per text, normalized to length 1
 
 
@@ -139,9 +141,13 @@ def select_query_parts(query: str) -> list[str]:
 
 
 def quantize(vectors: Vectors) -> bytes:
-    """Return the vectors as bytes, a signed byte per number; only the direction is kept."""
-    largest = np.maximum(np.abs(vectors).max(1, keepdims=True), np.float32(1e-9))
-    quantized: NDArray[np.int8] = np.rint(vectors * (127 / largest)).astype(np.int8)
+    """Return vectors of length 1 as bytes: signed bytes, as parts of VECTOR_LENGTH.
+
+    So products of packed vectors are cosines, except for a factor. Larger numbers than 0.28 count
+    as that.
+    """
+    parts = np.clip(np.rint(vectors * np.float32(VECTOR_LENGTH)), -127, 127)
+    quantized: NDArray[np.int8] = parts.astype(np.int8)
     return quantized.tobytes()
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from toolcatalog.search.embeddings.sentence_model import SentenceModel
 
 DIMENSIONS = 384  # numbers of each vector of a model
-_RUNTIME = ("onnxruntime", "tokenizers")
-_LIBRARIES = (*_RUNTIME, "onnx")  # of a build
+_RUNTIME = {"faiss": "faiss-cpu", "onnxruntime": "onnxruntime", "tokenizers": "tokenizers"}
+_LIBRARIES = {**_RUNTIME, "onnx": "onnx"}  # of a build: modules, and the packages with them
 _INSTALL_HINT = "pip install 'toolcatalog[semantic]'"
 _MODEL_PATHS = ("model.onnx", "onnx/model.onnx")
 _TOKENIZER_PATH, _POOLING_PATH = "tokenizer.json", "1_Pooling/config.json"
@@ -57,7 +57,7 @@ _TOKENIZER_FILE = _PackageFile(
 
 
 def has_runtime() -> bool:
-    """Return whether the libraries that encode queries are installed."""
+    """Return whether the libraries that encode and compare queries are installed."""
     return all(map(find_spec, _RUNTIME))
 
 
@@ -73,7 +73,7 @@ def model_identity(folder: Path | None = None) -> str:
         if folder is None
         else [hashlib.sha256(data).hexdigest() for data in read_model(folder)]
     )
-    versions = (f"{library} {metadata.version(library)}" for library in _LIBRARIES)
+    versions = (f"{name} {metadata.version(name)}" for name in _LIBRARIES.values())
     return " ".join([*digests, *versions])
 
 

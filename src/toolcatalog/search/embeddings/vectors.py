@@ -1,10 +1,19 @@
 """Vector search: the file of embedding vectors, and the nearest neighbors of a query.
 
-A vector's sketch has one bit for each number: its sign. Vectors whose sketches differ in few bits
-are mostly near each other, and counting bits is many times faster than computing products. So the
-sketches select a thousand tools of a million, and only those are compared in full.
+Similar vectors are in one list, and each list has a centroid. A query is compared with the vectors
+of the lists that have the nearest centroids: with all of a small catalog, and with one of twenty
+among a million. Numbers of the file are little-endian:
+
+    header     magic, number of vectors, number of lists
+    ids        the id of the tool version of each vector, list by list
+    positions  by id: the position of its vector in that order
+    sizes      the number of vectors in each list
+    centroids  384 floating-point numbers for each list
+    vectors    384 bytes each, which are signed numbers plus 128
 """
 
+import math
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -17,13 +26,16 @@ from toolcatalog.search.embeddings.model_files import DIMENSIONS
 from toolcatalog.snapshot.mapped_files import Buffer
 from toolcatalog.snapshot.tables import ToolIds
 
-_SKETCH_WORDS = DIMENSIONS // 64  # 64-bit words of a sketch
-_MAX_SKETCH_CANDIDATES = 1000  # tools with the nearest sketches, which are compared in full
+_HEADER, _MAGIC = struct.Struct("<8sII"), b"tcvector"
+# Vectors to compare a query with. Smaller catalogs have one list, and all of it is compared.
+_MAX_COMPARED = 48_000
+_SELECTION_COST = 16  # comparing a vector anywhere takes as long as reading so many of a list
+_SIGN = np.uint8(128)  # added to a signed byte
 _MAX_NEIGHBORS = 100
-_MIN_SIMILARITY = 0.2  # cosine similarity; tools below it do not match
-_MAX_DISTANCE = DIMENSIONS + 1
+MIN_SIMILARITY = 0.2  # cosine similarity; tools below it do not match
 
 
+_Block = tuple[NDArray[np.uint8], NDArray[np.int64]]  # vectors, and their ids
 QueryEncoder = Callable[[str], Vectors]  # encodes a query as vectors
 
 
@@ -41,57 +53,137 @@ NO_NEIGHBORS = Neighbors(np.zeros(0, np.uint32), np.zeros(0, np.float32))
 
 
 def pack_vectors(batches: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the pieces of the vector file from the vectors of batches, in tool number order.
+    """Yield the pieces of the vector file from the vectors of batches, in tool number order."""
+    data = bytearray()
+    for batch in batches:
+        data += batch
+    vectors = np.frombuffer(data, np.int8).reshape(-1, DIMENSIONS)
+    count = len(vectors)
+    centroids, lists = np.zeros((1, DIMENSIONS), np.float32), np.zeros(count, np.uint32)
+    if count > _MAX_COMPARED:
+        from toolcatalog.search.embeddings import faiss_search  # noqa: PLC0415 - slow to import
 
-    The vectors come first, then their sketches word by word.
+        centroids, lists = faiss_search.cluster(vectors, 4 * math.isqrt(count))
+    ids = np.argsort(lists, kind="stable")
+    positions = np.empty(count, "<u4")
+    positions[ids] = np.arange(count)
+    sizes = np.bincount(lists, minlength=len(centroids))
+    yield _HEADER.pack(_MAGIC, count, len(centroids))
+    yield ids.astype("<i8").tobytes()
+    yield positions.tobytes()
+    yield sizes.astype("<u4").tobytes()
+    yield centroids.astype("<f4").tobytes()
+    start = 0
+    for size in sizes.tolist():
+        yield (vectors[ids[start : start + size]].view(np.uint8) ^ _SIGN).tobytes()
+        start += size
+
+
+class VectorLists(NamedTuple):
+    """The arrays of a vector file, without a copy; `ends` are those of the lists."""
+
+    ids: NDArray[np.int64]
+    positions: ToolIds
+    ends: NDArray[np.int64]
+    centroids: Vectors
+    vectors: NDArray[np.uint8]
+
+
+def read_vectors(data: Buffer, tool_count: int) -> VectorLists:
+    """Return the arrays of the vector file of `tool_count` tool versions.
+
+    Raises ValueError if a build does not write such a file: native code relies on it.
     """
-    sketches = [np.zeros((0, DIMENSIONS // 8), np.uint8)]
-    for data in batches:
-        sketches.append(_sketch(np.frombuffer(data, np.int8).reshape(-1, DIMENSIONS)))
-        yield data
-    yield np.ascontiguousarray(np.concatenate(sketches).view("<u8").T).tobytes()
-
-
-def _sketch(vectors: NDArray[np.int8] | Vectors) -> NDArray[np.uint8]:
-    return np.packbits(vectors > 0, axis=1)
+    if len(data) < _HEADER.size:
+        raise ValueError("no vectors")
+    magic, count, list_count = _HEADER.unpack(data[: _HEADER.size])
+    end, arrays = _HEADER.size, []
+    for kind, length in (
+        ("<i8", count),
+        ("<u4", count),
+        ("<u4", list_count),
+        ("<f4", list_count * DIMENSIONS),
+        ("u1", count * DIMENSIONS),
+    ):
+        start, end = end, end + length * np.dtype(kind).itemsize
+        if end <= len(data):
+            arrays.append(np.frombuffer(data, kind, length, start))
+    if magic != _MAGIC or count != tool_count or end != len(data):
+        raise ValueError("no vectors of these tools")
+    ids, positions, sizes, centroids, vectors = arrays
+    ends = np.cumsum(sizes, dtype=np.int64)
+    if (
+        not list_count
+        or ends[-1] != count
+        or positions.max(initial=0) > max(0, count - 1)
+        or not np.array_equal(ids[positions], np.arange(count))  # so each is there once
+        or not np.abs(centroids).max() <= _SIGN  # not if it is no number
+    ):
+        raise ValueError("no lists of these vectors")
+    shape = -1, DIMENSIONS
+    return VectorLists(ids, positions, ends, centroids.reshape(shape), vectors.reshape(shape))
 
 
 class VectorIndex:
-    """The opened vector file of `tool_count` tool versions."""
+    """The opened vector file of `tool_count` tool versions. Needs the extra `semantic`.
+
+    Raises ValueError as `read_vectors` does.
+    """
 
     def __init__(self, data: Buffer, tool_count: int) -> None:
-        self._vectors = np.frombuffer(data, np.int8, tool_count * DIMENSIONS).reshape(
-            tool_count, DIMENSIONS
-        )
-        self._sketches = np.frombuffer(
-            data, "<u8", tool_count * _SKETCH_WORDS, tool_count * DIMENSIONS
-        ).reshape(_SKETCH_WORDS, tool_count)
+        from toolcatalog.search.embeddings import faiss_search  # noqa: PLC0415 - slow to import
+
+        self._nearest_vectors = faiss_search.NearestVectors
+        self._lists = read_vectors(data, tool_count)
 
     def find_nearest(self, query: Vectors, candidates: NDArray[np.bool_]) -> Neighbors:
-        """Return the candidates (a mask by number) nearest to any of the query's vectors."""
-        numbers = self._select_by_sketch(query, candidates)
-        if not len(query) or not len(numbers):
-            return NO_NEIGHBORS
-        vectors = self._vectors[numbers].astype(np.float32)
-        similarities = (vectors @ query.T).max(1) / np.maximum(
-            np.linalg.norm(vectors, axis=1), np.float32(1)
-        )
-        best = topk.top_k(similarities, _MAX_NEIGHBORS)
-        best = best[similarities[best] >= _MIN_SIMILARITY]
-        return _normalize_similarities(numbers[best], similarities[best])
+        """Return the candidates (a mask by number) nearest to any of the query's vectors.
 
-    def _select_by_sketch(self, query: Vectors, candidates: NDArray[np.bool_]) -> ToolIds:
-        """Return the tools whose sketches are near enough for a full comparison."""
-        if np.count_nonzero(candidates) <= _MAX_SKETCH_CANDIDATES:
-            return candidates.nonzero()[0].astype(np.uint32)
-        distances = np.full(len(candidates), _MAX_DISTANCE, np.uint16)  # number of different bits
-        for sketch in _sketch(query).view("<u8"):
-            bits = np.zeros(len(candidates), np.uint16)
-            for column, word in zip(self._sketches, sketch, strict=True):
-                bits += np.bitwise_count(column ^ word)
-            np.minimum(distances, bits, out=distances)
-        distances[~candidates] = _MAX_DISTANCE
-        return topk.top_k(_MAX_DISTANCE - distances, _MAX_SKETCH_CANDIDATES).astype(np.uint32)
+        Thread-safe.
+        """
+        count = int(np.count_nonzero(candidates))
+        if not len(query) or not count:
+            return NO_NEIGHBORS
+        # The fewer candidates there are, the more lists have the nearest of them.
+        share = count / len(candidates)
+        max_read = min(_MAX_COMPARED / math.sqrt(share), len(candidates))
+        is_selective = count * _SELECTION_COST <= max_read
+        selected = [self._select(candidates)] if is_selective else None
+        ids, similarities = [], []
+        for vector in query:
+            nearest = self._nearest_vectors(vector, candidates, _MAX_NEIGHBORS, MIN_SIMILARITY)
+            for codes, code_ids in selected or self._iter_lists(
+                vector, candidates, max_read * share
+            ):
+                nearest.compare(codes, code_ids)
+            found = nearest.result()
+            ids.append(found[0])
+            similarities.append(found[1])
+        numbers, places = np.unique(np.concatenate(ids), return_inverse=True)
+        highest = np.zeros(len(numbers), np.float32)
+        np.maximum.at(highest, places, np.concatenate(similarities))
+        best = topk.top_k(highest, _MAX_NEIGHBORS)
+        return _normalize_similarities(numbers[best].astype(np.uint32), highest[best])
+
+    def _select(self, candidates: NDArray[np.bool_]) -> _Block:
+        """Return the vectors of the candidates, and their ids, in the order of the file."""
+        positions = np.sort(self._lists.positions[candidates])
+        return self._lists.vectors[positions], self._lists.ids[positions]
+
+    def _iter_lists(
+        self, vector: Vectors, candidates: NDArray[np.bool_], max_compared: float
+    ) -> Iterator[_Block]:
+        """Yield the lists with candidates, nearest centroid first, until there are enough."""
+        ids, _, ends, centroids, vectors = self._lists
+        compared = 0
+        for number in np.argsort(-(centroids @ vector)).tolist():
+            part = slice(ends[number - 1] if number else 0, ends[number])
+            count = int(np.count_nonzero(candidates[ids[part]]))
+            if count:
+                yield vectors[part], ids[part]
+            compared += count
+            if compared >= max_compared:
+                return
 
 
 def _normalize_similarities(numbers: ToolIds, similarities: NDArray[np.float32]) -> Neighbors:
