@@ -6,7 +6,7 @@
 - `clients`, `http_load`, `workers`, `in_process`, `builds`: what is measured
 - `machine`, `wrk`, `http_client`: tools for measurements
 - `results`, `tables`, `http_tables`, `table`, `plots`, `report`: the figures, and their page
-- `search`, `site_pages`: search quality and page rendering, measured on their own
+- `search`, `vector_search`, `site_pages`: search quality and page rendering, measured on their own
 
 The package imports nothing of it.
 """

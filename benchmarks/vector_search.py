@@ -56,7 +56,8 @@ def measure_vectors(tools: Vectors, queries: Sequence[Vectors], count: int) -> V
     everything = np.ones(count, np.bool_)
     with tempfile.TemporaryDirectory() as folder, machine.keep_cores_awake():
         file = Path(folder) / "vectors"
-        file.write_bytes(b"".join(vectors.pack_vectors(batches)))
+        with file.open("wb") as output:
+            output.writelines(vectors.pack_vectors(batches))
         index = VectorIndex(map_file(file, Access.WHOLE), count)
         recalls, times = [], []
         for query, expected in zip(queries, nearest, strict=True):

@@ -1,4 +1,4 @@
-"""Tests of `search.embeddings.encoder` and `search.embeddings.vectors` with the real model."""
+"""Search by meaning with the real model: builds, stores, the server and the command line."""
 
 import hashlib
 import os
@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import httpx
@@ -28,9 +29,10 @@ from support.catalogs import add_tool, generate_catalog
 from support.command import run_successfully, run_toolcatalog
 from support.paths import SHIPPED_CATALOG
 from support.server import Server, create_key, start_server
+from toolcatalog.build import text_index
 from toolcatalog.build.pipeline import build
 from toolcatalog.errors import SnapshotError, UsageError
-from toolcatalog.progress import no_progress
+from toolcatalog.progress import Advance, no_progress
 from toolcatalog.publish import trusted_pointers, upload
 from toolcatalog.publish.follower import Follower
 from toolcatalog.publish.object_store import ObjectStorage
@@ -140,6 +142,30 @@ def test_equal_catalogs_give_equal_bytes(tmp_path: Path) -> None:
         == build(catalog, tmp_path / "fresh", None, semantic=True).digest
         != first.digest
     )
+
+
+def test_large_catalogs_have_equal_lists_with_any_number_of_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes long, and the build says so."""
+    monkeypatch.setattr(search_vectors, "_MAX_COMPARED", 50)
+    monkeypatch.setattr(text_index, "MANY_BATCHES", 0)
+    catalog = generate_catalog(tmp_path / "catalog", 100)
+    steps: list[str] = []
+
+    def report(description: str, total: int) -> AbstractContextManager[Advance]:
+        steps.append(description)
+        return no_progress(description, total)
+
+    digests = {
+        build(catalog, tmp_path / str(jobs), None, semantic=True, jobs=jobs, progress=report).digest
+        for jobs in (1, 2)
+    }
+    assert len(digests) == 1
+    assert steps.count("Writing the search index") == 2
+    data = (tmp_path / "1/current" / snapshot_format.VECTORS).read_bytes()
+    count = open_build(tmp_path / "1").version_count
+    assert len(search_vectors.read_vectors(data, count).starts) > 10
 
 
 def test_damaged_vectors_are_found_on_open(build_store: Path, tmp_path: Path) -> None:

@@ -83,7 +83,8 @@ def rebuild_catalog(
             # while the text index is written
             staged_site = _stage_site(context, catalog, changes, folder)
             writer.write_compressed_documents(out / "current")
-            digest = _finish_snapshot(writer, catalog, index)
+            writer.adopt_files(index.folder, _wait_for_index(context, catalog, index))
+            digest = _finish_snapshot(writer, catalog)
     else:
         digest = previous.digest
         staged_site = _stage_site(context, catalog, changes, out / "snapshots" / digest)
@@ -210,9 +211,20 @@ def _write_documents(
     return writer
 
 
-def _finish_snapshot(writer: SnapshotWriter, catalog: ValidCatalog, index: TextIndexBuild) -> str:
-    """Add the text index, seal the snapshot, move it to its final place; return its digest."""
-    writer.adopt_files(index.folder, index.result(catalog.batches))
+def _wait_for_index(
+    context: BuildContext, catalog: ValidCatalog, index: TextIndexBuild
+) -> text_index.WrittenFiles:
+    """Return the files of the text index and of the vectors; report that this takes long."""
+    if not _is_large(catalog):
+        return index.result(catalog.batches)
+    with context.progress("Writing the search index", 1) as advance:
+        files = index.result(catalog.batches)
+        advance(1)
+    return files
+
+
+def _finish_snapshot(writer: SnapshotWriter, catalog: ValidCatalog) -> str:
+    """Seal the snapshot, move it to its final place; return its digest."""
     counts = {
         "toolkits": len(catalog.contents.toolkits),
         "tools": sum(catalog.tool_counts.values()),

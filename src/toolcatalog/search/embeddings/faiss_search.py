@@ -5,16 +5,19 @@ It compares bytes of the mapped file in place, so that processes share them.
 """
 
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 import faiss
 import numpy as np
+from faiss import swig_ptr
 from numpy.typing import NDArray
 
 from toolcatalog.search.embeddings.encoder import VECTOR_LENGTH, Vectors
 from toolcatalog.search.embeddings.model_files import DIMENSIONS
 
-Codes = NDArray[np.uint8]  # a row per vector: its signed bytes, plus 128
+# vectors, a row each: their signed bytes, plus 128; and their ids
+Block = tuple[NDArray[np.uint8], NDArray[np.int64]]
 
 _ITERATIONS, _SEED = 10, 1  # of k-means
 _SAMPLES_PER_LIST = 40  # vectors that k-means computes with
@@ -53,7 +56,7 @@ class _ThreadScanner(threading.local):
     def __init__(self) -> None:
         self._quantizer = _make_quantizer()
         self._no_ids = np.zeros(1, np.uint8)
-        selector = faiss.IDSelectorBitmap(len(self._no_ids), faiss.swig_ptr(self._no_ids))
+        selector = faiss.IDSelectorBitmap(len(self._no_ids), swig_ptr(self._no_ids))
         self.scanner = self._quantizer.select_InvertedListScanner(
             faiss.METRIC_INNER_PRODUCT, None, False, selector, False
         )
@@ -67,41 +70,38 @@ def _make_quantizer() -> Any:  # the library's types lack what it has
 _thread = _ThreadScanner()
 
 
-class NearestVectors:
-    """The `count` vectors nearest to a query vector, of those in the blocks that were compared.
+def find_nearest(
+    query: Vectors,
+    blocks: Iterable[Block],
+    candidates: NDArray[np.bool_],
+    count: int,
+    min_similarity: float,
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the ids of the `count` vectors in the blocks nearest to a query, and their cosines.
 
-    Only vectors of `candidates` (a mask by id) with more than `min_similarity` count.
+    They are in no order. Only vectors of `candidates`, a mask by id, with more than
+    `min_similarity` count. All ids must be in the mask. Thread-safe.
     """
-
-    def __init__(
-        self, query: Vectors, candidates: NDArray[np.bool_], count: int, min_similarity: float
-    ) -> None:
-        # faiss compares bytes with bytes, and would cut off the fractions
-        scale = _MAX_BYTE / max(float(np.abs(query).max()), 1e-9)
-        self._query = np.rint(query * np.float32(scale)).astype(np.float32)
-        self._unit = scale * VECTOR_LENGTH
-        self._bits = np.packbits(candidates, bitorder="little")
-        self._selector = faiss.IDSelectorBitmap(len(self._bits), faiss.swig_ptr(self._bits))
-        self._products = np.full(count, min_similarity * self._unit, np.float32)
-        self._ids = np.full(count, -1, np.int64)
-
-    def compare(self, codes: Codes, ids: NDArray[np.int64]) -> None:
-        """Compare vectors; `ids` are theirs, and below the length of the mask."""
-        scanner = _thread.scanner
-        scanner.sel = self._selector
-        scanner.set_query(faiss.swig_ptr(self._query))
-        assert codes.flags.c_contiguous
-        assert codes.shape == (len(ids), DIMENSIONS)
+    # faiss compares bytes with bytes, and would cut off the fractions
+    scale = _MAX_BYTE / max(float(np.abs(query).max()), 1e-9)
+    rounded = np.rint(query * np.float32(scale)).astype(np.float32)
+    unit = np.float32(scale * VECTOR_LENGTH)
+    bits = np.packbits(candidates, bitorder="little")
+    selector = faiss.IDSelectorBitmap(len(bits), swig_ptr(bits))
+    products = np.full(count, min_similarity * unit, np.float32)
+    ids = np.full(count, -1, np.int64)
+    products_pointer, ids_pointer = swig_ptr(products), swig_ptr(ids)
+    scanner = _thread.scanner
+    scanner.sel = selector
+    scanner.set_query(swig_ptr(rounded))
+    for codes, code_ids in blocks:
         scanner.scan_codes(
-            len(ids),
-            faiss.swig_ptr(codes),
-            faiss.swig_ptr(ids),
-            faiss.swig_ptr(self._products),
-            faiss.swig_ptr(self._ids),
-            len(self._ids),
+            len(code_ids),
+            swig_ptr(codes),
+            swig_ptr(code_ids),
+            products_pointer,
+            ids_pointer,
+            count,
         )
-
-    def result(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the ids of the nearest vectors in no order, and their cosines."""
-        is_used = self._ids >= 0
-        return self._ids[is_used], self._products[is_used] / np.float32(self._unit)
+    is_used = ids >= 0
+    return ids[is_used], products[is_used] / unit

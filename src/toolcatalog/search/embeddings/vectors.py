@@ -1,7 +1,7 @@
 """Vector search: the file of embedding vectors, and the nearest neighbors of a query.
 
 Similar vectors are in one list, and each list has a centroid. A query is compared with the vectors
-of the lists that have the nearest centroids: with all of a small catalog, and with one of twenty
+of the lists that have the nearest centroids: with all of a small catalog, and with one of thirty
 among a million. Numbers of the file are little-endian:
 
     header     magic, number of vectors, number of lists
@@ -14,7 +14,7 @@ among a million. Numbers of the file are little-endian:
 
 import math
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ from toolcatalog.snapshot.tables import ToolIds
 
 _HEADER, _MAGIC = struct.Struct("<8sII"), b"tcvector"
 # Vectors to compare a query with. Smaller catalogs have one list, and all of it is compared.
-_MAX_COMPARED = 48_000
+_MAX_COMPARED = 32_000
 _SELECTION_COST = 16  # comparing a vector anywhere takes as long as reading so many of a list
 _SIGN = np.uint8(128)  # added to a signed byte
 _MAX_NEIGHBORS = 100
@@ -80,11 +80,14 @@ def pack_vectors(batches: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class VectorLists(NamedTuple):
-    """The arrays of a vector file, without a copy; `ends` are those of the lists."""
+    """The arrays of a vector file, without a copy.
+
+    List i has the vectors from `starts[i]` to `starts[i + 1]`.
+    """
 
     ids: NDArray[np.int64]
     positions: ToolIds
-    ends: NDArray[np.int64]
+    starts: Sequence[int]
     centroids: Vectors
     vectors: NDArray[np.uint8]
 
@@ -111,17 +114,17 @@ def read_vectors(data: Buffer, tool_count: int) -> VectorLists:
     if magic != _MAGIC or count != tool_count or end != len(data):
         raise ValueError("no vectors of these tools")
     ids, positions, sizes, centroids, vectors = arrays
-    ends = np.cumsum(sizes, dtype=np.int64)
+    starts = [0, *np.cumsum(sizes, dtype=np.int64).tolist()]
     if (
         not list_count
-        or ends[-1] != count
+        or starts[-1] != count
         or positions.max(initial=0) > max(0, count - 1)
         or not np.array_equal(ids[positions], np.arange(count))  # so each is there once
         or not np.abs(centroids).max() <= _SIGN  # not if it is no number
     ):
         raise ValueError("no lists of these vectors")
     shape = -1, DIMENSIONS
-    return VectorLists(ids, positions, ends, centroids.reshape(shape), vectors.reshape(shape))
+    return VectorLists(ids, positions, starts, centroids.reshape(shape), vectors.reshape(shape))
 
 
 class VectorIndex:
@@ -133,7 +136,7 @@ class VectorIndex:
     def __init__(self, data: Buffer, tool_count: int) -> None:
         from toolcatalog.search.embeddings import faiss_search  # noqa: PLC0415 - slow to import
 
-        self._nearest_vectors = faiss_search.NearestVectors
+        self._find_nearest = faiss_search.find_nearest
         self._lists = read_vectors(data, tool_count)
 
     def find_nearest(self, query: Vectors, candidates: NDArray[np.bool_]) -> Neighbors:
@@ -149,19 +152,21 @@ class VectorIndex:
         max_read = min(_MAX_COMPARED / math.sqrt(share), len(candidates))
         is_selective = count * _SELECTION_COST <= max_read
         selected = [self._select(candidates)] if is_selective else None
-        ids, similarities = [], []
-        for vector in query:
-            nearest = self._nearest_vectors(vector, candidates, _MAX_NEIGHBORS, MIN_SIMILARITY)
-            for codes, code_ids in selected or self._iter_lists(
-                vector, candidates, max_read * share
-            ):
-                nearest.compare(codes, code_ids)
-            found = nearest.result()
-            ids.append(found[0])
-            similarities.append(found[1])
-        numbers, places = np.unique(np.concatenate(ids), return_inverse=True)
+        nearest = [
+            self._find_nearest(
+                vector,
+                selected or self._iter_lists(vector, candidates, max_read * share),
+                candidates,
+                _MAX_NEIGHBORS,
+                MIN_SIMILARITY,
+            )
+            for vector in query
+        ]
+        numbers, places = np.unique(
+            np.concatenate([ids for ids, _ in nearest]), return_inverse=True
+        )
         highest = np.zeros(len(numbers), np.float32)
-        np.maximum.at(highest, places, np.concatenate(similarities))
+        np.maximum.at(highest, places, np.concatenate([cosines for _, cosines in nearest]))
         best = topk.top_k(highest, _MAX_NEIGHBORS)
         return _normalize_similarities(numbers[best].astype(np.uint32), highest[best])
 
@@ -174,13 +179,14 @@ class VectorIndex:
         self, vector: Vectors, candidates: NDArray[np.bool_], max_compared: float
     ) -> Iterator[_Block]:
         """Yield the lists with candidates, nearest centroid first, until there are enough."""
-        ids, _, ends, centroids, vectors = self._lists
+        ids, _, starts, centroids, vectors = self._lists
         compared = 0
         for number in np.argsort(-(centroids @ vector)).tolist():
-            part = slice(ends[number - 1] if number else 0, ends[number])
-            count = int(np.count_nonzero(candidates[ids[part]]))
+            start, end = starts[number], starts[number + 1]
+            list_ids = ids[start:end]
+            count = int(np.count_nonzero(candidates.take(list_ids)))
             if count:
-                yield vectors[part], ids[part]
+                yield vectors[start:end], list_ids
             compared += count
             if compared >= max_compared:
                 return

@@ -81,7 +81,7 @@ def test_many_vectors_are_compared_list_by_list(
     many: tuple[Vectors, Vectors, bytes], share: float
 ) -> None:
     tools, query, data = many
-    assert len(vectors.read_vectors(data, MANY).ends) > 100
+    assert len(vectors.read_vectors(data, MANY).starts) > 100
     among = np.random.default_rng(1).random(MANY) < share
     ids, _ = VectorIndex(data, MANY).find_nearest(query, among)
     assert among[ids].all()
