@@ -341,8 +341,9 @@ def vector_table(figures: Mapping[int, vector_search.VectorFigures]) -> str:
     ]
     command = f'`make search-bench SIZES="{" ".join(map(str, figures))}"`'
     about = (
-        f"{command}, {_today()}: mixtures of the vectors of the 6,904 tools, and {_VECTOR_QUERIES} "
-        "of the queries; milliseconds in the process, median / 95th percentile."
+        f"{command}, {_today()}: mixtures of the vectors of the 6,904 tools,\n"
+        f"and {_VECTOR_QUERIES} of the queries; milliseconds in the process, "
+        "median / 95th percentile."
     )
     head = "| vectors | recall@100 | target | milliseconds | target |\n|---|---|---|---|---|"
     return "\n".join([about, "", head, *rows])
