@@ -39,7 +39,9 @@ SECRET_PREFIX = "tc_"  # noqa: S105
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _ENCODED = "%(?:25)*"
 _LETTER = f"(?:[0-9A-Za-z]|{_ENCODED}(?:3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]))"
-_KEY = re.compile(f"(?:t|{_ENCODED}74)(?:c|{_ENCODED}63)(?:_|{_ENCODED}5[Ff]){_LETTER}{{20,36}}")
+_PREFIX = f"(?:t|{_ENCODED}74)(?:c|{_ENCODED}63)(?:_|{_ENCODED}5[Ff])"
+# up to the next key, if one follows without a space
+_KEY = re.compile(f"{_PREFIX}(?:(?!{_PREFIX}){_LETTER}){{20,36}}")
 
 
 def generate_secret() -> str:
