@@ -361,6 +361,19 @@ def test_number_of_waiting_requests_is_limited(shipped: Server) -> None:
             assert (result.count(b"HTTP/1.1 200 ") == count) == is_answered
 
 
+@pytest.mark.parametrize(("size", "is_answered"), [(1_000, True), (60_000, False)])
+def test_size_of_waiting_requests_is_limited(shipped: Server, size: int, is_answered: bool) -> None:
+    """They wait for long responses, of which the client reads nothing."""
+    page = "/api/v3/tools?limit=1000"
+    with connected(shipped) as connection, suppress(OSError):
+        connection.sendall(request(shipped, page) * 50)
+        time.sleep(1)
+        connection.sendall(request(shipped, "/healthz", f"X-Padding: {'x' * size}") * 8)
+        connection.sendall(request(shipped, "/healthz", "Connection: close"))
+        result = b"".join(iter(lambda: connection.recv(100_000), b""))
+        assert (result.count(b"HTTP/1.1 200 ") == 59) == is_answered
+
+
 def test_key_that_is_revoked_while_the_body_arrives(shipped_build: Path, tmp_path: Path) -> None:
     path = "/api/v3/tool_router/session/trs_playground/tools"
     with start_server(shipped_build, tmp_path) as server, connected(server) as connection:

@@ -36,7 +36,8 @@ TESTED_VERSIONS = ("0.52", "0.53", "0.54")  # of uvicorn
 # bytes; of a head in several packets, the first is not counted: it may also contain other requests
 MAX_HEAD_SIZE = 64 * 1024
 MAX_HEADER_COUNT = 100  # clients and proxies send a few dozen
-MAX_PIPELINED_REQUESTS = 100  # that wait for the response to an earlier one on the connection
+# requests that wait for the response to an earlier one on the connection, and bytes of their heads
+MAX_PIPELINED_REQUESTS, MAX_PIPELINED_SIZE = 100, 256 * 1024
 # bytes of a request with its body; no operation needs a body of more than 64 KiB
 MAX_REQUEST_SIZE = 8 * 1024 * 1024
 # bytes of a path: more than the 1,024 characters of a page, encoded in nine bytes each
@@ -86,6 +87,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._last_progress: tuple[Any, int, int] = (None, -1, 0)
         self._stalled_checks = 0  # checks since the last change
         self._check_task: Any = None
+        self._waiting_sizes: list[int] = []  # of the heads of requests that wait, oldest first
         self._active_cycle: Any = None  # the running request; `cycle` is the newest one
         self._has_large_packet = False  # whether a packet of this head may make it too large
         self._refusal: ErrorDetail | None = None  # why the head being read is refused
@@ -143,15 +145,15 @@ class LimitedProtocol(HttpToolsProtocol):
             self.headers = _IGNORED_TRAILERS
 
     def _check_head(self) -> ErrorDetail | None:
-        if len(self.pipeline) >= MAX_PIPELINED_REQUESTS:
+        if self.pipeline and self._is_pipeline_full():
             return invalid_request(
-                f"connection: more than {MAX_PIPELINED_REQUESTS} requests wait for a response.",
+                f"connection: more than {MAX_PIPELINED_REQUESTS} requests, or"
+                f" {MAX_PIPELINED_SIZE // 1024} KiB of heads, wait for a response.",
                 "Read responses before sending more requests.",
             )
         host_count = [name for name, _ in self.headers].count(b"host")
         if len(self.headers) > MAX_HEADER_COUNT or (
-            self._has_large_packet
-            and sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD_SIZE
+            self._has_large_packet and self._measure_head() > MAX_HEAD_SIZE
         ):
             return _head_too_large()
         if host_count > 1 or (not host_count and self.parser.get_http_version() != "1.0"):
@@ -159,6 +161,19 @@ class LimitedProtocol(HttpToolsProtocol):
                 f"host: {host_count} headers.", "Send one Host, as RFC 9112, 3.2 has it."
             )
         return None
+
+    def _is_pipeline_full(self) -> bool:
+        """Return whether too many requests wait; counts the one whose head is complete now."""
+        answered = len(self._waiting_sizes) - len(self.pipeline)
+        del self._waiting_sizes[: max(0, answered)]
+        self._waiting_sizes.append(self._measure_head())
+        return (
+            len(self.pipeline) >= MAX_PIPELINED_REQUESTS
+            or sum(self._waiting_sizes) > MAX_PIPELINED_SIZE
+        )
+
+    def _measure_head(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
 
     # uvicorn makes a scope when a request begins, and a cycle when its head is complete
 
