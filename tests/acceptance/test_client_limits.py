@@ -118,6 +118,18 @@ def test_slow_request_head_is_refused(
     assert b'"slug":"request_timeout"' in result
 
 
+def test_connection_that_a_trailer_ended_is_closed(shipped: Server, shipped_build: Path) -> None:
+    """The parser ignores what follows, and the bytes that follow stop uvicorn's own timer."""
+    head = request(shipped, "/healthz", "Transfer-Encoding: chunked")
+    result = read_until_closed(
+        shipped_build,
+        shipped,
+        head + b"0\r\nConnection: close\r\n\r\n",
+        request(shipped, "/healthz"),
+    )
+    assert result.count(b"HTTP/1.1 200 ") == 1
+
+
 def test_excess_connection_is_refused(
     shipped: Server, shipped_build: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -146,9 +146,9 @@ def test_export_of_versions(arguments: list[str], expected: list[str], small: Pa
 def test_skipped_tools_are_reported(small: Path) -> None:
     """They set the exit code; shortened names are reported only."""
     result = run_toolcatalog("export", "anthropic", "--toolkit", "a", "--build", small)
-    shortened = f"{LONG[:55]}_"
+    shortened = f"{LONG[:47]}_"
     names = [name(item) for item in json.loads(result.stdout)]
-    assert (result.returncode, names[:2], names[2][:56]) == (1, ["A_DO", "A_NEW"], shortened)
+    assert (result.returncode, names[:2], names[2][:48]) == (1, ["A_DO", "A_NEW"], shortened)
     assert result.stderr.splitlines() == [
         "A_TOP is left out: anthropic refuses the name of its argument '$top'.",
         f"{names[2]} is the name of {LONG}: anthropic takes names of 64 characters.",

@@ -43,6 +43,8 @@ _MAX_ENTRY_SIZES = {  # bytes; what a build writes is much smaller
     snapshot_format.VOCABULARIES: 1 << 26,
 }
 _MAX_FACT_SIZE = 1 << 22  # bytes of the JSON of a fact; for a session, without its response
+_MAX_TOOLKIT_SIZE, _MAX_TOOLKITS_SIZE = 5 << 18, 1 << 26  # bytes of what a list of toolkits has
+_MAX_CATEGORIES = 100  # of a toolkit, as in its file
 _SESSION_START, _SESSION_END = b'{"items":[', b"]}"
 
 _STRING = {"type": "string"}
@@ -54,7 +56,7 @@ _TOOLKIT_INFO = {
         "name": _STRING,
         "logo": _STRING,
         "description": _STRING,
-        "categories": _STRINGS,
+        "categories": {**_STRINGS, "maxItems": _MAX_CATEGORIES},
         "no_auth": {"type": "boolean"},
         "homepage": _STRING,
     },
@@ -223,15 +225,23 @@ def _is_toolkit(slug: str) -> bool:
 
 
 class _FactCheck:
-    """Checks facts; all sessions together have a maximum size."""
+    """Checks facts; all sessions together have a maximum size, and so have all toolkits."""
 
     def __init__(self) -> None:
-        self._sessions_size = 0
+        self._sessions_size, self._toolkits_size = 0, 0
 
     def __call__(self, name: str, entry: bytes) -> bool:
         if name.startswith("session "):
             self._sessions_size += len(entry)
-        return self._sessions_size <= _MAX_SESSIONS_SIZE and _is_fact(name, entry)
+        if name.startswith("toolkit_info "):
+            self._toolkits_size += len(entry)
+            if len(entry) > _MAX_TOOLKIT_SIZE:
+                return False
+        return (
+            self._sessions_size <= _MAX_SESSIONS_SIZE
+            and self._toolkits_size <= _MAX_TOOLKITS_SIZE
+            and _is_fact(name, entry)
+        )
 
 
 def _is_fact(name: str, entry: bytes) -> bool:

@@ -61,6 +61,10 @@ def make_session(size: int) -> bytes:
     return b'["p",[]]\n{"items":[' + b" " * size + b"]}"
 
 
+def make_toolkit(size: int) -> bytes:
+    return b'{"description":"' + b"a" * size + b'"}'
+
+
 def set_first(entries: Entries, value: bytes) -> None:
     entries[min(entries)] = value
 
@@ -151,6 +155,25 @@ CHANGES: list[tuple[str, str, Callable[[Entries], Any]]] = [
         "fact: 5 MiB of lists",
         FACTS,
         lambda entries: entries.update({"toolkit alpha": b"[" + b"[]," * (5 << 18) + b"[]]"}),
+    ),
+    (
+        "fact: 101 categories",
+        FACTS,
+        lambda entries: entries.update(
+            {"toolkit_info alpha": b'{"categories":[' + b'"a",' * 100 + b'"a"]}'}
+        ),
+    ),
+    (
+        "fact: toolkit of 2 MiB",
+        FACTS,
+        lambda entries: entries.update({"toolkit_info alpha": make_toolkit(2 << 20)}),
+    ),
+    (
+        "fact: toolkits of 70 MiB",
+        FACTS,
+        lambda entries: entries.update(
+            {f"toolkit_info a{number}": make_toolkit(1 << 20) for number in range(70)}
+        ),
     ),
     (
         "fact: session of 70 MiB",

@@ -225,8 +225,16 @@ class LimitedProtocol(HttpToolsProtocol):
         self._check_task = self.loop.call_later(self.check_interval, self._check_progress)
 
     def _waits_for_client(self) -> bool:
-        """Return whether the connection waits for the first request or for the rest of one."""
-        is_waiting = self.scope is None or not self._is_between_requests
+        """Return whether the connection waits for the first request or for the rest of one.
+
+        Also after bytes that the parser ignores, such as those after a trailer that ends the
+        connection: uvicorn then closes it no more.
+        """
+        is_waiting = (
+            self.scope is None
+            or not self._is_between_requests
+            or (self.cycle.response_complete and self.timeout_keep_alive_task is None)
+        )
         return is_waiting and not self.flow.read_paused
 
     def _end_stalled(self) -> None:

@@ -14,6 +14,7 @@ at most one window.
 import asyncio
 import logging
 
+from toolcatalog.api.error_responses import ErrorDetail, RequestError
 from toolcatalog.keys.redis_connection import RedisAddress
 from toolcatalog.server.limits.rate_limit import SLICES, LimitStatus, LocalRateLimiter, Rate
 
@@ -74,8 +75,8 @@ _log = logging.getLogger("toolcatalog.limits")
 class RedisRateLimiter:
     """The rate limits of all servers that use this Redis.
 
-    `fallback` counts while Redis is unavailable or slow. It also counts what Redis allows, so that
-    both together allow a process no more than the rate.
+    `fallback` counts while Redis is unavailable. It also counts what Redis allows, so that both
+    together allow a process no more than the rate.
     """
 
     def __init__(self, address: RedisAddress, rate: Rate, fallback: LocalRateLimiter) -> None:
@@ -88,12 +89,15 @@ class RedisRateLimiter:
         self._probe_task: asyncio.Task[None] | None = None
 
     async def hit(self, key_id: str) -> LimitStatus:
-        """Count a request; see `server.limits.rate_limit.RateLimiter.hit`."""
+        """Count a request; see `server.limits.rate_limit.RateLimiter.hit`.
+
+        Raises RequestError (503) if the request would wait too long for earlier ones.
+        """
         try:
             async with asyncio.timeout(_MAX_WAIT if self._semaphore.locked() else None):
                 await self._semaphore.acquire()
         except TimeoutError:
-            return self._fallback.count(key_id)
+            raise RequestError(_busy()) from None
         try:
             if self._probe_task is None:
                 return await self._hit_redis(key_id)
@@ -137,3 +141,12 @@ class RedisRateLimiter:
             except Exception as error:  # noqa: BLE001 - probe again after any fault
                 _log.debug("rate limits of %s are not available yet (%s)", self._address, error)
         _log.warning("rate limits of %s apply to all servers again", self._address)
+
+
+def _busy() -> ErrorDetail:
+    return ErrorDetail(
+        503,
+        "rate_limit_busy",
+        "server: too many requests wait for the shared rate limit.",
+        "Try again in 1 s, as Retry-After says.",
+    )

@@ -149,8 +149,11 @@ class McpEndpoint:
         """
         if self.state.rate_limiter is None:
             return None
-        now = await self.state.rate_limiter.hit(key.id)
-        return None if now.is_allowed else now.to_error()
+        try:
+            status = await self.state.rate_limiter.hit(key.id)
+        except RequestError as error:
+            return error.errors[0]
+        return None if status.is_allowed else status.to_error()
 
 
 def _get_access(request: Request, key: ApiKey) -> CatalogAccess:
