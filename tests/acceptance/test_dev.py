@@ -121,6 +121,14 @@ def test_other_host_name_is_refused(dev: tuple[Path, str]) -> None:
         assert httpx.get(url, headers={"host": host}).status_code == 200
 
 
+def test_no_other_site_may_load_files(dev: tuple[Path, str]) -> None:
+    """A page elsewhere could read the data of the search from its script."""
+    _, url = dev
+    for path in ("/", "/search-data.js", "/_dev/live.js", "/nowhere"):
+        headers = httpx.get(url + path).headers
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+
+
 @pytest.mark.parametrize(
     ("header", "host", "trusted"),
     [

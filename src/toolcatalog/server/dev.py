@@ -17,7 +17,7 @@ from pathlib import Path
 import orjson
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -92,7 +92,8 @@ def create_dev_app(
 
     `digest` is that of the current build; `host` is the address that the server listens on. A
     request whose `Host` is neither this machine nor `host` gets 421: a web page can point its own
-    host name to the address of this machine, and could then read the catalog and its problems.
+    host name to the address of this machine, and could then read the catalog and its problems. No
+    other site may load files of this one, such as the scripts with the data of the search.
     """
     live = LiveReload()
 
@@ -120,17 +121,23 @@ def create_dev_app(
     )
     app.router.default = _ReloadingPages(StaticFiles(directory=site, html=True))
 
-    async def ending(scope: Scope, receive: Receive, send: Send) -> None:
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and not is_trusted(Headers(scope=scope).get("host", ""), host):
             await PlainTextResponse(_MISDIRECTED, 421)(scope, receive, send)
             return
+
+        async def send_to_this_site(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["cross-origin-resource-policy"] = "same-origin"
+            await send(message)
+
         await app(
             scope,
             partial(receive_lifespan, receive) if scope["type"] == "lifespan" else receive,
-            send,
+            send_to_this_site,
         )
 
-    return ending
+    return answer
 
 
 def is_trusted(header: str, host: str) -> bool:

@@ -44,6 +44,7 @@ _MAX_ENTRY_SIZES = {  # bytes; what a build writes is much smaller
 }
 _MAX_FACT_SIZE = 1 << 22  # bytes of the JSON of a fact; for a session, without its response
 _MAX_TOOLKIT_SIZE, _MAX_TOOLKITS_SIZE = 5 << 18, 1 << 26  # bytes of what a list of toolkits has
+_MAX_VERSIONS_SIZE = 1 << 18  # bytes of the versions of a toolkit, as `check` limits them
 _MAX_CATEGORIES = 100  # of a toolkit, as in its file
 _SESSION_START, _SESSION_END = b'{"items":[', b"]}"
 
@@ -237,6 +238,8 @@ class _FactCheck:
             self._toolkits_size += len(entry)
             if len(entry) > _MAX_TOOLKIT_SIZE:
                 return False
+        if name.startswith("toolkit ") and len(entry) > _MAX_VERSIONS_SIZE:
+            return False
         return (
             self._sessions_size <= _MAX_SESSIONS_SIZE
             and self._toolkits_size <= _MAX_TOOLKITS_SIZE

@@ -38,6 +38,7 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")  # of an IPv4 address
 MAX_VERSIONS = 500  # of a tool
 # each session, and each auth config, is compared with all tools
 _MAX_SESSIONS, _MAX_AUTH_CONFIGS = 5_000, 5_000
+_MAX_TOOLKIT_VERSIONS = 15_000  # different versions of the tools of a toolkit
 # bytes of the meta tools of all sessions, and of each
 _MAX_SESSIONS_SIZE, _MAX_SESSION_SIZE = 512 << 20, 64 << 20
 _MAX_LINKS_SIZE = 2_000  # characters of all links at the end of each page
@@ -457,6 +458,19 @@ def check_version_counts(catalog: Catalog) -> Iterator[Finding]:
             )
 
 
+def check_toolkit_versions(catalog: Catalog) -> Iterator[Finding]:
+    """The tools of a toolkit have at most 15,000 different versions: servers read all of them."""
+    for toolkit, versions in _versions_by_toolkit(catalog).items():
+        if len(versions) > _MAX_TOOLKIT_VERSIONS:
+            yield Finding(
+                path=f"toolkits/{toolkit}/toolkit.yaml",
+                rule="too-many",
+                message=f"the tools of `{toolkit}` have {len(versions):,} different versions",
+                expected=f"at most {_MAX_TOOLKIT_VERSIONS:,} different versions in a toolkit",
+                help="remove old versions that are no longer in use, or split the toolkit",
+            )
+
+
 def check_record_counts(catalog: Catalog) -> Iterator[Finding]:
     """A catalog has at most 5,000 sessions, and at most 5,000 auth configs."""
     for noun, records, most in (
@@ -559,6 +573,7 @@ REFERENCE_RULES: tuple[Rule, ...] = (
 )
 TOTAL_RULES: tuple[Rule, ...] = (
     check_version_counts,
+    check_toolkit_versions,
     check_record_counts,
     check_session_contents,
 )

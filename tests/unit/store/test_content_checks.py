@@ -157,6 +157,13 @@ CHANGES: list[tuple[str, str, Callable[[Entries], Any]]] = [
         lambda entries: entries.update({"toolkit alpha": b"[" + b"[]," * (5 << 18) + b"[]]"}),
     ),
     (
+        "fact: 50,000 versions",
+        FACTS,
+        lambda entries: entries.update(
+            {"toolkit alpha": b"[" + b'"20250101_00",' * 50_000 + b'"20250101_00"]'}
+        ),
+    ),
+    (
         "fact: 101 categories",
         FACTS,
         lambda entries: entries.update(

@@ -210,6 +210,16 @@ def test_tool_has_at_most_500_versions() -> None:
     assert check(make_catalog(*tools)) == [f"{path} too-many"]
 
 
+def test_toolkit_has_at_most_15000_versions() -> None:
+    """A server reads all of them for one request."""
+    tools = [
+        make_tool(f"MAIL_{number}", f"{20000101 + number // 100}_{number % 100:02}")
+        for number in range(15_001)
+    ]
+    assert check(make_catalog(*tools[:-1])) == []
+    assert check(make_catalog(*tools)) == ["toolkits/mail/toolkit.yaml too-many"]
+
+
 def test_number_of_sessions_and_auth_configs_is_limited() -> None:
     """Each of them is compared with all tools."""
     sessions = tuple(make_session(f"trs_{number}") for number in range(5001))
