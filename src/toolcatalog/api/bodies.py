@@ -1,12 +1,14 @@
 """Response bodies: bytes, or parts of a mapped file that are read when they are sent."""
 
 from collections.abc import Iterator
+from itertools import islice
 
 from toolcatalog.snapshot.mapped_files import FileSlices
 
 BodyChunk = bytes | memoryview
 
 _MAX_JOINED = 64 * 1024  # bytes of a body that is made at once
+_CHUNK_SIZE = 1024 * 1024  # about the bytes of many slices that are joined at once
 _MAX_VIEWS = 8  # slices that are sent one by one, without a copy
 _SLICE_OVERHEAD = 100  # bytes of the two numbers of a slice
 _OVERHEAD = 1000  # bytes of the object
@@ -31,7 +33,10 @@ class SlicedBody:
         return _OVERHEAD + len(self._start) + len(self._end) + len(self._slices) * _SLICE_OVERHEAD
 
     def read(self) -> Iterator[BodyChunk]:
-        """Yield the body in a few chunks: a few large slices as views, many as one copy."""
+        """Yield the body in chunks: a few large slices as views, many as copies of about 1 MiB.
+
+        A client that reads slowly then holds one of the copies, and not all.
+        """
         yield self._start
         if len(self._slices) <= _MAX_VIEWS:
             for number, view in enumerate(self._slices):
@@ -39,8 +44,17 @@ class SlicedBody:
                     yield self._separator
                 yield view
         else:
-            yield self._separator.join(self._slices)
+            yield from self._join_slices()
         yield self._end
+
+    def _join_slices(self) -> Iterator[bytes]:
+        views, separator = iter(self._slices), self._separator
+        count = max(1, _CHUNK_SIZE * len(self._slices) // max(1, self._slices.size))
+        batch: list[BodyChunk] = [*islice(views, count)]
+        while batch:
+            yield separator.join(batch)
+            rest = [*islice(views, count)]
+            batch = [b"", *rest] if rest else []  # so that it begins with a separator
 
 
 Body = bytes | SlicedBody

@@ -5,6 +5,7 @@ for the API operations are answered without Starlette: `match_route` finds the o
 `api.operations` runs it. All other requests go to the Starlette application of `server.app`.
 """
 
+import asyncio
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -44,6 +45,7 @@ from toolcatalog.server.responses import (
 from toolcatalog.server.state import AppState, ServedSnapshot
 from toolcatalog.server.work_threads import run_in_work_thread
 
+_MAX_TURNS = 8  # answers that are not cached, in one round of the event loop
 _MAX_INLINE_QUERY = 512  # bytes of a query string; a longer one is answered in a thread
 _PREFLIGHT_HEADERS: list[Header] = [
     (b"access-control-allow-methods", b"GET, HEAD, OPTIONS"),
@@ -158,12 +160,35 @@ class _Request:
         )
 
 
+class _Turns:
+    """Turns to work on the event loop: a few in each of its rounds.
+
+    So hundreds of requests that take milliseconds each do not delay others, such as health checks,
+    by all their time together.
+    """
+
+    def __init__(self) -> None:
+        self._taken = 0  # in this round
+
+    async def take(self) -> None:
+        """Wait for a turn."""
+        while self._taken >= _MAX_TURNS:  # noqa: ASYNC110 - an event would be set in each round
+            await asyncio.sleep(0)
+        if not self._taken:
+            asyncio.get_running_loop().call_soon(self._begin_round)
+        self._taken += 1
+
+    def _begin_round(self) -> None:
+        self._taken = 0
+
+
 class Dispatcher:
     """The ASGI application; `app` answers everything that is no operation of the API."""
 
     def __init__(self, state: AppState, app: ASGIApp) -> None:
         self.state = state
         self.app = app
+        self._turns = _Turns()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or handle the lifespan of the server."""
@@ -222,6 +247,7 @@ class Dispatcher:
                 call = partial(
                     getattr(snapshot.operations, operation), key, *arguments, gzip=request.gzip
                 )
+                await self._turns.take()
                 answer = PreparedAnswer(
                     await _run_operation(snapshot.operations, match, query, call)
                 )

@@ -255,13 +255,16 @@ def _is_fact(name: str, entry: bytes) -> bool:
     if kind == "session":
         value, _, answer = entry.partition(b"\n")
         is_session_sound = answer.startswith(_SESSION_START) and answer.endswith(_SESSION_END)
-    pattern, _ = _FACTS[kind]
-    return (
+    pattern, shape = _FACTS[kind]
+    if not (
         is_session_sound
         and len(value) <= _MAX_FACT_SIZE
         and (rest == pattern == "" or names.is_valid(pattern, rest))
-        and _validator(kind).is_valid(orjson.loads(value))
-    )
+    ):
+        return False
+    parsed = orjson.loads(value)
+    is_sorted = shape is not _VERSIONS or all(older < newer for older, newer in pairwise(parsed))
+    return is_sorted and _validator(kind).is_valid(parsed)
 
 
 @cache

@@ -15,7 +15,8 @@ SMALL, LARGE = b"small", bytes(100_000)
         ([SMALL, SMALL], 0),
         ([LARGE], 3),  # a page in the order of the files
         ([LARGE, SMALL], 5),
-        ([LARGE] * 20, 3),  # a page of documents from everywhere
+        ([LARGE] * 9, 3),  # a page of documents from everywhere
+        ([LARGE] * 25, 5),  # a client that reads slowly holds one of its parts
     ],
 )
 @pytest.mark.parametrize("separator", [b"", b","])

@@ -19,6 +19,7 @@ from support import asgi
 from support.profile import DEEP_PROFILE
 from support.snapshot_reader import read_newest_documents
 from toolcatalog.keys import api_keys
+from toolcatalog.server import dispatcher
 from toolcatalog.server.app import create_app
 from toolcatalog.server.dispatcher import match_route
 from toolcatalog.server.state import AppState
@@ -192,6 +193,25 @@ def test_what_is_refused_is_not_cached(api: Api) -> None:
         for _ in range(2):
             assert api.get(target, secret=secret)[0] in (400, 403, 404)
     assert counts.misses == before
+
+
+def test_many_requests_leave_time_for_others(api: Api) -> None:
+    """A few answers are computed in each round of the event loop, and others are sent between."""
+
+    async def count_rounds(targets: list[str]) -> int:
+        requests = [
+            asyncio.ensure_future(asgi.sent_by(api.app, target, (("x-api-key", api.secret),)))
+            for target in targets
+        ]
+        rounds = 0
+        while not all(request.done() for request in requests):
+            await asyncio.sleep(0)
+            rounds += 1
+        return rounds
+
+    targets = [f"{LIST}?search=word{number}" for number in range(10 * dispatcher._MAX_TURNS)]
+    assert asyncio.run(count_rounds(targets)) >= 10
+    assert asyncio.run(count_rounds(targets)) < 10  # they are cached now
 
 
 def test_a_new_snapshot_has_a_cache_of_its_own(api: Api, shipped_build: Path) -> None:

@@ -157,6 +157,11 @@ CHANGES: list[tuple[str, str, Callable[[Entries], Any]]] = [
         lambda entries: entries.update({"toolkit alpha": b"[" + b"[]," * (5 << 18) + b"[]]"}),
     ),
     (
+        "fact: a version twice",
+        FACTS,
+        lambda entries: entries.update({"toolkit alpha": b'["20250101_00","20250101_00"]'}),
+    ),
+    (
         "fact: 50,000 versions",
         FACTS,
         lambda entries: entries.update(
