@@ -10,9 +10,11 @@ SECRET = generate_secret()
 
 
 @pytest.mark.parametrize(
-    "before", ["", "x", "tc_", "tc_" + "a" * 18, "tc_" + "a" * 34, SECRET[:-6], SECRET]
+    "before",
+    ["", "x", "tc_", "tc_" + "a" * 18, "tc_" + "a" * 34, SECRET[:-6], SECRET],
+    ids=["nothing", "a letter", "a prefix", "18 letters", "34 letters", "most of a key", "a key"],
 )
-@pytest.mark.parametrize("after", ["", "&a=b", SECRET])
+@pytest.mark.parametrize("after", ["", "&a=b", SECRET], ids=["nothing", "a parameter", "a key"])
 def test_no_part_of_a_key_is_left(before: str, after: str) -> None:
     """Also directly after another one, or after one that lacks its end."""
     text = redact(f"/tools?key={before}{SECRET}{after}")
