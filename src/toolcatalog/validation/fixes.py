@@ -77,8 +77,8 @@ def fix_once(data: bytes, problems: Iterable[Problem], *, unsafe: bool = False) 
 
 def _is_unchanged(line: str, problem: Problem) -> bool:
     """Return whether the line has the excerpt of a problem, with all of what is to be replaced."""
-    if len(problem.excerpt) < folder.MAX_EXCERPT_LENGTH:
-        return line == problem.excerpt
+    if len(problem.excerpt) < folder.MAX_EXCERPT_LENGTH:  # it goes on to the end of the line
+        return line[problem.excerpt_start :] == problem.excerpt
     end = problem.excerpt_start + len(problem.excerpt)
     contains_value = problem.column - 1 + problem.length < end
     return contains_value and line[problem.excerpt_start : end] == problem.excerpt

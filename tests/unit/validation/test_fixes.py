@@ -44,6 +44,10 @@ CASES = {
             f'title: {"b" * 2000}}}, c: {{type: string, description: "2", title: {"d" * 2000}}}}}\n'
         ),
     ),
+    "at the end of a long line": (
+        f"{HEAD}input_parameters: {{a: {{type: string, title: {'b' * 2000}, description: 1}}}}\n",
+        f'{HEAD}input_parameters: {{a: {{type: string, title: {"b" * 2000}, description: "1"}}}}\n',
+    ),
     "a number in quotes": (
         f"{HEAD}input_parameters:\r\n  a: {{type: array, items: {{type: string}}, minItems: '3'}}",
         f"{HEAD}input_parameters:\r\n  a: {{type: array, items: {{type: string}}, minItems: 3}}",
