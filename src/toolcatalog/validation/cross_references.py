@@ -202,17 +202,27 @@ def check_mcp_servers(catalog: Catalog) -> Iterator[Finding]:
 _BASE_URLS = ("home", "repository", "api")
 
 
+def _too_many(path: str, message: str, expected: str, help: str, pointer: Pointer = ()) -> Finding:
+    return Finding(
+        path=path,
+        pointer=pointer,
+        rule="too-many",
+        message=message,
+        expected=expected,
+        help=help,
+    )
+
+
 def check_links(catalog: Catalog) -> Iterator[Finding]:
     """The links at the end of each page are short, since a site has very many pages."""
     size = sum(len(text) + len(address) for text, address in catalog.about.links.items())
     if size > _MAX_LINKS_SIZE:
-        yield Finding(
-            path="catalog.yaml",
+        yield _too_many(
+            "catalog.yaml",
+            f"the links have {size:,} characters",
+            f"at most {_MAX_LINKS_SIZE:,} in texts and addresses",
+            "shorten the links, or remove some",
             pointer=("links",),
-            rule="too-many",
-            message=f"the links have {size:,} characters",
-            expected=f"at most {_MAX_LINKS_SIZE:,} in texts and addresses",
-            help="shorten the links, or remove some",
         )
 
 
@@ -449,12 +459,11 @@ def check_version_counts(catalog: Catalog) -> Iterator[Finding]:
     for slug, group in groupby(tools, attrgetter("slug")):
         versions = [*group]
         if len(versions) > MAX_VERSIONS:
-            yield Finding(
-                path=versions[-1].path,
-                rule="too-many",
-                message=f"`{slug}` has {len(versions):,} versions",
-                expected=f"at most {MAX_VERSIONS} versions of a tool",
-                help="remove old versions that are no longer in use",
+            yield _too_many(
+                versions[-1].path,
+                f"`{slug}` has {len(versions):,} versions",
+                f"at most {MAX_VERSIONS} versions of a tool",
+                "remove old versions that are no longer in use",
             )
 
 
@@ -462,12 +471,11 @@ def check_toolkit_versions(catalog: Catalog) -> Iterator[Finding]:
     """The tools of a toolkit have at most 15,000 different versions: servers read all of them."""
     for toolkit, versions in _versions_by_toolkit(catalog).items():
         if len(versions) > _MAX_TOOLKIT_VERSIONS:
-            yield Finding(
-                path=f"toolkits/{toolkit}/toolkit.yaml",
-                rule="too-many",
-                message=f"the tools of `{toolkit}` have {len(versions):,} different versions",
-                expected=f"at most {_MAX_TOOLKIT_VERSIONS:,} different versions in a toolkit",
-                help="remove old versions that are no longer in use, or split the toolkit",
+            yield _too_many(
+                f"toolkits/{toolkit}/toolkit.yaml",
+                f"the tools of `{toolkit}` have {len(versions):,} different versions",
+                f"at most {_MAX_TOOLKIT_VERSIONS:,} different versions in a toolkit",
+                "remove old versions that are no longer in use, or split the toolkit",
             )
 
 
@@ -478,12 +486,11 @@ def check_record_counts(catalog: Catalog) -> Iterator[Finding]:
         ("auth config", catalog.auth_configs, _MAX_AUTH_CONFIGS),
     ):
         if len(records) > most:
-            yield Finding(
-                path=records[most].path,
-                rule="too-many",
-                message=f"this is one of {len(records):,} {noun}s",
-                expected=f"at most {most:,} {noun}s",
-                help=f"remove {noun}s that are no longer in use",
+            yield _too_many(
+                records[most].path,
+                f"this is one of {len(records):,} {noun}s",
+                f"at most {most:,} {noun}s",
+                f"remove {noun}s that are no longer in use",
             )
 
 
@@ -517,20 +524,18 @@ def check_session_contents(catalog: Catalog) -> Iterator[Finding]:
             session_size += sum(count * value_sizes[name] for name, count in placeholders.items())
         total += session_size
         if session_size > _MAX_SESSION_SIZE:
-            yield Finding(
-                path=session.path,
-                rule="too-many",
-                message=f"the session has {session_size >> 20:,} MiB of meta tools",
-                expected=f"at most {_MAX_SESSION_SIZE >> 20} MiB",
-                help="shorten the meta tools",
+            yield _too_many(
+                session.path,
+                f"the session has {session_size >> 20:,} MiB of meta tools",
+                f"at most {_MAX_SESSION_SIZE >> 20} MiB",
+                "shorten the meta tools",
             )
         if total > _MAX_SESSIONS_SIZE:
-            yield Finding(
-                path=session.path,
-                rule="too-many",
-                message=f"the sessions up to this one have {total >> 20:,} MiB of meta tools",
-                expected=f"at most {_MAX_SESSIONS_SIZE >> 20} MiB in all sessions",
-                help="shorten the meta tools, or remove sessions",
+            yield _too_many(
+                session.path,
+                f"the sessions up to this one have {total >> 20:,} MiB of meta tools",
+                f"at most {_MAX_SESSIONS_SIZE >> 20} MiB in all sessions",
+                "shorten the meta tools, or remove sessions",
             )
             return
 
