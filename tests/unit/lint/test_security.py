@@ -9,16 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.command import run_successfully
-from support.paths import SHARED, SHIPPED_CATALOG
 from toolcatalog import textutils
-from toolcatalog.catalog import folder
 from toolcatalog.catalog.model import About, Catalog, ToolSummary, ToolVersion
 from toolcatalog.errors import Finding
 from toolcatalog.lint import secrets, security
 from toolcatalog.lint.secret_patterns import SECRET_KINDS
 from toolcatalog.lint.views import ToolView
-from toolcatalog.validation import checker
 
 CHECKS = {lint.rule: lint.check for lint in (*security.TOOL_RULES, *secrets.TOOL_RULES)}
 
@@ -368,26 +364,6 @@ def test_growing_scopes_are_found() -> None:
 def test_same_smaller_or_replaced_scopes_pass(versions: tuple[list[str], ...]) -> None:
     assert grows(*grown(*versions)) == []
     assert len(grows(*grown([], ["a"], slug="A"), *grown([], ["a"], slug="B"))) == 2
-
-
-@pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory) -> list[ToolVersion]:
-    """The tools of the shipped catalog and, where they are at hand, the 930 of a real one."""
-    roots, wire = [SHIPPED_CATALOG], SHARED / "data" / "wire-tools.json"
-    if wire.exists():
-        roots.append(tmp_path_factory.mktemp("wire"))
-        run_successfully("import", "wire", wire, "--catalog", roots[-1])
-    records = (
-        checker.check_file(root, path).record
-        for root in roots
-        for path in folder.list_paths(root)[0]
-    )
-    return [record for record in records if isinstance(record, ToolVersion)]
-
-
-@pytest.mark.parametrize("rule", CHECKS)
-def test_real_tools_give_no_false_positives(rule: str, real: list[ToolVersion]) -> None:
-    assert [finding for item in real for finding in check(rule, item)] == []
 
 
 def test_regular_expressions_are_checked() -> None:
