@@ -1,13 +1,24 @@
 """HTTP on a socket: keep-alive, pipelined and split requests."""
 
+import itertools
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from support import sockets
 from support.server import Server
+from toolcatalog.keys.api_keys import KeyRing
+from toolcatalog.server.app import create_app
 from toolcatalog.server.limits.protocol import LimitedProtocol, select_protocol
+from toolcatalog.server.state import AppState
+from toolcatalog.store.open import open_build
 
 HEADERS = [
     (),
@@ -127,6 +138,43 @@ def test_upgrade_request_is_answered_as_http(shipped: Server) -> None:
         )
         ((head, _),) = sockets.answers(connection, "GET")
     assert head.startswith(b"HTTP/1.1 200 OK")
+
+
+@contextmanager
+def serve_with(protocol: Any, build: Path, server: Server) -> Iterator[socket.socket]:
+    """Serve a build in a thread with this protocol class; yield a connection."""
+    app = create_app(AppState(KeyRing(server.keys_file), open_build(build)), None)
+    config = uvicorn.Config(
+        app, http=protocol, lifespan="off", ws="none", log_config=None, server_header=False
+    )
+    listener = socket.create_server(("127.0.0.1", 0))
+    process = uvicorn.Server(config)
+    thread = Thread(target=process.run, args=([listener],))
+    thread.start()
+    try:
+        with socket.create_connection(listener.getsockname()) as connection:
+            yield connection
+    finally:
+        process.should_exit = True
+        thread.join()
+
+
+def test_uvicorns_own_protocol_gives_the_same_responses(
+    shipped: Server, shipped_build: Path
+) -> None:
+    """Except for the date."""
+    results = []
+    for protocol in (HttpToolsProtocol, LimitedProtocol):
+        responses: list[tuple[bytes, bytes]] = []
+        with serve_with(protocol, shipped_build, shipped) as connection:
+            for target, method, extra in itertools.product(
+                (*sockets.TARGETS, f"{sockets.LIST}?limit=1000"), ("GET", "HEAD", "POST"), HEADERS
+            ):
+                connection.sendall(sockets.request(shipped, target, *extra, method=method))
+                responses += sockets.answers(connection, method)
+        results.append(responses)
+    assert results[0] == results[1]
+    assert {head.split()[1] for head, _ in results[0]} >= {b"200", b"304", b"400", b"401", b"405"}
 
 
 def test_untested_uvicorn_version_is_used_without_limits(

@@ -34,11 +34,13 @@ from toolcatalog.server.metrics.prometheus import PATH as METRICS_PATH
 from toolcatalog.server.request_context import create_context, path_below_root
 from toolcatalog.server.responses import (
     CORS_HEADERS,
+    RESPONSE_EXTENSION,
     SECURITY_HEADERS,
     Header,
     PreparedAnswer,
     Response,
     ResponseContext,
+    encode_headers,
     make_error_response,
     make_response,
 )
@@ -47,13 +49,15 @@ from toolcatalog.server.work_threads import run_in_work_thread
 
 _MAX_TURNS = 8  # answers that are not cached, in one round of the event loop
 _MAX_INLINE_QUERY = 512  # bytes of a query string; a longer one is answered in a thread
-_PREFLIGHT_HEADERS: list[Header] = [
-    (b"access-control-allow-methods", b"GET, HEAD, OPTIONS"),
-    (b"access-control-allow-headers", b"*, Authorization"),
-    (b"access-control-max-age", b"86400"),
-    *CORS_HEADERS,
-    *SECURITY_HEADERS,
-]
+_PREFLIGHT_LINES = encode_headers(
+    [
+        (b"access-control-allow-methods", b"GET, HEAD, OPTIONS"),
+        (b"access-control-allow-headers", b"*, Authorization"),
+        (b"access-control-max-age", b"86400"),
+        *CORS_HEADERS,
+        *SECURITY_HEADERS,
+    ]
+)
 # browsers let a page read only these headers; other clients send no `Origin`
 _EXPOSED: Sequence[Header] = ((b"access-control-expose-headers", b"*"),)
 _log = logging.getLogger("toolcatalog.server")
@@ -202,7 +206,7 @@ class Dispatcher:
             response = await self._answer(request, match, receive)
             label = match[0].template
         elif request.is_preflight:
-            response = Response(204, [*_PREFLIGHT_HEADERS, *request.context.headers])
+            response = Response(204, _PREFLIGHT_LINES + request.context.header_lines)
             label = "preflight"
         else:
             await self._delegate(request, receive, send)
@@ -210,8 +214,8 @@ class Dispatcher:
         if response is None:
             return
         if scope["method"] == "HEAD":
-            response = Response(response.status, response.headers)
-        await send_response(response, send)
+            response = Response(response.status, response.header_lines)
+        await send_response(response, scope, send)
         self.state.observer.record(
             scope,
             request.context,
@@ -311,7 +315,7 @@ class Dispatcher:
         except Exception:  # noqa: BLE001 - the client gets an error response, the log the traceback
             log_failure(scope, context)
             if not status:
-                await send_response(make_failure(context), send_completed)
+                await _send_messages(make_failure(context), send_completed)
         if status:
             sent = 0 if scope["method"] == "HEAD" else size
             route = _route_label(scope, status)
@@ -365,9 +369,16 @@ async def read_body(receive: Receive) -> bytes:
             return body
 
 
-async def send_response(response: Response, send: Send) -> None:
-    """Send a response; a large body is sent in chunks."""
-    status, headers, body, _ = response
+async def send_response(response: Response, scope: Scope, send: Send) -> None:
+    """Send a response: at once if the server can, else as messages, and a large body in chunks."""
+    extension = scope.get("extensions", {}).get(RESPONSE_EXTENSION)
+    if not (extension and extension["writer"].write_response(response)):
+        await _send_messages(response, send)
+
+
+async def _send_messages(response: Response, send: Send) -> None:
+    body = response.body
+    status, headers = response.status, response.headers
     await send({"type": "http.response.start", "status": status, "headers": headers})
     if not isinstance(body, bytes):
         for chunk in body.read():

@@ -3,9 +3,10 @@
 This module does not depend on the catalog or on a web framework.
 """
 
+import re
 import string
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
 from toolcatalog.api.answers import GZIP, Answer
@@ -15,6 +16,7 @@ from toolcatalog.api.error_responses import ErrorDetail, primary_error, render_e
 Header = tuple[bytes, bytes]
 
 TRACEPARENT_HEADER = b"traceparent"
+RESPONSE_EXTENSION = "toolcatalog.response"  # of ASGI; its `writer` is a `ResponseWriter`
 _JSON = (b"content-type", b"application/json")
 _REVALIDATE = (b"cache-control", b"private, no-cache")  # revalidate each time: a 304 is cheap
 _NO_STORE = (b"cache-control", b"no-store")
@@ -22,22 +24,42 @@ _VARY = (b"vary", b"Accept-Encoding, x-api-key")
 _POLICY = b"default-src 'none'; frame-ancestors 'none'"
 SECURITY_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"content-security-policy", _POLICY))
 CORS_HEADERS = ((b"access-control-allow-origin", b"*"),)
-_NOT_MODIFIED_HEADERS = (_REVALIDATE, _VARY, *CORS_HEADERS)
-_ANSWER_HEADERS = (_JSON, *_NOT_MODIFIED_HEADERS, *SECURITY_HEADERS)
-_GZIP_HEADERS = ((b"content-encoding", GZIP), *_ANSWER_HEADERS)
-_ERROR_HEADERS = (_NO_STORE, _JSON, *SECURITY_HEADERS, *CORS_HEADERS)
+_CONTROL_CHARACTER = re.compile(rb"[\x00-\x1f\x7f]")
 _PLAIN = string.punctuation.replace("%", "") + " "  # characters that need no encoding in a header
 _MAX_SUGGESTION_SIZE = 1000  # bytes
+
+
+def encode_headers(headers: Sequence[Header]) -> bytes:
+    """Return headers as lines of an HTTP/1.1 message.
+
+    Raises ValueError if a value has a control character, which could begin another line.
+    """
+    for name, value in headers:
+        if _CONTROL_CHARACTER.search(value):
+            raise ValueError(f"A value of {name!r} has a control character.")
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
+
+
+def decode_headers(lines: bytes) -> list[Header]:
+    """Return the headers of lines that `encode_headers` made."""
+    parts = [line.partition(b": ") for line in lines.split(b"\r\n")[:-1]]
+    return [(name, value) for name, _, value in parts]
+
+
+_NOT_MODIFIED_LINES = encode_headers([_REVALIDATE, _VARY, *CORS_HEADERS])
+_ANSWER_LINES = encode_headers([_JSON]) + _NOT_MODIFIED_LINES + encode_headers(SECURITY_HEADERS)
+_GZIP_LINES = encode_headers([(b"content-encoding", GZIP)]) + _ANSWER_LINES
+_ERROR_LINES = encode_headers([_NO_STORE, _JSON, *SECURITY_HEADERS, *CORS_HEADERS])
 
 
 class ResponseContext:
     """What every response names: the request id, the snapshot and the trace.
 
     `snapshot` is empty if no snapshot is open; `traceparent` is None if the request is not part of
-    a trace. `headers` has them as headers, without those that are empty.
+    a trace. `header_lines` has them as header lines, without those that are empty.
     """
 
-    __slots__ = ("headers", "request_id", "snapshot", "traceparent")
+    __slots__ = ("header_lines", "request_id", "snapshot", "traceparent")
 
     def __init__(
         self, request_id: bytes, snapshot: bytes, traceparent: bytes | None = None
@@ -45,44 +67,61 @@ class ResponseContext:
         self.request_id = request_id
         self.snapshot = snapshot
         self.traceparent = traceparent
-        self.headers: list[Header] = [(b"x-request-id", request_id)]
+        self.header_lines = b"x-request-id: %b\r\n" % request_id
         if snapshot:
-            self.headers.append((b"x-catalog-snapshot", snapshot))
+            self.header_lines += b"x-catalog-snapshot: %b\r\n" % snapshot
         if traceparent:
-            self.headers.append((TRACEPARENT_HEADER, traceparent))
+            self.header_lines += encode_headers([(TRACEPARENT_HEADER, traceparent)])
+
+    @property
+    def headers(self) -> list[Header]:
+        """The same as names and values."""
+        return decode_headers(self.header_lines)
 
 
 class PreparedAnswer:
-    """An answer with the headers of every response that has its body.
+    """An answer with the header lines of every response that has its body.
 
     `size` is the number of bytes of the body.
     """
 
-    __slots__ = ("body", "etag", "headers", "size", "tag")
+    __slots__ = ("body", "etag", "header_lines", "size", "tag")
 
     def __init__(self, answer: Answer) -> None:
         self.body, self.tag, encoding, suggestion = answer
         # each coding has its own
         self.etag = b'"%b-%b"' % (self.tag, encoding) if encoding else b'"%b"' % self.tag
         self.size = len(self.body) if isinstance(self.body, bytes) else self.body.size
-        self.headers = (
-            (b"etag", self.etag),
-            (b"content-length", b"%d" % self.size),
-            *(_GZIP_HEADERS if encoding else _ANSWER_HEADERS),
-            *suggestion_headers(suggestion),
+        own = [(b"etag", self.etag), *suggestion_headers(suggestion)]
+        self.header_lines = b"%bcontent-length: %d\r\n%b" % (
+            encode_headers(own),
+            self.size,
+            _GZIP_LINES if encoding else _ANSWER_LINES,
         )
 
 
 class Response(NamedTuple):
-    """A response: its status, its headers with names in lower case, and its body.
+    """A response: its status, its header lines with names in lower case, and its body.
 
     `size` is the number of bytes of the body.
     """
 
     status: int
-    headers: list[Header]
+    header_lines: bytes
     body: Body = b""
     size: int = 0
+
+    @property
+    def headers(self) -> list[Header]:
+        """The names and values of the headers."""
+        return decode_headers(self.header_lines)
+
+
+class ResponseWriter(Protocol):
+    """An ASGI extension of the HTTP protocol: a response without a message for each part."""
+
+    def write_response(self, response: Response) -> bool:
+        """Write a response; return False if it has to be sent as messages instead."""
 
 
 def make_response(
@@ -95,11 +134,10 @@ def make_response(
 
     `if_none_match` is the client's header, or None.
     """
+    common = context.header_lines + encode_headers(extra_headers)
     if if_none_match is not None and (etag := _find_match(if_none_match, answer)):
-        headers = [(b"etag", etag), *_NOT_MODIFIED_HEADERS, *context.headers, *extra_headers]
-        return Response(304, headers)
-    headers = [*answer.headers, *context.headers, *extra_headers]
-    return Response(200, headers, answer.body, answer.size)
+        return Response(304, b"etag: %b\r\n%b%b" % (etag, _NOT_MODIFIED_LINES, common))
+    return Response(200, answer.header_lines + common, answer.body, answer.size)
 
 
 def _find_match(if_none_match: bytes, answer: PreparedAnswer) -> bytes | None:
@@ -120,11 +158,6 @@ def suggestion_headers(query: str) -> list[Header]:
     return [(b"x-suggested-query", value)] if 0 < len(value) <= _MAX_SUGGESTION_SIZE else []
 
 
-def encode_headers(headers: Sequence[Header]) -> bytes:
-    """Return headers as lines of an HTTP/1.1 message."""
-    return b"".join(b"%b: %b\r\n" % header for header in headers)
-
-
 def matches_etag(if_none_match: bytes, etag: bytes) -> bool:
     """Return whether an `If-None-Match` header names an ETag, or is `*`.
 
@@ -142,10 +175,10 @@ def make_error_response(
     Errors are never cached.
     """
     body = render_envelope(errors, context.request_id.decode())
-    headers = [
-        *_ERROR_HEADERS,
-        (b"content-length", b"%d" % len(body)),
-        *context.headers,
-        *extra_headers,
-    ]
-    return Response(primary_error(errors).status, headers, body, len(body))
+    lines = b"%bcontent-length: %d\r\n%b%b" % (
+        _ERROR_LINES,
+        len(body),
+        context.header_lines,
+        encode_headers(extra_headers),
+    )
+    return Response(primary_error(errors).status, lines, body, len(body))

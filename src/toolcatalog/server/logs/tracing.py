@@ -21,7 +21,7 @@ from opentelemetry.util.http import (
     get_custom_headers,
 )
 from opentelemetry.util.types import AttributeValue
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolcatalog.keys.api_keys import redact
 from toolcatalog.server.dispatcher import match_route
@@ -43,7 +43,12 @@ def trace_requests(app: ASGIApp) -> ASGIApp:
         exclude_spans=["receive", "send"],
         http_capture_headers_sanitize_fields=[*configured, *_SECRET_HEADERS],
     )
-    return traced
+
+    async def trace(scope: Scope, receive: Receive, send: Send) -> None:
+        scope.pop("extensions", None)  # the middleware reads the messages of a response
+        await traced(scope, receive, send)
+
+    return trace
 
 
 def _describe_request(scope: dict[str, Any]) -> tuple[str, dict[str, Any]]:
