@@ -26,7 +26,12 @@ from support.metrics import TOOL, sample, scrape, where
 from support.server import TIMEOUT, Server, start_server, wait_until, worker_pids
 from toolcatalog.keys.api_keys import KeyRing, generate_secret
 from toolcatalog.server.dispatcher import Dispatcher
-from toolcatalog.server.logs.access_log import AccessLog, AccessLogEntry, format_line
+from toolcatalog.server.logs.access_log import (
+    MAX_QUEUED_PATH,
+    AccessLog,
+    AccessLogEntry,
+    format_line,
+)
 from toolcatalog.server.metrics.counters import LOG_LINES_DROPPED, Counters
 from toolcatalog.server.request_context import validate_traceparent
 from toolcatalog.server.state import AppState
@@ -391,6 +396,34 @@ def test_slow_disk_queues_a_limited_number_of_lines(tmp_path: Path) -> None:
     assert tallies.get_values().events[LOG_LINES_DROPPED] > 40_000 - 3 * 16_384
     os.close(content)
     os.close(write)
+
+
+def test_overflow_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    content, write = os.pipe()
+    file = tmp_path / "pipe"
+    file.symlink_to(f"/proc/self/fd/{write}")
+    log = AccessLog(file, Counters())
+    for _ in range(60_000):
+        log.enqueue(ENTRY)
+    assert [record.getMessage() for record in caplog.records].count(
+        "lines of the access log are dropped, and counted: too many wait"
+    ) == 1
+    log.close()
+    os.close(content)
+    os.close(write)
+
+
+def test_long_path_is_cut_without_a_part_of_a_key() -> None:
+    """It is cut before it waits to be written, so its end may be the beginning of a key."""
+    key = generate_secret()
+    for length in range(MAX_QUEUED_PATH - 60, MAX_QUEUED_PATH + 10):
+        for head in (
+            "a" * (length - len(key)),
+            f"{key}/" * ((length - len(key)) // (len(key) + 1)),
+        ):
+            target = f"{head}{key}".encode()[:MAX_QUEUED_PATH]
+            line = json.loads(format_line(ENTRY._replace(path=target)))
+            assert key[:12] not in line["path"]
 
 
 def test_line_length_is_at_most_one_pipe_write() -> None:

@@ -19,7 +19,7 @@ from uvicorn.server import ServerState
 
 from support.command import run_successfully
 from support.server import TIMEOUT, Server, create_key, start_server, wait_until
-from support.sockets import connected, request
+from support.sockets import answers, connected, request
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.api_keys import KeyRing
 from toolcatalog.server.app import create_app
@@ -341,8 +341,12 @@ def test_client_can_read_the_error_for_a_large_head(shipped: Server) -> None:
 
 @pytest.mark.parametrize(
     "lines",
-    [[f"x{number}: a" for number in range(101)], ["x: " + "a" * 70_000]],
-    ids=["101 headers", "68 KiB in one packet"],
+    [
+        [f"x{number}: a" for number in range(101)],
+        [f"x{number}: {'a' * 14_000}" for number in range(5)],
+        ["x: " + "a" * 17_000],
+    ],
+    ids=["101 headers", "68 KiB in one packet", "a header of 17 KiB"],
 )
 def test_complete_large_head_is_refused(shipped: Server, lines: list[str]) -> None:
     with connected(shipped) as connection:
@@ -352,13 +356,14 @@ def test_complete_large_head_is_refused(shipped: Server, lines: list[str]) -> No
     assert b'"slug":"head_too_large"' in result
 
 
-def test_large_head_in_two_packets_is_refused(shipped: Server) -> None:
-    """Also if the first one has nearly all of it."""
+@pytest.mark.parametrize("rest", [2, 65_000])
+def test_large_head_in_two_packets_is_refused(shipped: Server, rest: int) -> None:
+    """Also if the first one has nearly all of it, or less than is allowed."""
     head = request(shipped, "/healthz", f"x: {'a' * 100_000}")
     with connected(shipped) as connection:
-        connection.sendall(head[:-2])
+        connection.sendall(head[:-rest])
         time.sleep(0.2)
-        connection.sendall(head[-2:])
+        connection.sendall(head[-rest:])
         assert connection.recv(100_000).startswith(b"HTTP/1.1 431 ")
 
 
@@ -410,19 +415,73 @@ def test_unread_body_is_discarded_up_to_a_limit(shipped: Server) -> None:
 def test_trailers_are_ignored(shipped: Server, packets: int) -> None:
     """They are no headers: no limit of the head applies to them, and no proxy replaces them."""
     body = b"0\r\n"
-    headers = "x-api-key-is-missing: 1", "Transfer-Encoding: chunked", "Connection: close"
+    headers = "x-api-key-is-missing: 1", "Transfer-Encoding: chunked"
     head = request(shipped, "/api/v3/tools", *headers)
     trailers = f"X-API-Key: {shipped.key}\r\nX-Request-Id: from-a-trailer\r\n".encode()
-    trailers += b"".join(b"x%d:\r\n" % number for number in range(1000))
+    trailers += b"".join(b"x%d:\r\n" % number for number in range(90))
     with connected(shipped) as connection:
         if packets == 2:
             connection.sendall(head + body)
             connection.sendall(trailers + b"\r\n")
         else:
             connection.sendall(head + body + trailers + b"\r\n")
-        result = b"".join(iter(lambda: connection.recv(100_000), b""))
+        ((result, _),) = answers(connection, "GET")
     assert result.startswith(b"HTTP/1.1 401 ")
     assert b"from-a-trailer" not in result
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        pytest.param(b"1\r\na\r\n" * 5000 + b"0\r\n\r\n", id="chunks"),
+        pytest.param(b"0\r\n" + b"a:\r\n" * 200 + b"\r\n", id="trailers"),
+    ],
+)
+def test_number_of_chunks_and_trailers_is_limited(shipped: Server, rest: bytes) -> None:
+    """Each takes as much time as a header. A request of usual size is answered."""
+    for body, status in (
+        (b"a\r\n0123456789\r\n" * 50 + b"0\r\na: b\r\n\r\n", b"200"),
+        (rest, b"400"),
+    ):
+        head = request(shipped, "/healthz", "Transfer-Encoding: chunked", "Connection: close")
+        with connected(shipped) as connection:
+            connection.sendall(head + body)
+            result = b"".join(iter(lambda: connection.recv(100_000), b""))
+        assert result.startswith(b"HTTP/1.1 " + status)
+
+
+def test_size_of_waiting_bodies_is_limited(shipped: Server) -> None:
+    """Also if each response lets the next packet in."""
+    small = request(shipped, "/healthz") * 90
+    large = request(shipped, "/healthz", f"Content-Length: {200 * 1024}") + b"a" * 200 * 1024
+    for count, is_answered in ((1, True), (8, False)):
+        with connected(shipped) as connection, suppress(OSError):
+            connection.sendall(request(shipped, "/api/v3/tools?limit=1000") * 50 + large * count)
+            connection.sendall(small[: len(small) // 9])
+            connection.sendall(request(shipped, "/healthz", "Connection: close"))
+            result = b"".join(iter(lambda: connection.recv(1 << 20), b""))
+        assert (result.count(b"HTTP/1.1 200 ") == 50 + count + 11) == is_answered
+
+
+def test_requests_of_disconnected_clients_are_not_answered(shipped: Server) -> None:
+    """A list of toolkits waits for few of four hundred long queries whose clients are gone."""
+    words = "+".join(f"word{number}" for number in range(400))
+    start = time.monotonic()
+    for number in range(10):
+        with connected(shipped) as connection:
+            connection.sendall(
+                request(shipped, f"/api/v3/tools?query={words}x{number}", "Connection: close")
+            )
+            assert b"".join(iter(lambda: connection.recv(1 << 20), b"")).startswith(b"HTTP/1.1 200")
+    seconds = (time.monotonic() - start) / 10
+    for number in range(400):
+        with connected(shipped) as connection:
+            connection.sendall(request(shipped, f"/api/v3/tools?query={words}y{number}"))
+    start = time.monotonic()
+    with connected(shipped) as connection:
+        connection.sendall(request(shipped, "/api/v3/toolkits?limit=3", "Connection: close"))
+        assert b"".join(iter(lambda: connection.recv(1 << 20), b"")).startswith(b"HTTP/1.1 200")
+    assert time.monotonic() - start < 0.5 + 100 * seconds
 
 
 def test_invalid_http_gets_an_error_response(shipped: Server) -> None:

@@ -92,6 +92,7 @@ HOSTILE = {
     "percent signs": f"{LIST}?{'%41=%42&' * 4_900}",
     "a long number": f"{LIST}?limit={'9' * LINE}",
     "a page far away": f"{LIST}?cursor={quote(encode_cursor(10**17, 1000))}",
+    "a get with very many fields": f"{LIST}/KIT1_DO_1?{'a[]=%41&' * 4_900}",
     "an unknown slug": f"{LIST}/KIT1_DO_9999",
     "a long slug": f"{LIST}/{'KIT_' * 49}",
     "a slug far too long": f"{LIST}/{'A' * LINE}",

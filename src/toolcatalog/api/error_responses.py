@@ -96,6 +96,16 @@ def too_many_connections() -> ErrorDetail:
     )
 
 
+def server_busy() -> ErrorDetail:
+    """Return the error for a request that would wait behind too many others."""
+    return ErrorDetail(
+        503,
+        "server_busy",
+        "Too many requests wait for an answer.",
+        "Try again in a second, and send fewer requests at once.",
+    )
+
+
 def primary_error(errors: Sequence[ErrorDetail]) -> ErrorDetail:
     """Return the error that determines the status: the one with the lowest status.
 

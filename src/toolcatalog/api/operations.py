@@ -80,12 +80,6 @@ class Operations:
         body, tag = render_list_page(documents, tag, params.page, total)
         return Answer(body, tag, suggestion=suggestion)
 
-    def encode_query(self, query: bytes) -> None:
-        """Encode the text of a list request for semantic search, ahead of time. Thread-safe."""
-        params, errors = query_params.parse_list_params(query)
-        if params.filters.query and not errors:
-            self.store.encode_query(params.filters.query)
-
     def list_slugs(self, key: ApiKey, query: bytes, *, gzip: bool = False) -> Answer:  # noqa: ARG002 - as the other operations
         """Return the slugs of all tools as a JSON array."""
         return tag_body(orjson.dumps(self.store.list_slugs(key.toolkits)), gzip=gzip)

@@ -40,5 +40,7 @@ def command(catalog: Path, out: Path, site: Path, host: str, port: int) -> None:
         f"The site is at {listeners.listener_url(listener)}/ and follows {catalog}. Stop with"
         " Ctrl-C."
     )
-    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, timeout_graceful_shutdown=1, ws="none"
+    )
     uvicorn.Server(config).run(sockets=[listener])

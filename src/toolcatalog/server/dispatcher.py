@@ -40,12 +40,17 @@ from toolcatalog.server.responses import (
     PreparedAnswer,
     Response,
     ResponseContext,
+    ResponseWriter,
     encode_headers,
     make_error_response,
     make_response,
 )
 from toolcatalog.server.state import AppState, ServedSnapshot
-from toolcatalog.server.work_threads import run_in_work_thread
+from toolcatalog.server.work_threads import (
+    MAX_WAITING_CALLS,
+    TooManyCallsError,
+    run_in_work_thread,
+)
 
 _MAX_TURNS = 8  # answers that are not cached, in one round of the event loop
 _MAX_INLINE_QUERY = 512  # bytes of a query string; a longer one is answered in a thread
@@ -133,6 +138,7 @@ class _Request:
         "scope",
         "served",
         "started",
+        "writer",
     )
 
     def __init__(self, scope: Scope, served: ServedSnapshot | None) -> None:
@@ -145,6 +151,8 @@ class _Request:
         self.gzip = accepts_gzip(self.headers.get(b"accept-encoding", b""))
         self.key: ApiKey | None = None
         self.extra_headers: Sequence[Header] = _EXPOSED if b"origin" in self.headers else ()
+        extension = scope["extensions"].get(RESPONSE_EXTENSION) if "extensions" in scope else None
+        self.writer: ResponseWriter | None = extension["writer"] if extension else None
 
     @property
     def snapshot(self) -> ServedSnapshot:
@@ -173,14 +181,25 @@ class _Turns:
 
     def __init__(self) -> None:
         self._taken = 0  # in this round
+        self._waiting = 0
 
     async def take(self) -> None:
-        """Wait for a turn."""
-        while self._taken >= _MAX_TURNS:  # noqa: ASYNC110 - an event would be set in each round
-            await asyncio.sleep(0)
+        """Wait for a turn. Raises TooManyCallsError if too many wait."""
+        if self._taken >= _MAX_TURNS:
+            await self._wait()
         if not self._taken:
             asyncio.get_running_loop().call_soon(self._begin_round)
         self._taken += 1
+
+    async def _wait(self) -> None:
+        if self._waiting >= MAX_WAITING_CALLS:
+            raise TooManyCallsError
+        self._waiting += 1
+        try:
+            while self._taken >= _MAX_TURNS:  # noqa: ASYNC110 - an event would be set in each round
+                await asyncio.sleep(0)
+        finally:
+            self._waiting -= 1
 
     def _begin_round(self) -> None:
         self._taken = 0
@@ -215,7 +234,7 @@ class Dispatcher:
             return
         if scope["method"] == "HEAD":
             response = Response(response.status, response.header_lines)
-        await send_response(response, scope, send)
+        await _send_response(request, response, send)
         self.state.observer.record(
             scope,
             request.context,
@@ -253,9 +272,12 @@ class Dispatcher:
                 )
                 await self._turns.take()
                 answer = PreparedAnswer(
-                    await _run_operation(snapshot.operations, match, query, call)
+                    await _run_operation(
+                        snapshot.operations, match, query, partial(_run_if_connected, request, call)
+                    )
                 )
                 snapshot.cache.add(cache_key, answer)
+                self._authenticate(request)  # it may have been revoked meanwhile
             return make_response(
                 answer,
                 request.headers.get(b"if-none-match"),
@@ -341,16 +363,22 @@ async def _run_operation(
     (_, operation), arguments = match
     match operation:
         case "get_tool" | "get_toolkit":
-            return call()
+            is_slow = False
         case "list_tools":
-            if operations.store.has_semantic_search:
-                await run_in_work_thread(operations.encode_query, query)
-            is_slow = len(query) > _MAX_INLINE_QUERY
+            is_slow = operations.store.has_semantic_search
         case "list_session_tools":
             is_slow = operations.is_large_session(arguments[0])
         case _:
             is_slow = True  # the first answer reads all toolkits or servers
+    is_slow = is_slow or len(query) > _MAX_INLINE_QUERY
     return await run_in_work_thread(call) if is_slow else call()
+
+
+def _run_if_connected(request: _Request, call: Callable[[], Answer]) -> Answer:
+    """Run a call. Raises ClientDisconnect if the client has gone while it waited."""
+    if request.writer and request.writer.is_disconnected():
+        raise ClientDisconnect
+    return call()
 
 
 async def read_body(receive: Receive) -> bytes:
@@ -369,10 +397,9 @@ async def read_body(receive: Receive) -> bytes:
             return body
 
 
-async def send_response(response: Response, scope: Scope, send: Send) -> None:
+async def _send_response(request: _Request, response: Response, send: Send) -> None:
     """Send a response: at once if the server can, else as messages, and a large body in chunks."""
-    extension = scope.get("extensions", {}).get(RESPONSE_EXTENSION)
-    if not (extension and extension["writer"].write_response(response)):
+    if not (request.writer and request.writer.write_response(response)):
         await _send_messages(response, send)
 
 
@@ -418,7 +445,7 @@ def log_failure(scope: Scope, context: ResponseContext) -> None:
 
 def _log_disconnect(context: ResponseContext) -> None:
     request_id = context.request_id.decode()
-    _log.info("request %s: the client disconnected before it sent its body", request_id)
+    _log.info("request %s: the client disconnected", request_id)
 
 
 def _normalize_encoding(request: _Request) -> Scope:

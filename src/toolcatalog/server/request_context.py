@@ -1,6 +1,6 @@
 """Request context: the request id, the trace and the snapshot of one request."""
 
-import itertools
+import random
 import re
 import secrets
 from collections.abc import Mapping
@@ -13,9 +13,8 @@ _is_request_id = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}").fullmatch
 _TRACEPARENT = re.compile(  # version, trace, span, flags
     rb"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
 )
-# unique for this process: workers are spawned, not forked, so each has its own
-_PROCESS_PREFIX = secrets.token_hex(8).encode()
-_REQUEST_NUMBERS = itertools.count()
+# not a counter, which would tell clients how many requests others make
+_random = random.Random(secrets.randbits(256))  # noqa: S311 - ids are no secrets
 
 
 def create_context(headers: Mapping[bytes, bytes], snapshot: bytes) -> ResponseContext:
@@ -35,13 +34,10 @@ def path_below_root(scope: Scope) -> str:
 
 
 def assign_request_id(client_id: bytes | None) -> bytes:
-    """Return the client's request id if it is valid, else a new one.
-
-    No two requests to any server get the same new id.
-    """
+    """Return the client's request id if it is valid, else a new one of 128 random bits."""
     if client_id is not None and _is_request_id(client_id):
         return client_id
-    return b"%s%016x" % (_PROCESS_PREFIX, next(_REQUEST_NUMBERS))
+    return b"%032x" % _random.getrandbits(128)
 
 
 def validate_traceparent(value: bytes) -> bytes | None:

@@ -27,6 +27,7 @@ CORS_HEADERS = ((b"access-control-allow-origin", b"*"),)
 _CONTROL_CHARACTER = re.compile(rb"[\x00-\x1f\x7f]")
 _PLAIN = string.punctuation.replace("%", "") + " "  # characters that need no encoding in a header
 _MAX_SUGGESTION_SIZE = 1000  # bytes
+_MAX_IF_NONE_MATCH = 4096  # bytes
 
 
 def encode_headers(headers: Sequence[Header]) -> bytes:
@@ -123,6 +124,9 @@ class ResponseWriter(Protocol):
     def write_response(self, response: Response) -> bool:
         """Write a response; return False if it has to be sent as messages instead."""
 
+    def is_disconnected(self) -> bool:
+        """Return whether the client is gone."""
+
 
 def make_response(
     answer: PreparedAnswer,
@@ -141,11 +145,18 @@ def make_response(
 
 
 def _find_match(if_none_match: bytes, answer: PreparedAnswer) -> bytes | None:
-    """Return the ETag of an answer, in any coding, that an `If-None-Match` header names."""
+    """Return the ETag of an answer, in any coding, that an `If-None-Match` header names.
+
+    Tags are compared weakly (RFC 9110, 13.1.2): one matches with or without `W/`. `*` matches. A
+    header of more than 4 KiB matches nothing.
+    """
     if if_none_match == answer.etag:
         return if_none_match
+    if len(if_none_match) > _MAX_IF_NONE_MATCH:
+        return None
+    tags = [tag.strip().removeprefix(b"W/") for tag in if_none_match.split(b",")]
     etags = (answer.etag, b'"%b"' % answer.tag, b'"%b-gzip"' % answer.tag)
-    return next((etag for etag in etags if matches_etag(if_none_match, etag)), None)
+    return next((etag for etag in etags if tags == [b"*"] or etag in tags), None)
 
 
 def suggestion_headers(query: str) -> list[Header]:
@@ -156,15 +167,6 @@ def suggestion_headers(query: str) -> list[Header]:
     """
     value = quote(query, safe=_PLAIN).encode()
     return [(b"x-suggested-query", value)] if 0 < len(value) <= _MAX_SUGGESTION_SIZE else []
-
-
-def matches_etag(if_none_match: bytes, etag: bytes) -> bool:
-    """Return whether an `If-None-Match` header names an ETag, or is `*`.
-
-    Compares weakly (RFC 9110, 13.1.2): a tag matches with or without `W/`.
-    """
-    tags = [tag.strip().removeprefix(b"W/") for tag in if_none_match.split(b",")]
-    return tags == [b"*"] or etag in tags
 
 
 def make_error_response(

@@ -415,22 +415,13 @@ class Store:
 
     @property
     def has_semantic_search(self) -> bool:
-        """Whether queries also match by meaning.
-
-        The first answer to a query then takes a few milliseconds more, nearly all of them in
-        `encode_query`.
-        """
+        """Whether queries also match by meaning, which takes a few milliseconds more."""
         return self._encode is not None
 
     @property
     def is_model_missing(self) -> bool:
         """Whether the tools have vectors that cannot be used without a model for queries."""
         return self._has_vectors and not self._encode
-
-    def encode_query(self, query: str) -> None:
-        """Compute and cache the vectors of a query; may be called in any thread."""
-        if self._encode:
-            self._encode(query)
 
     def _find_neighbors(self, query: str, candidates: Candidates) -> Neighbors:
         return (

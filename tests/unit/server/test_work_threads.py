@@ -6,7 +6,11 @@ import time
 import anyio
 import pytest
 
-from toolcatalog.server.work_threads import run_in_work_thread
+from toolcatalog.server.work_threads import (
+    MAX_WAITING_CALLS,
+    TooManyCallsError,
+    run_in_work_thread,
+)
 
 
 def test_few_calls_run_at_once() -> None:
@@ -45,3 +49,27 @@ def test_errors_are_raised() -> None:
 
     with pytest.raises(ValueError, match="no"):
         anyio.run(run_in_work_thread, fail)
+
+
+def test_number_of_waiting_calls_is_limited() -> None:
+    """Those above the limit are refused at once, and the others run."""
+    done, refused, is_open = 0, 0, threading.Event()
+
+    async def call() -> None:
+        nonlocal done, refused
+        try:
+            await run_in_work_thread(is_open.wait, 30)
+            done += 1
+        except TooManyCallsError:
+            refused += 1
+
+    async def call_all() -> None:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(MAX_WAITING_CALLS + 52):
+                tasks.start_soon(call)
+            while not refused:
+                await anyio.sleep(0.01)
+            is_open.set()
+
+    anyio.run(call_all)
+    assert (done, refused) == (MAX_WAITING_CALLS + 2, 50)

@@ -35,13 +35,15 @@ from toolcatalog.server.responses import (
 
 TESTED_VERSIONS = ("0.52", "0.53", "0.54")  # of uvicorn
 
-# bytes; of a head in several packets, the first is not counted: it may also contain other requests
-MAX_HEAD_SIZE = 64 * 1024
+# bytes of a head, and of one header in it: to parse a list of 60 KB takes many milliseconds
+MAX_HEAD_SIZE, MAX_FIELD_SIZE = 64 * 1024, 16 * 1024
 MAX_HEADER_COUNT = 100  # clients and proxies send a few dozen
 # requests that wait for the response to an earlier one on the connection, and bytes of their heads
+# and of their bodies
 MAX_PIPELINED_REQUESTS, MAX_PIPELINED_SIZE = 100, 256 * 1024
 # bytes of a request with its body; no operation needs a body of more than 64 KiB
-MAX_REQUEST_SIZE = 8 * 1024 * 1024
+MAX_REQUEST_SIZE = 256 * 1024
+MAX_BODY_PIECES = 4096  # chunks or packets of a body: each costs as much as a header
 # bytes of a path: more than the 1,024 characters of a page, encoded in nine bytes each
 _MAX_PATH_SIZE = 10_000
 # bytes of a response that a client must read to count as progress: the system reports free buffer
@@ -67,11 +69,15 @@ def select_protocol(version: str = uvicorn.__version__) -> Any:
 class _IgnoredTrailers(list[Header]):
     """Takes the trailers of a chunked body, which are ignored (RFC 9110, 6.5.1)."""
 
-    def append(self, header: Header) -> None:
-        """Do nothing."""
+    def __init__(self) -> None:
+        super().__init__()
+        self._number = 0
 
-
-_IGNORED_TRAILERS = _IgnoredTrailers()
+    def append(self, header: Header) -> None:  # noqa: ARG002 - as of a list
+        """Count a trailer. Raises ValueError, and so ends the connection, if there are too many."""
+        self._number += 1
+        if self._number > MAX_HEADER_COUNT:
+            raise ValueError("too many trailers")
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -92,7 +98,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._check_task: Any = None
         self._waiting_sizes: list[int] = []  # of the heads of requests that wait, oldest first
         self._active_cycle: Any = None  # the running request; `cycle` is the newest one
-        self._has_large_packet = False  # whether a packet of this head may make it too large
+        self._may_be_large = False  # whether this head can be larger than allowed
+        self._body_pieces = 0  # of the current request
         self._refusal: ErrorDetail | None = None  # why the head being read is refused
         self._extensions = {RESPONSE_EXTENSION: {"writer": self}}
 
@@ -117,9 +124,10 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse the data, and close the connection if the request is too large."""
-        is_later = self._has_large_packet and self._is_in_head
-        self._has_large_packet = len(data) > MAX_HEAD_SIZE or is_later
+        self._may_be_large = len(data) > MAX_FIELD_SIZE or self._is_in_head
         super().data_received(data)
+        if self.pipeline:
+            self._limit_waiting_bodies()
         if self.scope is not self._sized_request:
             self._sized_request, self._request_size = self.scope, 0
             return
@@ -132,6 +140,17 @@ class LimitedProtocol(HttpToolsProtocol):
             self._send_error(_head_too_large())
         elif self._request_size > MAX_REQUEST_SIZE and not self._is_between_requests:
             self.transport.close()
+
+    def _limit_waiting_bodies(self) -> None:
+        if sum(len(cycle.body) for cycle, _ in self.pipeline) > MAX_PIPELINED_SIZE:
+            self.transport.close()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of a body. Raises ValueError, and so ends the connection, after too many."""
+        self._body_pieces += 1
+        if self._body_pieces > MAX_BODY_PIECES:
+            raise ValueError("too many pieces of a body")
+        super().on_body(body)
 
     def on_headers_complete(self) -> None:
         """Start the request, unless its head is too large or does not have one `Host`.
@@ -147,7 +166,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self.scope["extensions"] = self._extensions  # type: ignore[typeddict-item]  # any value
         super().on_headers_complete()
         if not self._is_in_head:
-            self.headers = _IGNORED_TRAILERS
+            self.headers = _IgnoredTrailers()
+            self._body_pieces = 0
 
     def _check_head(self) -> ErrorDetail | None:
         if self.pipeline and self._is_pipeline_full():
@@ -157,9 +177,7 @@ class LimitedProtocol(HttpToolsProtocol):
                 "Read responses before sending more requests.",
             )
         host_count = [name for name, _ in self.headers].count(b"host")
-        if len(self.headers) > MAX_HEADER_COUNT or (
-            self._has_large_packet and self._measure_head() > MAX_HEAD_SIZE
-        ):
+        if len(self.headers) > MAX_HEADER_COUNT or (self._may_be_large and self._is_head_large()):
             return _head_too_large()
         if host_count > 1 or (not host_count and self.parser.get_http_version() != "1.0"):
             return invalid_request(
@@ -176,6 +194,10 @@ class LimitedProtocol(HttpToolsProtocol):
             len(self.pipeline) >= MAX_PIPELINED_REQUESTS
             or sum(self._waiting_sizes) > MAX_PIPELINED_SIZE
         )
+
+    def _is_head_large(self) -> bool:
+        largest = max((len(value) for _, value in self.headers), default=0)
+        return largest > MAX_FIELD_SIZE or self._measure_head() > MAX_HEAD_SIZE
 
     def _measure_head(self) -> int:
         return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
@@ -220,6 +242,11 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.close()
         cycle.on_response()
         return True
+
+    def is_disconnected(self) -> bool:
+        """Return whether the client of the running request is gone."""
+        disconnected: bool = self._active_cycle.disconnected
+        return disconnected
 
     def _common_lines(self) -> bytes:
         """Return the header lines of every response, such as the date."""
@@ -318,7 +345,8 @@ def _head_too_large() -> ErrorDetail:
     return ErrorDetail(
         431,
         "head_too_large",
-        f"head: more than {MAX_HEAD_SIZE // 1024} KiB or {MAX_HEADER_COUNT} headers.",
+        f"head: more than {MAX_HEAD_SIZE // 1024} KiB, {MAX_HEADER_COUNT} headers, or "
+        f"{MAX_FIELD_SIZE // 1024} KiB in one.",
         "Send fewer and shorter headers.",
     )
 

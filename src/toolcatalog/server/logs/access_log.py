@@ -35,6 +35,8 @@ _FLUSH_LINES = 192  # queued lines that are written without waiting: about 64 Ki
 _MAX_QUEUED = 16_384  # lines queued while a disk hangs; more are dropped
 _MAX_WRITE_SIZE = 64 * 1024  # bytes of one write
 _MAX_PATH_LENGTH = 2048  # bytes of a path with its query
+# bytes of a path with its query that are queued; the end of a longer one may be a part of a key
+MAX_QUEUED_PATH, _MAX_KEY_LENGTH = 4096, 1024
 # bytes that a pipe takes in one piece
 _PIPE_WRITE_SIZE = select.PIPE_BUF if hasattr(select, "PIPE_BUF") else 512
 _SHORT_PATH_LENGTH = 256  # bytes of a path if the line would be larger than that
@@ -75,12 +77,15 @@ def format_line(entry: AccessLogEntry) -> bytes:
 
 
 def _format_json(entry: AccessLogEntry, max_path_length: int) -> bytes:
+    # redacted before it is cut: a part of a key is secret, too
+    path = redact(entry.path[:MAX_QUEUED_PATH].decode("latin-1"))
+    if len(entry.path) >= MAX_QUEUED_PATH:
+        path = path[:-_MAX_KEY_LENGTH]
     fields = {
         "time": datetime.fromtimestamp(entry.timestamp, UTC).isoformat(timespec="milliseconds"),
         "request_id": redact(entry.request_id.decode("latin-1")),
         "method": entry.method,
-        # redacted before it is cut: a part of a key is secret, too
-        "path": redact(entry.path.decode("latin-1"))[:max_path_length],
+        "path": path[:max_path_length],
         "route": entry.route,
         "status": entry.status,
         "bytes": entry.size,
@@ -137,6 +142,7 @@ class AccessLog:
         self._is_closing = False
         self._has_partial_line = False  # whether the last write ended within a line
         self._is_writable = True
+        self._was_full = False
         self._handle: int | None = None
         self._thread = threading.Thread(target=self._run, name="access-log", daemon=True)
         threads.start(self._thread)
@@ -153,6 +159,9 @@ class AccessLog:
                 self._wake.set()
         else:
             self._counters.count_event(LOG_LINES_DROPPED)
+            if not self._was_full:
+                _log.error("lines of the access log are dropped, and counted: too many wait")
+            self._was_full = True
 
     def close(self) -> None:
         """Write all queued lines, for two seconds at most. Nothing may be queued afterwards."""

@@ -23,7 +23,7 @@ from toolcatalog import encoding
 from toolcatalog.api.error_responses import RequestError
 from toolcatalog.server.mcp import tools
 from toolcatalog.server.mcp.tools import CatalogAccess
-from toolcatalog.server.work_threads import run_in_work_thread
+from toolcatalog.server.work_threads import TooManyCallsError, run_in_work_thread
 
 LISTEN_METHOD = "subscriptions/listen"
 MAX_STREAMS = 256  # streams of one process that are open at the same time
@@ -92,7 +92,12 @@ class ListChanges:
         access = self._get_access()
         if last and last.snapshot == access.store.digest:
             return last
-        digest = await run_in_work_thread(_compute_list_digest, access, self._session)
+        try:
+            digest = await run_in_work_thread(_compute_list_digest, access, self._session)
+        except TooManyCallsError:
+            if last:
+                return last  # the next look finds the change
+            raise
         return _ListState(access.store.digest, digest)
 
     async def _notify(self) -> None:

@@ -17,7 +17,7 @@ from toolcatalog.api.error_responses import ErrorDetail, RequestError
 from toolcatalog.server.mcp import tools
 from toolcatalog.server.mcp.list_changes import ListChanges
 from toolcatalog.server.mcp.tools import CallResult, CatalogAccess
-from toolcatalog.server.work_threads import run_in_work_thread
+from toolcatalog.server.work_threads import TooManyCallsError, run_in_work_thread
 
 # seconds that a client may keep a list: a new build is known to all after this time
 LIST_TTL = 60
@@ -57,12 +57,7 @@ def create_server(
     ) -> types.ListToolsResult:
         if changes:
             changes.add_listener(ctx.session)
-        try:
-            listed = await run_in_work_thread(_list_tools, get_access(), session)
-        except RequestError as refused:
-            _log.warning("the tools of session %s are not listed: %s", session, refused)
-            listed = _list_tools(get_access())
-        return types.ListToolsResult(tools=listed)
+        return types.ListToolsResult(tools=await _list_in_thread(get_access, session))
 
     async def answered(
         seen: CatalogAccess, name: str, arguments: dict[str, Any]
@@ -76,6 +71,8 @@ def create_server(
         seen, arguments = get_access(), params.arguments or {}
         try:
             said = await answered(seen, params.name, arguments)
+        except TooManyCallsError as refusal:
+            said = tools.make_error_result(seen, *refusal.errors)
         except Exception:  # noqa: BLE001 - the agent gets an error, the log the traceback
             _log.exception("%.200r failed", params.name)
             said = _INTERNAL_ERROR
@@ -100,6 +97,18 @@ def create_server(
         on_call_tool=call_tool,
         on_subscriptions_listen=changes.listen if changes else None,
     )
+
+
+async def _list_in_thread(
+    get_access: Callable[[], CatalogAccess], session: str
+) -> list[types.Tool]:
+    try:
+        return await run_in_work_thread(_list_tools, get_access(), session)
+    except TooManyCallsError as refusal:
+        raise MCPError(types.INTERNAL_ERROR, str(refusal)) from None
+    except RequestError as refusal:
+        _log.warning("the tools of session %s are not listed: %s", session, refusal)
+        return _list_tools(get_access())
 
 
 def _list_tools(access: CatalogAccess, session: str = "") -> list[types.Tool]:

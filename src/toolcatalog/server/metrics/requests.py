@@ -5,7 +5,7 @@ from time import perf_counter, time
 from starlette.types import Scope
 
 from toolcatalog.keys.api_keys import ApiKey
-from toolcatalog.server.logs.access_log import AccessLog, AccessLogEntry
+from toolcatalog.server.logs.access_log import MAX_QUEUED_PATH, AccessLog, AccessLogEntry
 from toolcatalog.server.metrics.counters import NO_KEY, Counters
 from toolcatalog.server.metrics.workers import WorkerPage
 from toolcatalog.server.responses import ResponseContext
@@ -66,6 +66,7 @@ class RequestObserver:
 
 
 def _request_target(scope: Scope) -> bytes:
-    """Return the raw path of a request with its query."""
+    """Return the raw path of a request with its query; of a long one, the beginning."""
     path: bytes = scope.get("raw_path") or scope["path"].encode("latin-1", "replace")
-    return b"%b?%b" % (path, scope["query_string"]) if scope["query_string"] else path
+    target = b"%b?%b" % (path, scope["query_string"]) if scope["query_string"] else path
+    return target[:MAX_QUEUED_PATH]
