@@ -29,28 +29,25 @@ from toolcatalog.openapi import (
     SERVERS_PATH,
 )
 from toolcatalog.server.answer_cache import CacheKey
+from toolcatalog.server.call_queue import MAX_WAITING_CALLS, TooManyCallsError
 from toolcatalog.server.lifespan import receive_lifespan
 from toolcatalog.server.metrics.prometheus import PATH as METRICS_PATH
 from toolcatalog.server.request_context import create_context, path_below_root
 from toolcatalog.server.responses import (
     CORS_HEADERS,
-    RESPONSE_EXTENSION,
     SECURITY_HEADERS,
     Header,
     PreparedAnswer,
     Response,
     ResponseContext,
-    ResponseWriter,
+    check_connected,
     encode_headers,
+    find_writer,
     make_error_response,
     make_response,
 )
 from toolcatalog.server.state import AppState, ServedSnapshot
-from toolcatalog.server.work_threads import (
-    MAX_WAITING_CALLS,
-    TooManyCallsError,
-    run_in_work_thread,
-)
+from toolcatalog.server.work_threads import run_in_work_thread
 
 _MAX_TURNS = 8  # answers that are not cached, in one round of the event loop
 _MAX_INLINE_QUERY = 512  # bytes of a query string; a longer one is answered in a thread
@@ -151,8 +148,7 @@ class _Request:
         self.gzip = accepts_gzip(self.headers.get(b"accept-encoding", b""))
         self.key: ApiKey | None = None
         self.extra_headers: Sequence[Header] = _EXPOSED if b"origin" in self.headers else ()
-        extension = scope["extensions"].get(RESPONSE_EXTENSION) if "extensions" in scope else None
-        self.writer: ResponseWriter | None = extension["writer"] if extension else None
+        self.writer = find_writer(scope)
 
     @property
     def snapshot(self) -> ServedSnapshot:
@@ -184,22 +180,22 @@ class _Turns:
         self._waiting = 0
 
     async def take(self) -> None:
-        """Wait for a turn. Raises TooManyCallsError if too many wait."""
-        if self._taken >= _MAX_TURNS:
-            await self._wait()
-        if not self._taken:
-            asyncio.get_running_loop().call_soon(self._begin_round)
-        self._taken += 1
+        """Wait for a turn. Raises TooManyCallsError if too many wait.
 
-    async def _wait(self) -> None:
+        Waits for one round at least, in which the event loop notices clients that have gone.
+        """
         if self._waiting >= MAX_WAITING_CALLS:
             raise TooManyCallsError
         self._waiting += 1
         try:
+            await asyncio.sleep(0)
             while self._taken >= _MAX_TURNS:  # noqa: ASYNC110 - an event would be set in each round
                 await asyncio.sleep(0)
         finally:
             self._waiting -= 1
+        if not self._taken:
+            asyncio.get_running_loop().call_soon(self._begin_round)
+        self._taken += 1
 
     def _begin_round(self) -> None:
         self._taken = 0
@@ -376,8 +372,7 @@ async def _run_operation(
 
 def _run_if_connected(request: _Request, call: Callable[[], Answer]) -> Answer:
     """Run a call. Raises ClientDisconnect if the client has gone while it waited."""
-    if request.writer and request.writer.is_disconnected():
-        raise ClientDisconnect
+    check_connected(request.scope)
     return call()
 
 
@@ -445,7 +440,7 @@ def log_failure(scope: Scope, context: ResponseContext) -> None:
 
 def _log_disconnect(context: ResponseContext) -> None:
     request_id = context.request_id.decode()
-    _log.info("request %s: the client disconnected", request_id)
+    _log.debug("request %s: the client disconnected", request_id)
 
 
 def _normalize_encoding(request: _Request) -> Scope:

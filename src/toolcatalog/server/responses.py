@@ -1,6 +1,6 @@
 """HTTP responses: status, headers and body with ETag, 304, caching and CORS.
 
-This module does not depend on the catalog or on a web framework.
+This module does not depend on the catalog.
 """
 
 import re
@@ -8,6 +8,9 @@ import string
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 from urllib.parse import quote
+
+from starlette.requests import ClientDisconnect
+from starlette.types import Scope
 
 from toolcatalog.api.answers import GZIP, Answer
 from toolcatalog.api.bodies import Body
@@ -126,6 +129,20 @@ class ResponseWriter(Protocol):
 
     def is_disconnected(self) -> bool:
         """Return whether the client is gone."""
+
+
+def find_writer(scope: Scope) -> ResponseWriter | None:
+    """Return the extension of a request; None if its server has none."""
+    extension = scope["extensions"].get(RESPONSE_EXTENSION) if "extensions" in scope else None
+    writer: ResponseWriter | None = extension and extension["writer"]
+    return writer
+
+
+def check_connected(scope: Scope) -> None:
+    """Raise ClientDisconnect if the client of a request is known to be gone."""
+    writer = find_writer(scope)
+    if writer and writer.is_disconnected():
+        raise ClientDisconnect
 
 
 def make_response(

@@ -11,31 +11,23 @@ from typing import ParamSpec, TypeVar
 import anyio
 from anyio.lowlevel import RunVar
 
-from toolcatalog.api.error_responses import RequestError, server_busy
+from toolcatalog.server.call_queue import CallQueue
 
 _MAX_THREADS = 2
-MAX_WAITING_CALLS = 200  # each holds its request; they run within a few seconds
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 
 class _WorkThreads:
-    """The threads of one event loop, and the number of calls that run or wait."""
+    """The threads of one event loop, and the calls that wait for them."""
 
     def __init__(self) -> None:
+        self.queue = CallQueue(_MAX_THREADS)
         self.limiter = anyio.CapacityLimiter(_MAX_THREADS)
-        self.call_count = 0
 
 
 _threads: RunVar[_WorkThreads] = RunVar("work_threads")
-
-
-class TooManyCallsError(RequestError):
-    """MAX_WAITING_CALLS calls wait for a thread, or for a turn on the event loop."""
-
-    def __init__(self) -> None:
-        super().__init__(server_busy())
 
 
 async def run_in_work_thread(
@@ -49,12 +41,7 @@ async def run_in_work_thread(
     if threads is None:
         threads = _WorkThreads()
         _threads.set(threads)
-    if threads.call_count >= _MAX_THREADS + MAX_WAITING_CALLS:
-        raise TooManyCallsError
-    threads.call_count += 1
-    try:
+    async with threads.queue.wait_for_slot():
         return await anyio.to_thread.run_sync(
             partial(call, *args, **kwargs), limiter=threads.limiter
         )
-    finally:
-        threads.call_count -= 1

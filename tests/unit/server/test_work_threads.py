@@ -6,11 +6,8 @@ import time
 import anyio
 import pytest
 
-from toolcatalog.server.work_threads import (
-    MAX_WAITING_CALLS,
-    TooManyCallsError,
-    run_in_work_thread,
-)
+from toolcatalog.server.call_queue import MAX_WAITING_CALLS, TooManyCallsError
+from toolcatalog.server.work_threads import run_in_work_thread
 
 
 def test_few_calls_run_at_once() -> None:

@@ -245,7 +245,9 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def is_disconnected(self) -> bool:
         """Return whether the client of the running request is gone."""
-        disconnected: bool = self._active_cycle.disconnected
+        cycle = self._active_cycle
+        cycle.disconnected = cycle.disconnected or self.transport.is_closing()
+        disconnected: bool = cycle.disconnected
         return disconnected
 
     def _common_lines(self) -> bytes:

@@ -21,9 +21,10 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 
 from toolcatalog import encoding
 from toolcatalog.api.error_responses import RequestError
+from toolcatalog.server.call_queue import TooManyCallsError
 from toolcatalog.server.mcp import tools
 from toolcatalog.server.mcp.tools import CatalogAccess
-from toolcatalog.server.work_threads import TooManyCallsError, run_in_work_thread
+from toolcatalog.server.work_threads import run_in_work_thread
 
 LISTEN_METHOD = "subscriptions/listen"
 MAX_STREAMS = 256  # streams of one process that are open at the same time

@@ -14,10 +14,11 @@ from mcp.server.lowlevel import Server
 
 from toolcatalog import __version__
 from toolcatalog.api.error_responses import ErrorDetail, RequestError
+from toolcatalog.server.call_queue import TooManyCallsError
 from toolcatalog.server.mcp import tools
 from toolcatalog.server.mcp.list_changes import ListChanges
 from toolcatalog.server.mcp.tools import CallResult, CatalogAccess
-from toolcatalog.server.work_threads import TooManyCallsError, run_in_work_thread
+from toolcatalog.server.work_threads import run_in_work_thread
 
 # seconds that a client may keep a list: a new build is known to all after this time
 LIST_TTL = 60

@@ -36,6 +36,7 @@ from toolcatalog.api.error_responses import (
 from toolcatalog.api.operations import raise_unauthorized
 from toolcatalog.api.query_params import MAX_BODY_SIZE
 from toolcatalog.keys.api_keys import ApiKey
+from toolcatalog.server.call_queue import CallQueue
 from toolcatalog.server.mcp import protocol
 from toolcatalog.server.mcp.list_changes import (
     LISTEN_METHOD,
@@ -44,11 +45,13 @@ from toolcatalog.server.mcp.list_changes import (
     ListChanges,
 )
 from toolcatalog.server.mcp.tools import CatalogAccess
+from toolcatalog.server.responses import check_connected
 from toolcatalog.server.state import AppState, ServedSnapshot
 
 PATH = "/mcp"
 _LOCAL_ORIGIN = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?")
 _BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE)
+_MAX_MESSAGES = 4  # that the SDK handles at once, mostly on the event loop
 _MAX_QUERY_SIZE = 1024  # bytes; a session id has at most 200 characters
 # values in a message: the SDK checks each against dozens of types, on the event loop
 _MAX_VALUES = 2000
@@ -69,6 +72,7 @@ class McpEndpoint:
     def __init__(self, state: AppState) -> None:
         self.state = state
         self._streams = Counter[str]()  # that are open, by the id of their key
+        self._queue = CallQueue(_MAX_MESSAGES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request.
@@ -91,7 +95,17 @@ class McpEndpoint:
         check_limit = partial(self._apply_rate_limit, key)
         changes = ListChanges(lambda: seen, session)  # declared, and served by other requests
         server = protocol.create_server(lambda: seen, session, check_limit, changes)
-        await _handle(server, scope, replayed, send)
+        messages: list[Message] = []
+
+        async def collect(message: Message) -> None:
+            messages.append(message)
+
+        async with self._queue.wait_for_slot():
+            check_connected(scope)
+            self._authenticate(request)  # it may have been revoked meanwhile
+            await _handle(server, scope, replayed, collect)
+        for message in messages:  # a slow client keeps no slot
+            await send(message)
 
     async def _stream_changes(
         self, request: Request, receive: Receive, send: Send, key: ApiKey, session: str
