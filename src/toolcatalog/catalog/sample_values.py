@@ -4,6 +4,7 @@ A validator of jsonschema-rs checks all values of a description at once. The wor
 and on patterns is limited, because files are untrusted.
 """
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,14 +25,21 @@ _MAX_COMPARED_CHOICES = 100  # choices that are searched for the one nearest to 
 # bytes of a description times bytes of its values: each value is compared with each choice or
 # branch
 _MAX_STEPS = 200_000_000
-# A compiled pattern has about 72 bytes per state, and a character may take a step per state.
+# A compiled pattern has about 72 bytes per state, and a byte of a value may take a step per state.
 _MAX_SMALL_PATTERN_SIZE, _MAX_PATTERN_SIZE, _MAX_LARGE_PATTERN_SIZE = (
     16 << 10, 256 << 10, 4 << 20,
 )  # bytes  # fmt: skip
 _MAX_CACHED_SCHEMA_SIZE = 500  # bytes
-_MAX_PATTERN_WORK = 4_000  # per file; see `_PatternBudget`
+_MAX_PATTERN_WORK = 1_000_000  # per file, in bytes of values for a small pattern: about 2 µs
 _MAX_COMPILE_COST = 10_000  # per file, in about 0.1 ms
 _PARSED_SIZE = 500  # characters of a pattern that cost 1 to parse
+# Each of these classes is translated in a copy of the whole pattern.
+_TRANSLATED_CLASS = re.compile(r"\\[dDsSwW]")
+_TRANSLATED_SIZE = 125  # characters of a pattern that cost 1 to copy
+# With the flag `i`, a class may be compared with all of Unicode, which takes 2.6 ms.
+_IGNORES_CASE = re.compile(r"[(\s]\?[A-Za-z-]*i")
+_POSSIBLY_LARGE_CLASS = re.compile(r"\\[A-Za-z0-9]|[^\x00-\x7f]")
+_LARGE_CLASS_COST = 26
 
 
 def check_values(
@@ -74,36 +82,45 @@ _PatternOptions = jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions
 
 
 class _PatternEngine(NamedTuple):
-    """Options of an engine for regular expressions, what a pattern costs, and a byte of a value."""
+    """Options of an engine for regular expressions, and what a pattern costs.
+
+    `compile_cost` is to compile it, `check_cost` to check a description, and `byte_cost` to check a
+    byte of its values.
+    """
 
     options: _PatternOptions
     compile_cost: int
+    check_cost: int
     byte_cost: int
 
 
 # in the order in which they are tried
 _ENGINES = (
     # linear in the length of a value, without lookaround and references
-    _PatternEngine(jsonschema_rs.RegexOptions(size_limit=_MAX_SMALL_PATTERN_SIZE), 5, 0),
-    _PatternEngine(jsonschema_rs.RegexOptions(size_limit=_MAX_PATTERN_SIZE), 25, 0),
+    _PatternEngine(jsonschema_rs.RegexOptions(size_limit=_MAX_SMALL_PATTERN_SIZE), 5, 0, 1),
+    _PatternEngine(jsonschema_rs.RegexOptions(size_limit=_MAX_PATTERN_SIZE), 25, 0, 16),
     # with both, but each step may scan the rest of the value
     _PatternEngine(
         jsonschema_rs.FancyRegexOptions(size_limit=_MAX_PATTERN_SIZE // 2, backtrack_limit=300),
         15,
-        6,
+        50_000,
+        1_500,
     ),
-    _PatternEngine(jsonschema_rs.RegexOptions(size_limit=_MAX_LARGE_PATTERN_SIZE), 200, 1),
+    _PatternEngine(
+        jsonschema_rs.RegexOptions(size_limit=_MAX_LARGE_PATTERN_SIZE), 200, 50_000, 256
+    ),
 )
 _DEFAULT_ENGINE_COST = 200  # of a pattern, with the default options of jsonschema-rs
 _TOO_LARGE, _BAD = len(_ENGINES), len(_ENGINES) + 1  # in place of the index of an engine
 
 
 class _ValueValidator(NamedTuple):
-    """A validator, what each byte of a value costs, and the number of patterns if that is not 0."""
+    """A validator, how often it checks a pattern, and what a check costs, also per byte."""
 
     validator: jsonschema_rs.Draft202012Validator
+    check_count: int = 0
+    check_cost: int = 0
     byte_cost: int = 0
-    pattern_count: int = 0
 
 
 class _PatternsTooExpensive(Exception):
@@ -114,8 +131,8 @@ class _PatternsTooExpensive(Exception):
 class _PatternBudget:
     """The remaining work on the patterns of one file.
 
-    `remaining` is for values, and only counts patterns that are large, or look around or back.
-    `compile_remaining` is for all patterns. `engines` has the engine of each pattern, by text.
+    `remaining` is for values, `compile_remaining` for patterns. `engines` has the engine of each
+    pattern, by text.
     """
 
     remaining: int = _MAX_PATTERN_WORK
@@ -124,7 +141,8 @@ class _PatternBudget:
 
     def allow(self, validator: _ValueValidator, values: bytes) -> bool:
         """Spend budget for these values, as JSON; return False if there is not enough left."""
-        self.remaining -= validator.pattern_count * (200 + validator.byte_cost * len(values))
+        cost = validator.check_cost + validator.byte_cost * len(values)
+        self.remaining -= validator.check_count * cost
         return self.remaining >= 0
 
     def find_engine(self, pattern: str) -> int:
@@ -154,10 +172,19 @@ class _PatternBudget:
 
         Raises _PatternsTooExpensive if there is not enough left.
         """
-        parsed_size = sum(map(len, patterns))
-        self.compile_remaining -= compile_cost * len(patterns) + parsed_size // _PARSED_SIZE
+        parse_costs = map(_cost_to_parse, patterns)
+        self.compile_remaining -= compile_cost * len(patterns) + sum(parse_costs)
         if self.compile_remaining < 0:
             raise _PatternsTooExpensive
+
+
+def _cost_to_parse(pattern: str) -> int:
+    """Return what an engine takes to parse a pattern, in about 0.1 ms."""
+    cost = len(pattern) // _PARSED_SIZE
+    cost += len(_TRANSLATED_CLASS.findall(pattern)) * len(pattern) // _TRANSLATED_SIZE
+    if _IGNORES_CASE.search(pattern):
+        cost += len(_POSSIBLY_LARGE_CLASS.findall(pattern)) * _LARGE_CLASS_COST
+    return cost
 
 
 def _check_description(
@@ -199,8 +226,7 @@ def _check_groups(
             "write the patterns with smaller repeats and without `(?...)` and references, or"
             " shorten the examples of this file"
         )
-        subject = "patterns that are large, or look around or back"
-        yield _too_many_finding(path, pointer, subject, help)
+        yield _too_many_finding(path, pointer, "all patterns of this file", help)
         return
     for validator, group in checks:
         for step, value in group.values:
@@ -282,8 +308,8 @@ def _too_expensive_finding(path: str, pointer: Pointer, description: Mapping[str
         rule="wrong-value",
         message="too many or too large patterns in this file to check values against all of them",
         help=(
-            "write patterns with smaller repeats, or give fewer objects with patterns an example"
-            " or a default"
+            "write patterns with smaller repeats, fewer classes such as `\\s` and no flag `i`, or"
+            " give fewer objects with patterns an example or a default"
         ),
     )
 
@@ -306,18 +332,22 @@ def _make_validators(
     Raises _PatternsTooExpensive, and ValidationError if no engine takes all patterns together.
     """
     nodes = parameters.walk_descriptions({"": constraint}, ()) if groups else ()
-    patterns = [node["pattern"] for _, node in nodes if "pattern" in node]
+    with_pattern = [(pointer, node["pattern"]) for pointer, node in nodes if "pattern" in node]
+    patterns = [pattern for _, pattern in with_pattern]
     if not patterns:
         return [_ValueValidator(_load_validator(group.schema)) for group in groups]
     engine = _ENGINES[min(max(map(budget.find_engine, patterns)), len(_ENGINES) - 1)]
+    # each `anyOf` around a pattern may check it once more, to find what to report
+    check_count = sum(1 + pointer.count("anyOf") for pointer, _ in with_pattern)
     validators = []
     for group in groups:
         budget.charge(patterns, engine.compile_cost)
         validators.append(
             _ValueValidator(
                 _compile(orjson.loads(group.schema), engine.options),
+                check_count,
+                engine.check_cost,
                 engine.byte_cost,
-                len(patterns) if engine.byte_cost else 0,
             )
         )
     return validators

@@ -361,6 +361,41 @@ def test_cost_of_compiling_patterns_is_limited() -> None:
 
 
 @pytest.mark.parametrize(
+    "pattern",
+    [
+        r"(?i)x@[\W&&a]{0}" + r"[\W&&a]{0}" * 95,
+        r"(?x)( # a comment" + "\n?i)@" + r"\pL{0}" * 150,
+        "@" + r"\s{0}" * 180,
+    ],
+    ids=["sets", "verbose", "translated"],
+)
+def test_cost_of_classes_is_limited(pattern: str) -> None:
+    """Each is translated in a copy of the pattern; without case, it is compared with all letters.
+
+    A few such patterns are no problem.
+    """
+    for count in (1, 20):
+        inputs = {
+            f"p{number}": {"type": "string", "pattern": pattern.replace("@", str(number))}
+            for number in range(count)
+        }
+        rules = of("tool", {**NEEDED, "input_parameters": inputs})[1]
+        assert set(rules) == ({"wrong-value"} if count > 1 else set())
+
+
+@pytest.mark.parametrize("repeats", [200, 3000])
+def test_states_of_patterns_count_for_each_character(repeats: int) -> None:
+    """A character may take a step per state of each pattern, also of one that is not large."""
+    for size in (10, 40_000):
+        patterns = [f"[01]*1[01]{{{repeats + number}}}x" for number in range(30)]
+        branches = [{"type": "string", "pattern": pattern} for pattern in patterns]
+        description = {"description": "A text.", "examples": ["01" * size]}
+        inputs = {"a": {**description, "anyOf": [*branches, {"type": "string"}]}}
+        rules = of("tool", {**NEEDED, "input_parameters": inputs})[1]
+        assert rules == (["wrong-value"] if size > 10 else [])
+
+
+@pytest.mark.parametrize(
     ("value", "rule", "around"),
     [
         ({f"k{number}": 1 for number in range(5000)}, "unknown-key", "k{}"),
