@@ -12,6 +12,7 @@ ABSENT: Any = object()  # the value of a keyword that is not set
 _MAX_VALUE_LENGTH = 120  # characters of a value that are shown
 _CONTEXT_LENGTH = 20  # characters before the part of a long value that differs
 _MAX_VALUES = 10  # values that are shown
+_MAX_LOCATION_LENGTH = 200  # characters of a place
 
 
 class Change(NamedTuple):
@@ -20,7 +21,8 @@ class Change(NamedTuple):
     Values and names from the catalog are in backquotes, except numbers. A backquote in a value is
     written as `\\u0060`, so that backquotes always pair. Places are the names of the tool's fields,
     or `input a.b`, with `[]` for the items of a list, `.*` for additional properties and
-    `.anyOf[0]` for a branch. A name that would be ambiguous is quoted as JSON.
+    `.anyOf[0]` for a branch. A name that would be ambiguous is quoted as JSON. In the middle of a
+    place of more than 200 characters, `…` replaces what is left out.
     """
 
     kind: Kind
@@ -119,6 +121,17 @@ def format_name(name: str) -> str:
         return name
     is_plain = bool(name) and name.isprintable() and not any(char in ' ."[]*`' for char in name)
     return name if is_plain else orjson.dumps(name).decode().replace("`", "\\u0060")
+
+
+def shorten_location(location: str) -> str:
+    """Return a place, or the beginning and the end of a long one.
+
+    The places of thousands of changes within objects with long names would take gigabytes.
+    """
+    if len(location) <= _MAX_LOCATION_LENGTH:
+        return location
+    end_length = _MAX_LOCATION_LENGTH // 2
+    return f"{location[: end_length - 1]}…{location[-end_length:]}"
 
 
 def are_equal(old: Any, new: Any) -> bool:

@@ -25,6 +25,7 @@ from toolcatalog.diff.change import (
     format_value,
     quote_value,
     quote_values,
+    shorten_location,
     to_canonical,
 )
 from toolcatalog.parameters import BRANCHES, LOWER_BOUNDS, NESTING, UPPER_BOUNDS, type_of
@@ -100,7 +101,7 @@ def compare_parameters(
     because the author chose it and it is served.
     """
     for name in sorted(old.keys() | new.keys()):
-        location = prefix + format_name(name)
+        location = shorten_location(prefix + format_name(name))
         if name not in new:
             yield Change("breaking", location, "was removed")
         elif name not in old:
@@ -380,7 +381,10 @@ def _compare_items(difference: _Difference) -> Iterator[Change]:
         yield difference.widening("items may be anything now")
     else:
         yield from _compare_descriptions(
-            f"{difference.location}[]", difference.old, difference.new, difference.direction
+            shorten_location(f"{difference.location}[]"),
+            difference.old,
+            difference.new,
+            difference.direction,
         )
 
 
@@ -397,7 +401,10 @@ def _compare_additional_properties(difference: _Difference) -> Iterator[Change]:
     """
     if isinstance(difference.old, Mapping) and isinstance(difference.new, Mapping):
         yield from _compare_descriptions(
-            f"{difference.location}.*", difference.old, difference.new, difference.direction
+            shorten_location(f"{difference.location}.*"),
+            difference.old,
+            difference.new,
+            difference.direction,
         )
     elif difference.new is False:
         yield Change("breaking", difference.location, "may no longer have other properties")
@@ -415,7 +422,7 @@ def _compare_branches(difference: _Difference) -> Iterator[Change]:
     for old, new in pairs:
         if not are_identical(difference.old[old], difference.new[new]):
             yield from _compare_descriptions(
-                f"{difference.location}.{difference.key}[{new}]",
+                _branch_location(difference, new),
                 difference.old[old],
                 difference.new[new],
                 difference.direction,
@@ -423,18 +430,22 @@ def _compare_branches(difference: _Difference) -> Iterator[Change]:
     for index in sorted({*range(len(difference.old))} - {old for old, _ in pairs}):
         yield Change(
             difference.direction.narrower,
-            f"{difference.location}.{difference.key}[{index}]",
+            _branch_location(difference, index),
             f"was removed: {_type_names(difference.old[index])}",
         )
     for index in sorted({*range(len(difference.new))} - {new for _, new in pairs}):
         yield Change(
             difference.direction.wider,
-            f"{difference.location}.{difference.key}[{index}]",
+            _branch_location(difference, index),
             f"is new: {_type_names(difference.new[index])}",
         )
     order = [new for _, new in sorted(pairs)]
     if order != sorted(order):
         yield difference.text_change(f"{difference.key} is in another order")
+
+
+def _branch_location(difference: _Difference, index: int) -> str:
+    return shorten_location(f"{difference.location}.{difference.key}[{index}]")
 
 
 def _pair_branches(old: Sequence[Description], new: Sequence[Description]) -> list[tuple[int, int]]:

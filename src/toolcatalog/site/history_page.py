@@ -12,7 +12,7 @@ import orjson
 from markupsafe import Markup
 
 from toolcatalog.diff import tool_changes
-from toolcatalog.diff.change import KINDS, Change, Kind, format_name
+from toolcatalog.diff.change import KINDS, Change, Kind, format_name, shorten_location
 from toolcatalog.exports import definitions
 from toolcatalog.parameters import NESTING, children
 from toolcatalog.site import text_diff
@@ -152,14 +152,15 @@ def _changed_texts(tool: Tool, other: Tool) -> dict[str, str]:
     ):
         for name, parameter in parameters.items():
             if parameter != others.get(name):
-                _add_texts(texts, prefix + format_name(name), parameter)
+                _add_texts(texts, shorten_location(prefix + format_name(name)), parameter)
     return texts
 
 
 def _add_texts(texts: dict[str, str], place: str, parameter: Mapping[str, Any]) -> None:
-    texts[place] = parameter["description"]
+    # of places that look alike once they are shortened, no text is shown
+    texts[place] = "" if place in texts else parameter["description"]
     for steps, name, inner in children(parameter):
-        _add_texts(texts, place + _format_step(steps, name), inner)
+        _add_texts(texts, shorten_location(place + _format_step(steps, name)), inner)
 
 
 def _format_step(steps: Sequence[Any], name: str) -> str:

@@ -3,6 +3,7 @@
 import copy
 import json
 import random
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from itertools import pairwise
@@ -751,3 +752,25 @@ def test_shipped_versions_have_changes_of_every_kind() -> None:
             results += there
     assert {change.kind for change in results} == {*KINDS}
     assert [change for change in results if "not understood" in change.text] == []
+
+
+def test_places_have_a_largest_length() -> None:
+    """Of thousands of changes within objects with long names; both ends are kept."""
+    leaves: dict[str, Any] = {f"leaf{number}": STRING for number in range(20)}
+    for number in range(12):
+        wrapped: dict[str, Any] = {"type": "object", "properties": leaves}
+        leaves = {
+            f"{number}" + "`" * 190: wrapped,
+            "list": {"type": "array", "items": wrapped},
+            "branches": {"anyOf": [wrapped]},
+            "others": {"type": "object", "additionalProperties": wrapped},
+        } if number == 11 else {f"{number}" + "`" * 190: wrapped}  # fmt: skip
+    emptied = copy.deepcopy(leaves)
+    for _, description in [*walk_descriptions(emptied, ())]:
+        if "leaf0" in description.get("properties", ()):
+            description["properties"] = {}  # type: ignore[index]
+    changes = of_inputs(leaves, emptied)
+    assert len(changes) == 80
+    assert max(len(place) for _, place, _ in changes) <= 200
+    assert all(re.search(r"\.leaf\d+$", place) for _, place, _ in changes)
+    assert all("…" in place for _, place, _ in changes)

@@ -65,3 +65,29 @@ def test_the_size_of_a_page_is_bounded() -> None:
     assert f"<code>{command}</code> shows them." in last.changes
     assert last.counts == pairs[0].counts
     assert last.schema == ""
+
+
+def test_text_of_a_long_place_is_never_another_one() -> None:
+    """Of two descriptions whose places look alike when they are shortened, none is shown."""
+    for names in (("a", "b"), ("a",)):
+        old, new = (
+            {
+                "to": {
+                    **ADDRESS,
+                    "properties": {
+                        "x" * 150: {
+                            **ADDRESS,
+                            "properties": {
+                                name + "y" * 190: {**TEXT, "description": f"{word} {name}."}
+                                for name in names
+                            },
+                        }
+                    },
+                }
+            }
+            for word in ("Old", "New")
+        )
+        versions = [version(1, input_parameters=old), version(2, input_parameters=new)]
+        changes = str(history_page.compare_versions(versions)[0].changes)
+        assert changes.count("description was reworded") == len(names)
+        assert changes.count('<p class="diff">') == (1 if names == ("a",) else 0)
