@@ -39,7 +39,7 @@ def find_nearest(name: str, candidates: Iterable[str], limit: int = 1) -> list[s
     """Return the candidates most similar to `name`, best first; empty if none is near.
 
     Case is ignored. The similarity is that of Indel: the share of letters that stay if one name is
-    edited into the other by insertions and deletions. At 20,000 candidates it takes a millisecond.
+    edited into the other by insertions and deletions. At 20,000 candidates it takes 8 milliseconds.
     """
     # only mistakes need it, and the import would slow down the start of each command
     from rapidfuzz import fuzz, process  # noqa: PLC0415

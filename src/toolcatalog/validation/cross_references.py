@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from operator import attrgetter
 
@@ -43,6 +44,7 @@ _MAX_TOOLKIT_VERSIONS = 15_000  # different versions of the tools of a toolkit
 _MAX_SESSIONS_SIZE, _MAX_SESSION_SIZE = 512 << 20, 64 << 20
 _MAX_LINKS_SIZE = 2_000  # characters of all links at the end of each page
 _MAX_LISTED_NAMES = 10  # names that a message lists
+_MAX_LOOKUPS = 100  # unknown names, for each rule, of which the nearest known one is looked up
 
 Rule = Callable[[Catalog], Iterator[Finding]]
 
@@ -73,7 +75,20 @@ def check_all(
     return [*findings, *(finding for finding in totals if finding.path not in reported_paths)]
 
 
+@dataclass(slots=True)
+class _NearestNames:
+    """The lookups of nearest names that remain for a rule: each takes up to milliseconds."""
+
+    remaining: int = _MAX_LOOKUPS
+
+    def suggest(self, name: str, candidates: Collection[str]) -> str:
+        """Return "did you mean `NAME`?"; empty if no name is near or too many were looked up."""
+        self.remaining -= 1
+        return names.suggest(name, candidates) if self.remaining >= 0 else ""
+
+
 def _unknown_reference(
+    nearest: _NearestNames,
     path: str,
     pointer: Pointer,
     kind: str,
@@ -82,10 +97,6 @@ def _unknown_reference(
     at_key: bool = False,
     context: str = "",
 ) -> Finding:
-    nearest = names.find_nearest(name, candidates)
-    help = (
-        f"did you mean `{nearest[0]}`?" if nearest else f"add the {kind}, or name an existing one"
-    )
     return Finding(
         path=path,
         pointer=pointer,
@@ -93,7 +104,7 @@ def _unknown_reference(
         rule="reference",
         message=f"there is no {kind} `{name}`{context}",
         expected=_describe_candidates(candidates),
-        help=help,
+        help=nearest.suggest(name, candidates) or f"add the {kind}, or name an existing one",
     )
 
 
@@ -308,12 +319,18 @@ def check_replacements(catalog: Catalog) -> Iterator[Finding]:
         (tool.path, tool.slug, tool.template.get("deprecation", {}).get("replaced_by", ""))
         for tool in catalog.meta_tools
     ]
-    yield from _check_replacements("tool", tools, {tool.slug for tool in catalog.tools})
-    yield from _check_replacements("meta tool", metas, {tool.slug for tool in catalog.meta_tools})
+    nearest = _NearestNames()
+    yield from _check_replacements(nearest, "tool", tools, {tool.slug for tool in catalog.tools})
+    yield from _check_replacements(
+        nearest, "meta tool", metas, {tool.slug for tool in catalog.meta_tools}
+    )
 
 
 def _check_replacements(
-    noun: str, deprecated: Iterable[tuple[str, str, str]], slugs: Collection[str]
+    nearest: _NearestNames,
+    noun: str,
+    deprecated: Iterable[tuple[str, str, str]],
+    slugs: Collection[str],
 ) -> Iterator[Finding]:
     pointer = ("deprecation", "replaced_by")
     for path, slug, replacement in deprecated:
@@ -327,25 +344,30 @@ def _check_replacements(
                 help="name another tool, or remove the line",
             )
         elif replacement and replacement not in slugs:
-            yield _unknown_reference(path, pointer, noun, replacement, slugs)
+            yield _unknown_reference(nearest, path, pointer, noun, replacement, slugs)
 
 
 def check_auth_config_references(catalog: Catalog) -> Iterator[Finding]:
     """An auth config names an existing toolkit and tools of it."""
-    tools = _tools_by_toolkit(catalog)
+    tools, nearest = _tools_by_toolkit(catalog), _NearestNames()
     for config in catalog.auth_configs:
         if config.toolkit in catalog.toolkits:
-            yield from _limit_findings(_check_auth_config_tools(config, tools[config.toolkit]))
+            yield from _limit_findings(
+                _check_auth_config_tools(nearest, config, tools[config.toolkit])
+            )
         else:
             yield _unknown_reference(
-                config.path, ("toolkit",), "toolkit", config.toolkit, catalog.toolkits
+                nearest, config.path, ("toolkit",), "toolkit", config.toolkit, catalog.toolkits
             )
 
 
-def _check_auth_config_tools(config: AuthConfig, tools: Collection[str]) -> Iterator[Finding]:
+def _check_auth_config_tools(
+    nearest: _NearestNames, config: AuthConfig, tools: Collection[str]
+) -> Iterator[Finding]:
     for index, slug in enumerate(config.tools or ()):
         if slug not in tools:
             yield _unknown_reference(
+                nearest,
                 config.path,
                 ("tools", index),
                 "tool",
@@ -358,38 +380,38 @@ def _check_auth_config_tools(config: AuthConfig, tools: Collection[str]) -> Iter
 def check_session_references(catalog: Catalog) -> Iterator[Finding]:
     """A session names existing toolkits, tools, versions, auth configs and meta tools."""
     tools, versions = _tools_by_toolkit(catalog), _versions_by_toolkit(catalog)
+    nearest = _NearestNames()
     for session in catalog.sessions:
         parts = (
-            _check_session_toolkits(catalog, session),
-            _check_session_tools(session, tools),
+            _check_session_toolkits(nearest, catalog, session),
+            _check_session_tools(nearest, session, tools),
             _check_session_versions(session, versions),
-            _check_session_auth_configs(catalog, session),
-            _check_session_meta_tools(catalog, session),
+            _check_session_auth_configs(nearest, catalog, session),
+            _check_session_meta_tools(nearest, catalog, session),
         )
         yield from _limit_findings(chain(*parts))
 
 
 def _limit_findings(findings: Iterator[Finding]) -> Iterator[Finding]:
-    """Yield at most MAX_FINDINGS_PER_FILE + 1 findings.
-
-    Finding the nearest name for each of many unknown names takes long.
-    """
+    """Yield at most MAX_FINDINGS_PER_FILE + 1 findings."""
     return islice(findings, MAX_FINDINGS_PER_FILE + 1)
 
 
-def _check_session_toolkits(catalog: Catalog, session: Session) -> Iterator[Finding]:
+def _check_session_toolkits(
+    nearest: _NearestNames, catalog: Catalog, session: Session
+) -> Iterator[Finding]:
     toolkits = catalog.toolkits
     for key, slugs in _selected_names(session.toolkits):
         for index, slug in enumerate(slugs):
             if slug not in toolkits:
                 pointer = ("toolkits", key, index)
-                yield _unknown_reference(session.path, pointer, "toolkit", slug, toolkits)
+                yield _unknown_reference(nearest, session.path, pointer, "toolkit", slug, toolkits)
     fields = ("tools", "auth_configs", "toolkit_versions")
     for field in fields:
         for slug in getattr(session, field):
             if slug not in toolkits:
                 yield _unknown_reference(
-                    session.path, (field, slug), "toolkit", slug, toolkits, at_key=True
+                    nearest, session.path, (field, slug), "toolkit", slug, toolkits, at_key=True
                 )
 
 
@@ -398,7 +420,9 @@ def _selected_names(selection: Selection) -> Iterator[tuple[str, Sequence[str]]]
     yield "disable", selection.disable
 
 
-def _check_session_tools(session: Session, tools: Mapping[str, set[str]]) -> Iterator[Finding]:
+def _check_session_tools(
+    nearest: _NearestNames, session: Session, tools: Mapping[str, set[str]]
+) -> Iterator[Finding]:
     for toolkit, selection in session.tools.items():
         context = f" in toolkit `{toolkit}`"
         for key, slugs in _selected_names(selection.tools) if toolkit in tools else ():
@@ -406,7 +430,13 @@ def _check_session_tools(session: Session, tools: Mapping[str, set[str]]) -> Ite
                 if slug not in tools[toolkit]:
                     pointer = ("tools", toolkit, key, index)
                     yield _unknown_reference(
-                        session.path, pointer, "tool", slug, tools[toolkit], context=context
+                        nearest,
+                        session.path,
+                        pointer,
+                        "tool",
+                        slug,
+                        tools[toolkit],
+                        context=context,
                     )
 
 
@@ -426,14 +456,16 @@ def _check_session_versions(
             )
 
 
-def _check_session_auth_configs(catalog: Catalog, session: Session) -> Iterator[Finding]:
+def _check_session_auth_configs(
+    nearest: _NearestNames, catalog: Catalog, session: Session
+) -> Iterator[Finding]:
     if not session.auth_configs:
         return
     configs = {config.id: config for config in catalog.auth_configs}
     for toolkit, name in session.auth_configs.items():
         pointer = ("auth_configs", toolkit)
         if name not in configs:
-            yield _unknown_reference(session.path, pointer, "auth config", name, configs)
+            yield _unknown_reference(nearest, session.path, pointer, "auth config", name, configs)
             continue
         other = configs[name].toolkit
         if toolkit in catalog.toolkits and other not in (toolkit, UNKNOWN_TOOLKIT):
@@ -446,11 +478,15 @@ def _check_session_auth_configs(catalog: Catalog, session: Session) -> Iterator[
             )
 
 
-def _check_session_meta_tools(catalog: Catalog, session: Session) -> Iterator[Finding]:
+def _check_session_meta_tools(
+    nearest: _NearestNames, catalog: Catalog, session: Session
+) -> Iterator[Finding]:
     slugs = {tool.slug for tool in catalog.meta_tools}
     for index, slug in enumerate(session.meta_tools or ()):
         if slug not in slugs:
-            yield _unknown_reference(session.path, ("meta_tools", index), "meta tool", slug, slugs)
+            yield _unknown_reference(
+                nearest, session.path, ("meta_tools", index), "meta tool", slug, slugs
+            )
 
 
 def check_version_counts(catalog: Catalog) -> Iterator[Finding]:

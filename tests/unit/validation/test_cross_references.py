@@ -353,3 +353,23 @@ def test_suggestions_are_limited() -> None:
         make_catalog(make_tool("MAIL_SEND"), sessions=(make_session(meta_tools=unknown),)), set()
     )
     assert len(result) == MAX_FINDINGS_PER_FILE + 1
+
+
+def test_nearest_names_are_looked_up_for_100_findings_of_a_rule() -> None:
+    """Not for 100 of each file: looking up one of thousands of names takes milliseconds."""
+    unknown = tuple(f"MAIL_SENT{number}" for number in range(60))
+    configs = [
+        AuthConfig(path=f"{number}", id=f"ac_{number}", toolkit="mail", tools=unknown)
+        for number in range(3)
+    ]
+    session = make_session(toolkits=Selection(enable=("mial",)))
+    findings = check_all(
+        make_catalog(make_tool("MAIL_SEND"), auth_configs=configs, sessions=(session,)), set()
+    )
+    helps = [finding.help for finding in findings if finding.path != session.path]
+    assert (
+        helps
+        == ["did you mean `MAIL_SEND`?"] * 100 + ["add the tool, or name an existing one"] * 80
+    )
+    others = [finding.help for finding in findings if finding.path == session.path]
+    assert "did you mean `mail`?" in others
