@@ -23,7 +23,7 @@ from toolcatalog.catalog import yaml_reader
 
 PREFIX = b"# toolcatalog:"
 _COMMENT = re.compile(r"(?:^|(?<=[ \t]))# toolcatalog:(?=(?P<text>.*))")
-_ANY = re.compile(r"(?:^|(?<=\s))#.*")
+_ANY = re.compile(r"#.*")  # a comment may follow a quote or a bracket without a space
 _SCHEMA = re.compile(r"#\s*(?:yaml-language-server:\s*\$schema\s*=|\$schema\s*:)\s*(\S*)")
 _HEAD_SIZE = 2000  # bytes at the start of a file that are searched for schema comments
 _IGNORE = re.compile(r"ignore\[(?P<rules>[^\]]*)\]\s*(?P<reason>.*)")

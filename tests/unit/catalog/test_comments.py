@@ -2,7 +2,13 @@
 
 import pytest
 
-from toolcatalog.catalog.comments import Suppression, find_suppressions, suppressed_lines
+from toolcatalog.catalog import yaml_reader
+from toolcatalog.catalog.comments import (
+    Suppression,
+    find_hidden,
+    find_suppressions,
+    suppressed_lines,
+)
 
 CASES = {
     "at the end of its line": (
@@ -78,3 +84,27 @@ def test_invalid_comments_are_kept(text: str) -> None:
 def test_suppression_needs_a_reason() -> None:
     comments = [Suppression(1, 1, 2, ("a", "b"), "why"), Suppression(3, 1, 4, ("c",), "")]
     assert suppressed_lines(comments) == {("a", 2), ("b", 2)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# @\na: 1\n",
+        "a: 1 # @\n",
+        'a: "x"#@\n',
+        "a: 'x'#@\n",
+        "a: [x]#@\n",
+        "a: {b: x}#@\n",
+        'a: ["x",#@\n "y"]\n',
+        "a: [#@\n x]\n",
+        "a: {#@\n b: x}\n",
+        "a: >-#@\n  x\n",
+        "a: |2#@\n  x\n",
+        "a: 1\n...\n#@\n",
+    ],
+)
+def test_hidden_characters_of_comments_are_found(text: str) -> None:
+    """Also where no space comes before the comment."""
+    data = text.replace("@", "a\u200b").encode()
+    assert "\u200b" not in str(yaml_reader.parse_fast(data))
+    assert [characters for _, characters in find_hidden(data)] == ["\u200b"]
