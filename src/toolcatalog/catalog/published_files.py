@@ -1,12 +1,16 @@
 """Published files: logos and fonts in a catalog, which the site publishes as they are.
 
 A logo is `logo.svg` or `logo.png` next to `toolkit.yaml`, or `logo.svg` next to `catalog.yaml`. An
-SVG must contain nothing that a browser runs or loads: only elements that draw are allowed.
+SVG must contain nothing that a browser runs or loads: only elements that draw are allowed. Pages
+show many logos, so what a browser has to draw is limited too.
 """
 
+import math
 import re
+import struct
 import xml.etree.ElementTree as ET
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 LOGO_NAMES = ("logo.svg", "logo.png")  # in order of preference
@@ -14,11 +18,15 @@ CATALOG_LOGO = "logo.svg"
 FONTS = ("fonts/text.woff2", "fonts/code.woff2")
 _WOFF2_SIGNATURE = b"wOF2"
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_MAX_PIXELS = 2048  # of the width and of the height of a PNG
+# characters of all elements that a browser draws; each reference adds those of its target
+_MAX_DRAWN_SIZE = 256 << 10
+_REFERENCE_SIZE = 1 << 10  # characters that a reference counts for in itself
+_MAX_REFERENCES, _MAX_REFERENCE_DEPTH = _MAX_DRAWN_SIZE // _REFERENCE_SIZE, 8
 _SVG_NAMESPACE = "{http://www.w3.org/2000/svg}"
 _DRAWING = """
     svg g defs symbol use title desc path rect circle ellipse line polyline polygon text tspan
-    linearGradient radialGradient stop pattern clipPath mask marker style
-    image
+    linearGradient radialGradient stop clipPath mask style
 """
 _DRAWING_ELEMENTS = frozenset(_DRAWING.split())
 _ALLOWED = """
@@ -26,17 +34,13 @@ _ALLOWED = """
     translatey scale scalex scaley rotate skewx skewy
 """
 _ALLOWED_FUNCTIONS = frozenset(_ALLOWED.split())
-_RASTER_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,")
-# references of a logo, and how many lead from one to the next: a browser draws what they multiply
-_MAX_REFERENCES, _MAX_REFERENCE_DEPTH = 200, 2
-_TOO_MANY_REFERENCES = f"more than {_MAX_REFERENCES} references are not allowed in a logo"
 _GRADIENTS = ("linearGradient", "radialGradient")
-_NOT_INHERITED = ("clip-path", "mask")  # attributes that do not apply to each element within
 _STRING_START = re.compile(r"/\*|[\"']")  # of a comment or a string in CSS
 _CLASS_SELECTOR = re.compile(r"\.([\w-]+)")
 # a browser also takes other spellings of an id, such as `%70`; these are not allowed
 _URL = re.compile(r"\burl\(", re.IGNORECASE)
 _REFERENCE = re.compile(r"\burl\(\s*([\"']?)#(?P<id>[\w.-]+)\1\s*\)", re.IGNORECASE)
+_DASHES = re.compile("stroke-dasharray", re.IGNORECASE)
 _LINK = re.compile(r"#(?P<id>[\w.-]+)")
 # only from the start of a name on, or long names would take quadratic time
 _FUNCTION = re.compile(r"(?<![\w-])([\w-]*)\(")
@@ -51,11 +55,19 @@ def find_font_fault(data: bytes) -> str:
 def find_logo_fault(path: str, data: bytes) -> str:
     """Return why a file cannot be a logo, or an empty string if it can."""
     if path.endswith(".png"):
-        return "" if data.startswith(_PNG_SIGNATURE) else "this is not a PNG image"
+        return _find_png_fault(data)
     try:
         return _find_svg_fault(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         return "this is not an SVG image in UTF-8"
+
+
+def _find_png_fault(data: bytes) -> str:
+    if not data.startswith(_PNG_SIGNATURE) or data[12:16] != b"IHDR" or len(data) < 24:
+        return "this is not a PNG image"
+    if max(struct.unpack(">II", data[16:24])) > _MAX_PIXELS:
+        return f"a PNG of more than {_MAX_PIXELS:,} pixels in a row or column is not allowed"
+    return ""
 
 
 def _find_svg_fault(text: str) -> str:
@@ -71,125 +83,125 @@ def _find_svg_fault(text: str) -> str:
         return "this is not well-formed XML"
     if root.tag != f"{_SVG_NAMESPACE}svg":
         return "the root element is not `svg`"
-    return next(_active_content(root), "") or _find_expansion_fault(root)
+    return next(_list_faults(root), "") or _find_expansion_fault(root)
 
 
 def _find_expansion_fault(root: ET.Element) -> str:
     """Return why a browser would have to draw very much, or an empty string.
 
-    A `use` draws another element, which can contain ten more of them, and so on. So does a pattern
-    that elements are filled with; gradients only color them.
+    A `use` draws another element, which can contain ten more of them, and so on. So do masks
+    and clip paths.
     """
-    drawable = _find_drawable_ids(root)
-    rules = [*_list_style_rules(root, drawable)]
-    if len(rules) > _MAX_REFERENCES:
-        return _TOO_MANY_REFERENCES
-    listed = {element: _list_references(element, rules, drawable) for element in root.iter()}
-    targets = {target for ids in listed.values() for target in (*ids.drawn, *ids.paints)}
-    following: dict[str, set[str]] = {target: set() for target in targets}
-    count = 0
-    remaining = [(root, _References((), ()))]  # the ids around an element, and its inherited paints
-    while remaining:
-        element, (outer_ids, outer_paints) = remaining.pop()
-        drawn, own_paints = listed[element]
-        paints = (*dict.fromkeys((*outer_paints, *own_paints)),)
-        if paints and _local_name(element) == "use":
-            return "a `use` that is filled with a pattern is not allowed in a logo"
-        count += len(drawn) + len(paints)
-        if count > _MAX_REFERENCES:
-            return _TOO_MANY_REFERENCES
-        name = element.get("id", "")
-        ids = (*outer_ids, name) if name in targets and name not in outer_ids else outer_ids
-        for outer in ids:
-            following[outer].update(drawn, paints)
-        remaining += [(child, _References(ids, paints)) for child in element]
-    reached = targets
-    for _ in range(_MAX_REFERENCE_DEPTH):
-        reached = {target for name in reached for target in following[name]}
-    most = _MAX_REFERENCE_DEPTH
-    return f"references over more than {most} elements are not allowed in a logo" if reached else ""
+    references = _list_all_references(root)
+    if references is not None and _Drawing(references).measure(root) <= _MAX_DRAWN_SIZE:
+        return ""
+    most = f"{_MAX_DRAWN_SIZE:,} characters"
+    return f"a logo that draws more than {most}, again for each reference, is not allowed"
 
 
-class _References(NamedTuple):
-    """The ids that an element draws, and those that it and all elements in it draw."""
+class _Drawing:
+    """The elements of an SVG with the elements that they refer to, and their sizes."""
 
-    drawn: Sequence[str]
-    paints: Sequence[str]
+    def __init__(self, targets: Mapping[ET.Element, Sequence[ET.Element]]) -> None:
+        self._targets = targets
+        self._sizes: dict[ET.Element, float] = {}
+
+    def measure(self, root: ET.Element, depth: int = 0) -> float:
+        """Return the characters that a browser draws; infinite if the element refers to itself."""
+        if root not in self._sizes:
+            self._sizes[root] = math.inf
+            if depth <= _MAX_REFERENCE_DEPTH:
+                self._sizes[root] = self._add_sizes(root, depth)
+        return self._sizes[root]
+
+    def _add_sizes(self, root: ET.Element, depth: int) -> float:
+        size = 0.0
+        for element in root.iter():
+            size += _measure_alone(element)
+            for target in self._targets.get(element, ()):
+                size += _REFERENCE_SIZE + self.measure(target, depth + 1)
+            if size > _MAX_DRAWN_SIZE:
+                return math.inf
+        return size
+
+
+def _measure_alone(element: ET.Element) -> int:
+    """Return about how many characters an element has without the elements in it."""
+    texts = (*element.attrib, *element.attrib.values(), element.text or "", element.tail or "")
+    return len("</>") + len(_local_name(element)) + sum(map(len, texts))
+
+
+def _list_all_references(root: ET.Element) -> Mapping[ET.Element, Sequence[ET.Element]] | None:
+    """Return the elements that others refer to, or None if there are too many."""
+    targets: dict[str, ET.Element] = {}
+    for element in root.iter():
+        if _local_name(element) not in _GRADIENTS:  # which only color what refers to them
+            targets.setdefault(element.get("id", ""), element)
+    rules = [*islice(_list_style_rules(root, targets), _MAX_REFERENCES + 1)]
+    references, remaining = {}, _MAX_REFERENCES - len(rules)
+    for element in root.iter():
+        if ids := [id for id in _list_references(element, rules) if id in targets]:
+            references[element] = [targets[id] for id in ids]
+            remaining -= len(ids)
+        if remaining < 0:
+            return None
+    return references
 
 
 class _StyleRule(NamedTuple):
-    """A class, or an empty string for any other selector, and the references of its style."""
+    """A class, or an empty string for any other selector, and the ids in its style."""
 
     class_name: str
-    references: _References
+    ids: Sequence[str]
 
 
-def _list_style_rules(root: ET.Element, drawable: Collection[str]) -> Iterator[_StyleRule]:
-    """Yield the rules of all `style` elements that refer to something drawable.
+def _list_style_rules(root: ET.Element, targets: Collection[str]) -> Iterator[_StyleRule]:
+    """Yield the rules of all `style` elements that refer to one of the targets.
 
     Comments and strings may contain braces: with one, all rules count for all elements.
     """
-    for element in root.iter():
-        text = (element.text or "") if _local_name(element) == "style" else ""
+    for text in _list_styles(root):
         has_strings = _STRING_START.search(_REFERENCE.sub("", text))
         for rule in text.split("}"):
-            selectors, _, style = rule.rpartition("{")
-            references = _select(_list_style_references(style), drawable)
-            for selector in selectors.split(",") if any(references) else ():
+            ids = [match["id"] for match in _REFERENCE.finditer(rule) if match["id"] in targets]
+            for selector in rule.partition("{")[0].split(",") if ids else ():
                 match = None if has_strings else _CLASS_SELECTOR.fullmatch(selector.strip())
-                yield _StyleRule(match[1] if match else "", references)
+                yield _StyleRule(match[1] if match else "", ids)
 
 
-def _find_drawable_ids(root: ET.Element) -> set[str]:
-    """Return the ids of elements other than gradients, which only color what refers to them."""
-    return {
-        element.get("id", "") for element in root.iter() if _local_name(element) not in _GRADIENTS
-    }
+def _list_styles(root: ET.Element) -> Iterator[str]:
+    for element in root.iter():
+        if _local_name(element) == "style":
+            yield element.text or ""
 
 
-def _list_references(
-    element: ET.Element, rules: Iterable[_StyleRule], drawable: Collection[str]
-) -> _References:
-    """Return the references of an element to something drawable."""
-    drawn, paints, name = list[str](), list[str](), _local_name(element)
+def _list_references(element: ET.Element, rules: Collection[_StyleRule]) -> Iterator[str]:
+    """Yield the ids that an element and the rules for it refer to."""
+    name = _local_name(element)
     if name in (*_GRADIENTS, "stop", "style"):
-        return _References((), ())
+        return
     classes = element.get("class", "").split()
-    styles = [rule.references for rule in rules if rule.class_name in ("", *classes)]
     for key, value in element.attrib.items():
-        local_key = _split_name(key)[1]
-        if name == "use" and local_key == "href" and (link := _LINK.fullmatch(value)):
-            drawn.append(link["id"])
-        style = value if local_key == "style" else f"{local_key}:{value}"
-        styles.append(_list_style_references(style))
-    for references in styles:
-        drawn += references.drawn
-        paints += references.paints
-    return _select(_References(drawn, paints), drawable)
+        if name == "use" and _split_name(key)[1] == "href" and (link := _LINK.fullmatch(value)):
+            yield link["id"]
+        yield from (match["id"] for match in _REFERENCE.finditer(value))
+    for rule in rules:
+        if rule.class_name in ("", *classes):
+            yield from rule.ids
 
 
-def _list_style_references(style: str) -> _References:
-    """Return the references of CSS declarations."""
-    drawn, paints = list[str](), list[str]()
-    for declaration in style.split(";") if _URL.search(style) else ():
-        key = declaration.partition(":")[0]
-        is_inherited = key.strip().lower() not in _NOT_INHERITED
-        (paints if is_inherited else drawn).extend(
-            match["id"] for match in _REFERENCE.finditer(declaration)
-        )
-    return _References(drawn, paints)
-
-
-def _select(references: _References, drawable: Collection[str]) -> _References:
-    return _References(*([name for name in ids if name in drawable] for ids in references))
-
-
-def _active_content(root: ET.Element) -> Iterator[str]:
-    """Yield what a browser could run or load."""
+def _list_faults(root: ET.Element) -> Iterator[str]:
+    """Yield what a browser could run or load, or would take long to draw."""
+    if any(rule.count("{") > 1 for text in _list_styles(root) for rule in text.split("}")):
+        yield "a style rule within another one is not allowed in a logo"
     for element in root.iter():
         namespace, name = _split_name(str(element.tag))
         if namespace != _SVG_NAMESPACE or name not in _DRAWING_ELEMENTS:
             yield f"the element `{name[:40]}` is not allowed in a logo"
+        if _DASHES.search(
+            "\n".join((element.text or "", *element.attrib, *element.attrib.values()))
+        ):
+            yield "`stroke-dasharray` is not allowed in a logo"
         if name == "style" and (len(element) or not _is_harmless_style(element.text or "")):
             yield "a style that loads something is not allowed in a logo"
         for key, value in element.attrib.items():
@@ -199,7 +211,7 @@ def _active_content(root: ET.Element) -> Iterator[str]:
 
 def _is_harmless_attribute(name: str, value: str) -> bool:
     if name in ("href", "src"):
-        return bool(_LINK.fullmatch(value) or _RASTER_IMAGE.match(value))
+        return _LINK.fullmatch(value) is not None
     return name != "base" and not name.lower().startswith("on") and _is_harmless_style(value)
 
 

@@ -1,5 +1,7 @@
 """Logo files: which images the site may publish."""
 
+import struct
+
 import pytest
 
 from toolcatalog.catalog.published_files import find_logo_fault
@@ -19,7 +21,8 @@ SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/19
         '<linearGradient id="g"><stop class="a"/></linearGradient>'
         '<clipPath id="c"><path/></clipPath>'
         '<g class="b">' + '<path class="a"/>' * 500 + '</g><use href="#c" fill="url(#g)"/>',
-        '<image href="data:image/png;base64,AAAA"/>',
+        '<mask id="m"><path/></mask>' + '<path mask="url(#m)"/>' * 50,
+        f'<path id="p" d="{"M0 0" * 20_000}"/><use href="#p"/>',
     ],
 )
 def test_plain_svg_is_accepted(text: str) -> None:
@@ -37,6 +40,10 @@ def test_plain_svg_is_accepted(text: str) -> None:
         '<use href="javascript:alert(1)"/>',
         '<image href="data:image/svg+xml;base64,AAAA"/>',
         "<foreignObject/>",
+        '<image href="data:image/png;base64,AAAA"/>',
+        '<marker id="m"/>',
+        '<pattern id="p"/>',
+        '<filter id="f"/>',
         "<style>@import 'https://example.com/a.css';</style>",
         '<g style="fill: url(https://example.com/a.svg)"/>',
         "<style>.a { fill: u\\72l(https://example.com) }</style>",
@@ -67,53 +74,86 @@ def test_other_documents_are_refused(data: bytes, fault: str) -> None:
     assert fault in find_logo_fault("toolkits/mail/logo.svg", data)
 
 
-def make_patterns(rectangle: str, count: int = 10) -> str:
-    """Patterns of rectangles that are filled with the pattern before."""
+def make_masks(rectangle: str, count: int = 10) -> str:
+    """Masks of rectangles that are masked by the mask before."""
     return "".join(
-        f'<pattern id="p{level}">{rectangle.format(level - 1) * count}</pattern>'
-        for level in range(1, 9)
+        f'<mask id="m{level}">{rectangle.format(level - 1) * count}</mask>' for level in range(1, 9)
     )
 
 
-DEEP = "references over more than 2 elements"
-MANY = "more than 200 references"
+CLASS = "<style>.l0,.l1,.l2,.l3{mask:url(#m1)}</style>"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        make_masks('<rect mask="url(#m{})"/>'),
+        make_masks("""<rect style="mask: URL( '#m{}' )"/>"""),
+        make_masks('<g mask="url(#m{})"><rect/></g>'),
+        make_masks('<rect class="l{}"/>') + CLASS,
+        make_masks("<rect/>") + "<style>rect { mask: url(#m1) }</style>",
+        make_masks("<rect/>") + "<style>rect{/*}.x{*/mask:url(#m1)}</style>",
+        make_masks("<rect/>") + "<style>rect{mask:/*;*/url(#m1)}</style>",
+        make_masks("<rect/>") + "<style>rect{a:'}.x{';mask:url(#m1)}</style>",
+        make_masks("<rect/>") + """<style>rect{a:"}";mask:url(#m1);b:"{"}</style>""",
+        '<clipPath id="c"><path/></clipPath>' + '<rect clip-path="url(#c)"/>' * 300,
+        '<mask id="m"/><style>.a{mask:url(#m)}</style>' + '<rect class="a"/>' * 300,
+        f'<path id="p" d="{"M0 0" * 20_000}"/>' + '<use href="#p"/>' * 5,
+        f'<path d="{"M0 0" * 100_000}"/>',
+        '<g id="a"><use href="#a"/></g>',
+        '<mask id="m"/><g class="a"/><style>' + ".b{mask:url(#m)}" * 300 + "</style>",
+        "".join(f'<g id="a{n}"><use href="#a{n + 1}"/></g>' for n in range(2_000)),
+    ],
+)
+def test_references_that_multiply_are_refused(text: str) -> None:
+    """A browser would draw millions of shapes."""
+    fault = find_logo_fault("logo.svg", SVG.format(text).encode())
+    assert "262,144 characters" in fault
 
 
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        (make_patterns('<rect fill="url(#p{})"/>'), DEEP),
-        (make_patterns("""<rect style="fill: URL( '#p{}' )"/>"""), DEEP),
-        (make_patterns('<g fill="url(#p{})"><rect/></g>'), DEEP),
-        (
-            make_patterns('<rect class="l{}"/>') + "<style>.l0,.l1,.l2,.l3{fill:url(#p1)}</style>",
-            DEEP,
-        ),
-        (make_patterns("<rect/>") + "<style>rect { fill: url(#p1) }</style>", DEEP),
-        (f'<pattern id="p"/><g fill="url(#p)">{"<rect/>" * 300}</g>', MANY),
-        ('<pattern id="p"/><style>.a{fill:url(#p)}</style>' + '<rect class="a"/>' * 300, MANY),
-        (make_patterns("<rect/>") + "<style>rect{/*}.x{*/fill:url(#p1)}</style>", DEEP),
-        (make_patterns("<rect/>") + "<style>rect{fill:/*;*/url(#p1)}</style>", DEEP),
-        (make_patterns("<rect/>") + "<style>rect{a:'}.x{';fill:url(#p1)}</style>", DEEP),
-        ("<style>" + ".a{fill:url(#p)}" * 300 + '</style><pattern id="p"/>', MANY),
-        ('<pattern id="p"/><g id="g"/><use href="#g" fill="url(#p)"/>', "filled with a pattern"),
+        ("<style>.a{fill:red; .b{fill:red}}</style>", "a style rule within another one"),
+        ("<style>.a{mask:url(#m); .b{fill:red} }</style>", "a style rule within another one"),
+        ('<path stroke-dasharray="0.0004"/>', "`stroke-dasharray`"),
+        ('<path style="Stroke-Dasharray: 0.0004"/>', "`stroke-dasharray`"),
+        ("<style>path{stroke-dasharray:0.0004}</style>", "`stroke-dasharray`"),
     ],
 )
-def test_references_that_multiply_are_refused(text: str, fault: str) -> None:
-    """A browser would draw millions of shapes."""
+def test_styles_that_take_long_to_draw_are_refused(text: str, fault: str) -> None:
+    """Dashes, and rules that hide references."""
     assert fault in find_logo_fault("logo.svg", SVG.format(text).encode())
 
 
-def test_png_signature_is_checked() -> None:
-    assert find_logo_fault("toolkits/mail/logo.png", b"\x89PNG\r\n\x1a\n...") == ""
-    assert find_logo_fault("toolkits/mail/logo.png", SVG.encode()) == "this is not a PNG image"
+def make_png(width: int, height: int) -> bytes:
+    """The beginning of a PNG."""
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", width, height)
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        (make_png(2048, 2048), ""),
+        (make_png(2049, 1), "more than 2,048 pixels"),
+        (make_png(1, 16_000), "more than 2,048 pixels"),
+        (make_png(1, 1)[:-1], "this is not a PNG image"),
+        (b"\x89PNG\r\n\x1a\n", "this is not a PNG image"),
+        (SVG.encode(), "this is not a PNG image"),
+    ],
+)
+def test_size_of_a_png_is_limited(data: bytes, fault: str) -> None:
+    """A file of 30 KB could take a gigabyte in a browser."""
+    found = find_logo_fault("toolkits/mail/logo.png", data)
+    assert fault in found if fault else found == ""
 
 
 @pytest.mark.timeout(60)
 def test_long_svg_is_checked_in_linear_time() -> None:
     """A path of a million characters, and nested styles."""
     for text in (f'<path d="{"a" * 1_000_000}"/>', f"<style>{'a' * 1_000_000}</style>"):
-        assert find_logo_fault("toolkits/mail/logo.svg", SVG.format(text).encode()) == ""
+        fault = find_logo_fault("toolkits/mail/logo.svg", SVG.format(text).encode())
+        assert "262,144 characters" in fault
     nested = "<style>" * 500 + "a" * 500_000 + "</style>" * 500
     fault = find_logo_fault("toolkits/mail/logo.svg", SVG.format(nested).encode())
     assert fault == "a style that loads something is not allowed in a logo"
