@@ -200,19 +200,19 @@ def test_meta_tool_is_removed_after_its_sunset(
 # An announced end
 
 
-@pytest.mark.parametrize(
-    ("previous", "current", "passes"),
-    [
-        (None, "2026-02-02", True),
-        (None, TODAY, False),
-        (None, "2020-01-01", False),
-        ("", "2026-01-31", False),
-        ("2027-01-01", "2026-01-31", False),
-        ("2026-01-31", "2026-01-31", True),
-        ("2026-01-31", "2026-01-30", False),
-        ("2026-01-31", "", True),
-    ],
-)
+SUNSETS = [
+    (None, "2026-02-02", True),
+    (None, TODAY, False),
+    (None, "2020-01-01", False),
+    ("", "2026-01-31", False),
+    ("2027-01-01", "2026-01-31", False),
+    ("2026-01-31", "2026-01-31", True),
+    ("2026-01-31", "2026-01-30", False),
+    ("2026-01-31", "", True),
+]
+
+
+@pytest.mark.parametrize(("previous", "current", "passes"), SUNSETS)
 def test_sunset_in_the_past_is_an_error(
     catalog: Path, tmp_path: Path, previous: str | None, current: str, passes: bool
 ) -> None:
@@ -222,6 +222,22 @@ def test_sunset_in_the_past_is_an_error(
     write_tool(catalog, "A_DO", text=deprecated(current).replace("Old.", "Older."))
     expected = [] if passes else [("history-sunset-past", A_DO)]
     assert rules(catalog) == expected
+
+
+@pytest.mark.parametrize(("previous", "current", "passes"), SUNSETS)
+def test_sunset_of_a_meta_tool_in_the_past_is_an_error(
+    catalog: Path, tmp_path: Path, meta: Path, previous: str | None, current: str, passes: bool
+) -> None:
+    meta.write_text(TOOL if previous is None else deprecated(previous))
+    commit(tmp_path)
+    meta.write_text(deprecated(current).replace("Old.", "Older."))
+    assert rules(catalog) == ([] if passes else [("history-sunset-past", META)])
+
+
+def test_new_meta_tool_with_a_past_sunset_is_an_error(catalog: Path, meta: Path) -> None:
+    file = meta.with_name("20260101_00.yaml")
+    file.write_text(deprecated("2026-01-31"))
+    assert rules(catalog) == [("history-sunset-past", META.replace(meta.name, file.name))]
 
 
 def test_new_version_with_a_past_sunset_is_an_error(catalog: Path) -> None:

@@ -73,7 +73,8 @@ class Entry(NamedTuple):
 
     `slug` is empty for a toolkit, and `toolkit` too for a file outside all toolkits.
     `compared_with` is the version that a new one is compared with, `reason` says why something was
-    not compared, and `sunset` is the day announced for the removal of something that was removed.
+    not compared. `sunset` is the day announced for the removal of something that was removed, or
+    that is newly announced for a meta tool.
     """
 
     status: Status
@@ -329,10 +330,13 @@ def _compare_file(
         removal = Change("breaking", subject, "was removed")
         return Entry("removed", path, toolkit, changes=(removal,), sunset=_announced_end(old))
     if old is None:
-        return Entry("added", path, toolkit, changes=(Change("additive", subject, "is new"),))
+        addition = Change("additive", subject, "is new")
+        return Entry("added", path, toolkit, changes=(addition,), sunset=_announced_end(new))
     assert not isinstance(old, Unreadable)
     changes = tuple(_compare_fields(path, old, new))
-    return Entry("changed", path, toolkit, changes=changes) if changes else None
+    sunset = _announced_end(new)
+    sunset = "" if sunset == _announced_end(old) else sunset
+    return Entry("changed", path, toolkit, changes=changes, sunset=sunset) if changes else None
 
 
 def _announced_end(fields: FileFields | Unreadable | None) -> str:

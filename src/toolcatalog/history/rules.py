@@ -151,16 +151,23 @@ def check_sunset_ahead(history: HistoryContext) -> Iterator[Finding]:
     for entry in _entries_with(history, "deprecated", "deprecation", "new version"):
         key = ToolVersionKey(entry.toolkit, entry.slug, entry.version)
         sunset = history.deprecated.get(key, {}).get("sunset", "")
-        previous = history.announced.get(key, {}).get("sunset", "")
-        if sunset and sunset <= history.today and sunset != previous:
-            yield Finding(
-                path=entry.path,
-                pointer=("deprecation", "sunset"),
-                rule="history-sunset-past",
-                message=f"`sunset` is {sunset}, which has come, and was not announced before",
-                expected=f"a day after {history.today}",
-                help="give those who use this version time: choose a later day",
-            )
+        if sunset != history.announced.get(key, {}).get("sunset", ""):
+            yield from _check_sunset(entry.path, sunset, history.today)
+    for entry in _entries_with(history, "added", "changed"):
+        if is_meta_tool(entry.path):
+            yield from _check_sunset(entry.path, entry.sunset, history.today)
+
+
+def _check_sunset(path: str, sunset: str, today: str) -> Iterator[Finding]:
+    if sunset and sunset <= today:
+        yield Finding(
+            path=path,
+            pointer=("deprecation", "sunset"),
+            rule="history-sunset-past",
+            message=f"`sunset` is {sunset}, which has come, and was not announced before",
+            expected=f"a day after {today}",
+            help="give those who use this version time: choose a later day",
+        )
 
 
 def check_toolkit_auth(history: HistoryContext) -> Iterator[Finding]:
