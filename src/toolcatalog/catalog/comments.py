@@ -22,7 +22,7 @@ from toolcatalog import textutils
 from toolcatalog.catalog import yaml_reader
 
 PREFIX = b"# toolcatalog:"
-_COMMENT = re.compile(r"(?:^|(?<=[ \t]))# toolcatalog:(?=(?P<text>.*))")
+_COMMENT = re.compile(r"(?:^|(?<=[ \t]))# toolcatalog:")
 _ANY = re.compile(r"#.*")  # a comment may follow a quote or a bracket without a space
 _SCHEMA = re.compile(r"#\s*(?:yaml-language-server:\s*\$schema\s*=|\$schema\s*:)\s*(\S*)")
 _HEAD_SIZE = 2000  # bytes at the start of a file that are searched for schema comments
@@ -163,7 +163,7 @@ def _next_code_lines(lines: Sequence[str]) -> list[int]:
 
 def _parse_suppression(text: str, line: int, next_line: int, match: re.Match[str]) -> Suppression:
     target_line = line if text[: match.start()].strip() else next_line
-    suppression = _IGNORE.fullmatch(match["text"].strip())
+    suppression = _IGNORE.fullmatch(text[match.end() :].strip())
     if suppression is None:
         return Suppression(line, match.start() + 1, target_line, is_valid=False, excerpt=text)
     rules = (rule.strip() for rule in suppression["rules"].split(","))
