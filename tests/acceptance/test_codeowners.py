@@ -1,5 +1,6 @@
 """`toolcatalog codeowners`: the reviewers of each toolkit."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,27 @@ def test_command_prints_lines_and_checks_a_file(tmp_path: Path) -> None:
     file.write_text(run_successfully("codeowners", cwd=tmp_path))
     assert file.read_text().splitlines()[1] == "/catalog/toolkits/github/ @octo/tools"
     assert run_successfully("codeowners", "--check", "CODEOWNERS", cwd=tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [("link", "it is a link"), ("pipe", "not a regular file"), ("large", "larger than 4 MiB")],
+)
+def test_file_that_may_never_end_is_not_read(kind: str, reason: str, tmp_path: Path) -> None:
+    """A checkout may contain a link to a device; no link is followed."""
+    catalog(tmp_path, '["@octo/tools"]')
+    file = tmp_path / "CODEOWNERS"
+    (tmp_path / "other").write_text("")
+    if kind == "link":
+        file.symlink_to("other")
+    elif kind == "pipe":
+        os.mkfifo(file)
+    else:
+        file.write_bytes(b"#" * ((4 << 20) + 1))
+    result = run_toolcatalog("codeowners", "--check", "CODEOWNERS", cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "Cannot read CODEOWNERS (" in result.stderr
+    assert reason in result.stderr
 
 
 def test_invalid_toolkit_prints_nothing(tmp_path: Path) -> None:

@@ -511,6 +511,8 @@ def test_report_for_people(workspace: Workspace) -> None:
     [
         (["--lock", "no.lock"], "Cannot read no.lock"),
         (["--lock", "empty.lock"], "locks no tool"),
+        (["--lock", "link.lock"], "Cannot read link.lock (it is a link)"),
+        (["--lock", "large.lock"], "Cannot read large.lock (it is larger than 64 MiB)"),
         (["--build", "no"], "There is no finished build in no"),
         (["--catalog", "no"], "no"),
         (["--build", "build", "--catalog", "catalog"], "one source at a time"),
@@ -527,6 +529,11 @@ def test_unverifiable_lock_is_an_error(
 ) -> None:
     """Exit code 2 and one sentence."""
     (workspace.folder / "empty.lock").write_bytes(lockfile.dump({}))
+    if arguments == ["--lock", "link.lock"]:
+        (workspace.folder / "link.lock").symlink_to("empty.lock")
+    if arguments == ["--lock", "large.lock"]:
+        with (workspace.folder / "large.lock").open("wb") as file:
+            file.truncate((64 << 20) + 1)
     code, out, text = workspace.run("lock", "--check", *arguments, env={"TOOLCATALOG_KEY": "k"})
     assert (code, out, sentence in text) == (2, "", True), text
 

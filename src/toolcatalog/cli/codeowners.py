@@ -14,7 +14,8 @@ import click
 from toolcatalog.catalog import folder
 from toolcatalog.catalog.model import ROUTER, Toolkit
 from toolcatalog.cli import options, output
-from toolcatalog.errors import InvalidCatalog, UsageError, remedy
+from toolcatalog.errors import InvalidCatalog, UsageError
+from toolcatalog.system import files
 from toolcatalog.validation.checker import check_file
 
 _EPILOG = """\b
@@ -24,6 +25,7 @@ Examples:
 
 Run it in the root of the repository. Exits with 1 if --check finds that the file is out of date.
 """
+_MAX_FILE_SIZE = 4 << 20  # bytes; GitHub reads up to 3 MB
 # anything else would mean something in a pattern of CODEOWNERS
 _SAFE_PATH = re.compile("[A-Za-z0-9._/-]+")
 
@@ -93,12 +95,12 @@ def _relative_folder(catalog: Path) -> str:
 def _read_text(file: Path) -> str:
     """Return the content of a file, or an empty string if it does not exist."""
     try:
-        return file.read_text(encoding="utf-8", errors="replace")
+        return files.read_limited(file, _MAX_FILE_SIZE).decode("utf-8", "replace")
     except FileNotFoundError:
         return ""
     except OSError as error:
         raise UsageError(
-            f"Cannot read {file} ({error.strerror}): {remedy(error)}, or name another file."
+            f"Cannot read {file} ({error.strerror}): put a plain file there, or name another."
         ) from None
 
 

@@ -12,7 +12,10 @@ from toolcatalog.cli import document_sources, http_client, output
 from toolcatalog.errors import UsageError
 from toolcatalog.exports.definitions import KEY_VARIABLE
 from toolcatalog.lockfile import Difference, DocumentSource, LockedTool
+from toolcatalog.system import files
 from toolcatalog.textutils import pluralize
+
+_MAX_FILE_SIZE = 64 << 20  # bytes
 
 Sources = tuple[Path, Path | None, str | None]  # a build, a catalog and the URL of a server
 
@@ -20,7 +23,7 @@ Sources = tuple[Path, Path | None, str | None]  # a build, a catalog and the URL
 def read_lock_file(file: Path) -> dict[str, LockedTool]:
     """Return the entries of a lock file. Raises UsageError if it is unreadable or invalid."""
     try:
-        return lockfile.load(file.read_bytes(), str(file))
+        return lockfile.load(files.read_limited(file, _MAX_FILE_SIZE), str(file))
     except OSError as error:
         raise UsageError(
             f"Cannot read {file} ({error.strerror}): make it with `toolcatalog lock`, or "

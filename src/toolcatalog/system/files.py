@@ -242,6 +242,20 @@ def _open_regular(path: Path | str) -> int:
     return handle
 
 
+def read_limited(path: Path | str, max_size: int) -> bytes:
+    """Return the bytes of a regular file of a checkout.
+
+    Raises OSError for everything else, as `open_regular` does, and for a file that is too large.
+    """
+    if os.path.islink(path):
+        raise OSError(errno.ELOOP, "it is a link", str(path))
+    with open_regular(path) as file:
+        data = file.read(max_size + 1)
+    if len(data) > max_size:
+        raise OSError(errno.EFBIG, f"it is larger than {max_size >> 20} MiB", str(path))
+    return data
+
+
 def has_content(path: str, data: bytes) -> bool:
     """Return whether the path is a regular file, and no link, with exactly these bytes."""
     try:
