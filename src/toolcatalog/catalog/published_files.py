@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from toolcatalog import textutils
+
 LOGO_NAMES = ("logo.svg", "logo.png")  # in order of preference
 CATALOG_LOGO = "logo.svg"
 FONTS = ("fonts/text.woff2", "fonts/code.woff2")
@@ -77,6 +79,8 @@ def _find_svg_fault(text: str) -> str:
     for mark in ("<!DOCTYPE", "<!ENTITY", "<?xml-stylesheet"):
         if mark.lower() in text.lower():
             return f"`{mark}` is not allowed in a logo"
+    if textutils.find_hidden(text):
+        return "a hidden character is not allowed in a logo"
     try:
         root = ET.fromstring(text)  # noqa: S314 - without a DTD there are no entities to expand
     except (ET.ParseError, ValueError):

@@ -66,6 +66,8 @@ def test_active_svg_is_refused(text: str) -> None:
         (SVG.format("").encode("utf-16"), "not an SVG image in UTF-8"),
         (b"<svg/>", "the root element is not `svg`"),
         (SVG.format("<g>").encode(), "not well-formed"),
+        (SVG.format("<desc>a\u200b</desc>").encode(), "a hidden character"),
+        (SVG.format("<!-- \U000e0041 -->").encode(), "a hidden character"),
         (b"<?xml-stylesheet href='a.css'?>" + SVG.format("").encode(), "`<?xml-stylesheet`"),
     ],
 )
