@@ -23,7 +23,7 @@ _PREPOSITIONS = frozenset(
 _MAX_WORDS = 100_000  # words compared: more of them cannot be real words
 # letters: many shorter words differ in one letter and mean different things (get and set, close and
 # clone)
-_MIN_WORD_LENGTH = 6
+_MIN_WORD_LENGTH, _MAX_WORD_LENGTH = 6, 40
 _SEPARATORS = dict.fromkeys(map(ord, "-_."))
 
 
@@ -188,10 +188,14 @@ def _find_misspellings(
 def _find_neighbors(words: Iterable[str]) -> Mapping[str, Collection[str]]:
     """Return long words with those that are equal after removing one letter from one or both.
 
-    Words without neighbors are left out.
+    Words without neighbors are left out, and so are very long ones, which take much memory.
     """
     shapes: defaultdict[str, list[str]] = defaultdict(list)
-    long_words = (word for word in words if len(word) >= _MIN_WORD_LENGTH and word.isalpha())
+    long_words = (
+        word
+        for word in words
+        if _MIN_WORD_LENGTH <= len(word) <= _MAX_WORD_LENGTH and word.isalpha()
+    )
     for word in islice(long_words, _MAX_WORDS):
         # the first letter is rarely mistyped
         for shape in {word, *(word[:index] + word[index + 1 :] for index in range(1, len(word)))}:

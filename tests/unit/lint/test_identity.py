@@ -109,6 +109,12 @@ def test_many_slugs_are_compared_quickly() -> None:
     assert len(result) == 200 * 45  # of two words in either order the later
 
 
+@pytest.mark.parametrize(("length", "is_compared"), [(40, True), (41, False)])
+def test_very_long_words_are_not_compared(length: int, is_compared: bool) -> None:
+    """A word of 195 letters took 75 KB of memory."""
+    assert bool(similar("MAIL_" + "A" * length, f"MAIL_{'A' * (length - 1)}B")) is is_compared
+
+
 def test_toolkits_that_differ_in_separators() -> None:
     toolkits = tuple(
         Toolkit(slug=slug, name="X", logo="https://x.example")
