@@ -145,6 +145,7 @@ def terms_in_piece(piece: str) -> tuple[str, ...]:
 
 
 _cached_words: dict[str, tuple[Word, ...]] = {}
+_cached_runs: dict[str, tuple[Word, ...]] = {}  # with stop words
 
 
 def extract_words(text: str) -> list[Word]:
@@ -152,9 +153,21 @@ def extract_words(text: str) -> list[Word]:
     return [word for run in split_runs(text) for word in words_in_piece(run)]
 
 
-def extract_spellings(text: str) -> list[str]:
-    """Return the spellings of all words of a text in order, with stop words."""
-    return [spelling for run in split_runs(text) for spelling in _split_run(run)]
+def extract_all_words(text: str) -> list[Word]:
+    """Return the words of a text in order, with stop words."""
+    words: list[Word] = []
+    for run in split_runs(text):
+        words += _cached_runs.get(run) or _analyze_run(run)
+    return words
+
+
+def _analyze_run(run: str) -> tuple[Word, ...]:
+    words = tuple(Word(spelling, stem(spelling)) for spelling in _split_run(run))
+    if len(run) <= _MAX_WORD_LENGTH and len(words) <= _MAX_CACHED_WORDS:
+        if len(_cached_runs) >= _WORD_CACHE_SIZE:
+            _cached_runs.clear()
+        _cached_runs[run] = words
+    return words
 
 
 def split_query(query: str) -> list[str]:

@@ -394,13 +394,21 @@ class Store:
 
         `tool_ids` are in ascending order.
         """
-        replacements = []
+        positions: list[int] = []
+        bounds: list[int] = []
         for position in self._labels.find_deprecated(tool_ids):
-            bounds = self._load_replacement(int(tool_ids[position]))
-            if bounds is not None:
-                start, stop = tool_ids.searchsorted(bounds).tolist()
-                replacements += [(position, replacement) for replacement in range(start, stop)]
-        return replacements
+            id_range = self._load_replacement(int(tool_ids[position]))
+            if id_range is not None:
+                positions.append(position)
+                bounds += id_range
+        if not positions:
+            return []
+        limits = iter(tool_ids.searchsorted(np.array(bounds, np.uint32)).tolist())
+        return [
+            (position, replacement)
+            for position, start, stop in zip(positions, limits, limits, strict=True)
+            for replacement in range(start, stop)
+        ]
 
     @cached_property
     def _labels(self) -> Labels:

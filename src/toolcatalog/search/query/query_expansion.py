@@ -4,12 +4,13 @@ All terms come from the vocabulary of the tools that the client may see (`search
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from toolcatalog import names
 from toolcatalog.search import analysis
+from toolcatalog.search.analysis import Word
 from toolcatalog.search.index.index_reader import Term
 from toolcatalog.search.index.vocabulary import Lookup
 from toolcatalog.search.query.synonyms import find_synonyms, has_synonyms
@@ -25,6 +26,8 @@ _SHORT_QUERY = 5  # terms; an action counts less in a longer query, a thing more
 _THING_BONUS = 0.15  # added to the weight of a thing, as far as the query is shorter
 MAX_TERMS = 100  # terms per query
 _MAX_SENTENCES = 20  # sentences of a query that are scored apart; the last one has all others
+_NO_SENTENCE = frozenset[int]()
+_SENTENCES = [frozenset({number}) for number in range(_MAX_SENTENCES)]
 _MAX_UNKNOWN_TERMS = 5  # unknown terms per query that are corrected or completed
 _MIN_CORRECTED_LENGTH = 5  # letters; nearly all shorter words have neighbors that mean other things
 # Limits on the total letters of unknown terms for which single edits are looked up. Each letter
@@ -132,42 +135,62 @@ def _parse_query(query: str) -> _ParsedQuery:
     synonyms: dict[str, _ParsedSynonym] = {}
     paired: set[str] = set()
     for number, text in enumerate(analysis.split_query(query)):
-        part = min(number, _MAX_SENTENCES - 1)
-        paired |= _parse_synonyms(text, part, synonyms)
-        for spelling, term in analysis.extract_words(text):
-            weight = (
-                _FILLER_WEIGHT if spelling in analysis.FILLER_WORDS or spelling in paired else 1
-            ) * _REDUCED_WEIGHT ** ((spelling in quoted) + spelling.isdigit())
-            previous = terms.get(term, _ParsedTerm(spelling, 0.0, frozenset()))
-            terms[term] = _ParsedTerm(
-                previous.spelling, max(previous.weight, weight), previous.sentences | {part}
+        words = analysis.extract_all_words(text)
+        sentence = _SENTENCES[min(number, _MAX_SENTENCES - 1)]
+        paired |= _parse_synonyms(words, sentence, synonyms)
+        for spelling, term in words:
+            if spelling in analysis.STOP_WORDS:
+                continue
+            weight = 1.0
+            if spelling in analysis.FILLER_WORDS or spelling in paired:
+                weight = _FILLER_WEIGHT
+            if quoted and spelling in quoted:
+                weight *= _REDUCED_WEIGHT
+            if spelling.isdigit():
+                weight *= _REDUCED_WEIGHT
+            previous = terms.get(term)
+            terms[term] = (
+                _ParsedTerm(spelling, weight, sentence)
+                if previous is None
+                else _ParsedTerm(
+                    previous.spelling,
+                    max(previous.weight, weight),
+                    previous.sentences | sentence,
+                )
             )
     return _ParsedQuery(terms, synonyms)
 
 
-def _parse_synonyms(text: str, part: int, synonyms: dict[str, _ParsedSynonym]) -> set[str]:
+def _parse_synonyms(
+    words: Sequence[Word], sentence: frozenset[int], synonyms: dict[str, _ParsedSynonym]
+) -> set[str]:
     """Add the synonyms of a sentence to `synonyms`; return the words that stand in pairs."""
-    words = analysis.extract_spellings(text)
     found = find_synonyms(words)
+    if not found:
+        return set()
     first = min((synonym.positions[0] for synonym in found if synonym.is_action), default=-1)
-    for synonym in found:
-        position, is_action = synonym.positions[0], synonym.is_action
-        source = analysis.stem(words[position])
-        previous = synonyms.get(
-            synonym.term,
-            _ParsedSynonym(source, is_action, synonym.is_pair, frozenset(), frozenset()),
-        )
-        synonyms[synonym.term] = previous._replace(
-            sentences=previous.sentences | {part},
-            actions=previous.actions | ({part} if is_action and position == first else set()),
+    for positions, term, is_action in found:
+        actions = sentence if is_action and positions[0] == first else _NO_SENTENCE
+        previous = synonyms.get(term)
+        synonyms[term] = (
+            _ParsedSynonym(
+                words[positions[0]].term, is_action, len(positions) > 1, sentence, actions
+            )
+            if previous is None
+            else _ParsedSynonym(
+                *previous[:3], previous.sentences | sentence, previous.actions | actions
+            )
         )
     return {
-        words[position] for synonym in found if synonym.is_pair for position in synonym.positions
+        words[position].spelling
+        for synonym in found
+        if synonym.is_pair
+        for position in synonym.positions
     }
 
 
 def _actions(parsed: _ParsedQuery, text: str) -> frozenset[int]:
-    return parsed.synonyms[text].actions if text in parsed.synonyms else frozenset()
+    return parsed.synonyms[text].actions if text in parsed.synonyms else _NO_SENTENCE
 
 
 def _expand_synonyms(lookup: Lookup, parsed: _ParsedQuery) -> Iterator[QueryTerm]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from toolcatalog.search import analysis
+from toolcatalog.search.analysis import Word
 
 _MAX_GAP = 3  # words between the two of a pair
 
@@ -239,37 +240,40 @@ def _index_words(table: str) -> tuple[_Targets, Mapping[str, _Targets]]:
 
 _ACTIONS, _PAIRS = _index_words(ACTIONS)
 _THINGS, _ = _index_words(THINGS)
+_SINGLES = {
+    term: (
+        tuple(_ACTIONS.get(term, ())),
+        tuple(other for other in _THINGS.get(term, ()) if other != term),
+    )
+    for term in (*_ACTIONS, *_THINGS)
+}
 
 
-def find_synonyms(words: Sequence[str]) -> list[Synonym]:
+def find_synonyms(words: Sequence[Word]) -> list[Synonym]:
     """Return the synonyms of a sentence.
 
-    `words` are its spellings in order, in lower case, with stop words. The words of a pair have no
-    synonyms of their own.
+    `words` are all its words in order, with stop words. The words of a pair have no synonyms of
+    their own.
     """
-    terms = [analysis.stem(word) for word in words]
-    synonyms = [*_synonyms_of_pairs(words, terms)]
+    synonyms = [*_synonyms_of_pairs(words)]
     paired = {position for synonym in synonyms for position in synonym.positions}
-    for position, term in enumerate(terms):
-        if position not in paired:
-            synonyms += (Synonym((position,), other, True) for other in _ACTIONS.get(term, ()))
-            synonyms += (
-                Synonym((position,), other, False)
-                for other in _THINGS.get(term, ())
-                if other != term
-            )
+    for position, word in enumerate(words):
+        if word.term in _SINGLES and position not in paired:
+            actions, things = _SINGLES[word.term]
+            synonyms += [Synonym((position,), other, True) for other in actions]
+            synonyms += [Synonym((position,), other, False) for other in things]
     return synonyms
 
 
-def _synonyms_of_pairs(words: Sequence[str], terms: Sequence[str]) -> Iterator[Synonym]:
-    for position, term in enumerate(terms):
-        if seconds := _PAIRS.get(term):
+def _synonyms_of_pairs(words: Sequence[Word]) -> Iterator[Synonym]:
+    for position, word in enumerate(words):
+        if seconds := _PAIRS.get(word.term):
             for other in range(position + 1, min(position + 2 + _MAX_GAP, len(words))):
-                for target in seconds.get(words[other], ()):
+                for target in seconds.get(words[other].spelling, ()):
                     yield Synonym((position, other), target, True)
 
 
 def has_synonyms(word: str) -> bool:
     """Return whether a word is in the tables, so that it is no misspelling."""
     term = analysis.stem(word)
-    return term in _ACTIONS or term in _THINGS or term in _PAIRS
+    return term in _SINGLES or term in _PAIRS

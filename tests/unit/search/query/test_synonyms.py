@@ -19,7 +19,7 @@ LINES = [*parse_table(ACTIONS), *parse_table(THINGS)]
 
 
 def terms_for(text: str) -> set[str]:
-    return {synonym.term for synonym in find_synonyms(text.split())}
+    return {synonym.term for synonym in find_synonyms(analysis.extract_all_words(text))}
 
 
 @pytest.mark.parametrize(
