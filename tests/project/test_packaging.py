@@ -157,6 +157,9 @@ def test_pods_are_hardened_and_probed(serve_options: set[str]) -> None:
     }
     assert pod["spec"]["securityContext"]["runAsNonRoot"] is True
     assert flags(" ".join(server["args"])) <= serve_options
+    [cache] = [volume for volume in pod["spec"]["volumes"] if volume["name"] == "cache"]
+    assert cache["emptyDir"]["sizeLimit"] == "4Gi"
+    assert "--max-snapshot-size=1GiB" in server["args"]  # four fit
     labels = pod["metadata"]["labels"]
     for kind in ("Service", "PodDisruptionBudget"):
         selector = manifests()[kind]["spec"]["selector"]
