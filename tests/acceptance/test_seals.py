@@ -48,7 +48,7 @@ def other_user(tmp_path: Path) -> dict[str, str]:
 def tasks_of(catalog: Path, out: Path) -> list[Task]:
     """The batches of a catalog as a check sees them."""
     places = BuildPaths(catalog=catalog, out=out, site=None, with_words=False)
-    program = changes.compute_program_digest("")
+    program = build_cache.compute_program_digest("")
     before = state.load_state(places.cache, program)
     with WorkerPool(1) as crew:
         context = BuildContext(

@@ -10,7 +10,8 @@ user can make (see `system.seals`), and the header has the SHA-256 of each secti
 missing, truncated, damaged, misplaced or written by another user is compiled again. Deleting the
 cache costs time and nothing else.
 
-What checks across files need of a batch, its rule facts, is also kept in the build state (see
+A batch also depends on the program that compiled it (`compute_program_digest`). What checks across
+files need of a batch, its rule facts, is also kept in the build state (see
 `build.state`), which is faster to read.
 """
 
@@ -18,9 +19,11 @@ import contextlib
 import hashlib
 import hmac
 import os
+import re
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import metadata
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +35,19 @@ from toolcatalog.encoding import dump_json, dump_json_compact
 from toolcatalog.errors import UsageError
 from toolcatalog.system import files, seals
 
+# libraries whose output is cached
+_LIBRARIES = (
+    "jinja2",
+    "jsonschema-rs",
+    "markdown-it-py",
+    "nh3",
+    "numpy",
+    "orjson",
+    "pyroaring",
+    "pystemmer",
+    "pyyaml",
+)
+_DIST_INFO = re.compile(r"(.+?)-([^-]+)(?:-.*)?\.(?:dist|egg)-info")
 _PREFIX_SIZE = seals.SEAL_SIZE + 8  # bytes: the seal of the header and its length
 _MAX_EXCESS_FACTOR, _MAX_EXCESS = 3, 100
 _SEPARATOR = ","  # neither scopes nor tags contain it
@@ -261,3 +277,48 @@ def dump_rule_facts(columns: ToolColumns) -> bytes:
 def parse_rule_facts(data: bytes) -> RuleFacts:
     """Parse the JSON form of rule facts."""
     return RuleFacts(*orjson.loads(data))
+
+
+def compute_program_digest(*extra: str) -> str:
+    """Return a digest of everything that determines what this program produces.
+
+    It covers the files of this package, the running Python, the versions of the libraries in use,
+    and `extra`.
+    """
+    digest = hashlib.sha256(f"{sys.version}\n{extra!r}\n".encode())
+    # the first match on `sys.path` is the one imported
+    versions = dict(reversed([*_installed_versions()]))
+    for library in _LIBRARIES:
+        version = versions.get(library.replace("-", "_")) or _library_version(library)
+        digest.update(f"{library} {version}\n".encode())
+    _hash_folder(Path(__file__).parents[1], digest)
+    return digest.hexdigest()
+
+
+def _installed_versions() -> Iterator[tuple[str, str]]:
+    """Yield the name and version of each installed library, from the names of its metadata folder.
+
+    Listing folders is faster than `importlib.metadata`: nine queries to it take longer than the
+    rest of `compute_program_digest`.
+    """
+    for path in filter(Path.is_dir, map(Path, sys.path)):
+        for entry in path.iterdir():
+            match = _DIST_INFO.fullmatch(entry.name)
+            if match:
+                yield re.sub("[-_.]+", "_", match[1]).lower(), match[2]
+
+
+def _library_version(library: str) -> str:
+    """Return the version of a library that has no metadata folder on `sys.path`."""
+    return metadata.version(library)
+
+
+def _hash_folder(path: Path, digest: "hashlib._Hash") -> None:
+    with os.scandir(path) as scan:
+        entries = sorted(scan, key=lambda entry: entry.name)
+    for entry in entries:
+        if entry.is_dir() and entry.name != "__pycache__":
+            _hash_folder(Path(entry.path), digest)
+        elif entry.is_file():
+            with open(entry.path, "rb", buffering=0) as file:
+                digest.update(entry.name.encode() + b"\0" + file.read())

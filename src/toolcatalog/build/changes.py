@@ -6,13 +6,9 @@ identified by a digest of its files, of the running Python and of the versions o
 
 import hashlib
 import json
-import os
-import re
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 
 from toolcatalog.build import batches, state
@@ -23,20 +19,6 @@ from toolcatalog.errors import Problem
 from toolcatalog.progress import Progress
 from toolcatalog.system import file_state
 from toolcatalog.system.processes import WorkerPool
-
-# libraries whose output is cached
-_LIBRARIES = (
-    "jinja2",
-    "jsonschema-rs",
-    "markdown-it-py",
-    "nh3",
-    "numpy",
-    "orjson",
-    "pyroaring",
-    "pystemmer",
-    "pyyaml",
-)
-_DIST_INFO = re.compile(r"(.+?)-([^-]+)(?:-.*)?\.(?:dist|egg)-info")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,51 +98,6 @@ class ChangeSet:
         if not is_readable or len(entries) < len(self.tasks):
             return ""
         return compute_source_digest(self.program_digest, self.other_digests, entries)
-
-
-def compute_program_digest(*extra: str) -> str:
-    """Return a digest of everything that determines what this program produces.
-
-    It covers the files of this package, the running Python, the versions of the libraries in use,
-    and `extra`.
-    """
-    digest = hashlib.sha256(f"{sys.version}\n{extra!r}\n".encode())
-    # the first match on `sys.path` is the one imported
-    versions = dict(reversed([*_installed_versions()]))
-    for library in _LIBRARIES:
-        version = versions.get(library.replace("-", "_")) or _library_version(library)
-        digest.update(f"{library} {version}\n".encode())
-    _hash_folder(Path(__file__).parents[1], digest)
-    return digest.hexdigest()
-
-
-def _installed_versions() -> Iterator[tuple[str, str]]:
-    """Yield the name and version of each installed library, from the names of its metadata folder.
-
-    Listing folders is faster than `importlib.metadata`: nine queries to it take longer than the
-    rest of `compute_program_digest`.
-    """
-    for path in filter(Path.is_dir, map(Path, sys.path)):
-        for entry in path.iterdir():
-            match = _DIST_INFO.fullmatch(entry.name)
-            if match:
-                yield re.sub("[-_.]+", "_", match[1]).lower(), match[2]
-
-
-def _library_version(library: str) -> str:
-    """Return the version of a library that has no metadata folder on `sys.path`."""
-    return metadata.version(library)
-
-
-def _hash_folder(path: Path, digest: "hashlib._Hash") -> None:
-    with os.scandir(path) as scan:
-        entries = sorted(scan, key=lambda entry: entry.name)
-    for entry in entries:
-        if entry.is_dir() and entry.name != "__pycache__":
-            _hash_folder(Path(entry.path), digest)
-        elif entry.is_file():
-            with open(entry.path, "rb", buffering=0) as file:
-                digest.update(entry.name.encode() + b"\0" + file.read())
 
 
 def compute_source_digest(

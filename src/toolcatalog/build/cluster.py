@@ -15,7 +15,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, wait
-from functools import cache, partial
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import distributed
 from distributed import Client, KilledWorker, Security
 
-from toolcatalog.build import changes
+from toolcatalog.build import cache
 from toolcatalog.build import rebuild as rebuild  # noqa: PLC0414 - see _program_digest
 from toolcatalog.build.changes import BuildPaths
 from toolcatalog.errors import UsageError
@@ -91,14 +91,14 @@ def find_unmet_requirement(requirements: WorkerRequirements) -> str:
     return ""
 
 
-@cache
+@lru_cache(maxsize=1)
 def _program_digest() -> str:
     """Return the digest of the running program.
 
     All modules are loaded first, so that the digest describes the code that runs, even if another
     version is installed later.
     """
-    return changes.compute_program_digest()
+    return cache.compute_program_digest()
 
 
 def _model_digest(folder: Path | None) -> str:

@@ -20,7 +20,7 @@ from toolcatalog.build.cache import CompiledBatch, ToolColumns
 from toolcatalog.catalog import model, resolve
 from toolcatalog.errors import Finding, Problem, UsageError
 from toolcatalog.snapshot import format as snapshot_format
-from toolcatalog.validation import checker, cross_references, severity
+from toolcatalog.validation import checker, limits, severity
 from toolcatalog.validation.checker import CheckedFile
 from toolcatalog.validation.suppressions import LintFindings
 
@@ -183,7 +183,7 @@ def _resolve_versions(
 
     If there are too many, each lists only the newest ones: `check_version_counts` refuses the tool.
     """
-    versions = tuple(tool.version for tool in group[-cross_references.MAX_VERSIONS :])
+    versions = tuple(tool.version for tool in group[-limits.MAX_VERSIONS :])
     return (resolve.resolve_tool(tool, toolkits[tool.toolkit], versions) for tool in group)
 
 

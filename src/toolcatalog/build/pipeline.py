@@ -124,7 +124,7 @@ def _identify_model(folder: Path | None) -> str:
 
 def _compute_program_digest(catalog: Path, model_identity: str = "") -> str:
     model = [model_identity] if model_identity else []
-    return build_changes.compute_program_digest(_schema_names(catalog), *model)
+    return cache.compute_program_digest(_schema_names(catalog), *model)
 
 
 def _schema_names(catalog: Path) -> str:

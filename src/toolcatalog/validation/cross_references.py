@@ -1,19 +1,17 @@
 """Cross-file checks: references between the files of a catalog.
 
 `catalog.schema` checks the shape of each single file; the rules here check existence, uniqueness
-and references. Each rule yields all of its findings.
+and references, and those of `validation.limits` count. Each rule yields all of its findings.
 """
 
 import re
 import unicodedata
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby, islice
-from operator import attrgetter
+from itertools import chain, islice
 
-from toolcatalog import encoding, names
-from toolcatalog.catalog import resolve, sessions
+from toolcatalog import names
 from toolcatalog.catalog.model import (
     ROUTER,
     UNKNOWN_TOOLKIT,
@@ -26,7 +24,7 @@ from toolcatalog.catalog.model import (
 )
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Pointer
 from toolcatalog.lint.rule import iter_urls
-from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.validation import limits
 
 # an https URL: the host and the rest; browsers treat `\` as `/`
 _URL = re.compile(r"https://(?P<host>[^/?#\\@%]+)(?P<rest>[/?#][^\\]*)?")
@@ -36,13 +34,6 @@ _ENCODED = re.compile(r"%(2[ef]|5c)", re.IGNORECASE)  # encoded `.`, `/` or `\`
 _HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?(?::[0-9]{1,5})?")
 _PORT = re.compile(r":[0-9]*\Z")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")  # of an IPv4 address
-MAX_VERSIONS = 500  # of a tool
-# each session, and each auth config, is compared with all tools
-_MAX_SESSIONS, _MAX_AUTH_CONFIGS = 5_000, 5_000
-_MAX_TOOLKIT_VERSIONS = 15_000  # different versions of the tools of a toolkit
-# bytes of the meta tools of all sessions, and of each
-_MAX_SESSIONS_SIZE, _MAX_SESSION_SIZE = 512 << 20, 64 << 20
-_MAX_LINKS_SIZE = 2_000  # characters of all links at the end of each page
 _MAX_LISTED_NAMES = 10  # names that a message lists
 _MAX_LOOKUPS = 100  # unknown names, for each rule, of which the nearest known one is looked up
 
@@ -71,7 +62,7 @@ def check_all(
         return findings
     # a wrong name in a file is the likely cause of a wrong total
     reported_paths = {finding.path for finding in findings}
-    totals = chain.from_iterable(rule(catalog) for rule in TOTAL_RULES)
+    totals = chain.from_iterable(rule(catalog) for rule in limits.RULES)
     return [*findings, *(finding for finding in totals if finding.path not in reported_paths)]
 
 
@@ -211,30 +202,6 @@ def check_mcp_servers(catalog: Catalog) -> Iterator[Finding]:
 
 
 _BASE_URLS = ("home", "repository", "api")
-
-
-def _too_many(path: str, message: str, expected: str, help: str, pointer: Pointer = ()) -> Finding:
-    return Finding(
-        path=path,
-        pointer=pointer,
-        rule="too-many",
-        message=message,
-        expected=expected,
-        help=help,
-    )
-
-
-def check_links(catalog: Catalog) -> Iterator[Finding]:
-    """The links at the end of each page are short, since a site has very many pages."""
-    size = sum(len(text) + len(address) for text, address in catalog.about.links.items())
-    if size > _MAX_LINKS_SIZE:
-        yield _too_many(
-            "catalog.yaml",
-            f"the links have {size:,} characters",
-            f"at most {_MAX_LINKS_SIZE:,} in texts and addresses",
-            "shorten the links, or remove some",
-            pointer=("links",),
-        )
 
 
 def check_urls(catalog: Catalog) -> Iterator[Finding]:
@@ -379,7 +346,7 @@ def _check_auth_config_tools(
 
 def check_session_references(catalog: Catalog) -> Iterator[Finding]:
     """A session names existing toolkits, tools, versions, auth configs and meta tools."""
-    tools, versions = _tools_by_toolkit(catalog), _versions_by_toolkit(catalog)
+    tools, versions = _tools_by_toolkit(catalog), limits.versions_by_toolkit(catalog)
     nearest = _NearestNames()
     for session in catalog.sessions:
         parts = (
@@ -489,103 +456,6 @@ def _check_session_meta_tools(
             )
 
 
-def check_version_counts(catalog: Catalog) -> Iterator[Finding]:
-    """A tool has at most 500 versions, because each of them lists all."""
-    tools = chain[ToolSummary | MetaTool](catalog.tools, catalog.meta_tools)
-    for slug, group in groupby(tools, attrgetter("slug")):
-        versions = [*group]
-        if len(versions) > MAX_VERSIONS:
-            yield _too_many(
-                versions[-1].path,
-                f"`{slug}` has {len(versions):,} versions",
-                f"at most {MAX_VERSIONS} versions of a tool",
-                "remove old versions that are no longer in use",
-            )
-
-
-def check_toolkit_versions(catalog: Catalog) -> Iterator[Finding]:
-    """The tools of a toolkit have at most 15,000 different versions: servers read all of them."""
-    for toolkit, versions in _versions_by_toolkit(catalog).items():
-        if len(versions) > _MAX_TOOLKIT_VERSIONS:
-            yield _too_many(
-                f"toolkits/{toolkit}/toolkit.yaml",
-                f"the tools of `{toolkit}` have {len(versions):,} different versions",
-                f"at most {_MAX_TOOLKIT_VERSIONS:,} different versions in a toolkit",
-                "remove old versions that are no longer in use, or split the toolkit",
-            )
-
-
-def check_record_counts(catalog: Catalog) -> Iterator[Finding]:
-    """A catalog has at most 5,000 sessions, and at most 5,000 auth configs."""
-    for noun, records, most in (
-        ("session", catalog.sessions, _MAX_SESSIONS),
-        ("auth config", catalog.auth_configs, _MAX_AUTH_CONFIGS),
-    ):
-        if len(records) > most:
-            yield _too_many(
-                records[most].path,
-                f"this is one of {len(records):,} {noun}s",
-                f"at most {most:,} {noun}s",
-                f"remove {noun}s that are no longer in use",
-            )
-
-
-def check_session_contents(catalog: Catalog) -> Iterator[Finding]:
-    """A session has at least one tool; with none, its meta tools would offer an empty choice.
-
-    All sessions together have at most 512 MiB of meta tools, and each at most 64 MiB.
-    """
-    if any(check_record_counts(catalog)):
-        return
-    sizes = {tool.slug: _measure_meta_tool(catalog, tool) for tool in catalog.meta_tools}
-    total = 0
-    for session in catalog.sessions:
-        tools = sessions.select_tools(catalog, session)
-        if not tools:
-            help = "enable a toolkit, tool or tag that has tools"
-            yield Finding(
-                path=session.path,
-                rule="session-empty",
-                message="no tool is left in this session",
-                help=help,
-            )
-        if not {*(session.meta_tools or ())} <= sizes.keys():  # reported elsewhere
-            continue
-        values = sessions.placeholder_values(catalog, session, tools)
-        value_sizes = {name: len(encoding.dump_json(value)) for name, value in values.items()}
-        session_size = value_sizes["toolkits"]  # are part of the session too
-        for meta_tool in sessions.select_meta_tools(catalog, session):
-            size, placeholders = sizes[meta_tool.slug]
-            session_size += size
-            session_size += sum(count * value_sizes[name] for name, count in placeholders.items())
-        total += session_size
-        if session_size > _MAX_SESSION_SIZE:
-            yield _too_many(
-                session.path,
-                f"the session has {session_size >> 20:,} MiB of meta tools",
-                f"at most {_MAX_SESSION_SIZE >> 20} MiB",
-                "shorten the meta tools",
-            )
-        if total > _MAX_SESSIONS_SIZE:
-            yield _too_many(
-                session.path,
-                f"the sessions up to this one have {total >> 20:,} MiB of meta tools",
-                f"at most {_MAX_SESSIONS_SIZE >> 20} MiB in all sessions",
-                "shorten the meta tools, or remove sessions",
-            )
-            return
-
-
-def _measure_meta_tool(catalog: Catalog, tool: MetaTool) -> tuple[int, Counter[str]]:
-    """Return the bytes of a meta tool as served with short values, and its placeholders."""
-    placeholders = Counter(sessions.iter_placeholders(tool.template))
-    if catalog.router is None:
-        return 0, placeholders
-    served = resolve.resolve_meta_tool(tool, sessions.SAMPLE_VALUES, catalog.router, [])
-    document = snapshot_format.tool_to_document(served, catalog.router.name, catalog.router.logo)
-    return len(encoding.dump_json(document)), placeholders
-
-
 def _tools_by_toolkit(catalog: Catalog) -> dict[str, set[str]]:
     slugs: dict[str, set[str]] = {toolkit: set() for toolkit in catalog.toolkits}
     for tool in catalog.tools:
@@ -593,28 +463,15 @@ def _tools_by_toolkit(catalog: Catalog) -> dict[str, set[str]]:
     return slugs
 
 
-def _versions_by_toolkit(catalog: Catalog) -> dict[str, set[str]]:
-    versions: dict[str, set[str]] = {toolkit: set() for toolkit in catalog.toolkits}
-    for tool in catalog.tools:
-        versions.setdefault(tool.toolkit, set()).add(tool.version)
-    return versions
-
-
 REFERENCE_RULES: tuple[Rule, ...] = (
     check_toolkit_files,
     check_reserved_toolkit,
     check_unique_slugs,
     check_unique_ids,
-    check_links,
+    limits.check_links,
     check_urls,
     check_mcp_servers,
     check_replacements,
     check_auth_config_references,
     check_session_references,
-)
-TOTAL_RULES: tuple[Rule, ...] = (
-    check_version_counts,
-    check_toolkit_versions,
-    check_record_counts,
-    check_session_contents,
 )
