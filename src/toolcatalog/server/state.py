@@ -14,7 +14,7 @@ from toolcatalog.keys.api_keys import KeyRing
 from toolcatalog.server.answer_cache import AnswerCache
 from toolcatalog.server.limits.rate_limit import RateLimiter
 from toolcatalog.server.metrics.counters import CacheCounts, CounterValues, WorkerStatus
-from toolcatalog.server.metrics.requests import RequestObserver
+from toolcatalog.server.metrics.request_observer import RequestObserver
 from toolcatalog.store.store import Store
 
 
