@@ -433,8 +433,8 @@ def test_trailers_are_ignored(shipped: Server, packets: int) -> None:
 @pytest.mark.parametrize(
     "rest",
     [
-        pytest.param(b"1\r\na\r\n" * 5000 + b"0\r\n\r\n", id="chunks"),
-        pytest.param(b"0\r\n" + b"a:\r\n" * 200 + b"\r\n", id="trailers"),
+        pytest.param(b"1\r\na\r\n" * 20_000 + b"0\r\n\r\n", id="chunks"),
+        pytest.param(b"0\r\n" + b"a:\r\n" * 20_000 + b"\r\n", id="trailers"),
     ],
 )
 def test_number_of_chunks_and_trailers_is_limited(shipped: Server, rest: bytes) -> None:
@@ -448,6 +448,16 @@ def test_number_of_chunks_and_trailers_is_limited(shipped: Server, rest: bytes) 
             connection.sendall(head + body)
             result = b"".join(iter(lambda: connection.recv(100_000), b""))
         assert result.startswith(b"HTTP/1.1 " + status)
+
+
+def test_pieces_of_pipelined_requests_are_counted_together(shipped: Server) -> None:
+    """Each request alone has fewer than are allowed."""
+    head = request(shipped, "/healthz", "Transfer-Encoding: chunked")
+    with connected(shipped) as connection, suppress(OSError):
+        connection.sendall((head + b"1\r\na\r\n" * 3000 + b"0\r\n\r\n") * 20)
+        connection.sendall(request(shipped, "/healthz", "Connection: close"))
+        result = b"".join(iter(lambda: connection.recv(100_000), b""))
+        assert result.count(b"HTTP/1.1 200 ") < 21
 
 
 def test_size_of_waiting_bodies_is_limited(shipped: Server) -> None:

@@ -19,7 +19,7 @@ def serve_stdio(get_access: Callable[[], CatalogAccess], session: str) -> None:
         server = protocol.create_server(get_access, session, changes=changes, cache_scope="public")
         options = server.create_initialization_options(NotificationOptions(tools_changed=True))
         async with stdio_server() as (reads, writes), anyio.create_task_group() as tasks:
-            await tasks.start(changes.watch)
+            tasks.start_soon(changes.watch, await changes.read_state())
             await server.run(reads, writes, options)
             tasks.cancel_scope.cancel()
 

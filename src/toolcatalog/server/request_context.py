@@ -1,6 +1,5 @@
 """Request context: the request id, the trace and the snapshot of one request."""
 
-import random
 import re
 import secrets
 from collections.abc import Mapping
@@ -13,8 +12,6 @@ _is_request_id = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}").fullmatch
 _TRACEPARENT = re.compile(  # version, trace, span, flags
     rb"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
 )
-# not a counter, which would tell clients how many requests others make
-_random = random.Random(secrets.randbits(256))  # noqa: S311 - ids are no secrets
 
 
 def create_context(headers: Mapping[bytes, bytes], snapshot: bytes) -> ResponseContext:
@@ -34,10 +31,13 @@ def path_below_root(scope: Scope) -> str:
 
 
 def assign_request_id(client_id: bytes | None) -> bytes:
-    """Return the client's request id if it is valid, else a new one of 128 random bits."""
+    """Return the client's request id if it is valid, else a new one of 128 random bits.
+
+    A counter would tell clients how many requests others make.
+    """
     if client_id is not None and _is_request_id(client_id):
         return client_id
-    return b"%032x" % _random.getrandbits(128)
+    return secrets.token_hex(16).encode()
 
 
 def validate_traceparent(value: bytes) -> bytes | None:

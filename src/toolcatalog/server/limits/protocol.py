@@ -40,10 +40,12 @@ MAX_HEAD_SIZE, MAX_FIELD_SIZE = 64 * 1024, 16 * 1024
 MAX_HEADER_COUNT = 100  # clients and proxies send a few dozen
 # requests that wait for the response to an earlier one on the connection, and bytes of their heads
 # and of their bodies
-MAX_PIPELINED_REQUESTS, MAX_PIPELINED_SIZE = 100, 256 * 1024
+MAX_PIPELINED_REQUESTS, MAX_PIPELINED_SIZE = 64, 256 * 1024
 # bytes of a request with its body; no operation needs a body of more than 64 KiB
 MAX_REQUEST_SIZE = 256 * 1024
-MAX_BODY_PIECES = 4096  # chunks or packets of a body: each costs as much as a header
+# chunks and trailers in data that is received at once, each of which costs as much as a header
+MAX_PIECES = 2048
+_SLICE_SIZE = 16 * 1024  # bytes that are parsed before limits are checked again
 # bytes of a path: more than the 1,024 characters of a page, encoded in nine bytes each
 _MAX_PATH_SIZE = 10_000
 # bytes of a response that a client must read to count as progress: the system reports free buffer
@@ -66,18 +68,29 @@ def select_protocol(version: str = uvicorn.__version__) -> Any:
     return "auto"
 
 
+class _PieceCounter:
+    """Counts the pieces of bodies in data that is received at once."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self) -> None:
+        """Count a piece. Raises ValueError, and so ends the connection, if there are too many."""
+        self.count += 1
+        if self.count > MAX_PIECES:
+            raise ValueError("too many pieces of a body")
+
+
 class _IgnoredTrailers(list[Header]):
     """Takes the trailers of a chunked body, which are ignored (RFC 9110, 6.5.1)."""
 
-    def __init__(self) -> None:
+    def __init__(self, pieces: _PieceCounter) -> None:
         super().__init__()
-        self._number = 0
+        self._pieces = pieces
 
     def append(self, header: Header) -> None:  # noqa: ARG002 - as of a list
-        """Count a trailer. Raises ValueError, and so ends the connection, if there are too many."""
-        self._number += 1
-        if self._number > MAX_HEADER_COUNT:
-            raise ValueError("too many trailers")
+        """Count a trailer."""
+        self._pieces.add()
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -99,7 +112,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._waiting_sizes: list[int] = []  # of the heads of requests that wait, oldest first
         self._active_cycle: Any = None  # the running request; `cycle` is the newest one
         self._may_be_large = False  # whether this head can be larger than allowed
-        self._body_pieces = 0  # of the current request
+        self._pieces = _PieceCounter()
+        self._trailers = _IgnoredTrailers(self._pieces)
         self._refusal: ErrorDetail | None = None  # why the head being read is refused
         self._extensions = {RESPONSE_EXTENSION: {"writer": self}}
 
@@ -125,7 +139,11 @@ class LimitedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Parse the data, and close the connection if the request is too large."""
         self._may_be_large = len(data) > MAX_FIELD_SIZE or self._is_in_head
-        super().data_received(data)
+        self._pieces.count = 0
+        if len(data) <= _SLICE_SIZE:
+            super().data_received(data)
+        else:
+            self._receive_slices(data)
         if self.pipeline:
             self._limit_waiting_bodies()
         if self.scope is not self._sized_request:
@@ -141,15 +159,22 @@ class LimitedProtocol(HttpToolsProtocol):
         elif self._request_size > MAX_REQUEST_SIZE and not self._is_between_requests:
             self.transport.close()
 
+    def _receive_slices(self, data: bytes) -> None:
+        for start in range(0, len(data), _SLICE_SIZE):
+            super().data_received(data[start : start + _SLICE_SIZE])
+            if self.transport.is_closing():
+                break
+            if self._is_in_head and len(self.headers) > MAX_HEADER_COUNT:
+                self._send_error(_head_too_large())
+                break
+
     def _limit_waiting_bodies(self) -> None:
         if sum(len(cycle.body) for cycle, _ in self.pipeline) > MAX_PIPELINED_SIZE:
             self.transport.close()
 
     def on_body(self, body: bytes) -> None:
-        """Take a piece of a body. Raises ValueError, and so ends the connection, after too many."""
-        self._body_pieces += 1
-        if self._body_pieces > MAX_BODY_PIECES:
-            raise ValueError("too many pieces of a body")
+        """Take a piece of a body."""
+        self._pieces.add()
         super().on_body(body)
 
     def on_headers_complete(self) -> None:
@@ -166,8 +191,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.scope["extensions"] = self._extensions  # type: ignore[typeddict-item]  # any value
         super().on_headers_complete()
         if not self._is_in_head:
-            self.headers = _IgnoredTrailers()
-            self._body_pieces = 0
+            self.headers = self._trailers
 
     def _check_head(self) -> ErrorDetail | None:
         if self.pipeline and self._is_pipeline_full():

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import anyio
-from anyio.abc import TaskStatus
 from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
@@ -32,7 +31,7 @@ MAX_STREAMS_OF_KEY = 64
 _WATCH_INTERVAL = 1.0  # seconds
 
 
-class _ListState(NamedTuple):
+class ListState(NamedTuple):
     """The digests of a snapshot and of the list of tools in it, which may have megabytes."""
 
     snapshot: str
@@ -63,10 +62,15 @@ class ListChanges:
         self._handler = ListenHandler(self._bus)
         self._listener: ServerSession | None = None
 
-    async def watch(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Notify of each change from now on, until this task is canceled."""
-        state = await self._read(None)
-        task_status.started()
+    async def read_state(self) -> ListState:
+        """Return the state with which later ones are compared.
+
+        Raises TooManyCallsError if too many other calls wait.
+        """
+        return await self._read(None)
+
+    async def watch(self, state: ListState) -> None:
+        """Notify of each change since this state, until this task is canceled."""
         while True:
             await anyio.sleep(_WATCH_INTERVAL)
             if not self._is_open():
@@ -88,7 +92,7 @@ class ListChanges:
         """Notify this client, too, if its protocol sends notifications without a subscription."""
         self._listener = listener
 
-    async def _read(self, last: _ListState | None) -> _ListState:
+    async def _read(self, last: ListState | None) -> ListState:
         """Return the current state, which is the last one if the snapshot is the same."""
         access = self._get_access()
         if last and last.snapshot == access.store.digest:
@@ -99,7 +103,7 @@ class ListChanges:
             if last:
                 return last  # the next look finds the change
             raise
-        return _ListState(access.store.digest, digest)
+        return ListState(access.store.digest, digest)
 
     async def _notify(self) -> None:
         await self._bus.publish(ToolsListChanged())

@@ -94,6 +94,7 @@ def create_server(
         version=__version__,
         instructions=tools.INSTRUCTIONS,
         cache_hints={"tools/list": hint, "server/discover": hint},
+        get_tool_input_schema=tools.INPUT_SCHEMAS.get,  # else each call lists all tools
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_subscriptions_listen=changes.listen if changes else None,

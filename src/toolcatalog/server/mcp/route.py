@@ -131,8 +131,9 @@ class McpEndpoint:
         server = protocol.create_server(get_access, session, changes=changes)
         self._streams[key.id] += 1
         try:
+            state = await changes.read_state()
             async with anyio.create_task_group() as tasks:
-                await tasks.start(changes.watch)
+                tasks.start_soon(changes.watch, state)
                 await _handle(server, request.scope, receive, send)
                 tasks.cancel_scope.cancel()
         finally:

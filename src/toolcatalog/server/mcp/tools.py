@@ -78,9 +78,7 @@ def validate_arguments(name: str, arguments: dict[str, Any]) -> list[str]:
 
 @cache
 def _load_validator(name: str) -> jsonschema_rs.Draft202012Validator:
-    return jsonschema_rs.Draft202012Validator(
-        next(tool["inputSchema"] for tool in TOOL_DEFINITIONS if tool["name"] == name)
-    )
+    return jsonschema_rs.Draft202012Validator(INPUT_SCHEMAS[name])
 
 
 def _define_tool(
@@ -202,6 +200,9 @@ TOOL_DEFINITIONS: tuple[ToolDefinition, ...] = (
     ),
 )
 TOOL_NAMES = tuple(tool["name"] for tool in TOOL_DEFINITIONS)
+INPUT_SCHEMAS: Mapping[str, dict[str, Any]] = {
+    tool["name"]: tool["inputSchema"] for tool in TOOL_DEFINITIONS
+}
 
 
 class CatalogAccess(NamedTuple):
