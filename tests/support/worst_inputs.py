@@ -173,6 +173,13 @@ def tool_files() -> Iterator[tuple[str, Input]]:
                 f'{TOOL_WITH_INPUT}    format: {output_format}\n    examples: ["', "a@", '"]\n'
             ),
         )
+    choices = ", ".join(f"{{a: {{b: {number}}}}}" for number in range(1600))
+    yield (
+        "wrong items of an enum",
+        f"{TOOL_WITH_INPUT.replace('string', 'array')}"
+        f"    items: {{type: object, enum: [{choices}]}}\n"
+        f"    examples: [[{', '.join(['{}'] * 1600)}]]\n".encode(),
+    )
     nested = "".join(
         "  " * (depth + 1) + f"{key}:\n" for depth, key in enumerate(["a", "properties"] * 13)
     )
@@ -779,6 +786,7 @@ QUICK = (
     "check tool/comments for us in a text",
     "check tool/pattern (?=a*b)a*c",
     "check tool/tags alike",
+    "check tool/wrong items of an enum",
     "check tool/enum of objects, as many as are read",
     "mcp/laughs by 9",
     "wire/laughs by 9",

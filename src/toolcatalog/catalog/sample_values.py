@@ -230,7 +230,10 @@ def _check_groups(
         return
     for validator, group in checks:
         for step, value in group.values:
-            if misfit := next(iter(validator.validator.iter_errors(value)), None):
+            try:
+                # not `iter_errors`: it makes all errors first, each with a copy of its `enum`
+                validator.validator.validate(value)
+            except jsonschema_rs.ValidationError as misfit:
                 yield _misfit_finding(path, pointer, step, value, description, misfit)
 
 
