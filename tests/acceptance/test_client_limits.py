@@ -475,26 +475,38 @@ def test_size_of_waiting_bodies_is_limited(shipped: Server) -> None:
 
 def test_requests_of_disconnected_clients_are_not_answered(shipped: Server) -> None:
     """A list of toolkits waits for few of four hundred long queries whose clients are gone."""
+    leave_requests(shipped)
+
+
+def test_traced_requests_of_disconnected_clients_are_not_answered(
+    shipped_build: Path, tmp_path: Path
+) -> None:
+    environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
+    with start_server(shipped_build, tmp_path, "--otel", env=environment) as server:
+        leave_requests(server)
+
+
+def leave_requests(server: Server) -> None:
     words = "+".join(f"word{number}" for number in range(400))
     start = time.monotonic()
     for number in range(10):
-        with connected(shipped) as connection:
+        with connected(server) as connection:
             connection.sendall(
-                request(shipped, f"/api/v3/tools?query={words}x{number}", "Connection: close")
+                request(server, f"/api/v3/tools?query={words}x{number}", "Connection: close")
             )
             assert b"".join(iter(lambda: connection.recv(1 << 20), b"")).startswith(b"HTTP/1.1 200")
     seconds = (time.monotonic() - start) / 10
     for number in range(400):
-        with connected(shipped) as connection:
-            connection.sendall(request(shipped, f"/api/v3/tools?query={words}y{number}"))
+        with connected(server) as connection:
+            connection.sendall(request(server, f"/api/v3/tools?query={words}y{number}"))
     start, status = time.monotonic(), b"503"
     while status == b"503":
-        with connected(shipped) as connection:
-            connection.sendall(request(shipped, "/api/v3/toolkits?limit=3", "Connection: close"))
+        with connected(server) as connection:
+            connection.sendall(request(server, "/api/v3/toolkits?limit=3", "Connection: close"))
             status = b"".join(iter(lambda: connection.recv(1 << 20), b""))[9:12]
     assert status == b"200"
     assert time.monotonic() - start < 0.5 + 100 * seconds
-    assert "without starting response" not in shipped.log.read_text()
+    assert "without starting response" not in server.log.read_text()
 
 
 def test_invalid_http_gets_an_error_response(shipped: Server) -> None:

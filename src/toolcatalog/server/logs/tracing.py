@@ -26,6 +26,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from toolcatalog.keys.api_keys import redact
 from toolcatalog.server.dispatcher import match_route
 from toolcatalog.server.request_context import path_below_root
+from toolcatalog.server.responses import (
+    RESPONSE_EXTENSION,
+    Response,
+    ResponseWriter,
+    find_writer,
+)
 
 _SECRET_HEADERS = ("x-api-key", "authorization")
 
@@ -45,10 +51,22 @@ def trace_requests(app: ASGIApp) -> ASGIApp:
     )
 
     async def trace(scope: Scope, receive: Receive, send: Send) -> None:
-        scope.pop("extensions", None)  # the middleware reads the messages of a response
+        if writer := find_writer(scope):
+            scope["extensions"] = {RESPONSE_EXTENSION: {"writer": _MessageWriter(writer)}}
         await traced(scope, receive, send)
 
     return trace
+
+
+class _MessageWriter:
+    """Has each response sent as messages, which the middleware reads."""
+
+    def __init__(self, writer: ResponseWriter) -> None:
+        self.is_disconnected = writer.is_disconnected
+
+    def write_response(self, response: Response) -> bool:  # noqa: ARG002 - as of a ResponseWriter
+        """Return False."""
+        return False
 
 
 def _describe_request(scope: dict[str, Any]) -> tuple[str, dict[str, Any]]:
