@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
@@ -131,6 +132,8 @@ class McpEndpoint:
         server = protocol.create_server(get_access, session, changes=changes)
         self._streams[key.id] += 1
         try:
+            await anyio.lowlevel.checkpoint()
+            check_connected(request.scope)
             state = await changes.read_state()
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(changes.watch, state)
