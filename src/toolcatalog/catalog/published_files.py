@@ -37,12 +37,26 @@ _ALLOWED = """
 """
 _ALLOWED_FUNCTIONS = frozenset(_ALLOWED.split())
 _GRADIENTS = ("linearGradient", "radialGradient")
-_STRING_START = re.compile(r"/\*|[\"']")  # of a comment or a string in CSS
-_CLASS_SELECTOR = re.compile(r"\.([\w-]+)")
+# CSS properties that draw: the presentation attributes of SVG 2 without markers, filters and dashes
+_PROPERTIES = """
+    alignment-baseline baseline-shift clip-path clip-rule color color-interpolation
+    color-interpolation-filters color-rendering cx cy d direction display dominant-baseline
+    enable-background fill fill-opacity fill-rule flood-color flood-opacity font height
+    image-rendering isolation letter-spacing line-height mask mask-type mix-blend-mode opacity
+    overflow paint-order pointer-events r rx ry shape-rendering solid-color solid-opacity
+    stop-color stop-opacity stroke stroke-linecap stroke-linejoin stroke-miterlimit stroke-opacity
+    stroke-width text-align text-anchor text-decoration text-indent text-orientation text-rendering
+    text-transform transform transform-origin unicode-bidi vector-effect visibility white-space
+    width word-spacing writing-mode x y
+"""
+_ALLOWED_PROPERTIES = frozenset(_PROPERTIES.split())
+_ALLOWED_PREFIXES = ("--", "-inkscape-", "font-", "text-decoration-")
+_STRING = re.compile(r"\"[\w ,.-]*\"|'[\w ,.-]*'")  # a name, as of a font
+# a class, an id or an element: others take a browser long for many elements
+_SELECTOR = re.compile(r"(?P<sign>[.#]?)(?P<name>[\w-]+)")
 # a browser also takes other spellings of an id, such as `%70`; these are not allowed
 _URL = re.compile(r"\burl\(", re.IGNORECASE)
 _REFERENCE = re.compile(r"\burl\(\s*([\"']?)#(?P<id>[\w.-]+)\1\s*\)", re.IGNORECASE)
-_DASHES = re.compile("stroke-dasharray", re.IGNORECASE)
 _LINK = re.compile(r"#(?P<id>[\w.-]+)")
 # only from the start of a name on, or long names would take quadratic time
 _FUNCTION = re.compile(r"(?<![\w-])([\w-]*)\(")
@@ -160,23 +174,14 @@ class _StyleRule(NamedTuple):
 
 
 def _list_style_rules(root: ET.Element, targets: Collection[str]) -> Iterator[_StyleRule]:
-    """Yield the rules of all `style` elements that refer to one of the targets.
-
-    Comments and strings may contain braces: with one, all rules count for all elements.
-    """
-    for text in _list_styles(root):
-        has_strings = _STRING_START.search(_REFERENCE.sub("", text))
-        for rule in text.split("}"):
+    """Yield the rules of all `style` elements that refer to one of the targets."""
+    styles = (element.text or "" for element in root.iter() if _local_name(element) == "style")
+    for style in styles:
+        for rule in style.split("}"):
             ids = [match["id"] for match in _REFERENCE.finditer(rule) if match["id"] in targets]
             for selector in rule.partition("{")[0].split(",") if ids else ():
-                match = None if has_strings else _CLASS_SELECTOR.fullmatch(selector.strip())
-                yield _StyleRule(match[1] if match else "", ids)
-
-
-def _list_styles(root: ET.Element) -> Iterator[str]:
-    for element in root.iter():
-        if _local_name(element) == "style":
-            yield element.text or ""
+                match = _SELECTOR.fullmatch(selector.strip())
+                yield _StyleRule(match["name"] if match and match["sign"] == "." else "", ids)
 
 
 def _list_references(element: ET.Element, rules: Collection[_StyleRule]) -> Iterator[str]:
@@ -196,18 +201,16 @@ def _list_references(element: ET.Element, rules: Collection[_StyleRule]) -> Iter
 
 def _list_faults(root: ET.Element) -> Iterator[str]:
     """Yield what a browser could run or load, or would take long to draw."""
-    if any(rule.count("{") > 1 for text in _list_styles(root) for rule in text.split("}")):
-        yield "a style rule within another one is not allowed in a logo"
     for element in root.iter():
         namespace, name = _split_name(str(element.tag))
         if namespace != _SVG_NAMESPACE or name not in _DRAWING_ELEMENTS:
             yield f"the element `{name[:40]}` is not allowed in a logo"
-        if _DASHES.search(
-            "\n".join((element.text or "", *element.attrib, *element.attrib.values()))
-        ):
-            yield "`stroke-dasharray` is not allowed in a logo"
         if name == "style" and (len(element) or not _is_harmless_style(element.text or "")):
             yield "a style that loads something is not allowed in a logo"
+        if name == "style" and (fault := _find_rule_fault(element.text or "")):
+            yield fault
+        if fault := _find_property_fault(element.get("style", "")):
+            yield fault
         for key, value in element.attrib.items():
             if not _is_harmless_attribute(_split_name(key)[1], value):
                 yield f"the attribute `{_split_name(key)[1][:40]}` is not allowed in a logo"
@@ -216,6 +219,8 @@ def _list_faults(root: ET.Element) -> Iterator[str]:
 def _is_harmless_attribute(name: str, value: str) -> bool:
     if name in ("href", "src"):
         return _LINK.fullmatch(value) is not None
+    if name == "stroke-dasharray":
+        return value == "none"
     return name != "base" and not name.lower().startswith("on") and _is_harmless_style(value)
 
 
@@ -229,6 +234,34 @@ def _is_harmless_style(text: str) -> bool:
         and len(_URL.findall(text)) == len(_REFERENCE.findall(text))
         and all(name.lower() in _ALLOWED_FUNCTIONS for name in _FUNCTION.findall(text))
     )
+
+
+def _find_rule_fault(style: str) -> str:
+    """Return why the rules of a style may take a browser long, or an empty string."""
+    *rules, rest = style.split("}")
+    if rest.strip():
+        return "a style that is no list of rules is not allowed in a logo"
+    for rule in rules:
+        selectors, _, declarations = rule.partition("{")
+        for selector in selectors.split(","):
+            if not _SELECTOR.fullmatch(selector.strip()):
+                return f"the selector `{selector.strip()[:40]}` is not allowed in a logo"
+        if fault := _find_property_fault(declarations):
+            return fault
+    return ""
+
+
+def _find_property_fault(declarations: str) -> str:
+    """Return which property of a rule or an attribute is not allowed, or an empty string."""
+    plain = _REFERENCE.sub("", _STRING.sub("", declarations))
+    if any(mark in plain for mark in ("{", "'", '"', "/*")):
+        return "a style with a comment, a string or another rule is not allowed in a logo"
+    for declaration in plain.split(";"):
+        name, _, value = (part.strip().lower() for part in declaration.partition(":"))
+        is_allowed = name in _ALLOWED_PROPERTIES or name.startswith(_ALLOWED_PREFIXES)
+        if name and not is_allowed and value != "none":
+            return f"the property `{name[:40]}` is not allowed in a logo"
+    return ""
 
 
 def _local_name(element: ET.Element) -> str:
