@@ -93,15 +93,21 @@ def _find_svg_fault(text: str) -> str:
     for mark in ("<!DOCTYPE", "<!ENTITY", "<?xml-stylesheet"):
         if mark.lower() in text.lower():
             return f"`{mark}` is not allowed in a logo"
-    if textutils.find_hidden(text):
-        return "a hidden character is not allowed in a logo"
     try:
         root = ET.fromstring(text)  # noqa: S314 - without a DTD there are no entities to expand
     except (ET.ParseError, ValueError):
         return "this is not well-formed XML"
+    if any(map(textutils.find_hidden, (text, *_list_texts(root)))):
+        return "a hidden character is not allowed in a logo"
     if root.tag != f"{_SVG_NAMESPACE}svg":
         return "the root element is not `svg`"
     return next(_list_faults(root), "") or _find_expansion_fault(root)
+
+
+def _list_texts(root: ET.Element) -> Iterator[str]:
+    """Yield all texts and attributes, in which character references are resolved."""
+    for element in root.iter():
+        yield from (element.text or "", element.tail or "", *element.attrib.values())
 
 
 def _find_expansion_fault(root: ET.Element) -> str:

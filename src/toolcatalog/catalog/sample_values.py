@@ -33,8 +33,8 @@ _MAX_CACHED_SCHEMA_SIZE = 500  # bytes
 _MAX_PATTERN_WORK = 1_000_000  # per file, in bytes of values for a small pattern: about 2 µs
 _MAX_COMPILE_COST = 10_000  # per file, in about 0.1 ms
 _PARSED_SIZE = 500  # characters of a pattern that cost 1 to parse
-# Each of these classes is translated in a copy of the whole pattern.
-_TRANSLATED_CLASS = re.compile(r"\\[dDsSwW]")
+# Each of these is translated in a copy of the whole pattern.
+_TRANSLATED_CLASS = re.compile(r"\\[cdDsSwW]")
 _TRANSLATED_SIZE = 125  # characters of a pattern that cost 1 to copy
 # With the flag `i`, a class may be compared with all of Unicode, which takes 2.6 ms.
 _IGNORES_CASE = re.compile(r"[(\s]\?[A-Za-z-]*i")
@@ -334,14 +334,15 @@ def _make_validators(
 
     Raises _PatternsTooExpensive, and ValidationError if no engine takes all patterns together.
     """
-    nodes = parameters.walk_descriptions({"": constraint}, ()) if groups else ()
-    with_pattern = [(pointer, node["pattern"]) for pointer, node in nodes if "pattern" in node]
-    patterns = [pattern for _, pattern in with_pattern]
+    nodes = [*parameters.walk_descriptions({"": constraint}, ())] if groups else []
+    pointers = [pointer for pointer, node in nodes if "pattern" in node]
+    patterns = [node["pattern"] for _, node in nodes if "pattern" in node]
     if not patterns:
         return [_ValueValidator(_load_validator(group.schema)) for group in groups]
     engine = _ENGINES[min(max(map(budget.find_engine, patterns)), len(_ENGINES) - 1)]
-    # each `anyOf` around a pattern may check it once more, to find what to report
-    check_count = sum(1 + pointer.count("anyOf") for pointer, _ in with_pattern)
+    # each choice of schemas around a pattern may check it once more, to find what to report
+    nullable = {pointer for pointer, node in nodes if node.get("nullable")}
+    check_count = sum(1 + _count_choices(pointer, nullable) for pointer in pointers)
     validators = []
     for group in groups:
         budget.charge(patterns, engine.compile_cost)
@@ -354,6 +355,13 @@ def _make_validators(
             )
         )
     return validators
+
+
+def _count_choices(pointer: Pointer, nullable: Collection[Pointer]) -> int:
+    """Return how many `anyOf` and `oneOf` are around a description; `nullable` adds one, too."""
+    parents = (pointer[:length] for length in range(len(pointer) + 1))
+    choices = pointer.count("anyOf") + pointer.count("oneOf")
+    return choices + sum(parent in nullable for parent in parents)
 
 
 def _load_validator(schema: bytes) -> jsonschema_rs.Draft202012Validator:

@@ -69,6 +69,8 @@ def test_active_svg_is_refused(text: str) -> None:
         (b"<svg/>", "the root element is not `svg`"),
         (SVG.format("<g>").encode(), "not well-formed"),
         (SVG.format("<desc>a\u200b</desc>").encode(), "a hidden character"),
+        (SVG.format("<desc>a&#xE0041;</desc>").encode(), "a hidden character"),
+        (SVG.format('<g id="a&#8203;"/>').encode(), "a hidden character"),
         (SVG.format("<!-- \U000e0041 -->").encode(), "a hidden character"),
         (b"<?xml-stylesheet href='a.css'?>" + SVG.format("").encode(), "`<?xml-stylesheet`"),
     ],

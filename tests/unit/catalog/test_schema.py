@@ -366,8 +366,9 @@ def test_cost_of_compiling_patterns_is_limited() -> None:
         r"(?i)x@[\W&&a]{0}" + r"[\W&&a]{0}" * 95,
         r"(?x)( # a comment" + "\n?i)@" + r"\pL{0}" * 150,
         "@" + r"\s{0}" * 180,
+        "@" + r"\cA{0}" * 160,
     ],
-    ids=["sets", "verbose", "translated"],
+    ids=["sets", "verbose", "translated", "control characters"],
 )
 def test_cost_of_classes_is_limited(pattern: str) -> None:
     """Each is translated in a copy of the pattern; without case, it is compared with all letters.
@@ -393,6 +394,24 @@ def test_states_of_patterns_count_for_each_character(repeats: int) -> None:
         inputs = {"a": {**description, "anyOf": [*branches, {"type": "string"}]}}
         rules = of("tool", {**NEEDED, "input_parameters": inputs})[1]
         assert rules == (["wrong-value"] if size > 10 else [])
+
+
+@pytest.mark.parametrize("choice", ["anyOf", "oneOf", "nullable"])
+def test_choices_of_schemas_count_for_each_character(choice: str) -> None:
+    """To find what to report, a pattern in them is checked once more for each."""
+    for depth in (0, 12):
+        inner: dict[str, Any] = {"type": "string", "pattern": "^a*$"}
+        for _ in range(depth):
+            if choice == "nullable":
+                inner = {"type": "object", "nullable": True, "properties": {"a": inner}}
+            else:
+                inner = {choice: [inner, {"type": "integer"}]}
+        example: Any = "a" * 100_000
+        for _ in range(depth if choice == "nullable" else 0):
+            example = {"a": example}
+        inputs = {"a": {"description": "A text.", "examples": [example], **inner}}
+        rules = of("tool", {**NEEDED, "input_parameters": inputs})[1]
+        assert rules == (["wrong-value"] if depth else [])
 
 
 @pytest.mark.parametrize(
