@@ -35,13 +35,13 @@ from toolcatalog.server.metrics.prometheus import PATH as METRICS_PATH
 from toolcatalog.server.request_context import create_context, path_below_root
 from toolcatalog.server.responses import (
     CORS_HEADERS,
+    PREFLIGHT_LINES,
     SECURITY_HEADERS,
     Header,
     PreparedAnswer,
     Response,
     ResponseContext,
     check_connected,
-    encode_headers,
     find_writer,
     make_error_response,
     make_response,
@@ -51,15 +51,6 @@ from toolcatalog.server.work_threads import run_in_work_thread
 
 _MAX_TURNS = 8  # answers that are not cached, in one round of the event loop
 _MAX_INLINE_QUERY = 512  # bytes of a query string; a longer one is answered in a thread
-_PREFLIGHT_LINES = encode_headers(
-    [
-        (b"access-control-allow-methods", b"GET, HEAD, OPTIONS"),
-        (b"access-control-allow-headers", b"*, Authorization"),
-        (b"access-control-max-age", b"86400"),
-        *CORS_HEADERS,
-        *SECURITY_HEADERS,
-    ]
-)
 # browsers let a page read only these headers; other clients send no `Origin`
 _EXPOSED: Sequence[Header] = ((b"access-control-expose-headers", b"*"),)
 _log = logging.getLogger("toolcatalog.server")
@@ -221,7 +212,7 @@ class Dispatcher:
             response = await self._answer(request, match, receive)
             label = match[0].template
         elif request.is_preflight:
-            response = Response(204, _PREFLIGHT_LINES + request.context.header_lines)
+            response = Response(204, PREFLIGHT_LINES + request.context.header_lines)
             label = "preflight"
         else:
             await self._delegate(request, receive, send)

@@ -54,6 +54,16 @@ _NOT_MODIFIED_LINES = encode_headers([_REVALIDATE, _VARY, *CORS_HEADERS])
 _ANSWER_LINES = encode_headers([_JSON]) + _NOT_MODIFIED_LINES + encode_headers(SECURITY_HEADERS)
 _GZIP_LINES = encode_headers([(b"content-encoding", GZIP)]) + _ANSWER_LINES
 _ERROR_LINES = encode_headers([_NO_STORE, _JSON, *SECURITY_HEADERS, *CORS_HEADERS])
+# of the answer to a browser that asks for permission to send another request
+PREFLIGHT_LINES = encode_headers(
+    [
+        (b"access-control-allow-methods", b"GET, HEAD, OPTIONS"),
+        (b"access-control-allow-headers", b"*, Authorization"),
+        (b"access-control-max-age", b"86400"),
+        *CORS_HEADERS,
+        *SECURITY_HEADERS,
+    ]
+)
 
 
 class ResponseContext:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, remedy
 from toolcatalog.search.embeddings import encoder, model_files
-from toolcatalog.search.embeddings.vectors import QueryEncoder
+from toolcatalog.search.embeddings.encoder import QueryEncoder
 from toolcatalog.snapshot import compressed_documents, directory, verify
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.compressed_documents import CompressedDocuments
@@ -127,7 +127,7 @@ def _load_query_encoder(data: Mapping[str, Buffer], manifest: verify.Manifest) -
             raise _DamagedFile(f"{snapshot_format.MODEL} is no model of sentences") from None
         _encoders.clear()
         _encoders[key] = loaded
-    return _encoders[key].encode_query
+    return encoder.cache_queries(_encoders[key].encode_query)
 
 
 class _DamagedFile(Exception):

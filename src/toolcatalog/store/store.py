@@ -27,7 +27,8 @@ from pyroaring import BitMap
 from toolcatalog import names
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.search import topk
-from toolcatalog.search.embeddings.vectors import NO_NEIGHBORS, Neighbors, QueryEncoder, VectorIndex
+from toolcatalog.search.embeddings.encoder import QueryEncoder
+from toolcatalog.search.embeddings.vectors import NO_NEIGHBORS, Neighbors, VectorIndex
 from toolcatalog.search.index import vocabulary
 from toolcatalog.search.index.index_reader import TextIndex
 from toolcatalog.search.index.vocabulary import Lookup
@@ -49,7 +50,6 @@ _MAX_SLUG_WORDS = 10  # a query with more words is no slug
 _AFTER_ANY_SLUG = "\x7f"  # sorts after all characters of slugs
 # candidates for "did you mean" of an unknown slug, and how many of them before it and after it
 _SIMILAR, _NEXT_SLUGS = 40, 5
-_QUERY_CACHE_SIZE = 256  # queries with cached vectors, a few kilobytes each
 _LOOKUPS = 256  # sets of toolkits with a cached vocabulary and tools: a few bytes per term
 # cached sets, at most an eighth of a byte per tool each; more than one request may name
 _SET_CACHE_SIZE = 2048
@@ -203,7 +203,7 @@ class Store:
             partial(vocabulary.read, vocabularies, self._index)
         )
         self._has_vectors = snapshot_format.VECTORS in data
-        self._encode = encode and lru_cache(maxsize=_QUERY_CACHE_SIZE)(encode)
+        self._encode = encode
         self._vector_index = (
             VectorIndex(data[snapshot_format.VECTORS], self.version_count)
             if self._has_vectors and encode

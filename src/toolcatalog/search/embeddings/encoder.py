@@ -4,7 +4,8 @@ The model comes from `search.embeddings.model_files`, and for queries from the s
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from string import punctuation
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +21,7 @@ from toolcatalog.search.embeddings.model_files import DIMENSIONS
 if TYPE_CHECKING:
     from toolcatalog.search.embeddings.sentence_model import SentenceModel
 
+_QUERY_CACHE_SIZE = 256  # queries with cached vectors, a few kilobytes each
 _MAX_TOOL_TOKENS = 128  # a longer text of a tool is truncated
 # Limits of a query: its parts, the tokens of each part, and the tokens of all parts. The time of
 # a query is mostly spent on encoding these tokens.
@@ -37,6 +39,7 @@ _FILLER_WORDS = frozenset(  # left out of queries, to leave room for words with 
 VECTOR_LENGTH = 450  # of a packed vector
 
 Vectors = NDArray[np.float32]  # a row per text, normalized to length 1
+QueryEncoder = Callable[[str], Vectors]  # encodes a query as vectors
 
 
 class ToolText(NamedTuple):
@@ -118,6 +121,11 @@ class Encoder:
             ids[row, : len(tokens)], mask[row, : len(tokens)] = tokens, 1
         states = self._model.encode_tokens(ids, mask)
         return _normalize((states * mask[..., None]).sum(1, dtype=np.float32))
+
+
+def cache_queries(encode: QueryEncoder) -> QueryEncoder:
+    """Return an encoder of queries that keeps the vectors of the last ones."""
+    return lru_cache(maxsize=_QUERY_CACHE_SIZE)(encode)
 
 
 def select_query_parts(query: str) -> list[str]:

@@ -14,7 +14,7 @@ among a million. Numbers of the file are little-endian:
 
 import math
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +36,6 @@ MIN_SIMILARITY = 0.2  # cosine similarity; tools below it do not match
 
 
 _Block = tuple[NDArray[np.uint8], NDArray[np.int64]]  # vectors, and their ids
-QueryEncoder = Callable[[str], Vectors]  # encodes a query as vectors
 
 
 class Neighbors(NamedTuple):
