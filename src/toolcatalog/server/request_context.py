@@ -9,6 +9,8 @@ from starlette.types import Scope
 from toolcatalog.server.responses import TRACEPARENT_HEADER, ResponseContext
 
 _is_request_id = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}").fullmatch
+# of this process: workers are spawned, not forked, so each has its own
+_PROCESS_PREFIX = secrets.token_hex(8).encode()
 _TRACEPARENT = re.compile(  # version, trace, span, flags
     rb"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
 )
@@ -31,13 +33,14 @@ def path_below_root(scope: Scope) -> str:
 
 
 def assign_request_id(client_id: bytes | None) -> bytes:
-    """Return the client's request id if it is valid, else a new one of 128 random bits.
+    """Return the client's request id if it is valid, else a new one.
 
-    A counter would tell clients how many requests others make.
+    It names the process, and has 64 random bits: a counter would tell clients how many requests
+    others make.
     """
     if client_id is not None and _is_request_id(client_id):
         return client_id
-    return secrets.token_hex(16).encode()
+    return _PROCESS_PREFIX + secrets.token_hex(8).encode()
 
 
 def validate_traceparent(value: bytes) -> bytes | None:

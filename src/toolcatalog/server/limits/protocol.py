@@ -41,8 +41,8 @@ MAX_HEADER_COUNT = 100  # clients and proxies send a few dozen
 # requests that wait for the response to an earlier one on the connection, and bytes of their heads
 # and of their bodies
 MAX_PIPELINED_REQUESTS, MAX_PIPELINED_SIZE = 64, 256 * 1024
-# bytes of a request with its body; no operation needs a body of more than 64 KiB
-MAX_REQUEST_SIZE = 256 * 1024
+# bytes of a request with its body; more than 64 KiB of a body are discarded
+MAX_REQUEST_SIZE = 4 * 1024 * 1024
 # chunks and trailers in data that is received at once, each of which costs as much as a header
 MAX_PIECES = 2048
 _SLICE_SIZE = 16 * 1024  # bytes that are parsed before limits are checked again
