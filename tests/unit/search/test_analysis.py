@@ -79,13 +79,19 @@ def test_long_runs_and_runs_of_many_words_are_not_cached() -> None:
     runs = ["\u4eac\u6771" * 50, "\u4eac\u6771" * 20, "x" * 65, "aBcDeFgH"]
     analysis.extract_words(" ".join(runs))
     assert analysis._cached_words.keys().isdisjoint(runs)
+    analysis.extract_all_words(" ".join(["the", *runs]))
+    assert "the" in analysis._cached_runs
+    assert analysis._cached_runs.keys().isdisjoint(runs)
 
 
 def test_caches_have_a_maximum_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(analysis, "_cached_words", {})
+    monkeypatch.setattr(analysis, "_cached_runs", {})
     monkeypatch.setattr(analysis, "_WORD_CACHE_SIZE", 100)
     analysis.extract_words(" ".join(f"word{number}" for number in range(1000)))
+    analysis.extract_all_words(" ".join(f"word{number}" for number in range(1000)))
     assert len(analysis._cached_words) <= 100
+    assert len(analysis._cached_runs) <= 100
     analysis.split_runs("".join(map(chr, range(0x4E00, 0x9FFF))))
     assert len(analysis._MARK_TABLE) <= analysis._MAX_MARK_TABLE_SIZE
 

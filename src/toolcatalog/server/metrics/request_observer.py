@@ -66,7 +66,7 @@ class RequestObserver:
 
 
 def _request_target(scope: Scope) -> bytes:
-    """Return the raw path of a request with its query; of a long one, the beginning."""
+    """Return the raw path of a request with its query; of a long one, the first part."""
     path: bytes = scope.get("raw_path") or scope["path"].encode("latin-1", "replace")
     target = b"%b?%b" % (path, scope["query_string"]) if scope["query_string"] else path
     return target[:MAX_QUEUED_PATH]
